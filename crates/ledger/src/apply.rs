@@ -98,7 +98,9 @@ pub enum Fault {
         reason: String,
     },
     /// Money appeared or vanished.
-    #[error("block {height}: asset {asset}: balances changed by {balances} and offers by {offers}, but the issue by {issued}: conservation is broken, stop")]
+    #[error(
+        "block {height}: asset {asset}: balances changed by {balances} and offers by {offers}, but the issue by {issued}: conservation is broken, stop"
+    )]
     Conservation {
         /// The block's height.
         height: Height,
@@ -277,7 +279,9 @@ impl Ledger {
         for gone in cancels.chunk_by(|a, b| a.0 == b.0) {
             offers_of.entry(gone[0].0).or_default().1 = gone;
         }
-        offers_of.keys().for_each(|pair| drop(self.book.entry(*pair)));
+        for pair in offers_of.keys() {
+            self.book.entry(*pair);
+        }
         let work: Vec<_> = self
             .book
             .iter_mut()
@@ -372,7 +376,9 @@ impl Ledger {
             .book
             .iter_mut()
             .filter_map(|(pair, book)| {
-                trades.next_if(|trade| (trade.sell, trade.buy) == (pair.sell, pair.buy)).map(|trade| (pair, book, trade.sold))
+                trades
+                    .next_if(|trade| (trade.sell, trade.buy) == (pair.sell, pair.buy))
+                    .map(|trade| (pair, book, trade.sold))
             })
             .collect();
         let settled: Vec<(PairChange, Vec<Fill>, i128)> = work
@@ -383,8 +389,7 @@ impl Ledger {
                 settle_pair(pair, book, &rate, sold)
             })
             .collect();
-        let mut batch =
-            Batch { valuations: cleared.valuations.clone(), full: cleared.full, ..Batch::default() };
+        let mut batch = Batch { valuations: cleared.valuations.clone(), full: cleared.full, ..Batch::default() };
         let mut credits = Vec::new();
         for (change, mut fills, locked) in settled {
             gathered.locked.add(change.pair.sell, locked);
@@ -424,7 +429,8 @@ impl Ledger {
                 new.iter().map(move |new| {
                     while fills.next_if(|fill| fill.place < new.offer.place).is_some() {}
                     let fill = fills.peek().filter(|fill| fill.place == new.offer.place);
-                    let far = clearing::must_fill(new.offer.place.limit, self.mu, valuation(pair.sell), valuation(pair.buy));
+                    let far =
+                        clearing::must_fill(new.offer.place.limit, self.mu, valuation(pair.sell), valuation(pair.buy));
                     (new.index, met(&new.offer, fill.copied(), &rate, far))
                 })
             })

@@ -32,6 +32,9 @@ pub enum AuditError {
         /// What is issued.
         issued: Amount,
     },
+    /// A balance or an offer in an asset that is not listed.
+    #[error("asset {0} is held or offered, but not listed")]
+    UnknownAsset(AssetId),
     /// Offers out of order, or an empty one.
     #[error("the book of {0:?} is out of order or holds an offer of nothing")]
     Book(Pair),
@@ -43,6 +46,7 @@ impl Ledger {
     /// # Errors
     /// [`AuditError`] names the asset or pair.
     pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
+        self.check_assets()?;
         let sum = |mut sums: Vec<u128>, other: Vec<u128>| {
             sums.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
             sums
@@ -74,6 +78,18 @@ impl Ledger {
                 Ok(Audit { balances: balances as Amount, locked: locked as Amount, issued: asset.issued })
             })
             .collect()
+    }
+}
+
+impl Ledger {
+    fn check_assets(&self) -> Result<(), AuditError> {
+        let held = self.accounts.shards().iter().flat_map(|shard| shard.iter()).flat_map(|account| account.balances());
+        let offered = self.book.iter().flat_map(|(pair, _)| [pair.sell, pair.buy]);
+        let mut assets = held.map(|(asset, _)| asset).chain(offered);
+        match assets.find(|asset| asset.0 as usize >= self.assets.len()) {
+            Some(unlisted) => Err(AuditError::UnknownAsset(unlisted)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -86,6 +86,11 @@ impl PairOffers {
         Offer { place: self.place(at), amount: self.amounts[at] }
     }
 
+    /// The place of the offer that executes last.
+    pub fn last(&self) -> Option<Place> {
+        self.len().checked_sub(1).map(|at| self.place(at))
+    }
+
     /// The offers in order of execution.
     pub fn iter(&self) -> impl Iterator<Item = Offer> + '_ {
         (0..self.len()).map(|at| self.offer(at))

@@ -9,7 +9,9 @@ use crate::account::WindowError;
 ///
 /// The first group is found by looking at one transaction and the state before the block; the second by looking at all
 /// transactions of the block together (SPEEDEX §8 and appendix I).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize, thiserror::Error)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize, thiserror::Error,
+)]
 pub enum Refusal {
     /// The signature is not the signer's on this body.
     #[error("the signature does not fit the transaction and its signer")]

@@ -133,9 +133,14 @@ impl Roots {
     pub fn apply(&mut self, changes: &Changes) -> Digest {
         self.accounts.apply(&changes.accounts);
         let merged = merge_pairs(&changes.pairs);
-        merged.keys().for_each(|pair| drop(self.pairs.entry(*pair).or_default()));
-        let touched: Vec<_> =
-            self.pairs.iter_mut().filter_map(|(pair, trie)| merged.get(pair).map(|entries| (*pair, trie, entries))).collect();
+        for pair in merged.keys() {
+            self.pairs.entry(*pair).or_default();
+        }
+        let touched: Vec<_> = self
+            .pairs
+            .iter_mut()
+            .filter_map(|(pair, trie)| merged.get(pair).map(|entries| (*pair, trie, entries)))
+            .collect();
         let pair_roots: Vec<_> = touched
             .into_par_iter()
             .map(|(pair, trie, entries)| {
@@ -238,12 +243,7 @@ fn merge_pairs(changes: &[PairChange]) -> BTreeMap<Pair, Entries> {
     merged
 }
 
-fn check_path(
-    root: &Digest,
-    key: &[u8],
-    path: &[u8],
-    expected: Option<[u8; 32]>,
-) -> Result<(), ProofFault> {
+fn check_path(root: &Digest, key: &[u8], path: &[u8], expected: Option<[u8; 32]>) -> Result<(), ProofFault> {
     let shown = trie::verify(&trie::Root(root.0), key, &Proof::from_bytes(path.to_vec()))?;
     if shown == expected { Ok(()) } else { Err(ProofFault::OtherValue) }
 }

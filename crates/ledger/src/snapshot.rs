@@ -84,7 +84,9 @@ impl<'a> Snapshot<'a> {
         });
         let end = Chunk::End(ledger.accounts.len() as u64, ledger.book.len() as u64);
         let ends = std::iter::once_with(move || encode(&end));
-        Snapshot { chunks: Box::new(std::iter::once_with(move || encode(&head)).chain(accounts).chain(offers).chain(ends)) }
+        Snapshot {
+            chunks: Box::new(std::iter::once_with(move || encode(&head)).chain(accounts).chain(offers).chain(ends)),
+        }
     }
 }
 
@@ -133,10 +135,10 @@ impl Restore {
                 }
             }
             Chunk::Offers(pair, offers) => {
-                let at_end = |last: Offer| offers.first().is_some_and(|first| last.place < first.place);
                 let book = std::sync::Arc::make_mut(self.book.entry(pair));
                 let sorted = offers.is_sorted_by(|a, b| a.place < b.place);
-                if !sorted || book.iter().last().is_some_and(|last| !at_end(last)) {
+                let follows = book.last().is_none_or(|last| offers.first().is_some_and(|first| last < first.place));
+                if !sorted || !follows {
                     return Err(out_of_place());
                 }
                 book.update(&[], &offers);
