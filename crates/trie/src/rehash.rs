@@ -1,19 +1,42 @@
-//! Hashing what changed: segments in parallel, and within a segment level by level, so that nodes which do not depend on
-//! one another are hashed side by side.
+//! Hashing what changed: groups of segments in parallel, and within a group level by level, so that nodes which do not
+//! depend on one another are hashed side by side.
 
 use rayon::prelude::*;
 
 use crate::message::{self, Lanes, Slot};
 use crate::segment::{Child, Node, Segment};
-use crate::subtree::{Branch, Subtree};
+use crate::subtree::{Branch, SPLIT_LEN, Subtree};
+
+/// Segments below the topmost branch are hashed as a group, by one thread, up to this many entries: with ten million keys
+/// and a batch of a hundred thousand, one segment alone has too few stale nodes of one length to fill vector registers.
+const GROUP_LEN: usize = 4 * SPLIT_LEN;
 
 impl<const KEY: usize> Subtree<KEY> {
     /// Makes the digest of every node fresh.
     pub(crate) fn rehash(&mut self, trie_key: &[u8; 32]) {
         match self {
-            Subtree::Segment(segment) => segment.rehash(trie_key),
-            Subtree::Branch(branch) if !branch.fresh => branch.rehash(trie_key),
+            Subtree::Segment(segment) => rehash_group(&mut [segment], trie_key),
+            Subtree::Branch(branch) if !branch.fresh => {
+                branch
+                    .subtrees
+                    .par_iter_mut()
+                    .with_max_len(1)
+                    .flatten()
+                    .for_each(|subtree| subtree.rehash_below(trie_key));
+                branch.rehash(trie_key);
+            }
             Subtree::Branch(_) => {}
+        }
+    }
+
+    /// The same for a subtree among others.
+    fn rehash_below(&mut self, trie_key: &[u8; 32]) {
+        match self {
+            Subtree::Branch(branch) if branch.len() <= GROUP_LEN && !branch.fresh => {
+                rehash_group(&mut branch.segments_below(), trie_key);
+                branch.rehash_branches(trie_key);
+            }
+            _ => self.rehash(trie_key),
         }
     }
 
@@ -39,8 +62,31 @@ impl<const KEY: usize> Subtree<KEY> {
 }
 
 impl<const KEY: usize> Branch<KEY> {
+    /// Every segment in this part of the trie.
+    fn segments_below(&mut self) -> Vec<&mut Segment<KEY>> {
+        let mut segments = Vec::new();
+        for subtree in self.subtrees.iter_mut().flatten() {
+            match subtree {
+                Subtree::Segment(segment) => segments.push(&mut **segment),
+                Subtree::Branch(branch) => segments.extend(branch.segments_below()),
+            }
+        }
+        segments
+    }
+
+    /// Rehashes stale branches, where all segments are fresh.
+    fn rehash_branches(&mut self, trie_key: &[u8; 32]) {
+        for subtree in self.subtrees.iter_mut().flatten() {
+            match subtree {
+                Subtree::Branch(branch) if !branch.fresh => branch.rehash_branches(trie_key),
+                _ => {}
+            }
+        }
+        self.rehash(trie_key);
+    }
+
+    /// Rehashes this node alone.
     fn rehash(&mut self, trie_key: &[u8; 32]) {
-        self.subtrees.par_iter_mut().with_max_len(1).flatten().for_each(|subtree| subtree.rehash(trie_key));
         let path = self.subtrees.iter().flatten().find_map(Subtree::any_key).expect("a branch is not empty");
         self.digest = message::node_digest(trie_key, self.depth, path, self.slots());
         self.fresh = true;
@@ -81,19 +127,6 @@ impl<const KEY: usize> Segment<KEY> {
         })
     }
 
-    fn rehash(&mut self, trie_key: &[u8; 32]) {
-        let Child::Node(root) = self.root else { return };
-        if root.fresh {
-            return;
-        }
-        let mut lanes = Lanes::new(trie_key);
-        for level in self.stale_below(&root).iter().rev() {
-            self.rehash_level(level, &mut lanes);
-        }
-        let digest = message::node_digest(trie_key, root.depth(), self.key_below(&root), self.slots(&root));
-        self.root = Child::Node(Node { digest, fresh: true, ..root });
-    }
-
     /// Stale nodes below a stale one, by how far below.
     fn stale_below(&self, root: &Node) -> Vec<Vec<u32>> {
         let mut levels = Vec::new();
@@ -109,21 +142,68 @@ impl<const KEY: usize> Segment<KEY> {
         (node.nodes..).zip(self.nodes_of(node)).filter(|(_, below)| !below.fresh).map(|(index, _)| index)
     }
 
-    fn rehash_level(&mut self, level: &[u32], lanes: &mut Lanes) {
-        let mut digests = Vec::with_capacity(level.len());
-        let mut done = |index, digest| digests.push((index, digest));
-        for &index in level {
-            let node = self.nodes.get(index);
-            let (nodes, leaves) = (node.node_slots.count_ones(), node.leaf_slots.count_ones());
-            let length = message::node_length(KEY, node.depth(), nodes as usize, leaves as usize);
-            let write =
-                |out: &mut Vec<u8>| message::write_node(out, node.depth(), self.key_below(node), self.slots(node));
-            lanes.push(index, length, write, &mut done);
+    fn stale_root(&self) -> Option<Node> {
+        match self.root {
+            Child::Node(root) if !root.fresh => Some(root),
+            _ => None,
         }
-        lanes.finish(&mut done);
-        for (index, digest) in digests {
-            let node = self.nodes.get_mut(index);
-            (node.digest, node.fresh) = (digest, true);
+    }
+
+    /// Has a node's message hashed.
+    fn push(&self, ticket: usize, node: &Node, lanes: &mut Lanes, done: &mut impl FnMut(u32, [u8; 32])) {
+        let (nodes, leaves) = (node.node_slots.count_ones(), node.leaf_slots.count_ones());
+        let length = message::node_length(KEY, node.depth(), nodes as usize, leaves as usize);
+        let write = |out: &mut Vec<u8>| message::write_node(out, node.depth(), self.key_below(node), self.slots(node));
+        lanes.push(ticket as u32, length, write, done);
+    }
+}
+
+/// Makes the digests of every node in these segments fresh.
+fn rehash_group<const KEY: usize>(segments: &mut [&mut Segment<KEY>], trie_key: &[u8; 32]) {
+    let mut lanes = Lanes::new(trie_key);
+    // Which nodes, by distance from the root of their segment: number of the segment, index in its arena.
+    let mut levels: Vec<Vec<(usize, u32)>> = Vec::new();
+    for (number, segment) in segments.iter().enumerate() {
+        let Some(root) = segment.stale_root() else { continue };
+        for (distance, level) in segment.stale_below(&root).into_iter().enumerate() {
+            if levels.len() == distance {
+                levels.push(Vec::new());
+            }
+            levels[distance].extend(level.into_iter().map(|index| (number, index)));
+        }
+    }
+    for level in levels.iter().rev() {
+        rehash_level(segments, level, &mut lanes);
+    }
+    rehash_roots(segments, &mut lanes);
+}
+
+fn rehash_level<const KEY: usize>(segments: &mut [&mut Segment<KEY>], level: &[(usize, u32)], lanes: &mut Lanes) {
+    let mut digests = vec![[0; 32]; level.len()];
+    let mut done = |ticket: u32, digest| digests[ticket as usize] = digest;
+    for (ticket, &(number, index)) in level.iter().enumerate() {
+        let segment = &*segments[number];
+        segment.push(ticket, segment.nodes.get(index), lanes, &mut done);
+    }
+    lanes.finish(&mut done);
+    for (&(number, index), digest) in level.iter().zip(digests) {
+        let node = segments[number].nodes.get_mut(index);
+        (node.digest, node.fresh) = (digest, true);
+    }
+}
+
+fn rehash_roots<const KEY: usize>(segments: &mut [&mut Segment<KEY>], lanes: &mut Lanes) {
+    let mut digests = vec![None; segments.len()];
+    let mut done = |ticket: u32, digest| digests[ticket as usize] = Some(digest);
+    for (number, segment) in segments.iter().enumerate() {
+        if let Some(root) = segment.stale_root() {
+            segment.push(number, &root, lanes, &mut done);
+        }
+    }
+    lanes.finish(&mut done);
+    for (segment, digest) in segments.iter_mut().zip(digests) {
+        if let (Child::Node(root), Some(digest)) = (&mut segment.root, digest) {
+            (root.digest, root.fresh) = (digest, true);
         }
     }
 }

@@ -279,12 +279,12 @@ impl<const KEY: usize> Segment<KEY> {
         Node { nodes: self.nodes.store(nodes.items()), leaves: self.leaves.store(from.leaves_of(node)), ..*node }
     }
 
-    /// Makes `root` the segment's, and moves everything to a tight arena if more than a third of this one lies idle.
+    /// Makes `root` the segment's, and moves everything to a tight arena if more than a fifth of this one lies idle.
     pub(crate) fn settle(&mut self, root: Child<KEY>, len: usize) {
         (self.root, self.len) = (root, len);
         let idle = self.leaves.free_items + self.nodes.free_items;
         let total = self.leaves.items.len() + self.nodes.items.len();
-        if idle > 64 && idle > total / 3 {
+        if idle > 64 && idle > total / 5 {
             *self = self.compacted();
         }
     }

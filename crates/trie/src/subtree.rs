@@ -178,6 +178,10 @@ impl<const KEY: usize> Branch<KEY> {
         Branch { digest: [0; 32], fresh: false, depth, len: 0, subtrees: Default::default() }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     fn over(depth: usize, slot: usize, subtree: Subtree<KEY>) -> Branch<KEY> {
         let mut branch = Branch::new(depth);
         branch.len = subtree.len();
