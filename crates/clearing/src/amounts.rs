@@ -118,6 +118,8 @@ struct Program {
     slack: Vec<i128>,
     /// Dual values: how many pairs give way for one unit of the asset.
     level: Vec<i32>,
+    /// Assets whose surplus turned out to be worth less than a unit of an asset on the way.
+    spent: Vec<bool>,
 }
 
 /// A way to move a shortage from one asset to another.
@@ -155,7 +157,7 @@ impl Program {
             edges[next[arc.sell]] = Edge { arc: index as u32, to: arc.buy as u32, less: false };
             next[arc.sell] += 1;
         }
-        Program { arcs, edges, first, slack: vec![0; assets], level: vec![0; assets] }
+        Program { arcs, edges, first, slack: vec![0; assets], level: vec![0; assets], spent: vec![false; assets] }
     }
 
     /// Finds the amounts; returns the assets for which lower bounds had to be dropped, none if all are met.
@@ -186,6 +188,7 @@ impl Program {
     fn solve(&mut self) -> Vec<usize> {
         self.arcs.iter_mut().for_each(|arc| arc.sold = arc.high);
         self.level.fill(0);
+        self.spent.fill(false);
         self.count_slack();
         while self.slack.iter().any(|slack| *slack < 0) {
             let hops = self.search();
@@ -219,7 +222,7 @@ impl Program {
     /// Whether a shortage can move along `edge`.
     fn open(&self, edge: Edge) -> bool {
         let arc = &self.arcs[edge.arc as usize];
-        if edge.less { arc.sold > arc.low } else { arc.sold < arc.high }
+        if edge.less { arc.paid() > arc.paid_at(arc.low) } else { arc.sold < arc.high }
     }
 
     /// The cost of `edge` from asset `from` less what the levels account for; never negative but by rounding, which is
@@ -233,9 +236,9 @@ impl Program {
     fn search(&mut self) -> Vec<u32> {
         let assets = self.slack.len();
         let far = (i32::MAX, u32::MAX);
-        let mut distance: Vec<(i32, u32)> = self.slack.iter().map(|s| if *s > 0 { (0, 0) } else { far }).collect();
+        let mut distance: Vec<(i32, u32)> = (0..assets).map(|a| if self.gives(a) { (0, 0) } else { far }).collect();
         let mut queue: std::collections::BTreeSet<((i32, u32), usize)> =
-            (0..assets).filter(|a| self.slack[*a] > 0).map(|a| ((0, 0), a)).collect();
+            (0..assets).filter(|a| self.gives(*a)).map(|a| ((0, 0), a)).collect();
         while let Some(((cost, hops), to)) = queue.pop_first() {
             // Edges into `to` are the reverse of the edges out of it.
             for back in self.edges_of(to) {
@@ -254,17 +257,23 @@ impl Program {
         distance.into_iter().map(|d| d.1).collect()
     }
 
-    /// Sends shortages along shortest ways until each is blocked; false if nothing moved.
+    /// Whether `asset` has a surplus to give.
+    fn gives(&self, asset: usize) -> bool {
+        self.slack[asset] > 0 && !self.spent[asset]
+    }
+
+    /// Sends shortages along shortest ways until each is blocked; false if nothing changed.
     fn send(&mut self, hops: &[u32]) -> bool {
         let mut next = self.first.clone();
-        let mut moved = false;
+        let mut changed = false;
         let mut path = Vec::new();
         for from in 0..self.slack.len() {
             while self.slack[from] < 0 && hops[from] != u32::MAX && self.find(from, hops, &mut next, &mut path) {
-                moved |= self.relieve(from, &path, &mut next);
+                self.relieve(from, &path);
+                changed = true;
             }
         }
-        moved
+        changed
     }
 
     /// Finds a way from `from` to a surplus; `next` holds the first edge of each asset that is not yet ruled out.
@@ -272,7 +281,7 @@ impl Program {
         path.clear();
         let mut at = from;
         loop {
-            if hops[at] == 0 && self.slack[at] > 0 {
+            if hops[at] == 0 && self.gives(at) {
                 return true;
             }
             let usable = |edge: &Edge| {
@@ -295,23 +304,19 @@ impl Program {
         }
     }
 
-    /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow. Where that
-    /// is less than a unit, rules the edge out that is to blame.
-    fn relieve(&mut self, from: usize, path: &[(usize, Edge)], next: &mut [usize]) -> bool {
+    /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow.
+    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) {
         let end = path.last().map_or(from, |(_, edge)| edge.to as usize);
-        let mut relief = self.slack[end] as u128;
-        for (at, edge) in path.iter().rev() {
-            relief = self.capacity(*edge, relief);
-            if relief == 0 {
-                next[*at] += 1;
-                return false;
-            }
+        let surplus = self.slack[end].unsigned_abs();
+        let relief = path.iter().rev().fold(surplus, |cost, (_, edge)| self.capacity(*edge, cost));
+        if relief == 0 {
+            self.spent[end] = true;
+            return;
         }
         let mut wanted = relief.min(self.slack[from].unsigned_abs());
         for (at, edge) in path {
             wanted = self.push(*at, *edge, wanted);
         }
-        true
     }
 
     /// By how much `edge` can relieve its asset at a cost of at most `cost` units to the other.
