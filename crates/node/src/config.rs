@@ -138,10 +138,7 @@ impl Config {
     ///
     /// # Errors
     /// [`ConfigError`] names the file or variable, the key, and for an unknown key the nearest known one.
-    pub fn load(
-        path: Option<&Path>,
-        variables: impl Iterator<Item = (String, String)>,
-    ) -> Result<Config, ConfigError> {
+    pub fn load(path: Option<&Path>, variables: impl Iterator<Item = (String, String)>) -> Result<Config, ConfigError> {
         let mut table = toml::Table::new();
         if let Some(path) = path {
             let unreadable = |source| ConfigError::Unreadable { path: path.into(), source };
@@ -200,13 +197,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a String>) 
     }
 }
 
-fn overlay(
-    table: &mut toml::Table,
-    name: &str,
-    section: &str,
-    key: &str,
-    text: &str,
-) -> Result<(), ConfigError> {
+fn overlay(table: &mut toml::Table, name: &str, section: &str, key: &str, text: &str) -> Result<(), ConfigError> {
     let known = known();
     let keys = known.get(section).and_then(toml::Value::as_table);
     let keys = keys.ok_or_else(|| invalid(name, unknown("section", section, known.keys())))?;

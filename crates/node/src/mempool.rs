@@ -159,9 +159,8 @@ impl Mempool {
         for (asset, amount) in debits(transaction, ledger.fee()) {
             *wanted.entry(asset).or_default() += u128::from(amount);
         }
-        let overdraws = |(asset, sum): (&AssetId, &u128)| {
-            reserved.sums.get(asset).copied().unwrap_or(0) + sum > has(*asset)
-        };
+        let overdraws =
+            |(asset, sum): (&AssetId, &u128)| reserved.sums.get(asset).copied().unwrap_or(0) + sum > has(*asset);
         if wanted.iter().any(overdraws) { Err(Refusal::Overdraft) } else { Ok(()) }
     }
 
@@ -288,20 +287,14 @@ mod tests {
         assert_eq!(pool.admit(rotate(2), &ledger), Ok(()));
         assert_eq!(pool.admit(rotate(3), &ledger), refused(Refusal::KeyConflict));
         let new_key = SecretKey::from_seed([3; 32]).public();
-        let create = |sequence| {
-            entry(sequence, Operation::CreateAccount { account: new_key.address(), key: new_key })
-        };
+        let create = |sequence| entry(sequence, Operation::CreateAccount { account: new_key.address(), key: new_key });
         assert_eq!(pool.admit(create(4), &ledger), Ok(()));
         assert_eq!(pool.admit(create(5), &ledger), refused(Refusal::CreateConflict));
-        let issue = |sequence| {
-            entry(sequence, Operation::Issue { to: me, asset: AssetId(0), amount: MAX_ISSUED / 2 })
-        };
+        let issue = |sequence| entry(sequence, Operation::Issue { to: me, asset: AssetId(0), amount: MAX_ISSUED / 2 });
         assert_eq!(pool.admit(issue(6), &ledger), Ok(()));
         assert_eq!(pool.admit(issue(7), &ledger), refused(Refusal::IssueTooLarge));
-        let nothing = entry(
-            8,
-            Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 },
-        );
+        let nothing =
+            entry(8, Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 });
         assert_eq!(pool.admit(nothing, &ledger), refused(Refusal::UnknownOffer));
     }
 

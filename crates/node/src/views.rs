@@ -1,14 +1,14 @@
 //! What clients ask for and the ledger does not keep: recent blocks and batches, where a transaction went, which offers
 //! an account has. Everything here can be rebuilt from the ledger and the archive, and is bounded.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place};
 use primitives::{Address, Digest, Height, Operation, Price, Sequence, Superblock, Transaction, TransactionId};
 
 /// Blocks whose summaries and batches stay in memory.
-const RECENT_BLOCKS: usize = 2_000;
+pub(crate) const RECENT_BLOCKS: usize = 2_000;
 /// Pair trades of recent batches that stay in memory.
 const RECENT_TRADES: usize = 2_000_000;
 
@@ -63,6 +63,8 @@ pub struct Committed {
     pub batch: Arc<BatchSummary>,
     /// Each transaction's account, id and outcome, in the order of the block.
     pub outcomes: Vec<(Address, TransactionId, Outcome)>,
+    /// Accounts that others paid.
+    pub credited: HashSet<Address>,
 }
 
 /// Where a transaction went.
@@ -83,6 +85,8 @@ pub struct Views {
     index: HashMap<TransactionId, Found>,
     indexed: VecDeque<Vec<TransactionId>>,
     offers: HashMap<Address, BTreeMap<Sequence, (Pair, Price)>>,
+    /// State roots that were there before the summary of their block.
+    early_roots: BTreeMap<Height, Digest>,
     /// Transactions that took effect, and that were refused in a block, since start.
     pub totals: (u64, u64),
 }
@@ -98,6 +102,7 @@ impl Views {
             index: HashMap::new(),
             indexed: VecDeque::new(),
             offers: HashMap::new(),
+            early_roots: BTreeMap::new(),
             totals: (0, 0),
         };
         for (pair, offers) in ledger.book().iter() {
@@ -162,6 +167,9 @@ impl Views {
             }
         }
         self.blocks.push_back(committed.summary.clone());
+        if let Some(root) = self.early_roots.remove(&height) {
+            self.set_state_root(height, root);
+        }
         self.trades += committed.batch.batch.trades.len();
         self.batches.push_back(committed.batch.clone());
         while self.blocks.len() > RECENT_BLOCKS || (self.trades > RECENT_TRADES && self.blocks.len() > 1) {
@@ -170,10 +178,21 @@ impl Views {
         }
     }
 
+    /// Transactions that took effect per second, over the blocks of the last minute by the proposer's clock.
+    pub fn rate_per_second(&self) -> f64 {
+        let Some(newest) = self.blocks.back().map(|block| block.time_ms) else { return 0.0 };
+        let minute = || self.blocks.iter().rev().take_while(move |block| block.time_ms + 60_000 >= newest);
+        let Some(oldest) = minute().last().map(|block| block.time_ms) else { return 0.0 };
+        // The oldest block's transactions came before the span begins.
+        let applied: usize = minute().filter(|block| block.time_ms > oldest).map(|block| block.applied).sum();
+        if newest > oldest { applied as f64 * 1_000.0 / (newest - oldest) as f64 } else { 0.0 }
+    }
+
     /// Notes the state root of a recent block.
     pub fn set_state_root(&mut self, height: Height, root: Digest) {
-        if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.height == height) {
-            block.state_root = Some(root);
+        match self.blocks.iter_mut().rev().find(|block| block.height == height) {
+            Some(block) => block.state_root = Some(root),
+            None => drop(self.early_roots.insert(height, root)),
         }
     }
 
@@ -258,7 +277,8 @@ impl Committed {
             stages_ms: Vec::new(),
         };
         let batch = Arc::new(BatchSummary { height: block.height, time_ms: block.time_ms, batch, report: None });
-        Committed { summary, batch, outcomes }
+        let credited = paid(block, &outcomes);
+        Committed { summary, batch, outcomes, credited }
     }
 
     fn with_report(mut self, report: Option<clearing::Report>, stages_ms: Vec<(&'static str, f64)>) -> Committed {
@@ -267,4 +287,15 @@ impl Committed {
         batch.report = report;
         self
     }
+}
+
+/// Who received a payment or an issue that took effect.
+fn paid(block: &Superblock, outcomes: &[(Address, TransactionId, Outcome)]) -> HashSet<Address> {
+    let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    let applied = transactions.zip(outcomes).filter(|(_, (_, _, outcome))| *outcome == Outcome::Applied);
+    let receiver = |(transaction, _): (&Transaction, _)| match transaction.body.operation {
+        Operation::Pay { to, .. } | Operation::Issue { to, .. } => Some(to),
+        _ => None,
+    };
+    applied.filter_map(receiver).collect()
 }
