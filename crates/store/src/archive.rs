@@ -125,19 +125,34 @@ impl<D: Disk> LogFiles<D> {
         let file = self.open(first, false)?;
         let length = file.length().map_err(StoreError::io("read the length of", &self.path(first)))?;
         let (mut offsets, mut offset, mut previous) = (Vec::new(), FILE_HEADER_BYTES as u64, header.previous);
+        let not_followed = |offsets: &[u32], at: u64| {
+            // Headers have checksums of their own: the record before is the one to blame.
+            let at = offsets.last().map_or(at, |&last| u64::from(last));
+            self.damaged(first, at, "the digest is not the one that the next record, or file, names")
+        };
         for height in first..next.first {
             let link = read_link(&file, length, offset, &header.salt);
             let (record, digest, end) = link
                 .map_err(StoreError::io("read", &self.path(first)))?
                 .map_err(|what| self.damaged(first, offset, what))?;
-            if record.height != height || record.previous != previous {
-                return Err(self.damaged(first, offset, format!("not the record that follows at height {height}")));
+            if record.height != height {
+                return Err(self.damaged(
+                    first,
+                    offset,
+                    format!("a record of height {} instead of {height}", record.height),
+                ));
+            }
+            if record.previous != previous {
+                return Err(not_followed(&offsets, offset));
             }
             offsets.push(u32::try_from(offset).expect("files are below 4 GiB"));
             (offset, previous) = (end, digest);
         }
-        if offset != length || next.previous != previous {
-            return Err(self.damaged(first, offset, "the file does not end where the next one goes on"));
+        if next.previous != previous {
+            return Err(not_followed(&offsets, offset));
+        }
+        if offset != length {
+            return Err(self.damaged(first, offset, "the file goes on where the next one should"));
         }
         self.segments_mut()[index].offsets = Some(offsets);
         Ok(())

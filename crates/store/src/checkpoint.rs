@@ -39,7 +39,7 @@ fn height_of(name: &str) -> Option<u64> {
 }
 
 /// What a checkpoint says before its payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) height: u64,
     /// Receipts had been put through this height.
@@ -49,6 +49,11 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    /// The height through which blocks had been durable here.
+    pub(crate) fn blocks(&self) -> u64 {
+        if self.block == [0; DIGEST_BYTES] { 0 } else { self.height }
+    }
+
     fn encode(&self) -> [u8; HEADER_BYTES] {
         let fields = [
             &MAGIC[..],

@@ -7,7 +7,7 @@ use crate::archive::{Kind, LogFiles, Segment};
 use crate::checkpoint::{self, CheckpointReader};
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
-use crate::log;
+use crate::log::{self, Known};
 use crate::record::FileHeader;
 
 /// What is in a store.
@@ -105,7 +105,7 @@ fn segment<D: Disk>(files: &LogFiles<D>, header: &FileHeader, next: Option<&File
         SegmentSummary { file: files.path(first), first, last: first - 1, bytes: 0, tail_bytes: 0, damage: None };
     let scanned = files.open(first, false).and_then(|file| {
         summary.bytes = file.length().map_err(StoreError::io("read the length of", &summary.file))?;
-        log::scan(files, &file, header, u64::MAX - 1)
+        log::scan(files, &file, header, Known::NOTHING)
     });
     match scanned {
         Ok(scan) => {

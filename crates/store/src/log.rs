@@ -40,6 +40,19 @@ struct Tail<D: Disk> {
     digest: Digest,
 }
 
+/// What the rest of the store says about a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// Records up to this height had been durable: if one is bad it is damage.
+    pub(crate) durable: u64,
+    /// Records past this height are not kept.
+    pub(crate) limit: u64,
+}
+
+impl Known {
+    pub(crate) const NOTHING: Known = Known { durable: 0, limit: u64::MAX - 1 };
+}
+
 /// What makes everything put so far durable, from another thread.
 #[derive(Debug)]
 pub(crate) struct Syncer<D: Disk> {
@@ -74,6 +87,12 @@ impl<D: Disk> Log<D> {
     /// Height of the first record, or of the one to come if there is a file but no record.
     pub(crate) fn first(&self) -> Option<u64> {
         self.files.segments().first().map(|segment| segment.header.first)
+    }
+
+    /// That something is wrong where the last file ends.
+    pub(crate) fn damaged_at_end(&self, what: String) -> StoreError {
+        let (first, offset) = self.tail.as_ref().map_or((self.next(), 0), |tail| (tail.first, tail.end));
+        self.files.damaged(first, offset, what)
     }
 
     /// Begins an empty log after this height.
@@ -161,17 +180,16 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
-    /// Opens a log from the files that are there, none of whose records past `limit` is kept; cuts a torn tail off and
-    /// makes durable what is left.
+    /// Opens a log from the files that are there; cuts a torn tail off and makes durable what is left.
     pub(crate) fn open(
         disk: &Arc<D>,
         kind: Kind,
-        limit: u64,
+        known: Known,
         segment_bytes: u64,
         repairs: &mut Vec<Repair>,
     ) -> Result<Log<D>, StoreError> {
         let files = LogFiles::new(disk.clone(), kind, Vec::new());
-        let segments = remaining_segments(&files, limit, repairs)?;
+        let segments = remaining_segments(&files, known.limit, repairs)?;
         let durable = Arc::new(AtomicU64::new(0));
         let buffer = Vec::new();
         let Some(last) = segments.last() else {
@@ -179,7 +197,7 @@ impl<D: Disk> Log<D> {
         };
         let (first, number, salt) = (last.header.first, last.header.number, last.header.salt);
         let file = files.open(first, true)?;
-        let scan = scan(&files, &file, &last.header, limit)?;
+        let scan = scan(&files, &file, &last.header, known)?;
         let path = files.path(first);
         if scan.end + scan.kept_mark < scan.length {
             file.truncate(scan.end).map_err(StoreError::io("truncate", &path))?;
@@ -284,12 +302,12 @@ enum Found {
     Mark,
 }
 
-/// Reads the last file to its end, or to the first record past `limit`, or to a torn tail.
+/// Reads the last file to its end, or to the first record past the limit, or to a torn tail.
 pub(crate) fn scan<D: Disk>(
     files: &LogFiles<D>,
     file: &D::File,
     header: &FileHeader,
-    limit: u64,
+    known: Known,
 ) -> Result<Scan, StoreError> {
     let path = files.path(header.first);
     let length = file.length().map_err(StoreError::io("read the length of", &path))?;
@@ -297,7 +315,7 @@ pub(crate) fn scan<D: Disk>(
     let mut scan = Scan { offsets: Vec::new(), end, kept_mark: 0, length, next: header.first, digest };
     while scan.end < length {
         match next_in(file, &scan, &header.salt).map_err(StoreError::io("read", &path))? {
-            Ok(Found::Record(_)) | Err(_) if scan.next > limit => break,
+            Ok(Found::Record(_)) | Err(_) if scan.next > known.limit => break,
             Ok(Found::Record(record)) => {
                 scan.offsets.push(u32::try_from(scan.end).expect("files are below 4 GiB"));
                 scan.end += (RECORD_HEADER_BYTES + record.payload.len() + record.digest.len()) as u64;
@@ -308,11 +326,11 @@ pub(crate) fn scan<D: Disk>(
                 scan.kept_mark = RECORD_HEADER_BYTES as u64;
                 break;
             }
-            // What follows a mark was being written over it.
-            Ok(Found::Mark) => break,
-            Err(what) => {
+            found => {
+                // What follows a mark was being written over it, unless it tells that this had been durable.
+                let what = found.err().unwrap_or("a mark where the next record should be".into());
                 let evidence = durable_after(file, scan.end + 1, length, &header.salt, scan.next);
-                if evidence.map_err(StoreError::io("read", &path))? {
+                if scan.next <= known.durable || evidence.map_err(StoreError::io("read", &path))? {
                     return Err(files.damaged(header.first, scan.end, what));
                 }
                 break;

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use crate::archive::{Archive, Blocks, Kind, path};
 use crate::checkpoint::{self, CheckpointReader, CheckpointWriter, Header, TEMPORARY};
 use crate::disk::Disk;
-use crate::error::{Remedy, StoreError};
-use crate::log::Log;
+use crate::error::StoreError;
+use crate::log::{Known, Log};
 
 /// Files of a log must be addressable by 4-byte offsets.
 const SEGMENT_BYTES_MAX: u64 = 1 << 31;
@@ -102,14 +102,16 @@ impl<D: Disk> Store<D> {
         remove_temporaries(&*disk)?;
         let segment_bytes = options.segment_bytes.min(SEGMENT_BYTES_MAX);
         let mut repairs = Vec::new();
-        let mut blocks = Log::open(&disk, Kind::Blocks, u64::MAX - 1, segment_bytes, &mut repairs)?;
         let checkpoint = checkpoint::list(&*disk)?.pop();
         let checkpoint = checkpoint.map(|height| CheckpointReader::open(disk.clone(), height)).transpose()?;
-        let header = checkpoint.as_ref().map(|checkpoint| checkpoint.header.clone());
-        let base = header.as_ref().map_or(0, |header| header.height);
-        join(&mut blocks, header.as_ref())?;
-        let mut receipts = Log::open(&disk, Kind::Receipts, blocks.last(), segment_bytes, &mut repairs)?;
-        join_receipts(&mut receipts, header.as_ref())?;
+        let header = checkpoint.as_ref().map(|checkpoint| checkpoint.header.clone()).unwrap_or_default();
+        let base = header.height;
+        let known = Known { durable: header.blocks(), ..Known::NOTHING };
+        let mut blocks = Log::open(&disk, Kind::Blocks, known, segment_bytes, &mut repairs)?;
+        join(&mut blocks, &header)?;
+        let known = Known { durable: header.receipts, limit: blocks.last() };
+        let mut receipts = Log::open(&disk, Kind::Receipts, known, segment_bytes, &mut repairs)?;
+        join_receipts(&mut receipts, &header)?;
         disk.sync_directory().map_err(StoreError::io("sync the directory", &disk.place()))?;
         let replay = Blocks { files: blocks.files.clone(), next: base + 1, last: blocks.last() };
         let store = Store {
@@ -209,7 +211,7 @@ impl<D: Disk> Store<D> {
     /// once that is finished.
     ///
     /// # Errors
-    /// [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one exists,
+    /// [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one exists or was begun,
     /// [`StoreError::CheckpointRunning`], or [`StoreError::Io`]; after the last the store refuses.
     pub fn begin_checkpoint(&mut self, height: u64) -> Result<CheckpointWriter<D>, StoreError> {
         self.health.check()?;
@@ -254,13 +256,13 @@ fn remove_temporaries(disk: &impl Disk) -> Result<(), StoreError> {
 }
 
 /// Checks that the block log reaches from no later than the checkpoint to no earlier.
-fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: Option<&Header>) -> Result<(), StoreError> {
-    let height = checkpoint.map_or(0, |checkpoint| checkpoint.height);
-    let known = checkpoint.is_some_and(|checkpoint| checkpoint.block != [0; 32]);
+fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreError> {
+    let height = checkpoint.height;
     let Some(first) = blocks.first() else {
-        if known {
-            let what = format!("the blocks up to checkpoint {height} are missing");
-            return Err(blocks.files.damaged(1, 0, what));
+        if checkpoint.blocks() > 0 {
+            return Err(
+                blocks.damaged_at_end(format!("the blocks up to the newest checkpoint, at {height}, are missing"))
+            );
         }
         blocks.start_after(height);
         return Ok(());
@@ -271,30 +273,28 @@ fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: Option<&Header>) -> Result<(),
     }
     if height > blocks.last() {
         let what = format!("the log ends at height {}, before the newest checkpoint, at {height}", blocks.last());
-        return Err(blocks.files.damaged(first, 0, what));
+        return Err(blocks.damaged_at_end(what));
     }
-    if let (true, Some(checkpoint), Some(record)) = (known, checkpoint, blocks.files.read(height)?)
+    if checkpoint.blocks() > 0
+        && let Some(record) = blocks.files.read(height)?
         && record.digest != checkpoint.block
     {
-        let what = format!("block {height} is not the one the checkpoint was made after");
+        let what = format!("block {height} is not the one after which the checkpoint was made");
         return Err(blocks.files.damaged(first, 0, what));
     }
     Ok(())
 }
 
 /// Checks that no receipts are missing that a replay from the checkpoint would not make again.
-fn join_receipts<D: Disk>(receipts: &mut Log<D>, checkpoint: Option<&Header>) -> Result<(), StoreError> {
-    let needed = checkpoint.map_or(0, |checkpoint| checkpoint.receipts);
-    match receipts.first() {
-        None => receipts.start_after(checkpoint.map_or(0, |checkpoint| checkpoint.height)),
-        Some(_) if receipts.last() >= needed => return Ok(()),
-        Some(_) => {}
+fn join_receipts<D: Disk>(receipts: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreError> {
+    if receipts.first().is_none() && checkpoint.receipts == 0 {
+        receipts.start_after(checkpoint.height);
     }
-    if needed == 0 {
+    if receipts.last() >= checkpoint.receipts {
         return Ok(());
     }
-    let file = receipts.files.path(receipts.first().unwrap_or(1));
-    let what =
-        format!("receipts through height {needed} were archived, and only those through {} are there", receipts.last());
-    Err(StoreError::Damaged { file, offset: 0, what, remedy: Remedy::Restore })
+    let (held, needed) = (receipts.last(), checkpoint.receipts);
+    Err(receipts.damaged_at_end(format!(
+        "receipts up to {held} are there, and {needed} had been when the newest checkpoint was made"
+    )))
 }

@@ -20,7 +20,7 @@ fn bytes(kind: u64, height: u64, length: u64) -> Vec<u8> {
 
 /// Mostly small, some of several sectors, a few empty.
 fn block(height: u64) -> Vec<u8> {
-    bytes(1, height, mix(height) % if height % 7 == 0 { 3000 } else { 300 })
+    bytes(1, height, mix(height) % if height.is_multiple_of(7) { 3000 } else { 300 })
 }
 
 fn receipts(height: u64) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
     let mut checkpoint = None;
     for height in 1..=HEIGHTS {
         store.append(height, &block(height)).expect("appended");
-        if mix(height) % 4 == 0 {
+        if mix(height).is_multiple_of(4) {
             acknowledged.blocks.store(store.sync().expect("synced"), Ordering::SeqCst);
         }
         store.put_receipts(height, &receipts(height)).expect("receipts put");
@@ -53,7 +53,7 @@ fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
             writer.finish().expect("finished");
             acknowledged.checkpoint.store(at, Ordering::SeqCst);
         }
-        if height % 13 == 0 {
+        if height.is_multiple_of(13) {
             store.sync().expect("synced");
             let mut writer = store.begin_checkpoint(height).expect("begun");
             writer.write_all(&state(height)).expect("written");
@@ -108,8 +108,8 @@ fn recovers_from_a_crash_at_every_point() {
             let point = disk.points();
             let so_far = (acknowledged.blocks.load(Ordering::SeqCst), acknowledged.checkpoint.load(Ordering::SeqCst));
             let ways = [Surviving::Nothing, Surviving::Everything].into_iter();
-            let torn = (0..7).map(Surviving::Torn);
-            let some = (0..4).map(|way| Surviving::Some(point * 16 + way));
+            let torn = (0..5).map(Surviving::Torn);
+            let some = (0..3).map(|way| Surviving::Some(point * 16 + way));
             for way in ways.chain(torn).chain(some) {
                 recover(disk.after_crash(way), so_far, &format!("point {point}, {way:?}"));
                 crashes.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ fn recovers_from_a_crash_during_recovery() {
         let acknowledged = acknowledged.clone();
         move |disk| {
             let point = disk.points();
-            if point % 37 != 0 {
+            if !point.is_multiple_of(37) {
                 return;
             }
             let so_far = (acknowledged.blocks.load(Ordering::SeqCst), acknowledged.checkpoint.load(Ordering::SeqCst));
