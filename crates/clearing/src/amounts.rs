@@ -120,6 +120,8 @@ struct Program {
     level: Vec<i32>,
     /// Assets whose surplus turned out to be worth less than a unit of an asset on the way.
     spent: Vec<bool>,
+    /// Arcs of which the same is true of what is left of them, for selling more and for selling less.
+    closed: Vec<[bool; 2]>,
 }
 
 /// A way to move a shortage from one asset to another.
@@ -157,7 +159,15 @@ impl Program {
             edges[next[arc.sell]] = Edge { arc: index as u32, to: arc.buy as u32, less: false };
             next[arc.sell] += 1;
         }
-        Program { arcs, edges, first, slack: vec![0; assets], level: vec![0; assets], spent: vec![false; assets] }
+        Program {
+            edges,
+            first,
+            slack: vec![0; assets],
+            level: vec![0; assets],
+            spent: vec![false; assets],
+            closed: vec![[false; 2]; arcs.len()],
+            arcs,
+        }
     }
 
     /// Finds the amounts; returns the assets for which lower bounds had to be dropped, none if all are met.
@@ -167,7 +177,7 @@ impl Program {
             if exact {
                 self.count_payouts(book);
             }
-            short = self.solve();
+            short = self.solve(book);
             // What is short by no more than rounding is found by rounding.
             self.round(book);
             let below = |arc: &&Arc| arc.sold < arc.low;
@@ -177,7 +187,7 @@ impl Program {
             short.extend(self.arcs.iter().filter(below).map(|arc| arc.buy));
         }
         self.arcs.iter_mut().for_each(|arc| (arc.low, arc.credit, arc.band.0) = (0, 0, 0));
-        self.solve();
+        self.solve(book);
         self.round(book);
         short.sort_unstable();
         short.dedup();
@@ -185,14 +195,15 @@ impl Program {
     }
 
     /// Maximises trade within the bounds; returns the assets that stay short, none if the bounds can be met.
-    fn solve(&mut self) -> Vec<usize> {
-        self.arcs.iter_mut().for_each(|arc| arc.sold = arc.high);
+    fn solve(&mut self, book: &Book) -> Vec<usize> {
+        self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(book, arc.high));
         self.level.fill(0);
         self.spent.fill(false);
+        self.closed.fill([false; 2]);
         self.count_slack();
         while self.slack.iter().any(|slack| *slack < 0) {
             let hops = self.search();
-            if !self.send(&hops) {
+            if !self.send(book, &hops) {
                 break;
             }
         }
@@ -222,7 +233,8 @@ impl Program {
     /// Whether a shortage can move along `edge`.
     fn open(&self, edge: Edge) -> bool {
         let arc = &self.arcs[edge.arc as usize];
-        if edge.less { arc.paid() > arc.paid_at(arc.low) } else { arc.sold < arc.high }
+        let room = if edge.less { arc.sold > arc.low } else { arc.sold < arc.high };
+        room && !self.closed[edge.arc as usize][usize::from(edge.less)]
     }
 
     /// The cost of `edge` from asset `from` less what the levels account for; never negative but by rounding, which is
@@ -263,13 +275,13 @@ impl Program {
     }
 
     /// Sends shortages along shortest ways until each is blocked; false if nothing changed.
-    fn send(&mut self, hops: &[u32]) -> bool {
+    fn send(&mut self, book: &Book, hops: &[u32]) -> bool {
         let mut next = self.first.clone();
         let mut changed = false;
         let mut path = Vec::new();
         for from in 0..self.slack.len() {
             while self.slack[from] < 0 && hops[from] != u32::MAX && self.find(from, hops, &mut next, &mut path) {
-                self.relieve(from, &path);
+                self.relieve(book, from, &path);
                 changed = true;
             }
         }
@@ -305,55 +317,63 @@ impl Program {
     }
 
     /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow.
-    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) {
+    fn relieve(&mut self, book: &Book, from: usize, path: &[(usize, Edge)]) {
         let end = path.last().map_or(from, |(_, edge)| edge.to as usize);
-        let surplus = self.slack[end].unsigned_abs();
-        let relief = path.iter().rev().fold(surplus, |cost, (_, edge)| self.capacity(*edge, cost));
+        let mut relief = self.slack[end].unsigned_abs();
+        let mut bound = None;
+        for (_, edge) in path.iter().rev() {
+            let (capacity, by_arc) = self.capacity(*edge, relief);
+            relief = capacity;
+            bound = if by_arc { Some(edge) } else { bound };
+        }
         if relief == 0 {
-            self.spent[end] = true;
+            match bound {
+                Some(edge) => self.closed[edge.arc as usize][usize::from(edge.less)] = true,
+                None => self.spent[end] = true,
+            }
             return;
         }
         let mut wanted = relief.min(self.slack[from].unsigned_abs());
         for (at, edge) in path {
-            wanted = self.push(*at, *edge, wanted);
+            wanted = self.push(book, *at, *edge, wanted);
         }
     }
 
-    /// By how much `edge` can relieve its asset at a cost of at most `cost` units to the other.
-    fn capacity(&self, edge: Edge, cost: u128) -> u128 {
+    /// By how much `edge` can relieve its asset at a cost of at most `cost` units to the other, and whether the arc
+    /// and not the cost is what limits it.
+    fn capacity(&self, edge: Edge, cost: u128) -> (u128, bool) {
         let arc = &self.arcs[edge.arc as usize];
         if edge.less {
-            let less = u128::from(arc.sold - arc.low).min(cost) as Amount;
-            arc.paid() - arc.paid_at(arc.sold - less)
+            let room = u128::from(arc.sold - arc.low);
+            (arc.paid() - arc.paid_at(arc.sold - room.min(cost) as Amount), room < cost)
         } else {
-            let most = arc.most_within(arc.paid().saturating_add(cost)).min(arc.high);
-            u128::from(most.saturating_sub(arc.sold))
+            let most = arc.most_within(arc.paid().saturating_add(cost));
+            (u128::from(most.min(arc.high).saturating_sub(arc.sold)), most > arc.high)
         }
     }
 
-    /// Relieves `from` of at least `wanted` units along `edge`; returns what that costs the other asset.
-    fn push(&mut self, from: usize, edge: Edge, wanted: u128) -> u128 {
+    /// Relieves `from` of about `wanted` units along `edge`; returns what that costs the other asset.
+    fn push(&mut self, book: &Book, from: usize, edge: Edge, wanted: u128) -> u128 {
         let arc = &mut self.arcs[edge.arc as usize];
         let (sold, paid) = (arc.sold, arc.paid());
-        arc.sold = if edge.less {
+        let aim = if edge.less {
             arc.most_within(paid.saturating_sub(wanted)).clamp(arc.low, sold)
         } else {
             sold + wanted as Amount
         };
-        let (relief, cost) = match edge.less {
-            true => (paid - arc.paid(), u128::from(sold - arc.sold)),
-            false => (wanted, arc.paid() - paid),
-        };
-        self.slack[from] += relief as i128;
-        self.slack[edge.to as usize] -= cost as i128;
-        cost
+        arc.sold = arc.executable(book, aim);
+        if arc.sold == sold {
+            self.closed[edge.arc as usize][usize::from(edge.less)] = true;
+        }
+        let (seller, buyer) = if edge.less { (edge.to as usize, from) } else { (from, edge.to as usize) };
+        self.slack[seller] += i128::from(arc.sold) - i128::from(sold);
+        self.slack[buyer] -= arc.paid() as i128 - paid as i128;
+        if edge.less { u128::from(sold.saturating_sub(arc.sold)) } else { arc.paid().saturating_sub(paid) }
     }
 
     /// Settles what every last offer of a pair executes in part; what that leaves short is taken from other pairs,
     /// those with room above L first. Amounts only fall, so that it ends.
     fn round(&mut self, book: &Book) {
-        self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(book, arc.sold));
-        self.count_slack();
         let mut queue: Vec<usize> = (0..self.slack.len()).filter(|a| self.slack[*a] < 0).collect();
         while let Some(asset) = queue.pop() {
             while self.slack[asset] < 0 {
