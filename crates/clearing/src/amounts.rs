@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use crate::book::{Book, Params};
 use crate::curve::Curves;
 use crate::fills::{Use, fills, partial, usable};
-use crate::rate::{Rate, must_fill};
+use crate::rate::{Rate, approx, must_fill};
 
 /// One pair with something to trade.
 struct Arc {
@@ -73,7 +73,8 @@ pub(crate) fn amounts(book: &Book, curves: &Curves, params: &Params, valuations:
     let arcs = (0..book.pairs.len()).into_par_iter().with_min_len(64);
     let arcs: Vec<Arc> = arcs.filter_map(|pair| arc(book, curves, params, valuations, pair)).collect();
     let mut program = Program::new(book, arcs);
-    let short = program.settle(book);
+    let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
+    let short = program.settle(book, &values);
     let mut sold = vec![0; book.pairs.len()];
     program.arcs.iter().for_each(|arc| sold[arc.pair] = arc.sold);
     Amounts { sold, full: short.is_empty(), short: short.into_iter().map(|asset| AssetId(asset as u32)).collect() }
@@ -171,39 +172,43 @@ impl Program {
     }
 
     /// Finds the amounts; returns the assets for which lower bounds had to be dropped, none if all are met.
-    fn settle(&mut self, book: &Book) -> Vec<usize> {
+    fn settle(&mut self, book: &Book, values: &[f64]) -> Vec<usize> {
         let mut short = Vec::new();
         for exact in [false, true] {
             if exact {
                 self.count_payouts(book);
             }
-            short = self.solve(book);
-            // What is short by no more than rounding is found by rounding.
-            self.round(book);
+            short = self.solve();
+            eprintln!("exact {exact} short {:?}", short.iter().map(|a| (*a, self.slack[*a], self.edges_of(*a).iter().filter(|e| self.open(**e)).map(|e| { let a=&self.arcs[e.arc as usize]; (e.to, e.less, a.sold-a.low, a.high-a.sold, self.level[e.to as usize], self.slack[e.to as usize]) }).collect::<Vec<_>>(), self.level[*a])).collect::<Vec<_>>());eprintln!("surplus {:?}", (0..self.slack.len()).filter(|a| self.slack[*a]>0).map(|a| (a, self.slack[a], self.level[a], self.spent[a])).collect::<Vec<_>>());
+            // What is short by no more than rounding may be found by rounding.
+            self.execute(book, values);
+            self.cut(book);
             let below = |arc: &&Arc| arc.sold < arc.low;
             if !self.arcs.iter().any(|arc| below(&arc)) {
                 return Vec::new();
             }
             short.extend(self.arcs.iter().filter(below).map(|arc| arc.buy));
         }
-        self.arcs.iter_mut().for_each(|arc| (arc.low, arc.credit, arc.band.0) = (0, 0, 0));
-        self.solve(book);
-        self.round(book);
+        eprintln!("below {:?}", self.arcs.iter().filter(|arc| arc.sold<arc.low).map(|a| (a.sell,a.buy,a.sold,a.low,a.high)).collect::<Vec<_>>());self.arcs.iter_mut().for_each(|arc| (arc.low, arc.credit, arc.band.0) = (0, 0, 0));
+        self.solve();
+        self.execute(book, values);
+        self.cut(book);
         short.sort_unstable();
         short.dedup();
         short
     }
 
     /// Maximises trade within the bounds; returns the assets that stay short, none if the bounds can be met.
-    fn solve(&mut self, book: &Book) -> Vec<usize> {
-        self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(book, arc.high));
+    fn solve(&mut self) -> Vec<usize> {
+        self.arcs.iter_mut().for_each(|arc| arc.sold = arc.high);
         self.level.fill(0);
         self.spent.fill(false);
         self.closed.fill([false; 2]);
         self.count_slack();
         while self.slack.iter().any(|slack| *slack < 0) {
             let hops = self.search();
-            if !self.send(book, &hops) {
+            eprintln!("iteration {:?} {:?}", self.slack.iter().filter(|s| **s<0).count(), hops.iter().max());
+            if !self.send(&hops) {
                 break;
             }
         }
@@ -275,13 +280,13 @@ impl Program {
     }
 
     /// Sends shortages along shortest ways until each is blocked; false if nothing changed.
-    fn send(&mut self, book: &Book, hops: &[u32]) -> bool {
+    fn send(&mut self, hops: &[u32]) -> bool {
         let mut next = self.first.clone();
         let mut changed = false;
         let mut path = Vec::new();
         for from in 0..self.slack.len() {
             while self.slack[from] < 0 && hops[from] != u32::MAX && self.find(from, hops, &mut next, &mut path) {
-                self.relieve(book, from, &path);
+                self.relieve(from, &path);
                 changed = true;
             }
         }
@@ -317,7 +322,7 @@ impl Program {
     }
 
     /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow.
-    fn relieve(&mut self, book: &Book, from: usize, path: &[(usize, Edge)]) {
+    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) {
         let end = path.last().map_or(from, |(_, edge)| edge.to as usize);
         let mut relief = self.slack[end].unsigned_abs();
         let mut bound = None;
@@ -335,7 +340,7 @@ impl Program {
         }
         let mut wanted = relief.min(self.slack[from].unsigned_abs());
         for (at, edge) in path {
-            wanted = self.push(book, *at, *edge, wanted);
+            wanted = self.push(*at, *edge, wanted);
         }
     }
 
@@ -352,41 +357,88 @@ impl Program {
         }
     }
 
-    /// Relieves `from` of about `wanted` units along `edge`; returns what that costs the other asset.
-    fn push(&mut self, book: &Book, from: usize, edge: Edge, wanted: u128) -> u128 {
+    /// Relieves `from` of at least `wanted` units along `edge`; returns what that costs the other asset.
+    fn push(&mut self, from: usize, edge: Edge, wanted: u128) -> u128 {
         let arc = &mut self.arcs[edge.arc as usize];
         let (sold, paid) = (arc.sold, arc.paid());
-        let aim = if edge.less {
+        arc.sold = if edge.less {
             arc.most_within(paid.saturating_sub(wanted)).clamp(arc.low, sold)
         } else {
             sold + wanted as Amount
         };
-        arc.sold = arc.executable(book, aim);
-        if arc.sold == sold {
-            self.closed[edge.arc as usize][usize::from(edge.less)] = true;
-        }
         let (seller, buyer) = if edge.less { (edge.to as usize, from) } else { (from, edge.to as usize) };
         self.slack[seller] += i128::from(arc.sold) - i128::from(sold);
         self.slack[buyer] -= arc.paid() as i128 - paid as i128;
         if edge.less { u128::from(sold.saturating_sub(arc.sold)) } else { arc.paid().saturating_sub(paid) }
     }
 
-    /// Settles what every last offer of a pair executes in part; what that leaves short is taken from other pairs,
-    /// those with room above L first. Amounts only fall, so that it ends.
-    fn round(&mut self, book: &Book) {
+    /// Makes every amount one that fills can execute. What an asset loses by that is passed on along one edge, towards
+    /// the surplus that the widest way leads to; assets far from it go first, so that each passes on all it gets.
+    fn execute(&mut self, book: &Book, values: &[f64]) {
+        self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(book, arc.sold));
+        self.count_slack();
+        for (asset, edge) in self.widest(values).into_iter().rev() {
+            let Some(wanted) = self.slack[asset].checked_neg().filter(|wanted| *wanted > 0) else { continue };
+            let arc = &mut self.arcs[edge.arc as usize];
+            let (sold, paid) = (arc.sold, arc.paid());
+            arc.sold = if edge.less {
+                let aim = arc.most_within(paid.saturating_sub(wanted as u128)).clamp(arc.low.min(sold), sold);
+                arc.executable(book, aim)
+            } else {
+                arc.executable_above(book, sold.saturating_add(wanted as Amount)).max(sold)
+            };
+            self.slack[arc.sell] += i128::from(arc.sold) - i128::from(sold);
+            self.slack[arc.buy] -= arc.paid() as i128 - paid as i128;
+        }
+    }
+
+    /// For each asset that is not itself the end of its widest way to a surplus, the first edge of that way; in the
+    /// order of falling width. The width of a way is the least value that its edges, and the surplus, leave room for.
+    fn widest(&self, values: &[f64]) -> Vec<(usize, Edge)> {
+        let assets = self.slack.len();
+        let mut width: Vec<f64> = (0..assets).map(|a| self.slack[a].max(0) as f64 * values[a]).collect();
+        let mut way: Vec<Option<Edge>> = vec![None; assets];
+        let mut done = vec![false; assets];
+        let mut result = Vec::new();
+        let mut queue: std::collections::BTreeSet<(u64, usize)> =
+            (0..assets).filter(|a| width[*a] > 0.0).map(|a| (width[a].to_bits(), a)).collect();
+        while let Some((_, to)) = queue.pop_last() {
+            done[to] = true;
+            result.extend(way[to].map(|edge| (to, edge)));
+            for back in self.edges_of(to).iter().filter(|edge| !done[edge.to as usize]) {
+                let (from, arc) = (back.to as usize, &self.arcs[back.arc as usize]);
+                let edge = Edge { arc: back.arc, to: to as u32, less: !back.less };
+                let room = if edge.less { arc.sold.saturating_sub(arc.low) } else { arc.high.saturating_sub(arc.sold) };
+                let next = width[to].min(room as f64 * values[arc.sell]);
+                if next > width[from] {
+                    queue.remove(&(width[from].to_bits(), from));
+                    (width[from], way[from]) = (next, Some(edge));
+                    queue.insert((next.to_bits(), from));
+                }
+            }
+        }
+        result
+    }
+
+    /// Takes what is still short from other pairs, those with room above L first. Amounts only fall, so that it ends.
+    fn cut(&mut self, book: &Book) {
         let mut queue: Vec<usize> = (0..self.slack.len()).filter(|a| self.slack[*a] < 0).collect();
+        let mut visits = vec![0u32; self.slack.len()];
         while let Some(asset) = queue.pop() {
             while self.slack[asset] < 0 {
                 let edge = self.giver(asset).expect("an asset is short only if it is paid out");
                 let arc = &mut self.arcs[edge.arc as usize];
                 let (sold, paid) = (arc.sold, arc.paid());
-                let wanted = self.slack[asset].unsigned_abs().min(paid);
-                let kept = arc.most_within(paid - wanted).min(sold - 1);
+                // An asset that comes back again and again gives way more each time.
+                let more = 1u128 << (visits[asset] / 8).min(64);
+                visits[asset] += 1;
+                let wanted = self.slack[asset].unsigned_abs().saturating_mul(more).min(paid);
                 let floor = if sold > arc.low { arc.low } else { 0 };
-                if floor == 0 {
+                let aim = arc.most_within(paid - wanted).min(sold - 1).max(floor);
+                arc.sold = arc.executable(book, aim);
+                if arc.sold < arc.low {
                     arc.credit = 0;
                 }
-                arc.sold = arc.executable(book, kept.max(floor));
                 self.slack[asset] += paid as i128 - arc.paid() as i128;
                 self.slack[edge.to as usize] -= i128::from(sold - arc.sold);
                 if self.slack[edge.to as usize] < 0 {
@@ -416,6 +468,20 @@ impl Program {
 }
 
 impl Arc {
+    /// What fills can give from `sold` up: not always the least, as ever larger steps are tried.
+    fn executable_above(&self, book: &Book, sold: Amount) -> Amount {
+        let mut aim = sold.min(self.high);
+        let mut step = 0;
+        loop {
+            let got = self.executable(book, aim);
+            if got >= sold || aim == self.high {
+                return got;
+            }
+            aim = self.most_within(self.paid_at(aim) + step).saturating_add(1).min(self.high);
+            step = 2 * step + 1;
+        }
+    }
+
     /// The most of `sold` units that fills can give.
     fn executable(&self, book: &Book, sold: Amount) -> Amount {
         let pair = &book.pairs[self.pair];
