@@ -26,17 +26,20 @@ pub(crate) struct Arc {
 }
 
 impl Arc {
+    /// An upper bound of what the offers are paid when `sold` units trade; it never falls as `sold` grows.
     pub(crate) fn paid_at(&self, sold: Amount) -> u128 {
-        self.rate.payout_bound(sold) - self.credit
+        let bound = self.rate.payout_bound(sold);
+        if sold < self.low { bound.min(self.paid_at(self.low)) } else { bound - self.credit }
     }
 
     pub(crate) fn paid(&self) -> u128 {
         self.paid_at(self.sold)
     }
 
-    /// The most that may be sold if pay-outs are to stay within `bound`; not below L.
+    /// The most that may be sold if pay-outs are to stay within `bound`.
     pub(crate) fn most_within(&self, bound: u128) -> Amount {
-        self.rate.most_within(bound + self.credit)
+        let credit = if bound >= self.paid_at(self.low) { self.credit } else { 0 };
+        self.rate.most_within(bound + credit)
     }
 
     /// What fills can give from `sold` up: not always the least, as ever larger steps are tried.

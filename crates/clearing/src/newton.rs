@@ -3,12 +3,14 @@
 use crate::demand::{Band, Demand, Flows};
 use crate::dense::Matrix;
 use crate::float::exp;
-use crate::search::{Found, Target};
+use crate::search::{Found, Scene, Target};
 
 /// The widest band that continuation begins with.
 const WIDEST: f64 = 0.03;
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
+/// How often a step is halved before it counts as no use.
+const HALVINGS: u32 = 40;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -18,11 +20,12 @@ fn tolerance(target: Target) -> f64 {
 }
 
 /// Solves for prices from `start`.
-pub(crate) fn newton(demand: &mut Demand, target: Target, start: Vec<f64>) -> Found {
+pub(crate) fn newton(scene: Scene, demand: &mut Demand, start: Vec<f64>) -> Found {
+    let target = Target::of(scene.params);
     let mut search = Search::new(demand, start);
     let mut solved = false;
     for window in [None, Some(0.004), Some(0.02), Some(0.05), Some(0.2)] {
-        solved = search.continuation(target, WIDEST, window);
+        solved = search.continuation(target, WIDEST, window) || scene.amounts(&search.prices).full;
         if solved {
             break;
         }
@@ -77,7 +80,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let merit = self.flows.merit();
         let mut length = 1.0;
         self.steps += 1;
-        for _ in 0..8 {
+        for _ in 0..HALVINGS {
             for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }

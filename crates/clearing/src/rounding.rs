@@ -72,9 +72,6 @@ impl Program {
                 let floor = if sold > arc.low { arc.low } else { 0 };
                 let aim = arc.most_within(paid - wanted).min(sold - 1).max(floor);
                 arc.sold = arc.executable(book, aim);
-                if arc.sold < arc.low {
-                    arc.credit = 0;
-                }
                 self.slack[asset] += paid as i128 - arc.paid() as i128;
                 self.slack[edge.to as usize] -= i128::from(sold - arc.sold);
                 if self.slack[edge.to as usize] < 0 {

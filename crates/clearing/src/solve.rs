@@ -12,7 +12,7 @@ use crate::market::{Part, Split};
 use crate::newton::newton;
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
-use crate::search::{Found, Scene, Target};
+use crate::search::{Found, Scene};
 use crate::start::start;
 use crate::tatonnement::tatonnement;
 
@@ -121,16 +121,14 @@ impl<'a> Market<'a> {
         }
         let of_part = |last: &[Price]| part.assets.iter().map(|asset| approx(last[*asset as usize])).collect();
         let last: Option<Vec<f64>> = last.map(of_part);
+        let scene = Scene { book: self.book, curves: &self.curves, params, part };
         match params.solver {
             Solver::Newton => {
                 let mut demand = Demand::new(part, &self.curves);
                 let start = start(&demand, last.as_deref());
-                newton(&mut demand, Target::of(params), start)
+                newton(scene, &mut demand, start)
             }
-            Solver::Tatonnement => {
-                let scene = Scene { book: self.book, curves: &self.curves, params, part };
-                tatonnement(scene, last.unwrap_or_else(|| vec![1.0; part.assets.len()]))
-            }
+            Solver::Tatonnement => tatonnement(scene, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
         }
     }
 }
