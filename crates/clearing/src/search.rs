@@ -19,9 +19,10 @@ impl Target {
         Target { epsilon: params.epsilon.to_f64(), mu: params.mu.to_f64() }
     }
 
-    /// The band from `mu` to the commission.
+    /// The band from `mu` nearly to the commission. It stops short of it, because a partial fill at the very limit of
+    /// its offer would break that limit by rounding.
     pub(crate) fn band(&self, mu: f64) -> Band {
-        Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon }
+        Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon - (self.mu - self.epsilon) / 8.0 }
     }
 }
 
