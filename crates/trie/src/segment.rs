@@ -1,0 +1,326 @@
+//! An arena that holds one subtree: at most some ten thousand entries, changed by one thread at a time.
+//!
+//! A node's children lie side by side, nodes in one array and leaves in another, so a node names them by two 4-byte
+//! indices and two bitmaps; 48 bytes in all. A block of children that grows or shrinks moves; the room it leaves is
+//! kept in lists by size and given to the next block that fits.
+
+use crate::ValueDigest;
+use crate::key::nibble;
+
+/// Children of one node.
+pub(crate) const FAN_OUT: usize = 16;
+
+/// A key and the digest of its value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaf<const KEY: usize> {
+    pub(crate) key: [u8; KEY],
+    pub(crate) value: ValueDigest,
+}
+
+/// A place where at least two keys part. Its path is not stored: every leaf below begins with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    /// Meaningful if `fresh`.
+    pub(crate) digest: [u8; 32],
+    /// Where the block of child nodes begins, if there are any.
+    pub(crate) nodes: u32,
+    /// Where the block of child leaves begins, if there are any.
+    pub(crate) leaves: u32,
+    /// Slots that hold a node.
+    pub(crate) node_slots: u16,
+    /// Slots that hold a leaf.
+    pub(crate) leaf_slots: u16,
+    /// Nibbles that all keys below share.
+    pub(crate) depth: u8,
+    /// Whether nothing below changed since the digest was computed.
+    pub(crate) fresh: bool,
+}
+
+/// What stands in a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Child<const KEY: usize> {
+    Empty,
+    Leaf(Leaf<KEY>),
+    Node(Node),
+}
+
+impl<const KEY: usize> Leaf<KEY> {
+    const FILLER: Leaf<KEY> = Leaf { key: [0; KEY], value: [0; 32] };
+}
+
+impl Node {
+    const FILLER: Node =
+        Node { digest: [0; 32], nodes: 0, leaves: 0, node_slots: 0, leaf_slots: 0, depth: 0, fresh: false };
+
+    /// The place of a slot's child within its block: the number of like children before it.
+    pub(crate) fn rank(slots: u16, slot: usize) -> u32 {
+        (slots & ((1 << slot) - 1)).count_ones()
+    }
+
+    pub(crate) fn node_at(&self, slot: usize) -> Option<u32> {
+        (self.node_slots >> slot & 1 == 1).then(|| self.nodes + Node::rank(self.node_slots, slot))
+    }
+
+    pub(crate) fn leaf_at(&self, slot: usize) -> Option<u32> {
+        (self.leaf_slots >> slot & 1 == 1).then(|| self.leaves + Node::rank(self.leaf_slots, slot))
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        usize::from(self.depth)
+    }
+}
+
+/// Blocks of 1 to 16 items in one array.
+#[derive(Debug)]
+pub(crate) struct Blocks<T> {
+    items: Vec<T>,
+    /// By size less one, where free blocks of that size begin.
+    free: [Vec<u32>; FAN_OUT],
+    free_items: usize,
+}
+
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Blocks { items: Vec::new(), free: Default::default(), free_items: 0 }
+    }
+}
+
+impl<T: Copy> Blocks<T> {
+    pub(crate) fn block(&self, start: u32, count: u32) -> &[T] {
+        // An empty block's start means nothing.
+        if count == 0 { &[] } else { &self.items[start as usize..][..count as usize] }
+    }
+
+    pub(crate) fn get(&self, index: u32) -> &T {
+        &self.items[index as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut T {
+        &mut self.items[index as usize]
+    }
+
+    /// Stores at most 16 items as a block.
+    pub(crate) fn store(&mut self, block: &[T]) -> u32 {
+        let Some(start) = self.reuse(block.len()) else { return self.append(block) };
+        self.items[start as usize..][..block.len()].copy_from_slice(block);
+        start
+    }
+
+    fn append(&mut self, block: &[T]) -> u32 {
+        let start = u32::try_from(self.items.len()).expect("a segment is far smaller than 2^32");
+        if self.items.capacity() < self.items.len() + block.len() {
+            // An eighth instead of a doubling: the arenas are small, and most of the trie's memory is in them.
+            self.items.reserve_exact(block.len() + self.items.len() / 8);
+        }
+        self.items.extend_from_slice(block);
+        start
+    }
+
+    /// A free block of this size, cut from a larger one if need be.
+    fn reuse(&mut self, size: usize) -> Option<u32> {
+        if size == 0 || self.free_items < size {
+            return (size == 0).then_some(0);
+        }
+        let found = (size..=FAN_OUT).find(|&found| !self.free[found - 1].is_empty())?;
+        let start = self.free[found - 1].pop()?;
+        self.free_items -= found;
+        self.release(start + size as u32, (found - size) as u32);
+        Some(start)
+    }
+
+    /// Gives a block back.
+    pub(crate) fn release(&mut self, start: u32, count: u32) {
+        if count > 0 {
+            self.free[count as usize - 1].push(start);
+            self.free_items += count as usize;
+        }
+    }
+
+    fn allocated_bytes(&self) -> usize {
+        let lists: usize = self.free.iter().map(Vec::capacity).sum();
+        self.items.capacity() * size_of::<T>() + lists * size_of::<u32>()
+    }
+}
+
+/// A subtree in an arena of its own.
+#[derive(Debug)]
+pub(crate) struct Segment<const KEY: usize> {
+    pub(crate) root: Child<KEY>,
+    pub(crate) len: usize,
+    pub(crate) nodes: Blocks<Node>,
+    pub(crate) leaves: Blocks<Leaf<KEY>>,
+}
+
+impl<const KEY: usize> Default for Segment<KEY> {
+    fn default() -> Self {
+        Segment { root: Child::Empty, len: 0, nodes: Blocks::default(), leaves: Blocks::default() }
+    }
+}
+
+impl<const KEY: usize> Segment<KEY> {
+    /// Child nodes of a node, in order of slots.
+    pub(crate) fn nodes_of(&self, node: &Node) -> &[Node] {
+        self.nodes.block(node.nodes, node.node_slots.count_ones())
+    }
+
+    /// Leaves directly below a node, in order of slots.
+    pub(crate) fn leaves_of(&self, node: &Node) -> &[Leaf<KEY>] {
+        self.leaves.block(node.leaves, node.leaf_slots.count_ones())
+    }
+
+    pub(crate) fn child(&self, node: &Node, slot: usize) -> Child<KEY> {
+        if let Some(index) = node.leaf_at(slot) {
+            Child::Leaf(*self.leaves.get(index))
+        } else if let Some(index) = node.node_at(slot) {
+            Child::Node(*self.nodes.get(index))
+        } else {
+            Child::Empty
+        }
+    }
+
+    /// Some key below a node: begins with the node's path.
+    pub(crate) fn key_below(&self, node: &Node) -> &[u8; KEY] {
+        let mut node = node;
+        loop {
+            match self.leaves_of(node).first() {
+                Some(leaf) => return &leaf.key,
+                None => node = &self.nodes_of(node)[0],
+            }
+        }
+    }
+
+    /// Leaves in a subtree.
+    pub(crate) fn count(&self, child: &Child<KEY>) -> usize {
+        match child {
+            Child::Empty => 0,
+            Child::Leaf(_) => 1,
+            Child::Node(node) => self.count_node(node),
+        }
+    }
+
+    fn count_node(&self, node: &Node) -> usize {
+        let below: usize = self.nodes_of(node).iter().map(|below| self.count_node(below)).sum();
+        node.leaf_slots.count_ones() as usize + below
+    }
+
+    /// Some key of the segment, unless it is empty.
+    pub(crate) fn any_key(&self) -> Option<&[u8; KEY]> {
+        match &self.root {
+            Child::Empty => None,
+            Child::Leaf(leaf) => Some(&leaf.key),
+            Child::Node(node) => Some(self.key_below(node)),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &[u8; KEY]) -> Option<ValueDigest> {
+        let mut node = match &self.root {
+            Child::Empty => return None,
+            Child::Leaf(leaf) => return (leaf.key == *key).then_some(leaf.value),
+            Child::Node(node) => node,
+        };
+        loop {
+            let slot = nibble(key, node.depth());
+            if let Some(index) = node.leaf_at(slot) {
+                let leaf = self.leaves.get(index);
+                return (leaf.key == *key).then_some(leaf.value);
+            }
+            node = self.nodes.get(node.node_at(slot)?);
+        }
+    }
+
+    /// The node over these children, or the only child itself, or nothing.
+    pub(crate) fn assemble(&mut self, depth: usize, children: &[Child<KEY>; FAN_OUT]) -> Child<KEY> {
+        let (mut nodes, mut leaves) = (Room::new(Node::FILLER), Room::new(Leaf::FILLER));
+        for (slot, child) in children.iter().enumerate() {
+            match child {
+                Child::Empty => {}
+                Child::Leaf(leaf) => leaves.push(slot, *leaf),
+                Child::Node(node) => nodes.push(slot, *node),
+            }
+        }
+        match (leaves.items(), nodes.items()) {
+            ([], []) => Child::Empty,
+            ([leaf], []) => Child::Leaf(*leaf),
+            ([], [node]) => Child::Node(*node),
+            _ => Child::Node(Node {
+                digest: [0; 32],
+                nodes: self.nodes.store(nodes.items()),
+                leaves: self.leaves.store(leaves.items()),
+                node_slots: nodes.slots,
+                leaf_slots: leaves.slots,
+                depth: u8::try_from(depth).expect("a depth is at most 253"),
+                fresh: false,
+            }),
+        }
+    }
+
+    /// The children of a node, whose blocks are given back.
+    pub(crate) fn dissolve(&mut self, node: &Node) -> [Child<KEY>; FAN_OUT] {
+        let children = std::array::from_fn(|slot| self.child(node, slot));
+        self.nodes.release(node.nodes, node.node_slots.count_ones());
+        self.leaves.release(node.leaves, node.leaf_slots.count_ones());
+        children
+    }
+
+    /// Copies a subtree from another arena; digests stay valid.
+    pub(crate) fn graft(&mut self, from: &Segment<KEY>, child: &Child<KEY>) -> Child<KEY> {
+        match child {
+            Child::Empty => Child::Empty,
+            Child::Leaf(leaf) => Child::Leaf(*leaf),
+            Child::Node(node) => Child::Node(self.graft_node(from, node)),
+        }
+    }
+
+    fn graft_node(&mut self, from: &Segment<KEY>, node: &Node) -> Node {
+        let mut nodes = Room::new(Node::FILLER);
+        for below in from.nodes_of(node) {
+            nodes.push(0, self.graft_node(from, below));
+        }
+        Node { nodes: self.nodes.store(nodes.items()), leaves: self.leaves.store(from.leaves_of(node)), ..*node }
+    }
+
+    /// Makes `root` the segment's, and moves everything to a tight arena if more than a fifth of this one lies idle.
+    pub(crate) fn settle(&mut self, root: Child<KEY>, len: usize) {
+        (self.root, self.len) = (root, len);
+        let idle = self.leaves.free_items + self.nodes.free_items;
+        let total = self.leaves.items.len() + self.nodes.items.len();
+        if idle > 64 && idle > total / 5 {
+            *self = self.compacted();
+        }
+    }
+
+    fn compacted(&self) -> Segment<KEY> {
+        let mut tight = Segment::default();
+        tight.leaves.items.reserve_exact(self.leaves.items.len() - self.leaves.free_items);
+        tight.nodes.items.reserve_exact(self.nodes.items.len() - self.nodes.free_items);
+        (tight.root, tight.len) = (tight.graft(self, &self.root), self.len);
+        tight
+    }
+
+    pub(crate) fn allocated_bytes(&self) -> usize {
+        size_of::<Self>() + self.nodes.allocated_bytes() + self.leaves.allocated_bytes()
+    }
+}
+
+/// Up to sixteen like children on the way to their block.
+struct Room<T> {
+    slots: u16,
+    count: usize,
+    items: [T; FAN_OUT],
+}
+
+impl<T: Copy> Room<T> {
+    fn new(filler: T) -> Room<T> {
+        Room { slots: 0, count: 0, items: [filler; FAN_OUT] }
+    }
+
+    fn push(&mut self, slot: usize, item: T) {
+        self.slots |= 1 << slot;
+        self.items[self.count] = item;
+        self.count += 1;
+    }
+
+    fn items(&self) -> &[T] {
+        &self.items[..self.count]
+    }
+}

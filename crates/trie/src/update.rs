@@ -1,0 +1,221 @@
+//! Batches and prefix removals within one segment.
+
+use crate::key::{by_nibble, common_nibbles, common_with, nibble};
+use crate::segment::{Child, FAN_OUT, Leaf, Node, Segment};
+use crate::{Applied, Change, ValueDigest};
+
+impl Applied {
+    /// Whether anything is different now.
+    pub(crate) fn changed(&self) -> bool {
+        self.inserted + self.replaced + self.removed > 0
+    }
+
+    /// A length after this batch.
+    pub(crate) fn length(&self, before: usize) -> usize {
+        before + self.inserted - self.removed
+    }
+
+    fn found(&mut self, old: &ValueDigest, new: Option<&ValueDigest>) {
+        match new {
+            None => self.removed += 1,
+            Some(new) if new == old => self.unchanged += 1,
+            Some(_) => self.replaced += 1,
+        }
+    }
+
+    fn missed(&mut self, new: Option<&ValueDigest>) {
+        match new {
+            None => self.absent += 1,
+            Some(_) => self.inserted += 1,
+        }
+    }
+}
+
+impl std::ops::AddAssign for Applied {
+    fn add_assign(&mut self, other: Applied) {
+        self.inserted += other.inserted;
+        self.replaced += other.replaced;
+        self.unchanged += other.unchanged;
+        self.removed += other.removed;
+        self.absent += other.absent;
+    }
+}
+
+impl<const KEY: usize> Segment<KEY> {
+    /// Applies a sorted batch whose keys share their first `depth` nibbles with the segment's.
+    pub(crate) fn apply(&mut self, depth: usize, batch: &[Change<KEY>]) -> Applied {
+        let mut applied = Applied::default();
+        let root = self.merge(self.root, depth, batch, &mut applied);
+        self.settle(root, applied.length(self.len));
+        applied
+    }
+
+    /// Merges a nonempty batch into what stands at a slot; the keys of both share `depth` nibbles.
+    fn merge(&mut self, at: Child<KEY>, depth: usize, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+        match (at, batch) {
+            (Child::Empty, [(key, value)]) => {
+                applied.missed(value.as_ref());
+                value.map_or(Child::Empty, |value| Child::Leaf(Leaf { key: *key, value }))
+            }
+            (Child::Leaf(leaf), [(key, value)]) if *key == leaf.key => {
+                applied.found(&leaf.value, value.as_ref());
+                value.map_or(Child::Empty, |value| Child::Leaf(Leaf { key: *key, value }))
+            }
+            (Child::Empty, _) => self.build(&survivors(None, batch, applied)),
+            (Child::Leaf(leaf), _) => self.build(&survivors(Some(leaf), batch, applied)),
+            (Child::Node(node), _) => self.merge_node(node, depth, batch, applied),
+        }
+    }
+
+    fn merge_node(&mut self, node: Node, depth: usize, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+        if node.depth() > depth {
+            let path = *self.key_below(&node);
+            let common = common_with(batch, &path);
+            if common < node.depth() {
+                let mut children = [Child::Empty; FAN_OUT];
+                children[nibble(&path, common)] = Child::Node(node);
+                for (slot, run) in by_nibble(batch, common, |change| &change.0) {
+                    children[slot] = self.merge(children[slot], common + 1, run, applied);
+                }
+                return self.assemble(common, &children);
+            }
+        }
+        self.merge_below(node, batch, applied)
+    }
+
+    /// Merges a batch whose keys all begin with the node's path.
+    fn merge_below(&mut self, mut node: Node, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+        let mut tally = Applied::default();
+        let mut reshaped = Vec::new();
+        for (slot, run) in by_nibble(batch, node.depth(), |change| &change.0) {
+            let child = self.merge(self.child(&node, slot), node.depth() + 1, run, &mut tally);
+            if !self.put_in_place(&node, slot, &child) {
+                reshaped.push((slot, child));
+            }
+        }
+        *applied += tally;
+        node.fresh &= !tally.changed();
+        if reshaped.is_empty() {
+            return Child::Node(node);
+        }
+        let mut children = self.dissolve(&node);
+        for (slot, child) in reshaped {
+            children[slot] = child;
+        }
+        self.assemble(node.depth(), &children)
+    }
+
+    /// Overwrites the child at a slot by one of its kind; false if the kinds differ.
+    fn put_in_place(&mut self, node: &Node, slot: usize, child: &Child<KEY>) -> bool {
+        match (child, node.leaf_at(slot), node.node_at(slot)) {
+            (Child::Leaf(leaf), Some(index), _) => *self.leaves.get_mut(index) = *leaf,
+            (Child::Node(below), _, Some(index)) => *self.nodes.get_mut(index) = *below,
+            (Child::Empty, None, None) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// The subtree of these leaves, given in order.
+    fn build(&mut self, leaves: &[Leaf<KEY>]) -> Child<KEY> {
+        let (first, last) = match leaves {
+            [] => return Child::Empty,
+            [leaf] => return Child::Leaf(*leaf),
+            [first, .., last] => (first, last),
+        };
+        let depth = common_nibbles(&first.key, &last.key);
+        let mut children = [Child::Empty; FAN_OUT];
+        for (slot, run) in by_nibble(leaves, depth, |leaf| &leaf.key) {
+            children[slot] = self.build(run);
+        }
+        self.assemble(depth, &children)
+    }
+
+    /// Removes every key up to and including `last`; gives their number.
+    pub(crate) fn remove_through(&mut self, last: &[u8; KEY]) -> usize {
+        let mut removed = 0;
+        let root = self.cut(self.root, last, &mut removed);
+        self.settle(root, self.len - removed);
+        removed
+    }
+
+    fn cut(&mut self, at: Child<KEY>, last: &[u8; KEY], removed: &mut usize) -> Child<KEY> {
+        match at {
+            Child::Empty => Child::Empty,
+            Child::Leaf(leaf) if leaf.key > *last => at,
+            Child::Leaf(_) => {
+                *removed += 1;
+                Child::Empty
+            }
+            Child::Node(node) => self.cut_node(node, last, removed),
+        }
+    }
+
+    fn cut_node(&mut self, node: Node, last: &[u8; KEY], removed: &mut usize) -> Child<KEY> {
+        let path = self.key_below(&node);
+        if common_nibbles(path, last) < node.depth() {
+            // The path decides for all keys below.
+            if path > last {
+                return Child::Node(node);
+            }
+            *removed += self.release_node(&node);
+            return Child::Empty;
+        }
+        let edge = nibble(last, node.depth());
+        let before = *removed;
+        let kept = self.cut(self.child(&node, edge), last, removed);
+        if *removed == before && (node.node_slots | node.leaf_slots) & ((1 << edge) - 1) == 0 {
+            return Child::Node(node);
+        }
+        let mut children = self.dissolve(&node);
+        children[edge] = kept;
+        for child in &mut children[..edge] {
+            *removed += self.release(child);
+            *child = Child::Empty;
+        }
+        self.assemble(node.depth(), &children)
+    }
+
+    /// Gives a subtree's room back; the number of its leaves.
+    fn release(&mut self, child: &Child<KEY>) -> usize {
+        match child {
+            Child::Empty => 0,
+            Child::Leaf(_) => 1,
+            Child::Node(node) => self.release_node(node),
+        }
+    }
+
+    fn release_node(&mut self, node: &Node) -> usize {
+        let (nodes, leaves) = (node.node_slots.count_ones(), node.leaf_slots.count_ones());
+        let mut count = leaves as usize;
+        for index in node.nodes..node.nodes + nodes {
+            let below = *self.nodes.get(index);
+            count += self.release_node(&below);
+        }
+        self.nodes.release(node.nodes, nodes);
+        self.leaves.release(node.leaves, leaves);
+        count
+    }
+}
+
+/// What a batch leaves of itself and of one leaf, in order.
+fn survivors<const KEY: usize>(
+    leaf: Option<Leaf<KEY>>,
+    batch: &[Change<KEY>],
+    applied: &mut Applied,
+) -> Vec<Leaf<KEY>> {
+    let mut survivors = Vec::with_capacity(batch.len() + 1);
+    let mut old = leaf;
+    for (key, value) in batch {
+        if let Some(before) = old.take_if(|old| old.key < *key) {
+            survivors.push(before);
+        }
+        match old.take_if(|old| old.key == *key) {
+            Some(same) => applied.found(&same.value, value.as_ref()),
+            None => applied.missed(value.as_ref()),
+        }
+        survivors.extend(value.map(|value| Leaf { key: *key, value }));
+    }
+    survivors.extend(old);
+    survivors
+}
