@@ -37,7 +37,7 @@ impl Seeded {
 
     /// A whole number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
-        (u128::from(self.bits()) * u128::from(end) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
     /// An index, each with probability proportional to its weight.

@@ -17,159 +17,62 @@
 //! **Deviations from the paper**: no floating-point linear program; with ε = 0 and ε > 0 the same method. When L
 //! cannot be met, all lower bounds are dropped as in appendix D, and the assets in short supply are named.
 
-use primitives::{Amount, AssetId, MAX_ISSUED, Price};
+use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
+use crate::arc::{Arc, arc};
 use crate::book::{Book, Params};
 use crate::curve::Curves;
-use crate::fills::{Use, fills, partial, usable};
-use crate::rate::{Rate, must_fill};
-
-/// One pair with something to trade.
-struct Arc {
-    /// Position in the book.
-    pair: usize,
-    sell: usize,
-    buy: usize,
-    rate: Rate,
-    /// L and U, in units of the sold asset.
-    low: Amount,
-    high: Amount,
-    /// The offers between L and U.
-    band: (usize, usize),
-    /// Units sold.
-    sold: Amount,
-    /// By how much the pay-outs of the first L units fall short of [`Rate::payout_bound`], as far as known.
-    credit: u128,
-}
-
-impl Arc {
-    fn paid_at(&self, sold: Amount) -> u128 {
-        self.rate.payout_bound(sold) - self.credit
-    }
-
-    fn paid(&self) -> u128 {
-        self.paid_at(self.sold)
-    }
-
-    /// The most that may be sold if pay-outs are to stay within `bound`; not below L.
-    fn most_within(&self, bound: u128) -> Amount {
-        self.rate.most_within(bound + self.credit)
-    }
-}
+use crate::flow::Program;
+use crate::rate::approx;
 
 /// Amounts at given prices.
-pub(crate) struct Amounts {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amounts {
     /// Units sold of every pair of the book: exactly what its fills sum to.
-    pub(crate) sold: Vec<Amount>,
+    pub sold: Vec<Amount>,
     /// Whether every lower bound is met.
-    pub(crate) full: bool,
+    pub full: bool,
     /// Assets in short supply when not.
-    pub(crate) short: Vec<AssetId>,
+    pub short: Vec<AssetId>,
 }
 
-/// The amounts at `valuations`, whatever they are. Runs on the current rayon pool; the answer does not depend on it.
+/// The amounts of all pairs at `valuations`, whatever they are.
 pub(crate) fn amounts(book: &Book, curves: &Curves, params: &Params, valuations: &[Price]) -> Amounts {
-    let arcs = (0..book.pairs.len()).into_par_iter().with_min_len(64);
-    let arcs: Vec<Arc> = arcs.filter_map(|pair| arc(book, curves, params, valuations, pair)).collect();
+    amounts_of(book, curves, params, valuations, (0..book.pairs.len()).collect())
+}
+
+/// The amounts of `pairs` at `valuations`; nothing is sold on others. Runs on the current rayon pool; the answer does
+/// not depend on it.
+pub(crate) fn amounts_of(
+    book: &Book,
+    curves: &Curves,
+    params: &Params,
+    valuations: &[Price],
+    pairs: Vec<usize>,
+) -> Amounts {
+    let pairs = pairs.into_par_iter().with_min_len(64);
+    let arcs: Vec<Arc> = pairs.filter_map(|pair| arc(book, curves, params, valuations, pair)).collect();
     let mut program = Program::new(book, arcs);
-    let short = program.settle(book);
+    let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
+    let short = program.settle(book, &values);
     let mut sold = vec![0; book.pairs.len()];
     program.arcs.iter().for_each(|arc| sold[arc.pair] = arc.sold);
     Amounts { sold, full: short.is_empty(), short: short.into_iter().map(|asset| AssetId(asset as u32)).collect() }
 }
 
-/// The bounds of one pair; `None` where nothing can trade.
-fn arc(book: &Book, curves: &Curves, params: &Params, valuations: &[Price], pair: usize) -> Option<Arc> {
-    let (offers, curve) = (&book.pairs[pair], curves.curve(pair));
-    let (sell, buy) = (valuations[offers.sell.0 as usize], valuations[offers.buy.0 as usize]);
-    let rate = Rate::new(sell, buy, params.epsilon);
-    let limit = |level| offers.limits[curve.first_offer(level)];
-    let reached = curve.level_at(rate.to_f64(), |level| rate.reaches(limit(level)));
-    if reached == 0 {
-        return None;
-    }
-    let gross = rate.to_f64() / (1.0 - params.epsilon.to_f64());
-    let must = curve.level_at((1.0 - params.mu.to_f64()) * gross, |level| must_fill(limit(level), params.mu, sell, buy));
-    let band = (curve.first_offer(must), curve.first_offer(reached));
-    let low = curve.sums[must].amount - curve.unusable(offers, &rate, 0, band.0);
-    let high = low + (curve.sums[reached].amount - curve.sums[must].amount)
-        - curve.unusable(offers, &rate, band.0, band.1);
-    (high > 0).then(|| Arc {
-        pair,
-        sell: offers.sell.0 as usize,
-        buy: offers.buy.0 as usize,
-        rate,
-        low,
-        high,
-        band,
-        sold: high,
-        credit: 0,
-    })
-}
-
-/// The flow program: arcs, their adjacency, and what each asset has left.
-struct Program {
-    arcs: Vec<Arc>,
-    /// Ways out of every asset's shortage, `edges[first[a]..first[a + 1]]`.
-    edges: Vec<Edge>,
-    first: Vec<usize>,
-    /// Units sold of each asset less units paid out of it.
-    slack: Vec<i128>,
-    /// Dual values: how many pairs give way for one unit of the asset.
-    level: Vec<i32>,
-    /// Assets whose surplus turned out to be worth less than a unit of an asset on the way.
-    spent: Vec<bool>,
-}
-
-/// A way to move a shortage from one asset to another.
-#[derive(Clone, Copy)]
-struct Edge {
-    arc: u32,
-    /// Where the shortage goes.
-    to: u32,
-    /// Sell less of `to` for the short asset, or else sell more of the short asset for `to`.
-    less: bool,
-}
-
-impl Edge {
-    fn cost(self) -> i32 {
-        if self.less { 1 } else { -1 }
-    }
-}
-
 impl Program {
-    fn new(book: &Book, arcs: Vec<Arc>) -> Program {
-        let assets = book.assets as usize;
-        let mut first = vec![0; assets + 1];
-        for arc in &arcs {
-            first[arc.sell + 1] += 1;
-            first[arc.buy + 1] += 1;
-        }
-        for asset in 0..assets {
-            first[asset + 1] += first[asset];
-        }
-        let mut next = first.clone();
-        let mut edges = vec![Edge { arc: 0, to: 0, less: false }; 2 * arcs.len()];
-        for (index, arc) in arcs.iter().enumerate() {
-            edges[next[arc.buy]] = Edge { arc: index as u32, to: arc.sell as u32, less: true };
-            next[arc.buy] += 1;
-            edges[next[arc.sell]] = Edge { arc: index as u32, to: arc.buy as u32, less: false };
-            next[arc.sell] += 1;
-        }
-        Program { arcs, edges, first, slack: vec![0; assets], level: vec![0; assets], spent: vec![false; assets] }
-    }
-
     /// Finds the amounts; returns the assets for which lower bounds had to be dropped, none if all are met.
-    fn settle(&mut self, book: &Book) -> Vec<usize> {
+    fn settle(&mut self, book: &Book, values: &[f64]) -> Vec<usize> {
         let mut short = Vec::new();
         for exact in [false, true] {
             if exact {
                 self.count_payouts(book);
             }
             short = self.solve();
-            // What is short by no more than rounding is found by rounding.
-            self.round(book);
+            // What is short by no more than rounding may be found by rounding.
+            self.execute(book, values);
+            self.cut(book);
             let below = |arc: &&Arc| arc.sold < arc.low;
             if !self.arcs.iter().any(|arc| below(&arc)) {
                 return Vec::new();
@@ -178,242 +81,10 @@ impl Program {
         }
         self.arcs.iter_mut().for_each(|arc| (arc.low, arc.credit, arc.band.0) = (0, 0, 0));
         self.solve();
-        self.round(book);
+        self.execute(book, values);
+        self.cut(book);
         short.sort_unstable();
         short.dedup();
         short
-    }
-
-    /// Maximises trade within the bounds; returns the assets that stay short, none if the bounds can be met.
-    fn solve(&mut self) -> Vec<usize> {
-        self.arcs.iter_mut().for_each(|arc| arc.sold = arc.high);
-        self.level.fill(0);
-        self.spent.fill(false);
-        self.count_slack();
-        while self.slack.iter().any(|slack| *slack < 0) {
-            let hops = self.search();
-            if !self.send(&hops) {
-                break;
-            }
-        }
-        (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).collect()
-    }
-
-    fn count_slack(&mut self) {
-        self.slack.fill(0);
-        for arc in &self.arcs {
-            self.slack[arc.sell] += i128::from(arc.sold);
-            self.slack[arc.buy] -= arc.paid() as i128;
-        }
-    }
-
-    /// Replaces the bound on the pay-outs of what must execute by their exact sum.
-    fn count_payouts(&mut self, book: &Book) {
-        self.arcs.par_iter_mut().with_min_len(16).for_each(|arc| {
-            let exact = fills(&book.pairs[arc.pair], &arc.rate, arc.low).bought;
-            arc.credit = arc.rate.payout_bound(arc.low).saturating_sub(exact);
-        });
-    }
-
-    fn edges_of(&self, asset: usize) -> &[Edge] {
-        &self.edges[self.first[asset]..self.first[asset + 1]]
-    }
-
-    /// Whether a shortage can move along `edge`.
-    fn open(&self, edge: Edge) -> bool {
-        let arc = &self.arcs[edge.arc as usize];
-        if edge.less { arc.paid() > arc.paid_at(arc.low) } else { arc.sold < arc.high }
-    }
-
-    /// The cost of `edge` from asset `from` less what the levels account for; never negative but by rounding, which is
-    /// cut off.
-    fn reduced(&self, from: usize, edge: Edge) -> i32 {
-        (edge.cost() - self.level[from] + self.level[edge.to as usize]).max(0)
-    }
-
-    /// Distances to the nearest asset with a surplus, by cost and then by number of edges; adds the cost to the levels
-    /// and returns the numbers of edges, `u32::MAX` where there is no way.
-    fn search(&mut self) -> Vec<u32> {
-        let assets = self.slack.len();
-        let far = (i32::MAX, u32::MAX);
-        let mut distance: Vec<(i32, u32)> = (0..assets).map(|a| if self.gives(a) { (0, 0) } else { far }).collect();
-        let mut queue: std::collections::BTreeSet<((i32, u32), usize)> =
-            (0..assets).filter(|a| self.gives(*a)).map(|a| ((0, 0), a)).collect();
-        while let Some(((cost, hops), to)) = queue.pop_first() {
-            // Edges into `to` are the reverse of the edges out of it.
-            for back in self.edges_of(to) {
-                let (from, edge) = (back.to as usize, Edge { arc: back.arc, to: to as u32, less: !back.less });
-                let next = (cost + self.reduced(from, edge), hops + 1);
-                if next < distance[from] && self.open(edge) {
-                    queue.remove(&(distance[from], from));
-                    distance[from] = next;
-                    queue.insert((next, from));
-                }
-            }
-        }
-        let reached = distance.iter().filter(|d| **d != far);
-        let farthest = reached.map(|d| d.0).max().unwrap_or(0);
-        self.level.iter_mut().zip(&distance).for_each(|(level, d)| *level += d.0.min(farthest));
-        distance.into_iter().map(|d| d.1).collect()
-    }
-
-    /// Whether `asset` has a surplus to give.
-    fn gives(&self, asset: usize) -> bool {
-        self.slack[asset] > 0 && !self.spent[asset]
-    }
-
-    /// Sends shortages along shortest ways until each is blocked; false if nothing changed.
-    fn send(&mut self, hops: &[u32]) -> bool {
-        let mut next = self.first.clone();
-        let mut changed = false;
-        let mut path = Vec::new();
-        for from in 0..self.slack.len() {
-            while self.slack[from] < 0 && hops[from] != u32::MAX && self.find(from, hops, &mut next, &mut path) {
-                self.relieve(from, &path);
-                changed = true;
-            }
-        }
-        changed
-    }
-
-    /// Finds a way from `from` to a surplus; `next` holds the first edge of each asset that is not yet ruled out.
-    fn find(&self, from: usize, hops: &[u32], next: &mut [usize], path: &mut Vec<(usize, Edge)>) -> bool {
-        path.clear();
-        let mut at = from;
-        loop {
-            if hops[at] == 0 && self.gives(at) {
-                return true;
-            }
-            let usable = |edge: &Edge| {
-                hops[at] == hops[edge.to as usize].saturating_add(1) && self.reduced(at, *edge) == 0 && self.open(*edge)
-            };
-            match self.edges[next[at]..self.first[at + 1]].iter().position(usable) {
-                Some(skip) => {
-                    next[at] += skip;
-                    let edge = self.edges[next[at]];
-                    path.push((at, edge));
-                    at = edge.to as usize;
-                }
-                None => {
-                    next[at] = self.first[at + 1];
-                    let Some((before, _)) = path.pop() else { return false };
-                    next[before] += 1;
-                    at = before;
-                }
-            }
-        }
-    }
-
-    /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow.
-    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) {
-        let end = path.last().map_or(from, |(_, edge)| edge.to as usize);
-        let surplus = self.slack[end].unsigned_abs();
-        let relief = path.iter().rev().fold(surplus, |cost, (_, edge)| self.capacity(*edge, cost));
-        if relief == 0 {
-            self.spent[end] = true;
-            return;
-        }
-        let mut wanted = relief.min(self.slack[from].unsigned_abs());
-        for (at, edge) in path {
-            wanted = self.push(*at, *edge, wanted);
-        }
-    }
-
-    /// By how much `edge` can relieve its asset at a cost of at most `cost` units to the other.
-    fn capacity(&self, edge: Edge, cost: u128) -> u128 {
-        let arc = &self.arcs[edge.arc as usize];
-        if edge.less {
-            let less = u128::from(arc.sold - arc.low).min(cost) as Amount;
-            arc.paid() - arc.paid_at(arc.sold - less)
-        } else {
-            let most = arc.most_within(arc.paid().saturating_add(cost)).min(arc.high);
-            u128::from(most.saturating_sub(arc.sold))
-        }
-    }
-
-    /// Relieves `from` of at least `wanted` units along `edge`; returns what that costs the other asset.
-    fn push(&mut self, from: usize, edge: Edge, wanted: u128) -> u128 {
-        let arc = &mut self.arcs[edge.arc as usize];
-        let (sold, paid) = (arc.sold, arc.paid());
-        arc.sold = if edge.less {
-            arc.most_within(paid.saturating_sub(wanted)).clamp(arc.low, sold)
-        } else {
-            sold + wanted as Amount
-        };
-        let (relief, cost) = match edge.less {
-            true => (paid - arc.paid(), u128::from(sold - arc.sold)),
-            false => (wanted, arc.paid() - paid),
-        };
-        self.slack[from] += relief as i128;
-        self.slack[edge.to as usize] -= cost as i128;
-        cost
-    }
-
-    /// Settles what every last offer of a pair executes in part; what that leaves short is taken from other pairs,
-    /// those with room above L first. Amounts only fall, so that it ends.
-    fn round(&mut self, book: &Book) {
-        self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(book, arc.sold));
-        self.count_slack();
-        let mut queue: Vec<usize> = (0..self.slack.len()).filter(|a| self.slack[*a] < 0).collect();
-        while let Some(asset) = queue.pop() {
-            while self.slack[asset] < 0 {
-                let edge = self.giver(asset).expect("an asset is short only if it is paid out");
-                let arc = &mut self.arcs[edge.arc as usize];
-                let (sold, paid) = (arc.sold, arc.paid());
-                let wanted = self.slack[asset].unsigned_abs().min(paid);
-                let kept = arc.most_within(paid - wanted).min(sold - 1);
-                let floor = if sold > arc.low { arc.low } else { 0 };
-                if floor == 0 {
-                    arc.credit = 0;
-                }
-                arc.sold = arc.executable(book, kept.max(floor));
-                self.slack[asset] += paid as i128 - arc.paid() as i128;
-                self.slack[edge.to as usize] -= i128::from(sold - arc.sold);
-                if self.slack[edge.to as usize] < 0 {
-                    queue.push(edge.to as usize);
-                }
-            }
-        }
-    }
-
-    /// The pair that is to sell less so that `asset` is paid out less: one with room above L and a surplus of what it
-    /// sells, else with room, else any; among equals the one that can give most, then the first.
-    fn giver(&self, asset: usize) -> Option<Edge> {
-        let room = |edge: &Edge| {
-            let arc = &self.arcs[edge.arc as usize];
-            let given = arc.paid() - arc.paid_at(arc.low.min(arc.sold));
-            let surplus = self.slack[edge.to as usize].max(0) as u128;
-            (self.capacity_if_open(arc, surplus), given, arc.paid())
-        };
-        let open = self.edges_of(asset).iter().filter(|edge| edge.less && self.arcs[edge.arc as usize].sold > 0);
-        open.copied().rev().max_by_key(room)
-    }
-
-    fn capacity_if_open(&self, arc: &Arc, surplus: u128) -> u128 {
-        let less = u128::from(arc.sold.saturating_sub(arc.low)).min(surplus) as Amount;
-        arc.paid() - arc.paid_at(arc.sold - less)
-    }
-}
-
-impl Arc {
-    /// The most of `sold` units that fills can give.
-    fn executable(&self, book: &Book, sold: Amount) -> Amount {
-        let pair = &book.pairs[self.pair];
-        if sold < self.low || self.rate.payout_bound(sold) > u128::from(MAX_ISSUED) {
-            return fills(pair, &self.rate, sold).sold;
-        }
-        if sold == self.high {
-            return sold;
-        }
-        let mut rest = sold - self.low;
-        for index in self.band.0..self.band.1 {
-            let (limit, amount) = (pair.limits[index], pair.amounts[index]);
-            match usable(&self.rate, limit, amount) {
-                Use::Nothing => {}
-                Use::Full(_) if amount <= rest => rest -= amount,
-                _ => return sold - rest + partial(&self.rate, limit, amount.min(rest)).map_or(0, |p| p.sold),
-            }
-        }
-        sold - rest
     }
 }

@@ -3,7 +3,7 @@
 //! Prices stand apart from sums, so that a binary search touches prices alone. Amounts are summed in integers: the
 //! same sums serve the solvers, as doubles, and the amount step, exactly.
 
-use primitives::{Amount, Price};
+use primitives::Amount;
 use rayon::prelude::*;
 
 use crate::book::{Book, PairBook};
@@ -167,7 +167,10 @@ impl Curve<'_> {
         while index < to {
             let end = to.min((index / BLOCK + 1) * BLOCK);
             if self.risk[index / BLOCK] > surely {
-                units += (index..end).filter(|i| is_unusable(pair, rate, surely, *i)).map(|i| pair.amounts[i]).sum::<Amount>();
+                units += (index..end)
+                    .filter(|i| is_unusable(pair, rate, surely, *i))
+                    .map(|i| pair.amounts[i])
+                    .sum::<Amount>();
             }
             index = end;
         }
@@ -180,4 +183,3 @@ fn is_unusable(pair: &PairBook, rate: &Rate, surely: f64, index: usize) -> bool 
     let earned = amount as f64 * (surely - approx(limit));
     !(1.0..1e18).contains(&earned) && usable(rate, limit, amount) == Use::Nothing
 }
-

@@ -51,7 +51,8 @@ mod tests {
     fn solves_a_known_system() {
         let mut matrix = Matrix { size: 3, cells: vec![4.0, -1.0, -1.0, -2.0, 5.0, -1.0, -1.0, -2.0, 6.0] };
         let x = [1.0, -2.0, 3.0];
-        let mut right: Vec<f64> = matrix.cells.chunks(3).map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum()).collect();
+        let mut right: Vec<f64> =
+            matrix.cells.chunks(3).map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum()).collect();
         matrix.solve(&mut right, 1e-12);
         right.iter().zip(x).for_each(|(got, want)| assert!((got - want).abs() < 1e-14));
     }

@@ -63,7 +63,7 @@ impl Split {
     }
 
     /// Joins `prices`, given for each part up to a factor of its own, to valuations of all assets.
-    pub(crate) fn join(&self, book: &Book, curves: &Curves, prices: &[Vec<f64>], last: Option<&[Price]>) -> Vec<Price> {
+    pub(crate) fn join(&self, book: &Book, curves: &Curves, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
         let mut log = vec![0.0; self.part_of.len()];
         for (part, prices) in self.parts.iter().zip(prices) {
             let own: Vec<f64> = prices.iter().map(|price| ln(*price)).collect();

@@ -3,51 +3,29 @@
 use crate::demand::{Band, Demand, Flows};
 use crate::dense::Matrix;
 use crate::float::exp;
-
-/// What a price computation came to.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Prices {
-    /// One price for each asset of the part, up to a common factor.
-    pub(crate) prices: Vec<f64>,
-    pub(crate) iterations: u32,
-    pub(crate) queries: u32,
-    /// The largest relative imbalance.
-    pub(crate) imbalance: f64,
-    /// Whether the smoothed demand balances up to the commission.
-    pub(crate) solved: bool,
-}
-
-/// What is asked of a price computation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
-    pub(crate) epsilon: f64,
-    pub(crate) mu: f64,
-}
-
-impl Target {
-    fn band(&self, mu: f64) -> Band {
-        Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon }
-    }
-
-    /// The relative shortage that the commission covers, but for what rounding may need.
-    fn tolerance(&self) -> f64 {
-        (0.5 * self.epsilon).max(1e-7)
-    }
-}
+use crate::search::{Found, Scene, Target};
 
 /// The widest band that continuation begins with.
 const WIDEST: f64 = 0.03;
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
+/// How often a step is halved before it counts as no use.
+const HALVINGS: u32 = 40;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
+/// The relative shortage that the commission covers, but for what rounding may need.
+fn tolerance(target: Target) -> f64 {
+    (0.5 * target.epsilon).max(1e-7)
+}
+
 /// Solves for prices from `start`.
-pub(crate) fn newton(demand: &mut Demand, target: Target, start: Vec<f64>) -> Prices {
+pub(crate) fn newton(scene: Scene, demand: &mut Demand, start: Vec<f64>) -> Found {
+    let target = Target::of(scene.params);
     let mut search = Search::new(demand, start);
     let mut solved = false;
     for window in [None, Some(0.004), Some(0.02), Some(0.05), Some(0.2)] {
-        solved = search.continuation(target, WIDEST, window);
+        solved = search.continuation(target, WIDEST, window) || scene.amounts(&search.prices).full;
         if solved {
             break;
         }
@@ -78,7 +56,7 @@ impl<'a, 'b> Search<'a, 'b> {
             self.level(target.band(mu), mu, window, LOOSE);
             mu /= 4.0;
         }
-        self.level(target.band(target.mu), target.mu, window, target.tolerance())
+        self.level(target.band(target.mu), target.mu, window, tolerance(target))
     }
 
     /// Newton steps at one band until no asset is short by more than `tolerance`.
@@ -102,7 +80,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let merit = self.flows.merit();
         let mut length = 1.0;
         self.steps += 1;
-        for _ in 0..8 {
+        for _ in 0..HALVINGS {
             for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }
@@ -131,9 +109,9 @@ impl<'a, 'b> Search<'a, 'b> {
         direction
     }
 
-    fn finish(mut self, target: Target, solved: bool) -> Prices {
+    fn finish(mut self, target: Target, solved: bool) -> Found {
         self.demand.flows(&self.prices, target.band(target.mu), &mut self.flows);
-        Prices {
+        Found {
             imbalance: self.flows.largest(),
             prices: self.prices,
             iterations: self.steps,
