@@ -244,7 +244,7 @@ impl Demo {
             "transactions   {} committed, {} rejected at the door, {} refused in blocks",
             tally.committed, tally.rejected, tally.refused
         )?;
-        writeln!(out, "trades         {} fills, worth {:.2} USD", tally.fills, tally.volume / 100.0)?;
+        writeln!(out, "trades         {} fills, worth {:.2} USD", tally.fills, tally.volume / 10_000.0)?;
         writeln!(
             out,
             "utility        unrealized / realized {:.3} % on average, {:.3} % at worst",
@@ -273,6 +273,6 @@ fn line(block: &Committed) -> String {
         summary.applied,
         summary.fills,
         summary.pairs,
-        volume(block) / 100.0
+        volume(block) / 10_000.0
     )
 }
