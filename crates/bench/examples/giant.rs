@@ -10,7 +10,11 @@ fn main() {
     let m = Market::new(&book).unwrap();
     let p = m.prices(&Params::default(), None).unwrap();
     let o = offers[0];
-    println!("{:?} rate/limit {}", p, p.valuations[o.sell.0 as usize].to_f64()/p.valuations[o.buy.0 as usize].to_f64()/o.limit.to_f64());
+    println!(
+        "{:?} rate/limit {}",
+        p,
+        p.valuations[o.sell.0 as usize].to_f64() / p.valuations[o.buy.0 as usize].to_f64() / o.limit.to_f64()
+    );
     let a = m.amounts(&Params::default(), &p.valuations).unwrap();
     println!("{:?}", a);
 }
