@@ -96,8 +96,12 @@ impl Traders {
     /// `count` traders in `assets` assets. The seed decides everything that they do.
     pub fn new(count: usize, assets: usize, seed: u64) -> Traders {
         let random = Seeded::new(seed);
-        let valuations =
-            (0..assets).map(|i| WORTH.get(i).copied().unwrap_or_else(|| random.between(0.5, 50.0))).collect();
+        // Worth of a unit in units of the first asset.
+        let unit = |i: usize| {
+            let (_, decimals, worth) = asset(i);
+            worth * 10f64.powi(i32::from(asset(0).1) - i32::from(decimals))
+        };
+        let valuations = (0..assets).map(unit).collect();
         let trader = |i: usize| {
             let mut bytes = [0; 32];
             bytes[..8].copy_from_slice(&(i as u64 + 1).to_le_bytes());
