@@ -8,6 +8,7 @@ mod inspect;
 mod keystore;
 mod node_command;
 mod offers;
+mod replay;
 mod traders;
 mod verify;
 mod wallet;
@@ -45,6 +46,8 @@ enum Command {
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
     Wallet(wallet::Wallet),
+    /// Run historical market data through the whole ledger, a batch a day.
+    Replay(replay::Replay),
     /// Clear a batch of offers from a file.
     Clear(clear::ClearArgs),
     /// Check a clearing independently.
@@ -83,6 +86,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Wallet(wallet) => wallet.run(json),
         Command::Clear(clear) => clear::run(&clear, json),
         Command::Verify(verify) => verify::run(&verify, json),
+        Command::Replay(replay) => replay.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());
