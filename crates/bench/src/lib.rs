@@ -1,4 +1,5 @@
 //! Every measured claim of Walras, by one command each.
 
 pub mod daily;
+pub mod ledger;
 pub mod workload;

@@ -72,7 +72,17 @@ impl<'a, 'b> Search<'a, 'b> {
     fn new(demand: &'a mut Demand<'b>, prices: Vec<f64>) -> Search<'a, 'b> {
         let n = prices.len();
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
-        Search { demand, prices, flows, matrix: Matrix::zero(n), trial, trial_flows, steps: 0, halvings: 0, pairs: vec![] }
+        Search {
+            demand,
+            prices,
+            flows,
+            matrix: Matrix::zero(n),
+            trial,
+            trial_flows,
+            steps: 0,
+            halvings: 0,
+            pairs: vec![],
+        }
     }
 
     fn continuation(&mut self, target: Target, rung: Rung) -> bool {

@@ -225,6 +225,18 @@ impl OrderBook {
         self.pairs.retain(|_, offers| !offers.is_empty());
     }
 
+    /// Bytes of memory that the offers take, their tries apart.
+    pub fn bytes(&self) -> usize {
+        let pair = |offers: &Arc<PairOffers>| {
+            offers.limits.capacity() * size_of::<Price>()
+                + offers.amounts.capacity() * size_of::<Amount>()
+                + offers.accounts.capacity() * size_of::<Address>()
+                + offers.ids.capacity() * size_of::<Sequence>()
+                + size_of::<PairOffers>()
+        };
+        self.pairs.values().map(pair).sum()
+    }
+
     /// Number of resting offers.
     pub fn len(&self) -> usize {
         self.pairs.values().map(|offers| offers.len()).sum()

@@ -1,5 +1,6 @@
 //! `walras`: the one command.
 
+mod bench_command;
 mod clear;
 mod decimal;
 mod demo;
@@ -52,6 +53,9 @@ enum Command {
     Clear(clear::ClearArgs),
     /// Check a clearing independently.
     Verify(verify::VerifyArgs),
+    /// Measure.
+    #[command(subcommand)]
+    Bench(bench_command::Bench),
     /// Look into a node's store, and check it.
     Inspect(inspect::Inspect),
     /// Print a shell's completions.
@@ -87,6 +91,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Clear(clear) => clear::run(&clear, json),
         Command::Verify(verify) => verify::run(&verify, json),
         Command::Replay(replay) => replay.run(json),
+        Command::Bench(bench) => bench.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());

@@ -342,10 +342,14 @@ fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicK
         println!("{}", serde_json::json!({"key": path, "address": address.to_string(), "public_key": public}));
         return;
     }
-    println!("Address     {address}");
-    if let Some(public) = public {
-        println!("Public key  {public}");
-        println!("Key file    {}", path.display());
+    match public {
+        // The address alone, for other commands to take.
+        None => println!("{address}"),
+        Some(public) => {
+            println!("Address     {address}");
+            println!("Public key  {public}");
+            println!("Key file    {}", path.display());
+        }
     }
 }
 
