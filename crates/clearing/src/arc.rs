@@ -7,6 +7,10 @@ use crate::curve::Curves;
 use crate::fills::{Use, fills, partial, usable};
 use crate::rate::{Rate, must_fill};
 
+/// U ends this part of the band from ε to μ short of the rate. Offers there gain next to nothing, and a partial fill of
+/// one breaks its limit by rounding unless it is large.
+const MARGIN: f64 = 64.0;
+
 /// One pair with something to trade.
 pub(crate) struct Arc {
     /// Position in the book.
@@ -84,11 +88,12 @@ pub(crate) fn arc(book: &Book, curves: &Curves, params: &Params, valuations: &[P
     let (sell, buy) = (valuations[offers.sell.0 as usize], valuations[offers.buy.0 as usize]);
     let rate = Rate::new(sell, buy, params.epsilon);
     let limit = |level| offers.limits[curve.first_offer(level)];
-    let reached = curve.level_at(rate.to_f64(), |level| rate.reaches(limit(level)));
+    let gross = rate.to_f64() / (1.0 - params.epsilon.to_f64());
+    let gap = (params.mu.to_f64() - params.epsilon.to_f64()) / MARGIN * gross;
+    let reached = curve.prices.partition_point(|price| *price <= rate.to_f64() - gap);
     if reached == 0 {
         return None;
     }
-    let gross = rate.to_f64() / (1.0 - params.epsilon.to_f64());
     let must =
         curve.level_at((1.0 - params.mu.to_f64()) * gross, |level| must_fill(limit(level), params.mu, sell, buy));
     let band = (curve.first_offer(must), curve.first_offer(reached));

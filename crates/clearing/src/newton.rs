@@ -14,24 +14,24 @@ struct Rung {
     window: Option<f64>,
     /// How often a step is halved before it counts as no use.
     halvings: u32,
+    /// How often assets are balanced one by one at one μ.
+    sweeps: u32,
 }
 
 /// Tried in turn until the prices are found. Hardly any book needs the second.
 const LADDER: [Rung; 8] = [
-    Rung { widest: 0.03, window: None, halvings: 8 },
-    Rung { widest: 0.03, window: Some(0.004), halvings: 8 },
-    Rung { widest: 0.03, window: Some(0.02), halvings: 8 },
-    Rung { widest: 0.03, window: Some(0.05), halvings: 8 },
-    Rung { widest: 0.03, window: Some(0.2), halvings: 8 },
-    Rung { widest: 0.25, window: None, halvings: 40 },
-    Rung { widest: 0.9, window: Some(0.02), halvings: 40 },
-    Rung { widest: 0.9, window: Some(0.2), halvings: 40 },
+    Rung { widest: 0.03, window: None, halvings: 8, sweeps: 6 },
+    Rung { widest: 0.03, window: Some(0.004), halvings: 8, sweeps: 6 },
+    Rung { widest: 0.03, window: Some(0.02), halvings: 8, sweeps: 6 },
+    Rung { widest: 0.03, window: Some(0.05), halvings: 8, sweeps: 6 },
+    Rung { widest: 0.03, window: Some(0.2), halvings: 8, sweeps: 6 },
+    Rung { widest: 0.25, window: None, halvings: 40, sweeps: 60 },
+    Rung { widest: 0.9, window: Some(0.02), halvings: 40, sweeps: 60 },
+    Rung { widest: 0.9, window: Some(0.2), halvings: 40, sweeps: 60 },
 ];
 
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
-/// How often assets are balanced one by one at one μ.
-const SWEEPS: u32 = 6;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -46,7 +46,7 @@ pub(crate) fn newton(scene: Scene, demand: &mut Demand, start: Vec<f64>) -> Foun
     let mut search = Search::new(demand, start);
     let mut solved = false;
     for rung in LADDER {
-        search.halvings = rung.halvings;
+        search.rung = rung;
         solved = search.continuation(target, rung) || scene.amounts(&search.prices).full;
         if solved {
             break;
@@ -63,7 +63,7 @@ struct Search<'a, 'b> {
     trial: Vec<f64>,
     trial_flows: Flows,
     steps: u32,
-    halvings: u32,
+    rung: Rung,
     /// The pairs of every asset, once they are asked for.
     pairs: Vec<Vec<u32>>,
 }
@@ -72,17 +72,7 @@ impl<'a, 'b> Search<'a, 'b> {
     fn new(demand: &'a mut Demand<'b>, prices: Vec<f64>) -> Search<'a, 'b> {
         let n = prices.len();
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
-        Search {
-            demand,
-            prices,
-            flows,
-            matrix: Matrix::zero(n),
-            trial,
-            trial_flows,
-            steps: 0,
-            halvings: 0,
-            pairs: vec![],
-        }
+        Search { demand, prices, flows, matrix: Matrix::zero(n), trial, trial_flows, steps: 0, rung: LADDER[0], pairs: vec![] }
     }
 
     fn continuation(&mut self, target: Target, rung: Rung) -> bool {
@@ -97,7 +87,7 @@ impl<'a, 'b> Search<'a, 'b> {
 
     /// Newton steps at one band; where they stall, assets out of balance are brought back into it one by one.
     fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
-        for _ in 0..SWEEPS {
+        for _ in 0..self.rung.sweeps {
             if self.level(band, mu, window, tolerance) {
                 return true;
             }
@@ -184,7 +174,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let merit = self.flows.merit();
         let mut length = 1.0;
         self.steps += 1;
-        for _ in 0..self.halvings {
+        for _ in 0..self.rung.halvings {
             for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }
