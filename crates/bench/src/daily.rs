@@ -196,7 +196,9 @@ mod tests {
 
     fn example() -> History {
         let file = |text| parsed(text, Path::new("x.csv")).expect("rows");
-        let a = file("snapped_at,price,market_cap,total_volume\n2021-12-01 00:00:00 UTC,2,,5\n2021-12-03 00:00:00 UTC,3,1,7\n");
+        let a = file(
+            "snapped_at,price,market_cap,total_volume\n2021-12-01 00:00:00 UTC,2,,5\n2021-12-03 00:00:00 UTC,3,1,7\n",
+        );
         let b = file("head\n2021-12-02 00:00:00 UTC,50000.5,1,100\n2021-12-03 00:00:00 UTC,,,\n");
         joined(vec!["A".into(), "B".into()], &[a, b], 2)
     }
