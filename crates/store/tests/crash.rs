@@ -91,9 +91,13 @@ fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
         store.append(height, &block(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
     }
     assert_eq!(store.sync().expect("synced"), at + 3, "{context}");
+    let mut writer = store.begin_checkpoint(at + 3).unwrap_or_else(|error| panic!("{context}: {error}"));
+    writer.write_all(&state(at + 3)).expect("written");
+    writer.finish().unwrap_or_else(|error| panic!("{context}: {error}"));
     drop(store);
     let (store, recovery) = Store::open(disk, OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
     assert_eq!((recovery.repairs, store.last_height()), (Vec::new(), at + 3), "{context}");
+    assert_eq!(recovery.checkpoint.map(|checkpoint| checkpoint.height()), Some(at + 3), "{context}");
     at
 }
 
@@ -151,4 +155,19 @@ fn recovers_from_a_crash_during_recovery() {
         }
     });
     run(disk, &acknowledged);
+}
+
+/// After a mere kill the operating system still holds what was written. What recovery then calls durable must be: the
+/// machine may crash next.
+#[test]
+fn what_survived_a_kill_survives_a_crash_after_it() {
+    let disk = FaultDisk::new(9);
+    let (mut store, _) = Store::open(disk.clone(), OPTIONS).expect("a new store opens");
+    for height in 1..=3 {
+        store.append(height, &block(height)).expect("appended");
+    }
+    drop(store);
+    let (store, _) = Store::open(disk.clone(), OPTIONS).expect("opens again");
+    assert_eq!(store.durable_height(), 3);
+    assert_eq!(recover(disk.after_crash(Surviving::Nothing), (3, 0), "kill, recovery, crash"), 3);
 }
