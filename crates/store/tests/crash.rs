@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use store::{FaultDisk, Options, Store, Surviving};
+use store::{Disk, FaultDisk, Options, Store, Surviving};
 
 const HEIGHTS: u64 = 320;
 const OPTIONS: Options = Options { segment_bytes: 24_000 };
@@ -67,6 +67,8 @@ fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
 fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
     let (mut store, mut recovery) =
         Store::open(disk.clone(), OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
+    let left_over = disk.list().expect("listed").into_iter().find(|(name, _)| name.ends_with(".tmp"));
+    assert_eq!(left_over, None, "{context}");
     let mut at = 0;
     if let Some(checkpoint) = &mut recovery.checkpoint {
         at = checkpoint.height();

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use proptest::prelude::*;
 use store::{Disk, DiskFile, Fault, FaultDisk, Options, Store, StoreError, Surviving, inspect};
 
 const OPTIONS: Options = Options { segment_bytes: 700 };
@@ -375,4 +376,74 @@ fn a_block_cannot_pose_as_records() {
     DiskFile::write_at(&file, image.len() as u64, &all[image.len()..]).expect("written");
     let (store, recovery) = Store::open(torn, Options::default()).expect("recovers");
     assert_eq!((store.last_height(), recovery.repairs.len()), (4, 1));
+}
+
+/// Something done to the bytes of a file.
+#[derive(Clone, Debug)]
+enum Harm {
+    Overwrite(u64, Vec<u8>),
+    CopyWithin(u64, u64, u64),
+    Truncate(u64),
+    Append(Vec<u8>),
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let bytes = || proptest::collection::vec(prop_oneof![Just(0u8), Just(255), any::<u8>()], 1..200);
+    prop_oneof![
+        (any::<u64>(), bytes()).prop_map(|(at, bytes)| Harm::Overwrite(at, bytes)),
+        (any::<u64>(), any::<u64>(), 1..300u64).prop_map(|(from, to, length)| Harm::CopyWithin(from, to, length)),
+        any::<u64>().prop_map(Harm::Truncate),
+        bytes().prop_map(Harm::Append),
+    ]
+}
+
+fn do_harm(disk: &FaultDisk, name: &str, harm: &Harm) {
+    let content = disk.content(name);
+    let length = content.len() as u64;
+    let file = disk.open(name, true).expect("opened");
+    let done = match harm {
+        Harm::Overwrite(at, bytes) => file.write_at(at % (length + 1), bytes),
+        Harm::CopyWithin(from, to, count) => {
+            let from = (from % (length + 1)) as usize;
+            let to_copy = &content[from..content.len().min(from + *count as usize)];
+            file.write_at(to % (length + 1), to_copy)
+        }
+        Harm::Truncate(to) => file.truncate(to % (length + 1)),
+        Harm::Append(bytes) => file.write_at(length, bytes),
+    };
+    done.expect("done");
+}
+
+proptest! {
+    /// Whatever happens to the files: an error, or what was written (`read_all` compares), and never a panic.
+    #[test]
+    fn harmed_files_give_the_truth_or_an_error(harms in proptest::collection::vec((any::<prop::sample::Index>(), harm()), 1..4)) {
+        let disk = filled();
+        let mut names: Vec<String> = disk.list().expect("listed").into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        for (index, harm) in &harms {
+            do_harm(&disk, index.get(&names).as_str(), harm);
+        }
+        inspect(disk.clone()).expect("readable");
+        let (store, mut recovery) = match Store::open(disk, OPTIONS) {
+            Ok(opened) => opened,
+            Err(error) => {
+                prop_assert!(matches!(error, StoreError::Damaged { .. }), "{}", error);
+                return Ok(());
+            }
+        };
+        if let Some(checkpoint) = &mut recovery.checkpoint {
+            let mut payload = Vec::new();
+            if checkpoint.read_to_end(&mut payload).is_ok() {
+                prop_assert_eq!(payload, state(checkpoint.height()));
+            }
+        }
+        for (height, payload) in recovery.blocks.flatten() {
+            prop_assert_eq!(payload, block(height));
+        }
+        for height in 1..=HEIGHTS {
+            prop_assert!(store.block(height).ok().flatten().is_none_or(|payload| payload == block(height)));
+            prop_assert!(store.receipts(height).ok().flatten().is_none_or(|payload| payload == receipts(height)));
+        }
+    }
 }
