@@ -222,7 +222,7 @@ fn root_depends_on_the_set_alone() {
 fn a_node_at_every_depth() {
     let key = |i: usize| {
         let mut key = [0; 127];
-        key[i / 2] = if i % 2 == 0 { 0x10 } else { 0x01 };
+        key[i / 2] = if i.is_multiple_of(2) { 0x10 } else { 0x01 };
         key
     };
     let model: Model<127> = (0..254).map(|i| (key(i), [i as u8; 32])).collect();
