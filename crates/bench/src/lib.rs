@@ -1,1 +1,5 @@
-//! See ARCHITECTURE.md.
+//! Every measured claim of Walras, by one command each.
+
+pub mod daily;
+pub mod ledger;
+pub mod workload;

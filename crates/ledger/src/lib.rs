@@ -1,1 +1,126 @@
-//! See ARCHITECTURE.md.
+//! The replicated state machine: a superblock in, receipts and roots out.
+//!
+//! The hot state ([`Ledger`]) is laid out for millions of accounts and offers and is changed by [`Ledger::apply`]; the
+//! Merkle tries ([`Roots`]) follow it from the [`Changes`] that each block returns, so that hashing can run beside the
+//! next block. Neither knows a clock, a disk or a socket.
+//!
+//! The flow of a block: `filter` (which transactions count) → `apply` (effects, book, clearing, settlement) → `changes`
+//! → `roots`. The phase for contracts comes between settlement and roots.
+
+mod account;
+mod accounts;
+mod apply;
+mod audit;
+mod book;
+mod changes;
+mod filter;
+mod genesis;
+mod receipt;
+mod receipts_root;
+mod refusal;
+mod roots;
+mod snapshot;
+
+pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window};
+pub use accounts::{Accounts, SHARDS, Shard};
+pub use apply::{Applied, Fault, Signatures, Stage};
+pub use audit::{Audit, AuditError};
+pub use book::{Offer, OrderBook, Pair, PairOffers, Place};
+pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_digest};
+pub use genesis::{Asset, Genesis, GenesisError};
+pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};
+pub use receipts_root::{ReceiptProof, ReceiptsTrie};
+pub use refusal::Refusal;
+pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots};
+pub use snapshot::{Restore, Snapshot, SnapshotError};
+
+use primitives::{Address, Amount, Digest, Fraction, Height};
+
+/// The hot state of the exchange after some block.
+///
+/// A clone shares its memory with the original until either is changed: a checkpoint is written from one.
+#[derive(Clone)]
+pub struct Ledger {
+    chain: u64,
+    fee: Amount,
+    epsilon: Fraction,
+    mu: Fraction,
+    height: Height,
+    last_block: Digest,
+    assets: Vec<Asset>,
+    accounts: Accounts,
+    book: OrderBook,
+}
+
+impl Ledger {
+    /// The state at height 0.
+    ///
+    /// # Errors
+    /// [`GenesisError`] names what is wrong with the genesis.
+    pub fn new(genesis: &Genesis) -> Result<Ledger, GenesisError> {
+        let mut accounts = Accounts::default();
+        let assets = genesis.issued_assets()?;
+        for (_, _, issuer) in &genesis.assets {
+            accounts.get_or_insert(issuer);
+        }
+        for (account, asset, amount) in &genesis.balances {
+            accounts.get_or_insert(account).credit(*asset, *amount);
+        }
+        Ok(Ledger {
+            chain: genesis.chain,
+            fee: genesis.fee,
+            epsilon: genesis.epsilon,
+            mu: genesis.mu,
+            height: 0,
+            last_block: genesis.digest(),
+            assets,
+            accounts,
+            book: OrderBook::default(),
+        })
+    }
+
+    /// Height of the last block applied; 0 at genesis.
+    pub fn height(&self) -> Height {
+        self.height
+    }
+
+    /// Digest of the last block applied; of the genesis at height 0.
+    pub fn last_block(&self) -> Digest {
+        self.last_block
+    }
+
+    /// The chain's number.
+    pub fn chain(&self) -> u64 {
+        self.chain
+    }
+
+    /// Units of asset 0 that a transaction costs.
+    pub fn fee(&self) -> Amount {
+        self.fee
+    }
+
+    /// The commission ε.
+    pub fn epsilon(&self) -> Fraction {
+        self.epsilon
+    }
+
+    /// The band μ.
+    pub fn mu(&self) -> Fraction {
+        self.mu
+    }
+
+    /// The assets, by number.
+    pub fn assets(&self) -> &[Asset] {
+        &self.assets
+    }
+
+    /// The accounts.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// The resting offers.
+    pub fn book(&self) -> &OrderBook {
+        &self.book
+    }
+}

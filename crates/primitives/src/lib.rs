@@ -1,8 +1,20 @@
 //! What every other room of Walras speaks of: amounts, prices, ids, keys, hashes, signed transactions, blocks, and the
 //! one wire codec.
+//!
+//! **The codec** is Borsh: integers little-endian and of fixed width, sequences after a 32-bit count, enumerations after
+//! a byte, nothing optional and nothing left over, so that a value has one encoding and an encoding one value. Prices
+//! are the one exception in byte order: big-endian, as in the tries.
 
 mod amount;
+mod block;
+mod hash;
+mod key;
 mod price;
+mod transaction;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED};
+pub use block::{Height, SubBlock, Superblock};
+pub use hash::{Digest, HexError, from_hex, to_hex};
+pub use key::{Address, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use price::{Price, PriceError};
+pub use transaction::{Body, Malformed, Operation, Sequence, Transaction, TransactionId};

@@ -1,0 +1,269 @@
+//! What goes into a clearing: the book of offers and the approximation asked for.
+
+use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
+use rayon::prelude::*;
+
+/// The offers of one ordered pair in execution order: by limit price, then as the caller ranks equals (the ledger by
+/// account and offer id).
+#[derive(Clone, Copy, Debug)]
+pub struct PairBook<'a> {
+    /// The asset sold.
+    pub sell: AssetId,
+    /// The asset bought.
+    pub buy: AssetId,
+    /// Limit prices in units of `buy` per unit of `sell`, never falling.
+    pub limits: &'a [Price],
+    /// Units of `sell` offered, as many as there are limits, each at least 1.
+    pub amounts: &'a [Amount],
+}
+
+/// All offers of one batch.
+#[derive(Clone, Debug, Default)]
+pub struct Book<'a> {
+    /// Number of assets; their ids are `0..assets`.
+    pub assets: u32,
+    /// Pairs that have offers, sorted by (sell, buy), each at most once.
+    pub pairs: Vec<PairBook<'a>>,
+}
+
+/// One offer on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The asset sold.
+    pub sell: AssetId,
+    /// The asset bought.
+    pub buy: AssetId,
+    /// Units of `sell` offered.
+    pub amount: Amount,
+    /// Limit price in units of `buy` per unit of `sell`.
+    pub limit: Price,
+}
+
+/// Offers sorted into the order that a [`Book`] wants: by pair, then limit price, then as given.
+#[derive(Clone, Debug, Default)]
+pub struct SortedOffers {
+    assets: u32,
+    /// First offer of every pair, and the pair.
+    pairs: Vec<(usize, AssetId, AssetId)>,
+    limits: Vec<Price>,
+    amounts: Vec<Amount>,
+    rows: Vec<u32>,
+}
+
+impl SortedOffers {
+    /// Sorts `offers` among assets `0..assets`.
+    pub fn new(assets: u32, offers: &[Offer]) -> SortedOffers {
+        let mut rows: Vec<u32> = (0..offers.len() as u32).collect();
+        let offer = |row: &u32| &offers[*row as usize];
+        rows.par_sort_unstable_by_key(|row| (offer(row).sell, offer(row).buy, offer(row).limit, *row));
+        let mut pairs = Vec::new();
+        for (index, row) in rows.iter().enumerate() {
+            let pair = (offer(row).sell, offer(row).buy);
+            if pairs.last().is_none_or(|(_, sell, buy)| (*sell, *buy) != pair) {
+                pairs.push((index, pair.0, pair.1));
+            }
+        }
+        let limits = rows.iter().map(|row| offer(row).limit).collect();
+        let amounts = rows.iter().map(|row| offer(row).amount).collect();
+        SortedOffers { assets, pairs, limits, amounts, rows }
+    }
+
+    /// The book of these offers.
+    pub fn book(&self) -> Book<'_> {
+        let ends = self.pairs.iter().skip(1).map(|pair| pair.0).chain([self.limits.len()]);
+        let pairs = self.pairs.iter().zip(ends).map(|(&(first, sell, buy), end)| PairBook {
+            sell,
+            buy,
+            limits: &self.limits[first..end],
+            amounts: &self.amounts[first..end],
+        });
+        Book { assets: self.assets, pairs: pairs.collect() }
+    }
+
+    /// For each offer of the pair at `position` of the book, its position among the offers given.
+    pub fn rows(&self, position: usize) -> &[u32] {
+        let end = self.pairs.get(position + 1).map_or(self.rows.len(), |pair| pair.0);
+        &self.rows[self.pairs[position].0..end]
+    }
+}
+
+/// Which price computation to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Solver {
+    /// Semismooth Newton with continuation in μ.
+    #[default]
+    Newton,
+    /// Tâtonnement of SPEEDEX §5 and appendix C: the yardstick.
+    Tatonnement,
+}
+
+impl Solver {
+    /// The name used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Solver::Newton => "newton",
+            Solver::Tatonnement => "tatonnement",
+        }
+    }
+}
+
+/// The approximation asked for (SPEEDEX appendix B) and the solver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Commission ε that the auctioneer keeps of every pay-out.
+    pub epsilon: Fraction,
+    /// μ: how far below the rate a limit price must lie for its offer to execute in full.
+    pub mu: Fraction,
+    /// The price computation.
+    pub solver: Solver,
+}
+
+impl Default for Params {
+    /// ε = 2^-15, μ = 2^-10, Newton.
+    fn default() -> Params {
+        Params { epsilon: Fraction::power_of_two(15), mu: Fraction::power_of_two(10), solver: Solver::Newton }
+    }
+}
+
+/// Why a book or its parameters cannot be cleared at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// No price can satisfy μ ≤ ε: limits are net of ε, so the band between them would be empty.
+    #[error("mu {mu} must be greater than epsilon {epsilon}")]
+    Band {
+        /// The commission.
+        epsilon: Fraction,
+        /// The band.
+        mu: Fraction,
+    },
+    /// A pair trades an asset for itself.
+    #[error("asset {0} is offered for itself")]
+    SameAsset(AssetId),
+    /// A pair names an asset that the book does not have.
+    #[error("pair {sell}/{buy} names an asset outside 0..{assets}")]
+    UnknownAsset {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+        /// Number of assets.
+        assets: u32,
+    },
+    /// Pairs are out of order or repeated.
+    #[error("pair {sell}/{buy} is repeated or out of order: sort pairs by (sell, buy)")]
+    PairOrder {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+    },
+    /// A pair has no offers, or not as many limits as amounts.
+    #[error("pair {sell}/{buy} has {limits} limits and {amounts} amounts: give the same number, at least one")]
+    Lengths {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+        /// Number of limit prices.
+        limits: usize,
+        /// Number of amounts.
+        amounts: usize,
+    },
+    /// Limits fall within a pair.
+    #[error("offer {index} of pair {sell}/{buy} has a lower limit than the one before: sort by limit price")]
+    LimitOrder {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+        /// Position in the pair.
+        index: usize,
+    },
+    /// An offer sells nothing.
+    #[error("offer {index} of pair {sell}/{buy} sells nothing")]
+    ZeroAmount {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+        /// Position in the pair.
+        index: usize,
+    },
+    /// The offers of one asset add up to more than can exist.
+    #[error("offers sell more than {MAX_ISSUED} units of asset {0} in all, more than can be issued")]
+    TooMuch(AssetId),
+    /// `last` is not one valuation per asset.
+    #[error("{given} earlier valuations for {assets} assets")]
+    Last {
+        /// Number of valuations given.
+        given: usize,
+        /// Number of assets.
+        assets: u32,
+    },
+}
+
+impl Params {
+    /// Checks that the band between ε and μ is not empty.
+    ///
+    /// # Errors
+    /// [`InputError::Band`].
+    pub fn check(&self) -> Result<(), InputError> {
+        let Params { epsilon, mu, .. } = *self;
+        if mu > epsilon { Ok(()) } else { Err(InputError::Band { epsilon, mu }) }
+    }
+}
+
+impl Book<'_> {
+    /// Number of offers.
+    pub fn offers(&self) -> usize {
+        self.pairs.iter().map(|pair| pair.limits.len()).sum()
+    }
+
+    /// The position of pair `sell`/`buy` in [`Book::pairs`].
+    pub fn position(&self, sell: AssetId, buy: AssetId) -> Option<usize> {
+        self.pairs.binary_search_by_key(&(sell, buy), |pair| (pair.sell, pair.buy)).ok()
+    }
+
+    /// Checks every precondition that the fields' texts state, in one pass.
+    ///
+    /// # Errors
+    /// The first [`InputError`] in pair order.
+    pub fn check(&self) -> Result<(), InputError> {
+        let mut offered = vec![0u64; self.assets as usize];
+        let mut before = None;
+        for pair in &self.pairs {
+            let (sell, buy) = (pair.sell, pair.buy);
+            if sell == buy {
+                return Err(InputError::SameAsset(sell));
+            }
+            if sell.0.max(buy.0) >= self.assets {
+                return Err(InputError::UnknownAsset { sell, buy, assets: self.assets });
+            }
+            if before.replace((sell, buy)) >= Some((sell, buy)) {
+                return Err(InputError::PairOrder { sell, buy });
+            }
+            let total = pair.check_offers()?;
+            let sum = &mut offered[sell.0 as usize];
+            *sum = sum.checked_add(total).filter(|s| *s <= MAX_ISSUED).ok_or(InputError::TooMuch(sell))?;
+        }
+        Ok(())
+    }
+}
+
+impl PairBook<'_> {
+    /// Checks the offers; returns the units they sell in all.
+    fn check_offers(&self) -> Result<Amount, InputError> {
+        let (sell, buy, limits, amounts) = (self.sell, self.buy, self.limits.len(), self.amounts.len());
+        if limits != amounts || limits == 0 {
+            return Err(InputError::Lengths { sell, buy, limits, amounts });
+        }
+        if let Some(index) = self.limits.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(InputError::LimitOrder { sell, buy, index: index + 1 });
+        }
+        if let Some(index) = self.amounts.iter().position(|amount| *amount == 0) {
+            return Err(InputError::ZeroAmount { sell, buy, index });
+        }
+        let total = self.amounts.iter().try_fold(0u64, |sum, amount| sum.checked_add(*amount));
+        total.ok_or(InputError::TooMuch(sell))
+    }
+}

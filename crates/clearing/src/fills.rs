@@ -1,0 +1,222 @@
+//! The one rule that turns an amount sold on a pair into fills of its offers.
+//!
+//! Offers are walked in execution order. An offer is *eligible* when its whole amount and the pay-out for it satisfy
+//! its limit price, in integers and net of commission. Eligible offers fill in full while enough remains; the first
+//! for which too little remains may fill in part, and ends the walk. The rest are skipped: an amount so small that
+//! rounding the pay-out down breaks its limit leaves a *hole* that the walk steps over.
+//!
+//! A partial fill gives its pay-out for the fewest units that earn it, and the largest pay-out is taken at which the
+//! limit price still holds; after [`PARTIAL_TRIES`] pay-outs that round badly the offer stays untouched.
+//!
+//! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only ever in part.
+
+use primitives::{Amount, MAX_ISSUED, Price};
+
+use crate::book::PairBook;
+use crate::rate::Rate;
+
+/// How many pay-outs, each a unit below the last, a partial fill tries.
+pub const PARTIAL_TRIES: u64 = 64;
+
+/// A partial fill, of the last offer that trades on its pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partial {
+    /// Position of the offer in its pair.
+    pub index: usize,
+    /// Units given, less than the offer's amount.
+    pub sold: Amount,
+    /// Units received.
+    pub bought: Amount,
+}
+
+/// What trades on one pair: the first `full` offers but for `holes` in full, then at most one in part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PairFills {
+    /// Offers `0..full` fill in full, but for the holes.
+    pub full: usize,
+    /// Offers below `full` that do not trade, in order.
+    pub holes: Vec<usize>,
+    /// The offer that trades in part.
+    pub partial: Option<Partial>,
+    /// Units sold in all.
+    pub sold: Amount,
+    /// Units received in all; no more than [`MAX_ISSUED`], or the fills could not have been.
+    pub bought: u128,
+}
+
+/// What an offer can be used for at some rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It may fill in full, and is then paid this.
+    Full(Amount),
+    /// Its whole pay-out exceeds every amount; it may fill in part.
+    PartOnly,
+    /// Neither.
+    Nothing,
+}
+
+/// What an offer of `amount` units at `limit` can be used for.
+pub(crate) fn usable(rate: &Rate, limit: Price, amount: Amount) -> Use {
+    match rate.payout(amount) {
+        None => Use::PartOnly,
+        Some(bought) if Rate::fair(limit, amount, bought) => Use::Full(bought),
+        Some(_) => Use::Nothing,
+    }
+}
+
+/// The fills of `pair` when at most `sold` units trade at `rate`. [`PairFills::sold`] says how many do.
+pub fn fills(pair: &PairBook, rate: &Rate, sold: Amount) -> PairFills {
+    let mut result = PairFills::default();
+    if sold == 0 {
+        return result;
+    }
+    let end = pair.limits.partition_point(|limit| rate.reaches(*limit));
+    let mut skipped = 0;
+    for index in 0..end {
+        let (limit, amount, rest) = (pair.limits[index], pair.amounts[index], sold - result.sold);
+        match usable(rate, limit, amount) {
+            Use::Nothing => skipped += 1,
+            Use::Full(bought) if amount <= rest => {
+                result.fill(index, amount, bought, skipped);
+                skipped = 0;
+            }
+            _ => {
+                result.partial = partial(rate, limit, amount.min(rest)).map(|p| Partial { index, ..p });
+                break;
+            }
+        }
+        if result.sold == sold {
+            break;
+        }
+    }
+    if let Some(partial) = result.partial {
+        result.sold += partial.sold;
+        result.bought += u128::from(partial.bought);
+    }
+    result
+}
+
+impl PairFills {
+    fn fill(&mut self, index: usize, sold: Amount, bought: Amount, skipped: usize) {
+        self.holes.extend(index - skipped..index);
+        self.full = index + 1;
+        self.sold += sold;
+        self.bought += u128::from(bought);
+    }
+
+    /// Positions of the offers that fill in full, in order.
+    pub fn full_offers(&self) -> impl Iterator<Item = usize> {
+        let mut holes = self.holes.iter().peekable();
+        (0..self.full).filter(move |index| holes.next_if_eq(&index).is_none())
+    }
+
+    /// Whether the offer at `index` fills in full.
+    pub fn fills_in_full(&self, index: usize) -> bool {
+        index < self.full && self.holes.binary_search(&index).is_err()
+    }
+
+    /// Every fill as (position, units sold, units received), in order. `pair` and `rate` as given to [`fills`].
+    pub fn each<'a>(
+        &'a self,
+        pair: &'a PairBook<'a>,
+        rate: &'a Rate,
+    ) -> impl Iterator<Item = (usize, Amount, Amount)> + 'a {
+        let full = self.full_offers().map(|index| {
+            let amount = pair.amounts[index];
+            (index, amount, rate.payout(amount).expect("a full fill was paid"))
+        });
+        full.chain(self.partial.map(|p| (p.index, p.sold, p.bought)))
+    }
+}
+
+/// The largest fill of at most `rest` units that satisfies `limit`; its index is left 0.
+pub(crate) fn partial(rate: &Rate, limit: Price, rest: Amount) -> Option<Partial> {
+    let most = rate.payout(rest).unwrap_or(MAX_ISSUED);
+    let pays = (1..=most).rev().take(PARTIAL_TRIES as usize);
+    let mut tried = pays.map(|bought| Partial { index: 0, sold: rate.fewest(bought), bought });
+    tried.find(|p| rate.payout(p.sold).is_some() && Rate::fair(limit, p.sold, p.bought))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use primitives::{AssetId, Fraction};
+    use proptest::prelude::*;
+
+    fn price(text: &str) -> Price {
+        text.parse().expect("a price")
+    }
+
+    fn pair<'a>(limits: &'a [Price], amounts: &'a [Amount]) -> PairBook<'a> {
+        PairBook { sell: AssetId(0), buy: AssetId(1), limits, amounts }
+    }
+
+    /// The rule once more, without any short cut: every offer in turn, every partial amount from the largest down.
+    fn plainly(pair: &PairBook, rate: &Rate, target: Amount) -> Vec<(usize, Amount, Amount)> {
+        let mut result = Vec::new();
+        let mut rest = target;
+        for (index, (limit, amount)) in pair.limits.iter().zip(pair.amounts).enumerate() {
+            let Some(bought) = rate.payout(*amount).filter(|b| limit.accepts(*amount, *b)) else { continue };
+            if *amount <= rest {
+                rest -= amount;
+                result.push((index, *amount, bought));
+                continue;
+            }
+            let minimal = |s: &u64| rate.payout(*s) > rate.payout(s - 1) && limit.accepts(*s, rate.payout(*s).unwrap());
+            let tries = rate.payout(rest).unwrap().saturating_sub(PARTIAL_TRIES);
+            if let Some(s) = (1..=rest).rev().find(minimal).filter(|s| rate.payout(*s).unwrap() > tries) {
+                result.push((index, s, rate.payout(s).unwrap()));
+            }
+            break;
+        }
+        result
+    }
+
+    #[test]
+    fn fills_in_order_with_one_partial() {
+        let limits = [price("0.9"), price("0.905"), price("0.91"), price("0.92")];
+        let rate = Rate::new(price("0.91"), Price::ONE, Fraction::ZERO);
+        // At 0.91, 10 units earn 9, which breaks the limit 0.905: a hole.
+        let amounts = [100, 10, 100, 100];
+        let got = fills(&pair(&limits, &amounts), &rate, 150);
+        assert_eq!((got.full, got.holes.clone(), got.sold, got.bought), (1, vec![], 100, 91));
+        let got = fills(&pair(&limits, &amounts), &rate, 200);
+        assert_eq!((got.full, got.holes.clone(), got.sold, got.bought), (3, vec![1], 200, 182));
+        assert_eq!(got.full_offers().collect::<Vec<_>>(), [0, 2]);
+        let got = fills(&pair(&limits, &amounts), &rate, 50);
+        assert_eq!(got.partial, Some(Partial { index: 0, sold: 50, bought: 45 }));
+        // 51 units earn 46, but 51 is also the fewest that do.
+        assert_eq!(fills(&pair(&limits, &amounts), &rate, 51).sold, 51);
+    }
+
+    #[test]
+    fn an_offer_too_large_to_be_paid_fills_in_part() {
+        let (limits, amounts) = ([Price::ONE], [MAX_ISSUED]);
+        let rate = Rate::new(price("2"), Price::ONE, Fraction::ZERO);
+        let got = fills(&pair(&limits, &amounts), &rate, MAX_ISSUED);
+        assert_eq!((got.full, got.sold, got.bought), (0, MAX_ISSUED / 2, u128::from(MAX_ISSUED - 1)));
+        assert_eq!(fills(&pair(&limits, &amounts), &rate, 3).bought, 6);
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_plain_rule(
+            mut offers in prop::collection::vec((800u64..1100, 1u64..200), 1..12),
+            rate in 900u64..1100, target in 0u64..1500, epsilon in prop_oneof![Just(0u32), 5u32..20],
+        ) {
+            offers.sort_unstable();
+            let limits: Vec<_> = offers.iter().map(|o| Price::from_f64(o.0 as f64 / 1000.0).unwrap()).collect();
+            let amounts: Vec<_> = offers.iter().map(|o| o.1).collect();
+            let epsilon = if epsilon == 0 { Fraction::ZERO } else { Fraction::power_of_two(epsilon) };
+            let rate = Rate::new(Price::from_f64(rate as f64 / 1000.0).unwrap(), Price::ONE, epsilon);
+            let pair = pair(&limits, &amounts);
+            let got = fills(&pair, &rate, target);
+            let each: Vec<_> = got.each(&pair, &rate).collect();
+            prop_assert_eq!(&each, &plainly(&pair, &rate, target));
+            prop_assert_eq!(got.sold, each.iter().map(|f| f.1).sum::<u64>());
+            prop_assert_eq!(got.bought, each.iter().map(|f| u128::from(f.2)).sum::<u128>());
+            // Selling what was sold gives the same fills.
+            prop_assert_eq!(&fills(&pair, &rate, got.sold), &got);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Prices by a semismooth Newton method on their logarithms, with continuation in μ.
+
+use crate::demand::{Band, Demand, Flows};
+use crate::dense::Matrix;
+use crate::float::exp;
+use crate::search::{Found, Scene, Target};
+
+/// How hard to try.
+#[derive(Clone, Copy)]
+struct Rung {
+    /// The widest band, which continuation begins with.
+    widest: f64,
+    /// Slopes are at least the secants over this window.
+    window: Option<f64>,
+    /// How often a step is halved before it counts as no use.
+    halvings: u32,
+    /// How often assets are balanced one by one at one μ.
+    sweeps: u32,
+}
+
+/// Tried in turn until the prices are found. Hardly any book needs the second.
+const LADDER: [Rung; 8] = [
+    Rung { widest: 0.03, window: None, halvings: 8, sweeps: 6 },
+    Rung { widest: 0.03, window: Some(0.004), halvings: 8, sweeps: 6 },
+    Rung { widest: 0.03, window: Some(0.02), halvings: 8, sweeps: 6 },
+    Rung { widest: 0.03, window: Some(0.05), halvings: 8, sweeps: 6 },
+    Rung { widest: 0.03, window: Some(0.2), halvings: 8, sweeps: 6 },
+    Rung { widest: 0.25, window: None, halvings: 40, sweeps: 60 },
+    Rung { widest: 0.9, window: Some(0.02), halvings: 40, sweeps: 60 },
+    Rung { widest: 0.9, window: Some(0.2), halvings: 40, sweeps: 60 },
+];
+
+/// Newton steps at one μ before it counts as stalled.
+const STEPS: u32 = 30;
+/// How closely a level before the last is solved.
+const LOOSE: f64 = 0.05;
+
+/// The relative shortage that the commission covers, but for what rounding may need.
+fn tolerance(target: Target) -> f64 {
+    (0.5 * target.epsilon).max(1e-7)
+}
+
+/// Solves for prices from `start`.
+pub(crate) fn newton(scene: Scene, demand: &mut Demand, start: Vec<f64>) -> Found {
+    let target = Target::of(scene.params);
+    let mut search = Search::new(demand, start);
+    let mut solved = false;
+    for rung in LADDER {
+        search.rung = rung;
+        solved = search.continuation(target, rung) || scene.amounts(&search.prices).full;
+        if solved {
+            break;
+        }
+    }
+    search.finish(target, solved)
+}
+
+struct Search<'a, 'b> {
+    demand: &'a mut Demand<'b>,
+    prices: Vec<f64>,
+    flows: Flows,
+    matrix: Matrix,
+    trial: Vec<f64>,
+    trial_flows: Flows,
+    steps: u32,
+    rung: Rung,
+    /// The pairs of every asset, once they are asked for.
+    pairs: Vec<Vec<u32>>,
+}
+
+impl<'a, 'b> Search<'a, 'b> {
+    fn new(demand: &'a mut Demand<'b>, prices: Vec<f64>) -> Search<'a, 'b> {
+        let n = prices.len();
+        let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
+        Search { demand, prices, flows, matrix: Matrix::zero(n), trial, trial_flows, steps: 0, rung: LADDER[0], pairs: vec![] }
+    }
+
+    fn continuation(&mut self, target: Target, rung: Rung) -> bool {
+        let Rung { widest, window, .. } = rung;
+        let mut mu = widest;
+        while mu > target.mu {
+            self.settle(target.band(mu), mu, window, LOOSE);
+            mu /= 4.0;
+        }
+        self.settle(target.band(target.mu), target.mu, window, tolerance(target))
+    }
+
+    /// Newton steps at one band; where they stall, assets out of balance are brought back into it one by one.
+    fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
+        for _ in 0..self.rung.sweeps {
+            if self.level(band, mu, window, tolerance) {
+                return true;
+            }
+            self.sweep(band, tolerance);
+        }
+        self.level(band, mu, window, tolerance)
+    }
+
+    /// Balances every asset that is out of balance by more than `tolerance` on its own, at fixed prices of the others.
+    fn sweep(&mut self, band: Band, tolerance: f64) {
+        if self.pairs.is_empty() {
+            self.pairs = vec![vec![]; self.prices.len()];
+            for (at, pair) in self.demand.part.pairs.iter().enumerate() {
+                self.pairs[pair.sell as usize].push(at as u32);
+                self.pairs[pair.buy as usize].push(at as u32);
+            }
+        }
+        for asset in 0..self.prices.len() {
+            self.balance(asset, band, tolerance);
+        }
+    }
+
+    /// Finds the price at which `asset` is in balance, at fixed prices of the others.
+    fn balance(&mut self, asset: usize, band: Band, tolerance: f64) {
+        let pairs = &self.pairs[asset];
+        let mut at = |price: f64| self.demand.imbalance_at(asset, price, &self.prices, band, pairs);
+        let mut here = self.prices[asset];
+        let first = at(here);
+        if first.abs() <= tolerance {
+            return;
+        }
+        // In surplus the price falls, short it rises, ever faster until the sign changes.
+        let mut beyond = here;
+        let mut step = 1e-5;
+        loop {
+            beyond *= if first > 0.0 { 1.0 / (1.0 + step) } else { 1.0 + step };
+            let now = at(beyond);
+            if now.abs() <= tolerance {
+                self.prices[asset] = beyond;
+                return;
+            }
+            if (now > 0.0) != (first > 0.0) {
+                break;
+            }
+            if step > 1e6 {
+                return;
+            }
+            here = beyond;
+            step *= 2.0;
+        }
+        for _ in 0..60 {
+            let middle = here + 0.5 * (beyond - here);
+            let now = at(middle);
+            if (now > 0.0) == (first > 0.0) {
+                here = middle;
+            } else {
+                beyond = middle;
+            }
+            if now.abs() <= tolerance {
+                break;
+            }
+        }
+        self.prices[asset] = here + 0.5 * (beyond - here);
+    }
+
+    /// Newton steps at one band until no asset is short by more than `tolerance`.
+    fn level(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
+        let cap = 2.0 * mu.max(0.02);
+        self.demand.slopes(&self.prices, band, window, &mut self.flows, &mut self.matrix);
+        for _ in 0..STEPS {
+            if self.flows.shortage() <= tolerance {
+                return true;
+            }
+            if !self.step(band, window, cap) {
+                return false;
+            }
+        }
+        self.flows.shortage() <= tolerance
+    }
+
+    /// One damped step; false if none improves the merit.
+    fn step(&mut self, band: Band, window: Option<f64>, cap: f64) -> bool {
+        let direction = self.direction();
+        let merit = self.flows.merit();
+        let mut length = 1.0;
+        self.steps += 1;
+        for _ in 0..self.rung.halvings {
+            for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
+                *trial = price * exp((length * d).clamp(-cap, cap));
+            }
+            self.demand.slopes(&self.trial, band, window, &mut self.trial_flows, &mut self.matrix);
+            if self.trial_flows.merit() < merit {
+                std::mem::swap(&mut self.trial, &mut self.prices);
+                std::mem::swap(&mut self.trial_flows, &mut self.flows);
+                return true;
+            }
+            length *= 0.5;
+        }
+        false
+    }
+
+    /// The Newton direction; the asset that trades most keeps its price.
+    fn direction(&mut self) -> Vec<f64> {
+        let n = self.prices.len();
+        let volume = |asset: usize| self.flows.sold[asset] + self.flows.bought[asset];
+        let fixed = (1..n).fold(0, |best, asset| if volume(asset) > volume(best) { asset } else { best });
+        let mut direction: Vec<f64> = (0..n).map(|a| self.flows.bought[a] - self.flows.sold[a]).collect();
+        for asset in 0..n {
+            self.matrix.cells[asset * n + fixed] = 0.0;
+            self.matrix.cells[fixed * n + asset] = 0.0;
+        }
+        self.matrix.solve(&mut direction, 1e-9);
+        direction
+    }
+
+    fn finish(mut self, target: Target, solved: bool) -> Found {
+        self.demand.flows(&self.prices, target.band(target.mu), &mut self.flows);
+        Found {
+            imbalance: self.flows.largest(),
+            prices: self.prices,
+            iterations: self.steps,
+            queries: self.demand.queries,
+            solved,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Checks a clearing without solving anything, in one pass over the offers that execute.
+
+use primitives::{Amount, AssetId, Price};
+use rayon::prelude::*;
+
+use crate::book::{Book, InputError, PairBook, Params};
+use crate::clearing::{Clearing, Trade};
+use crate::fills::{PairFills, Use, fills, usable};
+use crate::rate::{Rate, must_fill};
+
+/// What a clearing that passes amounts to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// The fills of every pair of the book, in its order.
+    pub fills: Vec<PairFills>,
+    /// Units of each asset that the auctioneer keeps: sold to it and not paid out.
+    pub surplus: Vec<Amount>,
+    /// Offers that trade, in full or in part.
+    pub executed: usize,
+}
+
+/// The first thing found wrong with a clearing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The book itself breaks a rule.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Not one valuation per asset.
+    #[error("{given} valuations for {assets} assets")]
+    Valuations {
+        /// Number of valuations.
+        given: usize,
+        /// Number of assets.
+        assets: u32,
+    },
+    /// Trades out of order, repeated, or of nothing.
+    #[error("trade {sell}/{buy} is repeated, out of order or sells nothing")]
+    TradeOrder {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+    },
+    /// A trade on a pair without offers.
+    #[error("trade {sell}/{buy} has no offers in the book")]
+    NoOffers {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+    },
+    /// Offers cannot give exactly what the trade sells: too few may execute, or the last cannot be split so.
+    #[error("trade {sell}/{buy} sells {claimed} units but its offers execute {executed} at this rate")]
+    Sold {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+        /// Units claimed.
+        claimed: Amount,
+        /// Units that execute.
+        executed: Amount,
+    },
+    /// More of an asset is paid out than was sold.
+    #[error("asset {asset} is not conserved: {sold} units sold, {paid} units paid out")]
+    Conservation {
+        /// The asset.
+        asset: AssetId,
+        /// Units that offers give.
+        sold: u128,
+        /// Units that offers receive.
+        paid: u128,
+    },
+    /// A clearing that claims fullness leaves out an offer that must execute.
+    #[error("offer {index} of pair {sell}/{buy}, limit {limit}, is below (1-mu) of the rate but not filled in full")]
+    NotFull {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+        /// Position of the offer in its pair.
+        index: usize,
+        /// Its limit price.
+        limit: Price,
+    },
+}
+
+/// Checks conservation and limit prices in integers, that the amounts sold are those of the fills, and, where the
+/// clearing claims it, fullness. Runs on the current rayon pool; the answer does not depend on it.
+///
+/// # Errors
+/// The first [`Violation`] in the order of trades, then assets, then pairs.
+pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verified, Violation> {
+    params.check()?;
+    book.check()?;
+    if clearing.valuations.len() != book.assets as usize {
+        return Err(Violation::Valuations { given: clearing.valuations.len(), assets: book.assets });
+    }
+    let sold = sold_by_pair(book, &clearing.trades)?;
+    let rate = |pair: &PairBook| {
+        let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
+        Rate::new(value(pair.sell), value(pair.buy), params.epsilon)
+    };
+    let all: Vec<PairFills> =
+        book.pairs.par_iter().zip(&sold).map(|(pair, sold)| fills(pair, &rate(pair), *sold)).collect();
+    for ((pair, got), claimed) in book.pairs.iter().zip(&all).zip(&sold) {
+        if got.sold != *claimed {
+            return Err(Violation::Sold { sell: pair.sell, buy: pair.buy, claimed: *claimed, executed: got.sold });
+        }
+    }
+    let surplus = conserved(book, &all)?;
+    if clearing.full {
+        let checks = book.pairs.par_iter().zip(&all);
+        let first = checks.map(|(pair, got)| full(pair, got, &rate(pair), params, clearing)).find_first(Result::is_err);
+        first.unwrap_or(Ok(()))?;
+    }
+    let executed = all.iter().map(|f| f.full - f.holes.len() + usize::from(f.partial.is_some())).sum();
+    Ok(Verified { fills: all, surplus, executed })
+}
+
+/// Units sold for every pair of the book, from trades that must be sorted and each on a pair of the book.
+fn sold_by_pair(book: &Book, trades: &[Trade]) -> Result<Vec<Amount>, Violation> {
+    let mut sold = vec![0; book.pairs.len()];
+    let mut before = None;
+    for &Trade { sell, buy, sold: claimed } in trades {
+        if before.replace((sell, buy)) >= Some((sell, buy)) || claimed == 0 {
+            return Err(Violation::TradeOrder { sell, buy });
+        }
+        sold[book.position(sell, buy).ok_or(Violation::NoOffers { sell, buy })?] = claimed;
+    }
+    Ok(sold)
+}
+
+/// The auctioneer's surplus of every asset.
+fn conserved(book: &Book, all: &[PairFills]) -> Result<Vec<Amount>, Violation> {
+    let mut totals = vec![(0u128, 0u128); book.assets as usize];
+    for (pair, got) in book.pairs.iter().zip(all) {
+        totals[pair.sell.0 as usize].0 += u128::from(got.sold);
+        totals[pair.buy.0 as usize].1 += got.bought;
+    }
+    let surplus = totals.iter().enumerate().map(|(id, &(sold, paid))| {
+        let rest = sold.checked_sub(paid).ok_or(Violation::Conservation { asset: AssetId(id as u32), sold, paid })?;
+        Ok(Amount::try_from(rest).expect("no more is sold of an asset than the book may offer"))
+    });
+    surplus.collect()
+}
+
+/// Every offer that must fill does, unless no fill of it could satisfy its limit in integers.
+fn full(pair: &PairBook, got: &PairFills, rate: &Rate, params: &Params, clearing: &Clearing) -> Result<(), Violation> {
+    let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
+    let (sell, buy) = (value(pair.sell), value(pair.buy));
+    let end = pair.limits.partition_point(|limit| must_fill(*limit, params.mu, sell, buy));
+    let skipped = (got.full..end).chain(got.holes.iter().copied().take_while(|hole| *hole < end));
+    let usable = |index: &usize| matches!(usable(rate, pair.limits[*index], pair.amounts[*index]), Use::Full(_));
+    match skipped.into_iter().find(usable) {
+        None => Ok(()),
+        Some(index) => Err(Violation::NotFull { sell: pair.sell, buy: pair.buy, index, limit: pair.limits[index] }),
+    }
+}

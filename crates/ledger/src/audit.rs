@@ -1,0 +1,98 @@
+//! The whole state checked from scratch: what each block asserts of its changes, here of all balances and offers.
+
+use primitives::{Amount, AssetId, MAX_ISSUED};
+use rayon::prelude::*;
+
+use crate::Ledger;
+use crate::book::{Pair, PairOffers};
+
+/// What exists of one asset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Sum of spendable balances.
+    pub balances: Amount,
+    /// Sum of what resting offers lock.
+    pub locked: Amount,
+    /// What is issued; equals the sum of both.
+    pub issued: Amount,
+}
+
+/// An invariant that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuditError {
+    /// Money appeared or vanished.
+    #[error("asset {asset}: balances {balances} + locked {locked} is not the issue {issued}")]
+    Conservation {
+        /// The asset.
+        asset: AssetId,
+        /// Sum of spendable balances.
+        balances: u128,
+        /// Sum of what offers lock.
+        locked: u128,
+        /// What is issued.
+        issued: Amount,
+    },
+    /// A balance or an offer in an asset that is not listed.
+    #[error("asset {0} is held or offered, but not listed")]
+    UnknownAsset(AssetId),
+    /// Offers out of order, or an empty one.
+    #[error("the book of {0:?} is out of order or holds an offer of nothing")]
+    Book(Pair),
+}
+
+impl Ledger {
+    /// Sums every balance and offer, and holds them against what is issued; one entry per asset.
+    ///
+    /// # Errors
+    /// [`AuditError`] names the asset or pair.
+    pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
+        self.check_assets()?;
+        let sum = |mut sums: Vec<u128>, other: Vec<u128>| {
+            sums.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
+            sums
+        };
+        let zero = || vec![0u128; self.assets.len()];
+        let balances = self.accounts.shards().par_iter().map(|shard| {
+            let mut sums = zero();
+            for (asset, amount) in shard.iter().flat_map(|account| account.balances()) {
+                sums[asset.0 as usize] += u128::from(amount);
+            }
+            sums
+        });
+        let balances = balances.reduce(zero, sum);
+        let mut locked = zero();
+        for (pair, offers) in self.book.iter() {
+            if !in_order(offers) {
+                return Err(AuditError::Book(pair));
+            }
+            locked[pair.sell.0 as usize] += offers.amounts().iter().map(|amount| u128::from(*amount)).sum::<u128>();
+        }
+        let assets = self.assets.iter().enumerate().zip(balances.into_iter().zip(locked));
+        assets
+            .map(|((number, asset), (balances, locked))| {
+                if balances + locked != u128::from(asset.issued) || asset.issued > MAX_ISSUED {
+                    let asset_id = AssetId(number as u32);
+                    let issued = asset.issued;
+                    return Err(AuditError::Conservation { asset: asset_id, balances, locked, issued });
+                }
+                Ok(Audit { balances: balances as Amount, locked: locked as Amount, issued: asset.issued })
+            })
+            .collect()
+    }
+}
+
+impl Ledger {
+    fn check_assets(&self) -> Result<(), AuditError> {
+        let held = self.accounts.shards().iter().flat_map(|shard| shard.iter()).flat_map(|account| account.balances());
+        let offered = self.book.iter().flat_map(|(pair, _)| [pair.sell, pair.buy]);
+        let mut assets = held.map(|(asset, _)| asset).chain(offered);
+        match assets.find(|asset| asset.0 as usize >= self.assets.len()) {
+            Some(unlisted) => Err(AuditError::UnknownAsset(unlisted)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn in_order(offers: &PairOffers) -> bool {
+    offers.iter().is_sorted_by(|a, b| a.place < b.place) && offers.amounts().iter().all(|amount| *amount > 0)
+}

@@ -1,0 +1,53 @@
+//! What a block changed, as the tries learn it: keys and digests of values, taken while the values stand still, so that
+//! hashing the tries can go on while the next block is applied.
+
+use primitives::Amount;
+
+use crate::account::{Account, AccountState};
+use crate::book::Pair;
+use crate::genesis::Asset;
+
+const ACCOUNT_CONTEXT: &str = "walras 2026 account state v1";
+const OFFER_CONTEXT: &str = "walras 2026 offer state v1";
+const ASSET_CONTEXT: &str = "walras 2026 asset state v1";
+
+type ValueDigest = [u8; 32];
+
+/// The entries of a block for the tries, each list sorted by key.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Accounts that changed.
+    pub accounts: Vec<([u8; 20], Option<ValueDigest>)>,
+    /// Offers that changed. A pair may stand here twice: first what came and was cancelled, then what traded.
+    pub pairs: Vec<PairChange>,
+    /// All assets.
+    pub assets: Vec<(u32, ValueDigest)>,
+}
+
+/// The offers of one pair that changed; `None` for those that left.
+#[derive(Clone, Debug)]
+pub struct PairChange {
+    /// The pair.
+    pub pair: Pair,
+    /// Offers by the key of their place.
+    pub entries: Vec<([u8; 36], Option<ValueDigest>)>,
+}
+
+pub(crate) fn account_digest(account: &Account) -> ValueDigest {
+    account_state_digest(&account.state())
+}
+
+/// The digest under which an account stands in the account trie.
+pub fn account_state_digest(state: &AccountState) -> ValueDigest {
+    blake3::derive_key(ACCOUNT_CONTEXT, &borsh::to_vec(state).expect("writing to memory cannot fail"))
+}
+
+/// The digest under which an offer stands in the trie of its pair: its place is the key, its amount the value.
+pub fn offer_digest(amount: Amount) -> ValueDigest {
+    blake3::derive_key(OFFER_CONTEXT, &amount.to_le_bytes())
+}
+
+/// The digest under which an asset stands in the trie of assets.
+pub fn asset_digest(asset: &Asset) -> ValueDigest {
+    blake3::derive_key(ASSET_CONTEXT, &borsh::to_vec(asset).expect("writing to memory cannot fail"))
+}

@@ -1,0 +1,111 @@
+//! What a block did: per transaction, per offer and per asset.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Amount, AssetId, Digest, Height, Price, TransactionId};
+
+use crate::book::{Pair, Place};
+use crate::refusal::Refusal;
+
+/// What became of one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Outcome {
+    /// It took effect.
+    Applied,
+    /// It placed an offer, which met this block's batch.
+    Offered(Traded),
+    /// It had no effect, and its sequence number is still free.
+    Refused(Refusal),
+}
+
+/// How an offer met the batch of the block that it was made in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Traded {
+    /// Units sold.
+    pub sold: Amount,
+    /// Units received, net of commission.
+    pub bought: Amount,
+    /// Units that rest in the book.
+    pub left: Amount,
+    /// Why it sold what it sold.
+    pub why: Why,
+}
+
+/// Why an offer sold all, some or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Why {
+    /// The rate is better than the limit: sold in full.
+    Filled,
+    /// The rate is at the limit, within μ: the market took a part.
+    Part,
+    /// The rate is at the limit, within μ, and the market took no more.
+    AtTheMargin,
+    /// The rate, net of commission, is below the limit.
+    AboveTheRate,
+    /// The rate is better than the limit, but a whole number of units would not be.
+    Rounding,
+    /// The rate is better than the limit by more than μ, but the market could not take more; see the batch's `full`.
+    NotTaken,
+}
+
+/// One offer's execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Fill {
+    /// The offer's pair.
+    pub pair: Pair,
+    /// The offer's place in the book.
+    pub place: Place,
+    /// Units sold.
+    pub sold: Amount,
+    /// Units received, net of commission.
+    pub bought: Amount,
+    /// Units that rest in the book.
+    pub left: Amount,
+}
+
+/// What one pair traded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct PairTrade {
+    /// The pair.
+    pub pair: Pair,
+    /// Units sold by its offers.
+    pub sold: Amount,
+    /// Units paid to them, net of commission.
+    pub bought: Amount,
+}
+
+/// The batch of a block: one valuation per asset, and what traded at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Batch {
+    /// Valuation of each asset, by number; empty where nothing was for sale.
+    pub valuations: Vec<Price>,
+    /// The pairs that traded, in order.
+    pub trades: Vec<PairTrade>,
+    /// Every fill, by pair and place.
+    pub fills: Vec<Fill>,
+    /// Whether every offer better than the rate by more than μ was sold in full.
+    pub full: bool,
+    /// Units burnt of each asset: commission, rounding and fees; only assets with some.
+    pub burnt: Vec<(AssetId, Amount)>,
+}
+
+/// The receipts of a block, as they are archived.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct BlockReceipts {
+    /// Height of the block.
+    pub height: Height,
+    /// Digest of the block.
+    pub block: Digest,
+    /// Each transaction's id and outcome, in the order of the block.
+    pub outcomes: Vec<(TransactionId, Outcome)>,
+    /// The batch.
+    pub batch: Batch,
+}
+
+impl Batch {
+    /// The fills of one pair.
+    pub fn fills_of(&self, pair: Pair) -> &[Fill] {
+        let from = self.fills.partition_point(|fill| fill.pair < pair);
+        let to = from + self.fills[from..].partition_point(|fill| fill.pair == pair);
+        &self.fills[from..to]
+    }
+}

@@ -1,0 +1,142 @@
+//! Why a transaction has no effect: one code and one sentence for each reason.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::Malformed;
+
+use crate::account::WindowError;
+
+/// Why a transaction is refused, at the door or by the filter of a block.
+///
+/// The first group is found by looking at one transaction and the state before the block; the second by looking at all
+/// transactions of the block together (SPEEDEX §8 and appendix I).
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize, thiserror::Error,
+)]
+pub enum Refusal {
+    /// The signature is not the signer's on this body.
+    #[error("the signature does not fit the transaction and its signer")]
+    BadSignature,
+    /// Signed for another chain.
+    #[error("the transaction is for another chain; see `chain` under /v1/limits")]
+    WrongChain,
+    /// No such account.
+    #[error("the account does not exist; it comes into being with the first payment to it")]
+    UnknownAccount,
+    /// The signer's key does not control the account.
+    #[error("the signer's key does not control the account")]
+    WrongSigner,
+    /// The sequence number has been used.
+    #[error("the sequence number has been used; each counts once")]
+    SequenceUsed,
+    /// The sequence number is 64 or more below the highest used one.
+    #[error("the sequence number is too old; take one above the account's highest")]
+    SequenceTooOld,
+    /// The sequence number is more than 64 above the highest used one.
+    #[error("the sequence number is more than 64 above the account's highest used one")]
+    SequenceTooFar,
+    /// An asset that does not exist.
+    #[error("no asset has this number; /v1/assets lists them")]
+    UnknownAsset,
+    /// An amount of zero.
+    #[error("the amount is zero")]
+    ZeroAmount,
+    /// An amount above 2^63 − 1.
+    #[error("the amount exceeds 9223372036854775807, the most of an asset that can exist")]
+    AmountTooLarge,
+    /// An offer whose two assets are one.
+    #[error("the offer sells and buys the same asset")]
+    SameAsset,
+    /// A payment to oneself.
+    #[error("the payment goes to its own sender")]
+    SelfPayment,
+    /// A new account's address is not that of its key.
+    #[error("the address is not that of the key: a new account's address is the hash of its key")]
+    AddressNotOfKey,
+    /// The account to create exists.
+    #[error("the account to create exists already")]
+    AccountExists,
+    /// Issue or burn by someone else than the issuer.
+    #[error("only the asset's issuer can issue or burn it")]
+    NotIssuer,
+    /// Nothing rests at the place that the cancellation names.
+    #[error("no resting offer of this account has that pair, limit price and id; it may have traded or been cancelled")]
+    UnknownOffer,
+    /// The place that the cancellation names is another account's.
+    #[error("the offer belongs to another account")]
+    NotYourOffer,
+    /// Debits exceed the balance.
+    #[error("the account's transactions would spend more than its balance; in a block all of them are removed")]
+    Overdraft,
+    /// The same transaction stands in the block more than once; one copy counts.
+    #[error("the same transaction stands in the block already")]
+    Duplicate,
+    /// Two transactions of the account use one sequence number.
+    #[error("two different transactions of the account use one sequence number; all of the account's are removed")]
+    SequenceConflict,
+    /// Two transactions of the account cancel one offer.
+    #[error("two transactions of the account cancel one offer; all of the account's are removed")]
+    CancelConflict,
+    /// Two transactions of the account change its key.
+    #[error("two transactions change the account's key in one block; all of the account's are removed")]
+    KeyConflict,
+    /// Two transactions create one account.
+    #[error("two transactions create the same account in one block; both are removed")]
+    CreateConflict,
+    /// An asset's issue would exceed the cap.
+    #[error("the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed")]
+    IssueTooLarge,
+}
+
+impl Refusal {
+    /// The code by which programs know the reason.
+    pub fn code(self) -> &'static str {
+        match self {
+            Refusal::BadSignature => "bad_signature",
+            Refusal::WrongChain => "wrong_chain",
+            Refusal::UnknownAccount => "unknown_account",
+            Refusal::WrongSigner => "wrong_signer",
+            Refusal::SequenceUsed => "sequence_used",
+            Refusal::SequenceTooOld => "sequence_too_old",
+            Refusal::SequenceTooFar => "sequence_too_far",
+            Refusal::UnknownAsset => "unknown_asset",
+            Refusal::ZeroAmount => "zero_amount",
+            Refusal::AmountTooLarge => "amount_too_large",
+            Refusal::SameAsset => "same_asset",
+            Refusal::SelfPayment => "self_payment",
+            Refusal::AddressNotOfKey => "address_not_of_key",
+            Refusal::AccountExists => "account_exists",
+            Refusal::NotIssuer => "not_issuer",
+            Refusal::UnknownOffer => "unknown_offer",
+            Refusal::NotYourOffer => "not_your_offer",
+            Refusal::Overdraft => "overdraft",
+            Refusal::Duplicate => "duplicate",
+            Refusal::SequenceConflict => "sequence_conflict",
+            Refusal::CancelConflict => "cancel_conflict",
+            Refusal::KeyConflict => "key_conflict",
+            Refusal::CreateConflict => "create_conflict",
+            Refusal::IssueTooLarge => "issue_too_large",
+        }
+    }
+}
+
+impl From<Malformed> for Refusal {
+    fn from(malformed: Malformed) -> Refusal {
+        match malformed {
+            Malformed::ZeroAmount => Refusal::ZeroAmount,
+            Malformed::AmountTooLarge => Refusal::AmountTooLarge,
+            Malformed::SameAsset => Refusal::SameAsset,
+            Malformed::SelfPayment => Refusal::SelfPayment,
+            Malformed::AddressNotOfKey => Refusal::AddressNotOfKey,
+        }
+    }
+}
+
+impl From<WindowError> for Refusal {
+    fn from(error: WindowError) -> Refusal {
+        match error {
+            WindowError::Used => Refusal::SequenceUsed,
+            WindowError::TooOld => Refusal::SequenceTooOld,
+            WindowError::TooFar => Refusal::SequenceTooFar,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The Merkle tries over the state, its one root, and proofs that need the root alone (rule 9).
+//!
+//! ```text
+//! root = H(accounts, offers, assets, contracts, bridge)
+//!            │         │       └ trie by asset number
+//!            │         └ trie by pair, whose values are the roots of a trie per pair, by price, account and offer id
+//!            └ trie by address
+//! ```
+//!
+//! Contracts and bridge have their places and are empty until those phases of the block exist.
+
+use std::collections::BTreeMap;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Amount, AssetId, Digest};
+use rayon::prelude::*;
+use trie::{Proof, Trie};
+
+use crate::account::AccountState;
+use crate::book::{Pair, Place};
+use crate::changes::{Changes, PairChange, account_digest, account_state_digest, asset_digest, offer_digest};
+use crate::genesis::Asset;
+use crate::{Address, Ledger};
+
+const ROOT_CONTEXT: &str = "walras 2026 state root v1";
+const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
+
+/// The parts of the state root, in the order in which they are hashed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct RootParts {
+    /// Root of the trie of accounts.
+    pub accounts: Digest,
+    /// Root of the trie of pairs.
+    pub offers: Digest,
+    /// Root of the trie of assets.
+    pub assets: Digest,
+    /// Contracts: zero until the contract phase exists.
+    pub contracts: Digest,
+    /// The bridge to the payment lane: zero until it exists.
+    pub bridge: Digest,
+}
+
+impl RootParts {
+    /// The state root.
+    pub fn root(&self) -> Digest {
+        Digest::of(ROOT_CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
+    }
+}
+
+/// The tries of the state after some block.
+#[derive(Default)]
+pub struct Roots {
+    accounts: Trie<20>,
+    pairs: BTreeMap<Pair, Trie<36>>,
+    pair_roots: Trie<8>,
+    assets: Trie<4>,
+}
+
+/// A proof that an account has a state, or does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct AccountProof {
+    /// The parts of the state root.
+    pub parts: RootParts,
+    /// The account; `None` proves that there is none.
+    pub account: Option<AccountState>,
+    /// The path in the trie of accounts.
+    pub path: Vec<u8>,
+}
+
+/// A proof that an offer rests with some amount, or that no such offer rests.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct OfferProof {
+    /// The parts of the state root.
+    pub parts: RootParts,
+    /// Units for sale; `None` proves that no offer rests at the place.
+    pub amount: Option<Amount>,
+    /// The pair's root, unless nothing of the pair rests.
+    pub pair_root: Option<Digest>,
+    /// The path in the trie of pairs.
+    pub pair_path: Vec<u8>,
+    /// The path in the pair's trie; empty if nothing of the pair rests.
+    pub path: Vec<u8>,
+}
+
+/// A proof of an asset's record.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct AssetProof {
+    /// The parts of the state root.
+    pub parts: RootParts,
+    /// The asset; `None` proves that there is none.
+    pub asset: Option<Asset>,
+    /// The path in the trie of assets.
+    pub path: Vec<u8>,
+}
+
+/// Why a proof does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProofFault {
+    /// The parts do not hash to the root.
+    #[error("the proof is for another state root")]
+    OtherRoot,
+    /// A path does not hash to its part.
+    #[error("the proof's path does not lead to its root: {0}")]
+    Path(#[from] trie::ProofError),
+    /// The value is not the one under the path.
+    #[error("the proof shows another value than it states")]
+    OtherValue,
+}
+
+impl Roots {
+    /// The tries of a whole ledger, as after recovery.
+    pub fn of(ledger: &Ledger) -> Roots {
+        let accounts = ledger.accounts().shards().par_iter().map(|shard| {
+            let sorted = shard.sorted();
+            sorted.into_iter().map(|account| (account.address().0, Some(account_digest(account)))).collect::<Vec<_>>()
+        });
+        let entries = |offers: &crate::book::PairOffers| {
+            offers.iter().map(|offer| (offer.place.key(), Some(offer_digest(offer.amount)))).collect::<Vec<_>>()
+        };
+        let pairs: Vec<_> = ledger.book().iter().collect();
+        let pairs = pairs.into_par_iter().map(|(pair, offers)| PairChange { pair, entries: entries(offers) });
+        let assets = ledger.assets().iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
+        let mut roots = Roots::default();
+        roots.apply(&Changes {
+            accounts: accounts.collect::<Vec<_>>().concat(),
+            pairs: pairs.collect(),
+            assets: assets.collect(),
+        });
+        roots
+    }
+
+    /// Works a block's changes in and hashes what changed; returns the new state root.
+    pub fn apply(&mut self, changes: &Changes) -> Digest {
+        self.accounts.apply(&changes.accounts);
+        let merged = merge_pairs(&changes.pairs);
+        for pair in merged.keys() {
+            self.pairs.entry(*pair).or_default();
+        }
+        let touched: Vec<_> = self
+            .pairs
+            .iter_mut()
+            .filter_map(|(pair, trie)| merged.get(pair).map(|entries| (*pair, trie, entries)))
+            .collect();
+        let pair_roots: Vec<_> = touched
+            .into_par_iter()
+            .map(|(pair, trie, entries)| {
+                trie.apply(entries);
+                (pair_key(pair), (!trie.is_empty()).then(|| pair_root_digest(&Digest(trie.root().0))))
+            })
+            .collect();
+        self.pair_roots.apply(&pair_roots);
+        self.pairs.retain(|_, trie| !trie.is_empty());
+        let assets: Vec<_> =
+            changes.assets.iter().map(|(number, digest)| (number.to_be_bytes(), Some(*digest))).collect();
+        self.assets.apply(&assets);
+        self.parts().root()
+    }
+
+    /// The parts of the state root.
+    pub fn parts(&mut self) -> RootParts {
+        RootParts {
+            accounts: Digest(self.accounts.root().0),
+            offers: Digest(self.pair_roots.root().0),
+            assets: Digest(self.assets.root().0),
+            contracts: Digest::default(),
+            bridge: Digest::default(),
+        }
+    }
+
+    /// Proves the account at an address in `ledger`, which must be the state that these tries are of, or its absence.
+    pub fn prove_account(&mut self, ledger: &Ledger, address: &Address) -> AccountProof {
+        let parts = self.parts();
+        let path = prove(&self.accounts, &address.0);
+        AccountProof { parts, account: ledger.accounts().get(address).map(|account| account.state()), path }
+    }
+
+    /// Proves the offer at a place in `ledger`, which must be the state that these tries are of, or its absence.
+    pub fn prove_offer(&mut self, ledger: &Ledger, pair: Pair, place: &Place) -> OfferProof {
+        let parts = self.parts();
+        let pair_path = prove(&self.pair_roots, &pair_key(pair));
+        let amount = ledger.book().get(pair).and_then(|offers| offers.find(place).map(|at| offers.amounts()[at]));
+        let trie = self.pairs.get_mut(&pair);
+        let pair_root = trie.map(|trie| Digest(trie.root().0));
+        let path = self.pairs.get(&pair).map_or(Vec::new(), |trie| prove(trie, &place.key()));
+        OfferProof { parts, amount, pair_root, pair_path, path }
+    }
+
+    /// Proves an asset's record in `ledger`, which must be the state that these tries are of, or its absence.
+    pub fn prove_asset(&mut self, ledger: &Ledger, asset: AssetId) -> AssetProof {
+        let parts = self.parts();
+        let record = ledger.assets().get(asset.0 as usize).cloned();
+        AssetProof { parts, asset: record, path: prove(&self.assets, &asset.0.to_be_bytes()) }
+    }
+
+    /// Bytes of memory that the tries of accounts and of offers take.
+    pub fn bytes(&self) -> (usize, usize) {
+        (self.accounts.allocated_bytes(), self.pairs.values().map(Trie::allocated_bytes).sum())
+    }
+}
+
+fn prove<const KEY: usize>(trie: &Trie<KEY>, key: &[u8; KEY]) -> Vec<u8> {
+    trie.prove(key).expect("the root was taken after the last change").as_bytes().to_vec()
+}
+
+fn pair_key(pair: Pair) -> [u8; 8] {
+    let mut key = [0; 8];
+    key[..4].copy_from_slice(&pair.sell.0.to_be_bytes());
+    key[4..].copy_from_slice(&pair.buy.0.to_be_bytes());
+    key
+}
+
+fn pair_root_digest(root: &Digest) -> [u8; 32] {
+    blake3::derive_key(PAIR_CONTEXT, &root.0)
+}
+
+type Entries = Vec<([u8; 36], Option<[u8; 32]>)>;
+
+/// One list per pair. What stands in a pair's second list happened later and wins; an offer that came in the first and
+/// left in the second never reaches the trie.
+fn merge_pairs(changes: &[PairChange]) -> BTreeMap<Pair, Entries> {
+    let mut merged: BTreeMap<Pair, Entries> = BTreeMap::new();
+    for change in changes {
+        let earlier = merged.entry(change.pair).or_default();
+        if earlier.is_empty() {
+            earlier.clone_from(&change.entries);
+            continue;
+        }
+        let mut later = change.entries.iter().copied().peekable();
+        let mut both = Vec::with_capacity(earlier.len() + change.entries.len());
+        for entry in earlier.drain(..) {
+            while let Some(first) = later.next_if(|next| next.0 < entry.0) {
+                both.push(first);
+            }
+            match later.next_if(|next| next.0 == entry.0) {
+                Some((_, None)) => {}
+                Some(replaced) => both.push(replaced),
+                None => both.push(entry),
+            }
+        }
+        both.extend(later);
+        *earlier = both;
+    }
+    merged
+}
+
+fn check_path(root: &Digest, key: &[u8], path: &[u8], expected: Option<[u8; 32]>) -> Result<(), ProofFault> {
+    let shown = trie::verify(&trie::Root(root.0), key, &Proof::from_bytes(path.to_vec()))?;
+    if shown == expected { Ok(()) } else { Err(ProofFault::OtherValue) }
+}
+
+impl AccountProof {
+    /// Checks the proof against a state root; returns the account, or `None` if it is proved not to exist.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if it does not hold.
+    pub fn verify(&self, root: &Digest, address: &Address) -> Result<Option<&AccountState>, ProofFault> {
+        if self.parts.root() != *root {
+            return Err(ProofFault::OtherRoot);
+        }
+        check_path(&self.parts.accounts, &address.0, &self.path, self.account.as_ref().map(account_state_digest))?;
+        Ok(self.account.as_ref())
+    }
+}
+
+impl OfferProof {
+    /// Checks the proof against a state root; returns the units for sale, or `None` if no offer is proved to rest there.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if it does not hold.
+    pub fn verify(&self, root: &Digest, pair: Pair, place: &Place) -> Result<Option<Amount>, ProofFault> {
+        if self.parts.root() != *root {
+            return Err(ProofFault::OtherRoot);
+        }
+        let pair_value = self.pair_root.as_ref().map(pair_root_digest);
+        check_path(&self.parts.offers, &pair_key(pair), &self.pair_path, pair_value)?;
+        match self.pair_root {
+            Some(pair_root) => check_path(&pair_root, &place.key(), &self.path, self.amount.map(offer_digest))?,
+            None if self.amount.is_some() || !self.path.is_empty() => return Err(ProofFault::OtherValue),
+            None => {}
+        }
+        Ok(self.amount)
+    }
+}
+
+impl AssetProof {
+    /// Checks the proof against a state root; returns the asset, or `None` if it is proved not to exist.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if it does not hold.
+    pub fn verify(&self, root: &Digest, asset: AssetId) -> Result<Option<&Asset>, ProofFault> {
+        if self.parts.root() != *root {
+            return Err(ProofFault::OtherRoot);
+        }
+        check_path(&self.parts.assets, &asset.0.to_be_bytes(), &self.path, self.asset.as_ref().map(asset_digest))?;
+        Ok(self.asset.as_ref())
+    }
+}

@@ -1,0 +1,171 @@
+//! The state as a stream of chunks, for checkpoints and for new validators.
+//!
+//! Chunks are canonical: accounts by address, offers by pair and place, at most 32,768 entries a chunk. So two ledgers
+//! with one state write the same bytes, and nobody needs a second copy of the state in memory.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Amount, Digest, Fraction, Height};
+
+use crate::account::{Account, AccountState};
+use crate::accounts::Accounts;
+use crate::book::{Offer, OrderBook, Pair};
+use crate::genesis::Asset;
+use crate::{AuditError, Ledger};
+
+const ENTRIES: usize = 32_768;
+
+#[derive(BorshSerialize, BorshDeserialize)]
+enum Chunk {
+    Head(Head),
+    Accounts(Vec<AccountState>),
+    Offers(Pair, Vec<Offer>),
+    /// Numbers of accounts and of offers: the state is whole.
+    End(u64, u64),
+}
+
+#[derive(BorshSerialize, BorshDeserialize)]
+struct Head {
+    chain: u64,
+    fee: Amount,
+    epsilon: Fraction,
+    mu: Fraction,
+    height: Height,
+    last_block: Digest,
+    assets: Vec<Asset>,
+}
+
+/// Why chunks do not make a state.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// Bytes that are no chunk.
+    #[error("chunk {0} of the snapshot cannot be read: {1}")]
+    Undecodable(usize, std::io::Error),
+    /// A chunk where another kind belongs.
+    #[error("chunk {0} of the snapshot is out of place")]
+    OutOfPlace(usize),
+    /// The stream ended early.
+    #[error("the snapshot ends after {0} chunks, before its end mark")]
+    Incomplete(usize),
+    /// The state breaks an invariant.
+    #[error("the snapshot's state is not sound: {0}")]
+    Unsound(#[from] AuditError),
+}
+
+/// The chunks of a ledger's state, in order.
+pub struct Snapshot<'a> {
+    chunks: Box<dyn Iterator<Item = Vec<u8>> + Send + 'a>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// Of `ledger` as it stands.
+    pub fn of(ledger: &'a Ledger) -> Snapshot<'a> {
+        let head = Chunk::Head(Head {
+            chain: ledger.chain,
+            fee: ledger.fee,
+            epsilon: ledger.epsilon,
+            mu: ledger.mu,
+            height: ledger.height,
+            last_block: ledger.last_block,
+            assets: ledger.assets.clone(),
+        });
+        let accounts = ledger.accounts.shards().iter().flat_map(|shard| {
+            let sorted = shard.sorted();
+            let chunks: Vec<Vec<u8>> = sorted
+                .chunks(ENTRIES)
+                .map(|part| encode(&Chunk::Accounts(part.iter().map(|account| account.state()).collect())))
+                .collect();
+            chunks
+        });
+        let offers = ledger.book.iter().flat_map(|(pair, offers)| {
+            (0..offers.len()).step_by(ENTRIES).map(move |from| {
+                let to = (from + ENTRIES).min(offers.len());
+                encode(&Chunk::Offers(pair, (from..to).map(|at| offers.offer(at)).collect()))
+            })
+        });
+        let end = Chunk::End(ledger.accounts.len() as u64, ledger.book.len() as u64);
+        let ends = std::iter::once_with(move || encode(&end));
+        Snapshot {
+            chunks: Box::new(std::iter::once_with(move || encode(&head)).chain(accounts).chain(offers).chain(ends)),
+        }
+    }
+}
+
+impl Iterator for Snapshot<'_> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        self.chunks.next()
+    }
+}
+
+fn encode(chunk: &Chunk) -> Vec<u8> {
+    borsh::to_vec(chunk).expect("writing to memory cannot fail")
+}
+
+/// Builds a ledger from chunks.
+#[derive(Default)]
+pub struct Restore {
+    chunks: usize,
+    head: Option<Head>,
+    accounts: Accounts,
+    book: OrderBook,
+    complete: bool,
+}
+
+impl Restore {
+    /// Takes the next chunk.
+    ///
+    /// # Errors
+    /// [`SnapshotError`] if the bytes are no chunk, or not the one that belongs here.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        let number = self.chunks;
+        let chunk = borsh::from_slice(bytes).map_err(|error| SnapshotError::Undecodable(number, error))?;
+        self.chunks += 1;
+        let out_of_place = || SnapshotError::OutOfPlace(number);
+        match chunk {
+            Chunk::Head(head) if number == 0 => self.head = Some(head),
+            _ if self.head.is_none() || self.complete => return Err(out_of_place()),
+            Chunk::Head(_) => return Err(out_of_place()),
+            Chunk::Accounts(states) => {
+                for state in states {
+                    if self.accounts.get(&state.address).is_some() {
+                        return Err(out_of_place());
+                    }
+                    self.accounts.insert(Account::from_state(state));
+                }
+            }
+            Chunk::Offers(pair, offers) => {
+                let book = std::sync::Arc::make_mut(self.book.entry(pair));
+                let sorted = offers.is_sorted_by(|a, b| a.place < b.place);
+                let follows = book.last().is_none_or(|last| offers.first().is_some_and(|first| last < first.place));
+                if !sorted || !follows {
+                    return Err(out_of_place());
+                }
+                book.update(&[], &offers);
+            }
+            Chunk::End(accounts, offers) => {
+                let counted = (self.accounts.len() as u64, self.book.len() as u64);
+                self.complete = counted == (accounts, offers);
+                if !self.complete {
+                    return Err(out_of_place());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The ledger, once all chunks are there.
+    ///
+    /// # Errors
+    /// [`SnapshotError`] if some are missing, or the state breaks an invariant.
+    pub fn finish(self) -> Result<Ledger, SnapshotError> {
+        let (Some(head), true) = (self.head, self.complete) else {
+            return Err(SnapshotError::Incomplete(self.chunks));
+        };
+        let Head { chain, fee, epsilon, mu, height, last_block, assets } = head;
+        let (accounts, book) = (self.accounts, self.book);
+        let ledger = Ledger { chain, fee, epsilon, mu, height, last_block, assets, accounts, book };
+        ledger.audit()?;
+        Ok(ledger)
+    }
+}

@@ -1,0 +1,341 @@
+//! The ledger as one would write it first: maps, one transaction after another, arbitrary precision. Slow, sequential,
+//! and written from the rules alone, to hold the real one against.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ledger::{Asset, Genesis, Ledger, Pair, Place, Refusal};
+use num_bigint::BigUint;
+use primitives::{Address, Amount, AssetId, Body, MAX_ISSUED, Operation, Price, PublicKey, Transaction};
+
+#[derive(Clone, Default, Debug, PartialEq)]
+pub struct ModelAccount {
+    pub key: Option<PublicKey>,
+    pub used: BTreeSet<u64>,
+    pub balances: BTreeMap<AssetId, Amount>,
+}
+
+#[derive(Clone)]
+pub struct Model {
+    pub chain: u64,
+    pub fee: Amount,
+    pub genesis: Genesis,
+    pub assets: Vec<Asset>,
+    pub accounts: BTreeMap<Address, ModelAccount>,
+    pub offers: BTreeMap<(Pair, Place), Amount>,
+}
+
+fn highest(account: &ModelAccount) -> u64 {
+    account.used.last().copied().unwrap_or(0)
+}
+
+impl Model {
+    pub fn new(genesis: &Genesis) -> Model {
+        let mut accounts: BTreeMap<Address, ModelAccount> = BTreeMap::new();
+        for (_, _, issuer) in &genesis.assets {
+            accounts.entry(*issuer).or_default();
+        }
+        for (account, asset, amount) in &genesis.balances {
+            *accounts.entry(*account).or_default().balances.entry(*asset).or_default() += amount;
+        }
+        let assets = genesis.issued_assets().expect("a sound genesis");
+        let (chain, fee) = (genesis.chain, genesis.fee);
+        Model { chain, fee, genesis: genesis.clone(), assets, accounts, offers: BTreeMap::new() }
+    }
+
+    fn balance(&self, account: &Address, asset: AssetId) -> Amount {
+        self.accounts.get(account).and_then(|a| a.balances.get(&asset)).copied().unwrap_or(0)
+    }
+
+    fn alone(&self, t: &Transaction) -> Result<(), Refusal> {
+        t.check()?;
+        let Body { chain, account, sequence, operation } = &t.body;
+        if *chain != self.chain {
+            return Err(Refusal::WrongChain);
+        }
+        if !t.signer.verify(&t.body.signing_bytes(), &t.signature) {
+            return Err(Refusal::BadSignature);
+        }
+        let held = self.accounts.get(account).ok_or(Refusal::UnknownAccount)?;
+        match held.key {
+            Some(key) if key != t.signer => return Err(Refusal::WrongSigner),
+            None if t.signer.address() != *account => return Err(Refusal::WrongSigner),
+            _ => {}
+        }
+        if *sequence > highest(held) + 64 {
+            return Err(Refusal::SequenceTooFar);
+        }
+        if *sequence == 0 || *sequence + 64 <= highest(held) {
+            return Err(Refusal::SequenceTooOld);
+        }
+        if held.used.contains(sequence) {
+            return Err(Refusal::SequenceUsed);
+        }
+        if operation.assets().into_iter().flatten().any(|asset| asset.0 as usize >= self.assets.len()) {
+            return Err(Refusal::UnknownAsset);
+        }
+        match operation {
+            Operation::CreateAccount { account: other, .. }
+                if other != account && self.accounts.contains_key(other) =>
+            {
+                Err(Refusal::AccountExists)
+            }
+            Operation::CancelOffer { sell, buy, limit, offer } => {
+                let place = Place { limit: *limit, account: *account, id: *offer };
+                let known = self.offers.contains_key(&(Pair { sell: *sell, buy: *buy }, place));
+                if known { Ok(()) } else { Err(Refusal::UnknownOffer) }
+            }
+            Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
+                if self.assets[asset.0 as usize].issuer != *account =>
+            {
+                Err(Refusal::NotIssuer)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// For each transaction, its refusal. Among copies the one with the smallest signature counts.
+    pub fn filter(&self, block: &[Transaction]) -> Vec<Option<Refusal>> {
+        let mut refusals: Vec<Option<Refusal>> = block.iter().map(|t| self.alone(t).err()).collect();
+        let standing: Vec<usize> = (0..block.len()).filter(|i| refusals[*i].is_none()).collect();
+        let mut distinct = Vec::new();
+        for &i in &standing {
+            let beats =
+                |j: usize| block[j].body == block[i].body && (block[j].signature.0, j) < (block[i].signature.0, i);
+            if standing.iter().any(|&j| j != i && beats(j)) {
+                refusals[i] = Some(Refusal::Duplicate);
+            } else {
+                distinct.push(i);
+            }
+        }
+        for (address, account) in &self.accounts {
+            let own: Vec<usize> = distinct.iter().copied().filter(|i| block[*i].body.account == *address).collect();
+            let conflict = self.account_conflict(address, account, &own, block);
+            own.iter().for_each(|i| refusals[*i] = refusals[*i].or(conflict));
+        }
+        for &i in &distinct {
+            let operation = &block[i].body.operation;
+            let others = || distinct.iter().copied().filter(move |j| *j != i).map(|j| &block[j].body);
+            let clash = match operation {
+                Operation::CreateAccount { account, .. } if *account != block[i].body.account => others()
+                    .any(|b| matches!(&b.operation, Operation::CreateAccount { account: other, .. } if other == account && b.account != *other))
+                    .then_some(Refusal::CreateConflict),
+                Operation::Issue { asset, amount, .. } => {
+                    let more: u128 = others()
+                        .filter_map(|b| match &b.operation {
+                            Operation::Issue { asset: same, amount, .. } if same == asset => Some(u128::from(*amount)),
+                            _ => None,
+                        })
+                        .sum();
+                    let total = u128::from(self.assets[asset.0 as usize].issued) + u128::from(*amount) + more;
+                    (total > u128::from(MAX_ISSUED)).then_some(Refusal::IssueTooLarge)
+                }
+                _ => None,
+            };
+            refusals[i] = refusals[i].or(clash);
+        }
+        refusals
+    }
+
+    fn account_conflict(
+        &self,
+        address: &Address,
+        account: &ModelAccount,
+        own: &[usize],
+        block: &[Transaction],
+    ) -> Option<Refusal> {
+        let bodies: Vec<&Body> = own.iter().map(|i| &block[*i].body).collect();
+        let sequences: BTreeSet<u64> = bodies.iter().map(|b| b.sequence).collect();
+        if sequences.len() < bodies.len() {
+            return Some(Refusal::SequenceConflict);
+        }
+        let cancels: Vec<&Operation> =
+            bodies.iter().map(|b| &b.operation).filter(|o| matches!(o, Operation::CancelOffer { .. })).collect();
+        if cancels.iter().enumerate().any(|(i, a)| cancels[..i].contains(a)) {
+            return Some(Refusal::CancelConflict);
+        }
+        let rotations = bodies
+            .iter()
+            .filter(|b| matches!(&b.operation, Operation::CreateAccount { account, .. } if account == address));
+        if rotations.count() > 1 {
+            return Some(Refusal::KeyConflict);
+        }
+        let mut spent: BTreeMap<AssetId, u128> = BTreeMap::new();
+        for body in &bodies {
+            *spent.entry(AssetId(0)).or_default() += u128::from(self.fee);
+            if let Some((asset, amount)) = body.operation.debit() {
+                *spent.entry(asset).or_default() += u128::from(amount);
+            }
+        }
+        let has = |asset: &AssetId| u128::from(account.balances.get(asset).copied().unwrap_or(0));
+        spent.iter().any(|(asset, sum)| *sum > has(asset)).then_some(Refusal::Overdraft)
+    }
+
+    fn move_units(&mut self, account: &Address, asset: AssetId, change: i128) {
+        let held = self.accounts.entry(*account).or_default();
+        let balance = held.balances.entry(asset).or_default();
+        *balance = Amount::try_from(i128::from(*balance) + change).expect("no overdraft, no overflow");
+        if *balance == 0 {
+            held.balances.remove(&asset);
+        }
+    }
+
+    /// Applies a block with the valuations and amounts of `clearing`; returns refusals and (pair, place, sold, bought).
+    pub fn apply(&mut self, block: &[Transaction]) -> (Vec<Option<Refusal>>, Vec<(Pair, Place, Amount, Amount)>) {
+        let refusals = self.filter(block);
+        for (t, refusal) in block.iter().zip(&refusals) {
+            if refusal.is_none() {
+                self.act(t);
+            }
+        }
+        let fills = self.trade();
+        (refusals, fills)
+    }
+
+    fn act(&mut self, t: &Transaction) {
+        let Body { account, sequence, operation, .. } = &t.body;
+        self.accounts.get_mut(account).expect("known").used.insert(*sequence);
+        self.move_units(account, AssetId(0), -i128::from(self.fee));
+        self.assets[0].issued -= self.fee;
+        match operation {
+            Operation::CreateAccount { account: other, .. } if other != account => {
+                self.accounts.entry(*other).or_default();
+            }
+            Operation::CreateAccount { key, .. } => self.accounts.get_mut(account).expect("known").key = Some(*key),
+            Operation::CreateOffer { sell, buy, amount, limit } => {
+                self.move_units(account, *sell, -i128::from(*amount));
+                let place = Place { limit: *limit, account: *account, id: *sequence };
+                self.offers.insert((Pair { sell: *sell, buy: *buy }, place), *amount);
+            }
+            Operation::CancelOffer { sell, buy, limit, offer } => {
+                let place = Place { limit: *limit, account: *account, id: *offer };
+                let amount = self.offers.remove(&(Pair { sell: *sell, buy: *buy }, place)).expect("known");
+                self.move_units(account, *sell, i128::from(amount));
+            }
+            Operation::Pay { to, asset, amount } => {
+                self.move_units(account, *asset, -i128::from(*amount));
+                self.move_units(to, *asset, i128::from(*amount));
+            }
+            Operation::Issue { to, asset, amount } => {
+                self.move_units(to, *asset, i128::from(*amount));
+                self.assets[asset.0 as usize].issued += amount;
+            }
+            Operation::Burn { asset, amount } => {
+                self.move_units(account, *asset, -i128::from(*amount));
+                self.assets[asset.0 as usize].issued -= amount;
+            }
+        }
+    }
+
+    /// Clears the book, and executes it offer by offer with fractions of big integers.
+    fn trade(&mut self) -> Vec<(Pair, Place, Amount, Amount)> {
+        let mut columns: BTreeMap<Pair, (Vec<Price>, Vec<Amount>, Vec<Place>)> = BTreeMap::new();
+        for ((pair, place), amount) in &self.offers {
+            let (limits, amounts, places) = columns.entry(*pair).or_default();
+            limits.push(place.limit);
+            amounts.push(*amount);
+            places.push(*place);
+        }
+        if columns.is_empty() {
+            return Vec::new();
+        }
+        let pairs = columns.iter().map(|(pair, (limits, amounts, _))| clearing::PairBook {
+            sell: pair.sell,
+            buy: pair.buy,
+            limits,
+            amounts,
+        });
+        let book = clearing::Book { assets: self.assets.len() as u32, pairs: pairs.collect() };
+        let (epsilon, mu) = (self.genesis.epsilon, self.genesis.mu);
+        let params = clearing::Params { epsilon, mu, ..Default::default() };
+        let last: Vec<Price> = self.assets.iter().map(|asset| asset.valuation).collect();
+        let cleared = clearing::clear(&book, &params, Some(&last)).expect("a sound book");
+        for (asset, valuation) in self.assets.iter_mut().zip(&cleared.valuations) {
+            asset.valuation = *valuation;
+        }
+        let mut fills = Vec::new();
+        let mut kept = vec![0i128; self.assets.len()];
+        for trade in &cleared.trades {
+            let pair = Pair { sell: trade.sell, buy: trade.buy };
+            let (_, amounts, places) = &columns[&pair];
+            let rate = |sold: Amount| {
+                payout(sold, cleared.valuations[pair.sell.0 as usize], cleared.valuations[pair.buy.0 as usize], epsilon)
+            };
+            let mut rest = trade.sold;
+            for (place, amount) in places.iter().zip(amounts) {
+                // The last fill of a pair gives exactly what is left of the pair's amount.
+                let sold = rest.min(*amount);
+                let bought = rate(sold);
+                if sold == 0 || !at_least(bought, sold, place.limit) {
+                    continue;
+                }
+                rest -= sold;
+                fills.push((pair, *place, sold, bought));
+                kept[pair.sell.0 as usize] += i128::from(sold);
+                kept[pair.buy.0 as usize] -= i128::from(bought);
+            }
+            assert_eq!(rest, 0, "the pair's amount is the sum of its fills");
+        }
+        for (pair, place, sold, bought) in &fills {
+            let left = self.offers.get_mut(&(*pair, *place)).expect("rests");
+            *left -= sold;
+            if *left == 0 {
+                self.offers.remove(&(*pair, *place));
+            }
+            self.move_units(&place.account, pair.buy, i128::from(*bought));
+        }
+        for (asset, kept) in self.assets.iter_mut().zip(kept) {
+            asset.issued = Amount::try_from(i128::from(asset.issued) - kept).expect("the auctioneer has no debt");
+        }
+        fills
+    }
+
+    /// Everything that the real ledger holds must be what this one holds.
+    pub fn assert_same(&self, real: &Ledger) {
+        assert_eq!(real.accounts().len(), self.accounts.len());
+        for (address, account) in &self.accounts {
+            let state = real.accounts().get(address).expect("exists").state();
+            assert_eq!(state.balances, account.balances.iter().map(|(a, b)| (*a, *b)).collect::<Vec<_>>(), "{address}");
+            assert_eq!(state.key, account.key);
+            assert_eq!(state.window.highest(), highest(account));
+            for sequence in 0..highest(account) + 70 {
+                let free = sequence > 0
+                    && sequence + 64 > highest(account)
+                    && sequence <= highest(account) + 64
+                    && !account.used.contains(&sequence);
+                assert_eq!(state.window.check(sequence).is_ok(), free, "{address} {sequence}");
+            }
+        }
+        let offers: Vec<_> = real
+            .book()
+            .iter()
+            .flat_map(|(pair, offers)| offers.iter().map(move |o| ((pair, o.place), o.amount)))
+            .collect();
+        assert_eq!(offers, self.offers.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>());
+        assert_eq!(real.assets(), self.assets);
+    }
+
+    pub fn balance_of(&self, account: &Address, asset: AssetId) -> Amount {
+        self.balance(account, asset)
+    }
+}
+
+fn big(price: Price) -> (BigUint, BigUint) {
+    let ten = |power: i32| BigUint::from(10u8).pow(power.unsigned_abs());
+    let one = || BigUint::from(1u8);
+    match price.exponent() {
+        e if e >= 0 => (BigUint::from(price.mantissa()) * ten(e), one()),
+        e => (BigUint::from(price.mantissa()), ten(e)),
+    }
+}
+
+fn payout(sold: Amount, sell: Price, buy: Price, epsilon: primitives::Fraction) -> Amount {
+    let ((sell_n, sell_d), (buy_n, buy_d)) = (big(sell), big(buy));
+    let numerator = BigUint::from(sold) * epsilon.complement_units() * sell_n * buy_d;
+    let denominator = BigUint::from(1u64 << 32) * sell_d * buy_n;
+    Amount::try_from(numerator / denominator).unwrap_or(Amount::MAX)
+}
+
+fn at_least(bought: Amount, sold: Amount, limit: Price) -> bool {
+    let (n, d) = big(limit);
+    BigUint::from(bought) * d >= BigUint::from(sold) * n
+}

@@ -1,0 +1,223 @@
+//! Random blocks against the plain model, and the properties that blocks must have: order, threads and recovery change
+//! nothing, money is conserved, proofs hold.
+
+mod model;
+
+use ledger::{Genesis, Ledger, Outcome, Pair, Place, Refusal, Restore, Roots, Signatures, Snapshot};
+use model::Model;
+use primitives::{
+    Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Sequence, SubBlock, Superblock, Transaction,
+};
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+
+const ASSETS: u32 = 4;
+const PEOPLE: u8 = 10;
+
+fn key(person: u8) -> SecretKey {
+    SecretKey::from_seed([person + 1; 32])
+}
+
+fn address(person: u8) -> Address {
+    key(person).public().address()
+}
+
+fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
+    let assets = (0..ASSETS).map(|a| (format!("A{a}"), 2, address(a as u8))).collect();
+    let balances = (0..PEOPLE)
+        .flat_map(|person| (0..ASSETS).map(move |asset| (address(person), AssetId(asset), 3_000)))
+        .filter(|(_, asset, _)| asset.0 != 3)
+        .collect();
+    Genesis { chain: 7, fee, epsilon, mu: Fraction::power_of_two(10), assets, balances }
+}
+
+/// Draws a transaction: mostly sensible, now and then wrong in one of the ways that the filter knows.
+fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
+    let person = rng.random_range(0..PEOPLE + 2);
+    let account = address(person);
+    let asset = |rng: &mut ChaCha8Rng| {
+        let unknown = u32::from(rng.random_ratio(1, 60));
+        AssetId(rng.random_range(0..ASSETS + unknown))
+    };
+    let amount = |rng: &mut ChaCha8Rng| match rng.random_range(0..40) {
+        0 => 0,
+        1 => 5_000,
+        2 => i64::MAX as u64 - rng.random_range(0..8_000),
+        3 => u64::MAX,
+        _ => rng.random_range(1..400),
+    };
+    let highest = model.accounts.get(&account).and_then(|a| a.used.last().copied()).unwrap_or(0);
+    let sequence: Sequence = match rng.random_range(0..30) {
+        0 => highest + 65 + rng.random_range(0..3),
+        1 => highest.saturating_sub(rng.random_range(0..70)),
+        2 => highest + 64,
+        _ => highest + rng.random_range(1..20),
+    };
+    let operation = match rng.random_range(0..20) {
+        0 => {
+            let other = rng.random_range(0..PEOPLE + 12);
+            let own = rng.random_ratio(1, 2);
+            let new_key = key(other).public();
+            let bad = rng.random_ratio(1, 8);
+            let named = if bad { Address([9; 20]) } else { new_key.address() };
+            Operation::CreateAccount { account: if own { account } else { named }, key: new_key }
+        }
+        1..=3 => {
+            let mine: Vec<_> =
+                model.offers.keys().filter(|(_, place)| place.account == account || rng.random_ratio(1, 20)).collect();
+            match mine.get(rng.random_range(0..mine.len().max(1))) {
+                Some(&&(Pair { sell, buy }, Place { limit, id, .. })) => {
+                    Operation::CancelOffer { sell, buy, limit, offer: id }
+                }
+                None => Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 1 },
+            }
+        }
+        4..=6 => {
+            Operation::Pay { to: address(rng.random_range(0..PEOPLE + 4)), asset: asset(rng), amount: amount(rng) }
+        }
+        7 => Operation::Issue { to: address(rng.random_range(0..PEOPLE)), asset: asset(rng), amount: amount(rng) },
+        8 => Operation::Burn { asset: asset(rng), amount: amount(rng) },
+        _ => {
+            let limit = f64::from(rng.random_range(900..1_100)) / 1_000.0;
+            let limit = if rng.random_ratio(1, 30) { 1e12 } else { limit };
+            let limit = Price::from_f64(limit).expect("in range");
+            Operation::CreateOffer { sell: asset(rng), buy: asset(rng), amount: amount(rng), limit }
+        }
+    };
+    let chain = 7 + u64::from(rng.random_ratio(1, 60));
+    let signer = match model.accounts.get(&account).and_then(|a| a.key) {
+        Some(registered) => (0..PEOPLE + 12).find(|p| key(*p).public() == registered).expect("a key of ours"),
+        None => person,
+    };
+    let signer = if rng.random_ratio(1, 60) { signer + 1 } else { signer };
+    let mut transaction = Body { chain, account, sequence, operation }.sign(&key(signer));
+    if rng.random_ratio(1, 60) {
+        transaction.signature.0[40] ^= 1;
+    }
+    transaction
+}
+
+fn superblock(ledger: &Ledger, parts: Vec<Vec<Transaction>>) -> Superblock {
+    let sub_blocks = parts.into_iter().enumerate().map(|(i, native)| SubBlock { proposer: i as u32, native }).collect();
+    let (height, parent) = (ledger.height() + 1, ledger.last_block());
+    Superblock { height, parent, time_ms: 0, parent_root: Digest::default(), sub_blocks }
+}
+
+fn apply(ledger: &mut Ledger, parts: Vec<Vec<Transaction>>) -> ledger::Applied {
+    let block = superblock(ledger, parts);
+    ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies")
+}
+
+fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let genesis = genesis(fee, epsilon);
+    let mut model = Model::new(&genesis);
+    let mut real = Ledger::new(&genesis).expect("a sound genesis");
+    let mut shuffled = real.clone();
+    let mut roots = Roots::of(&real);
+    let mut shuffled_roots = Roots::of(&shuffled);
+    let threads = [1, 2, 7][(seed % 3) as usize];
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+    for _ in 0..blocks {
+        let mut block: Vec<Transaction> = (0..size).map(|_| draw(&mut rng, &model)).collect();
+        for _ in 0..size / 20 {
+            block.push(block[rng.random_range(0..size)].clone());
+        }
+        let applied = apply(&mut real, vec![block.clone()]);
+        let (refusals, fills) = model.apply(&block);
+        assert_outcomes(&block, &applied.outcomes, &refusals);
+        assert_eq!(applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought)).collect::<Vec<_>>(), fills);
+        model.assert_same(&real);
+        real.audit().expect("sound");
+        // The same transactions, shuffled and over three sub-blocks, on another number of threads.
+        block.shuffle(&mut rng);
+        let parts = block.chunks(block.len().div_ceil(3)).map(<[_]>::to_vec).collect();
+        let other = pool.install(|| apply(&mut shuffled, parts));
+        assert_eq!(other.batch, applied.batch);
+        model.assert_same(&shuffled);
+        let root = roots.apply(&applied.changes);
+        assert_eq!(pool.install(|| shuffled_roots.apply(&other.changes)), root);
+        assert_eq!(Roots::of(&real).parts().root(), root, "kept up = built anew");
+    }
+    assert_proofs(&real, &mut roots, &model);
+    assert_recovers(&real, &mut roots);
+}
+
+/// Which of several copies counts is nobody's business, so copies are compared by their bodies.
+fn assert_outcomes(block: &[Transaction], outcomes: &[Outcome], expected: &[Option<Refusal>]) {
+    for (i, (outcome, expected)) in outcomes.iter().zip(expected).enumerate() {
+        let copies = block.iter().filter(|t| t.body == block[i].body).count();
+        if copies == 1 {
+            assert_eq!(outcome.refusal(), *expected, "{:?}", block[i]);
+        }
+    }
+    let count = |refusals: Vec<Option<Refusal>>| {
+        let mut sorted = refusals;
+        sorted.sort_unstable();
+        sorted
+    };
+    assert_eq!(count(outcomes.iter().map(Outcome::refusal).collect()), count(expected.to_vec()));
+}
+
+fn assert_proofs(real: &Ledger, roots: &mut Roots, model: &Model) {
+    let root = roots.parts().root();
+    for person in 0..PEOPLE + 20 {
+        let address = address(person);
+        let proof = roots.prove_account(real, &address);
+        let shown = proof.verify(&root, &address).expect("holds");
+        assert_eq!(shown.is_some(), model.accounts.contains_key(&address));
+        let spendable = |asset| shown.and_then(|s| s.balances.iter().find(|b| b.0 == asset)).map_or(0, |b| b.1);
+        (0..ASSETS).for_each(|a| assert_eq!(spendable(AssetId(a)), model.balance_of(&address, AssetId(a))));
+        assert!(proof.verify(&Digest([1; 32]), &address).is_err(), "another root");
+        if let Some(state) = shown {
+            let mut richer = proof.clone();
+            let mut state = state.clone();
+            state.balances.push((AssetId(99), 1));
+            richer.account = Some(state);
+            assert!(richer.verify(&root, &address).is_err(), "another balance");
+        }
+    }
+    for (pair, place) in model.offers.keys().take(20) {
+        let proof = roots.prove_offer(real, *pair, place);
+        assert_eq!(proof.verify(&root, *pair, place), Ok(model.offers.get(&(*pair, *place)).copied()));
+        let absent = Place { id: place.id + 1_000, ..*place };
+        assert_eq!(roots.prove_offer(real, *pair, &absent).verify(&root, *pair, &absent), Ok(None));
+        assert!(proof.verify(&root, *pair, &absent).is_err(), "a proof of one offer for another");
+    }
+    for asset in 0..=ASSETS {
+        let proof = roots.prove_asset(real, AssetId(asset));
+        assert_eq!(proof.verify(&root, AssetId(asset)).expect("holds"), real.assets().get(asset as usize));
+    }
+}
+
+fn assert_recovers(real: &Ledger, roots: &mut Roots) {
+    let chunks: Vec<Vec<u8>> = Snapshot::of(real).collect();
+    let mut restore = Restore::default();
+    chunks.iter().for_each(|chunk| restore.push(chunk).expect("in place"));
+    let restored = restore.finish().expect("whole");
+    assert_eq!(Roots::of(&restored).parts(), roots.parts());
+    assert_eq!(Snapshot::of(&restored).collect::<Vec<_>>(), chunks, "canonical");
+    assert_eq!((restored.height(), restored.last_block()), (real.height(), real.last_block()));
+    for missing in 0..chunks.len() {
+        let mut restore = Restore::default();
+        let rest = chunks.iter().enumerate().filter(|(i, _)| *i != missing);
+        let pushed = rest.map(|(_, chunk)| restore.push(chunk)).collect::<Result<Vec<_>, _>>();
+        assert!(pushed.is_err() || restore.finish().is_err(), "chunk {missing} is missed");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_blocks_equal_the_model(seed in any::<u64>(), fee in 0..3u64, free in any::<bool>()) {
+        let epsilon = if free { Fraction::ZERO } else { Fraction::power_of_two(15) };
+        run(seed, 5, 60, fee, epsilon);
+    }
+}
+
+#[test]
+fn a_longer_history_equals_the_model() {
+    run(1, 40, 80, 1, Fraction::power_of_two(15));
+}

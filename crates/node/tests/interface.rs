@@ -1,0 +1,356 @@
+//! The interface over a real socket: what it says of sound requests, and that every kind of bad input gets its code, a
+//! sentence, and changes nothing.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+
+use ledger::{AccountProof, Genesis, Outcome, ReceiptProof, Refusal};
+use node::{Config, Node};
+use primitives::{
+    Address, AssetId, Body, Digest, Fraction, Operation, Price, PublicKey, SecretKey, Sequence, Transaction, from_hex,
+    to_hex,
+};
+use serde_json::{Value, json};
+
+fn key(person: u8) -> SecretKey {
+    SecretKey::from_seed([person; 32])
+}
+
+fn address(person: u8) -> Address {
+    key(person).public().address()
+}
+
+fn genesis() -> Genesis {
+    let assets = vec![("USD".into(), 2, address(9)), ("EUR".into(), 2, address(9)), ("BTC".into(), 8, address(9))];
+    let holders = (1..=4).flat_map(|p| (0..3).map(move |asset| (address(p), AssetId(asset), 1_000_000)));
+    let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
+    Genesis {
+        chain: 7,
+        fee: 1,
+        epsilon,
+        mu,
+        assets,
+        balances: holders.chain([(address(9), AssetId(0), 100)]).collect(),
+    }
+}
+
+fn config() -> Config {
+    let mut config = Config::default();
+    config.http.listen.set_port(0);
+    config.http.body_bytes = 64 << 10;
+    config.http.batch_transactions = 100;
+    config.blocks.interval_ms = 10;
+    config.mempool.transactions = 50;
+    config
+}
+
+/// Runs `test` against a node over a directory; it runs in a thread of its own, as clients do.
+fn with_node<T: Send + 'static>(config: Config, data: &Path, test: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
+    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    runtime.block_on(async {
+        let node = Node::start(config, &genesis(), data).await.expect("starts");
+        let address = node.address();
+        let result = tokio::task::spawn_blocking(move || test(address)).await.expect("the test passes");
+        node.stop().await;
+        result
+    })
+}
+
+fn exchange(server: SocketAddr, request: &[u8]) -> (u16, String, Vec<u8>) {
+    let mut stream = TcpStream::connect(server).expect("listens");
+    stream.write_all(request).expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("answered");
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+    let head = String::from_utf8(answer[..end].to_vec()).expect("text");
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    (status, head, answer[end + 4..].to_vec())
+}
+
+fn call(server: SocketAddr, method: &str, path: &str, kind: &str, body: &[u8]) -> (u16, Value) {
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    let (status, _, body) = exchange(server, &[head.as_bytes(), body].concat());
+    (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
+fn get(server: SocketAddr, path: &str) -> Value {
+    let (status, value) = call(server, "GET", path, "", b"");
+    assert_eq!(status, 200, "{path}: {value}");
+    value
+}
+
+fn code(server: SocketAddr, path: &str) -> (u16, String) {
+    let (status, value) = call(server, "GET", path, "", b"");
+    (status, value["error"]["code"].as_str().unwrap_or("no code").into())
+}
+
+fn signed(person: u8, sequence: Sequence, operation: Operation) -> Transaction {
+    Body { chain: 7, account: address(person), sequence, operation }.sign(&key(person))
+}
+
+fn pay(person: u8, sequence: Sequence, amount: u64) -> Transaction {
+    signed(person, sequence, Operation::Pay { to: address(8), asset: AssetId(0), amount })
+}
+
+fn offer(person: u8, sequence: Sequence, sell: u32, buy: u32, amount: u64, limit: &str) -> Transaction {
+    let limit: Price = limit.parse().expect("a price");
+    signed(person, sequence, Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit })
+}
+
+fn send(server: SocketAddr, transaction: &Transaction) -> (u16, Value) {
+    let body = borsh::to_vec(transaction).expect("in memory");
+    call(server, "POST", "/v1/transactions?wait=committed", "application/octet-stream", &body)
+}
+
+#[test]
+fn a_day_at_the_exchange() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let (before, id) = with_node(config(), &data, |server| {
+        assert_eq!(get(server, "/v1/limits")["fee"], "1");
+        assert_eq!(get(server, "/v1/assets")["assets"][2]["symbol"], "BTC");
+        // A payment brings an account into being.
+        let (status, paid) = send(server, &pay(1, 1, 500));
+        assert_eq!(
+            (status, &paid["status"], &paid["outcome"]["result"]),
+            (200, &json!("committed"), &json!("applied"))
+        );
+        let received = get(server, &format!("/v1/accounts/{}", address(8)));
+        assert_eq!(received["balances"], json!([{"asset": "USD", "available": "500", "locked": "0"}]));
+        // Two offers that meet trade at one price; the batch is told in full.
+        let crossing = [offer(1, 2, 1, 0, 10_000, "1.05"), offer(2, 1, 0, 1, 11_000, "0.9")];
+        let bytes = borsh::to_vec(&crossing.to_vec()).expect("in memory");
+        let (status, both) =
+            call(server, "POST", "/v1/transactions/batch?wait=committed", "application/octet-stream", &bytes);
+        assert_eq!(status, 200);
+        assert_eq!(both["results"][0]["height"], both["results"][1]["height"], "{both}");
+        assert_ne!(both["results"][0]["outcome"]["sold"], "0", "{both}");
+        let height = both["results"][0]["height"].as_u64().expect("a height");
+        let batch = get(server, &format!("/v1/blocks/{height}/batch"));
+        assert_eq!(batch["trades"].as_array().map(Vec::len), Some(2), "{batch}");
+        let market = &get(server, "/v1/markets")["markets"][0];
+        assert_eq!((&market["market"], &market["base"]), (&json!("EUR/USD"), &json!("EUR")));
+        assert!(!get(server, "/v1/markets/EUR/USD/curves")["supply"].as_array().expect("points").is_empty());
+        assert_eq!(get(server, "/v1/markets/EUR/USD/history")["points"].as_array().map(Vec::len), Some(1));
+        // A resting offer shows in the book and with its owner, and can be taken back.
+        let (_, resting) = send(server, &offer(3, 1, 2, 0, 700, "5"));
+        assert_eq!(resting["outcome"]["left"], "700", "{resting}");
+        assert_eq!(get(server, &format!("/v1/accounts/{}/offers", address(3)))["offers"][0]["amount"], "700");
+        assert_eq!(get(server, "/v1/markets/BTC/USD/book")["sells"][0]["amount"], "700");
+        let limit = "5".parse().expect("a price");
+        let cancel = Operation::CancelOffer { sell: AssetId(2), buy: AssetId(0), limit, offer: 1 };
+        let (_, cancelled) = send(server, &signed(3, 2, cancel));
+        assert_eq!(cancelled["outcome"]["result"], "applied");
+        assert_eq!(get(server, &format!("/v1/accounts/{}/offers", address(3)))["offers"], json!([]));
+        // The same bytes again name the one transaction.
+        let (status, again) = send(server, &pay(1, 1, 500));
+        assert_eq!((status, &again["id"]), (200, &paid["id"]));
+        let id = paid["id"].as_str().expect("an id").to_string();
+        check_proofs(server, &id);
+        (get(server, &format!("/v1/accounts/{}", address(1))), id)
+    });
+    // After a stop everything is still there, and the transaction is found by its id.
+    let after = with_node(config(), &data, move |server| {
+        assert_eq!(get(server, &format!("/v1/transactions/{id}"))["status"], "committed");
+        check_proofs(server, &id);
+        get(server, &format!("/v1/accounts/{}", address(1)))
+    });
+    assert_eq!(before, after);
+}
+
+fn check_proofs(server: SocketAddr, id: &str) {
+    let decode = |value: &Value| {
+        let text = value["proof"].as_str().expect("a proof").trim_start_matches("0x");
+        (0..text.len() / 2)
+            .map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal"))
+            .collect::<Vec<_>>()
+    };
+    for person in [1, 8, 77] {
+        let shown = get(server, &format!("/v1/accounts/{}/proof", address(person)));
+        let root: Digest = shown["root"].as_str().expect("a root").parse().expect("a digest");
+        let proof: AccountProof = borsh::from_slice(&decode(&shown)).expect("decodes");
+        let account = proof.verify(&root, &address(person)).expect("holds");
+        assert_eq!(account.is_some(), person != 77);
+    }
+    let shown = get(server, &format!("/v1/transactions/{id}?proof=true"));
+    let root: Digest = shown["receipts_root"].as_str().expect("a root").parse().expect("a digest");
+    let proof: ReceiptProof = borsh::from_slice(&decode(&shown)).expect("decodes");
+    assert_eq!(proof.verify(&root, &id.parse().expect("an id")), Ok(Some(Outcome::Applied)));
+    let other = Digest(from_hex(&to_hex(&[7; 32])).expect("32 bytes"));
+    assert!(proof.verify(&root, &other).is_err());
+    let place = format!("/v1/offers/BTC/USD/5/{}/1/proof", address(3));
+    assert_eq!(get(server, &place)["amount"], Value::Null);
+}
+
+#[test]
+fn every_refusal_has_its_code_and_changes_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    with_node(config(), &dir.path().join("data"), |server| {
+        send(server, &offer(2, 1, 0, 1, 100, "3"));
+        send(server, &pay(1, 1, 1));
+        let state = get(server, "/v1/status")["state"].clone();
+        let mut bad_signature = pay(1, 2, 1);
+        bad_signature.signature.0[0] ^= 1;
+        let other_chain = Body { chain: 8, ..pay(1, 2, 1).body }.sign(&key(1));
+        let other_signer = pay(1, 2, 1).body.sign(&key(2));
+        let new_key = key(50).public();
+        let cancel = |person, sequence, id| {
+            let limit = "3".parse().expect("a price");
+            let operation = Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit, offer: id };
+            signed(person, sequence, operation)
+        };
+        let create = |account, key: PublicKey| signed(1, 2, Operation::CreateAccount { account, key });
+        let cases: Vec<(Transaction, Refusal)> = vec![
+            (bad_signature, Refusal::BadSignature),
+            (other_chain, Refusal::WrongChain),
+            (other_signer, Refusal::WrongSigner),
+            (pay(60, 1, 1), Refusal::UnknownAccount),
+            (pay(1, 1, 2), Refusal::SequenceUsed),
+            (pay(1, 0, 2), Refusal::SequenceTooOld),
+            (pay(1, 66, 2), Refusal::SequenceTooFar),
+            (pay(1, 2, 1_000_000), Refusal::Overdraft),
+            (pay(1, 2, 0), Refusal::ZeroAmount),
+            (pay(1, 2, 1 << 63), Refusal::AmountTooLarge),
+            (signed(1, 2, Operation::Pay { to: address(1), asset: AssetId(0), amount: 1 }), Refusal::SelfPayment),
+            (offer(1, 2, 0, 9, 1, "1"), Refusal::UnknownAsset),
+            (offer(1, 2, 1, 1, 1, "1"), Refusal::SameAsset),
+            (cancel(1, 2, 1), Refusal::NotYourOffer),
+            (cancel(2, 2, 9), Refusal::UnknownOffer),
+            (create(address(4), key(4).public()), Refusal::AccountExists),
+            (create(address(50), key(51).public()), Refusal::AddressNotOfKey),
+            (signed(1, 2, Operation::Issue { to: address(1), asset: AssetId(0), amount: 1 }), Refusal::NotIssuer),
+            (signed(1, 2, Operation::Burn { asset: AssetId(0), amount: 1 }), Refusal::NotIssuer),
+            (
+                signed(9, 1, Operation::Issue { to: address(1), asset: AssetId(0), amount: (1 << 63) - 1 }),
+                Refusal::IssueTooLarge,
+            ),
+        ];
+        for (transaction, refusal) in cases {
+            let (status, answer) = send(server, &transaction);
+            assert_eq!((status, answer["error"]["code"].as_str()), (422, Some(refusal.code())), "{answer}");
+            assert_eq!(answer["error"]["message"], refusal.to_string());
+        }
+        assert_eq!(get(server, "/v1/status")["state"], state, "nothing changed");
+        // The account itself is well, and its next number is free.
+        assert_eq!(send(server, &create(new_key.address(), new_key)).0, 200);
+    });
+}
+
+#[test]
+fn bad_requests_are_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    with_node(config(), &dir.path().join("data"), |server| {
+        let post = |path: &str, kind: &str, body: &[u8]| {
+            let (status, value) = call(server, "POST", path, kind, body);
+            (
+                status,
+                value["error"]["code"].as_str().unwrap_or("").to_string(),
+                value["error"]["message"].as_str().unwrap_or("").to_string(),
+            )
+        };
+        let (octets, json) = ("application/octet-stream", "application/json");
+        let sound = borsh::to_vec(&pay(1, 1, 1)).expect("in memory");
+        for (path, kind, body, status, expected, words) in [
+            ("/v1/transactions", octets, &sound[..sound.len() - 1], 400, "malformed", "does not decode"),
+            ("/v1/transactions", octets, &[&sound[..], &[0]].concat()[..], 400, "malformed", "does not decode"),
+            ("/v1/transactions", octets, &[], 400, "malformed", "does not decode"),
+            ("/v1/transactions", octets, &vec![0; 65 << 10][..], 413, "too_large", "body_bytes"),
+            ("/v1/transactions", "text/plain", &sound[..], 415, "unsupported_media_type", "Content-Type"),
+            ("/v1/transactions", json, b"{", 400, "malformed", "line 1"),
+            ("/v1/transactions", json, b"{\"transaction\":\"0x0\"}", 400, "malformed", "not hexadecimal"),
+            (
+                "/v1/transactions",
+                json,
+                b"{\"transaction\":\"0x00\"}",
+                400,
+                "malformed",
+                "transaction: not a transaction",
+            ),
+            ("/v1/transactions", json, b"{\"transactions\":[]}", 400, "malformed", "`transaction`"),
+            ("/v1/transactions", json, b"{\"transactoin\":\"\"}", 400, "malformed", "transactoin"),
+            ("/v1/transactions/batch", json, b"{\"transactions\":[\"zz\"]}", 400, "malformed", "transactions[0]"),
+            ("/v1/transactions/batch", octets, &[255, 255, 255, 255], 400, "malformed", "does not decode"),
+            ("/v1/transactions?wait=for-ever", octets, &sound[..], 400, "malformed", "wait=committed"),
+        ] {
+            let (got, code, message) = post(path, kind, body);
+            assert_eq!((got, code.as_str()), (status, expected), "{path} {message}");
+            assert!(message.contains(words), "{message:?} lacks {words:?}");
+        }
+        let many = borsh::to_vec(&vec![pay(1, 1, 1); 101]).expect("in memory");
+        assert_eq!(post("/v1/transactions/batch", octets, &many).1, "too_large");
+        for (path, status, expected) in [
+            ("/v1/accounts/0x12", 400, "malformed"),
+            ("/v1/accounts/0x0000000000000000000000000000000000000000", 404, "not_found"),
+            ("/v1/markets/EUR/XXX/book", 404, "not_found"),
+            ("/v1/markets/EUR/EUR/book", 404, "not_found"),
+            ("/v1/blocks/99", 404, "not_found"),
+            ("/v1/blocks/99/raw", 404, "not_found"),
+            ("/v1/transactions/0x00", 400, "malformed"),
+            ("/v1/offers/EUR/USD/x/0x12/1/proof", 400, "malformed"),
+            ("/v1/nothing", 404, "not_found"),
+        ] {
+            assert_eq!(code(server, path), (status, expected.into()), "{path}");
+        }
+        assert_eq!(call(server, "DELETE", "/v1/status", "", b"").0, 405);
+        let foreign = b"GET /v1/status HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+        assert_eq!(exchange(server, foreign).0, 421, "a name that is not ours");
+        assert_eq!(exchange(server, b"nonsense\r\n\r\n").0, 400);
+        assert_eq!(get(server, "/v1/status")["height"], 0, "nothing happened");
+    });
+}
+
+#[test]
+fn a_full_mempool_says_come_back() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut config = config();
+    config.blocks.interval_ms = 60_000;
+    config.mempool.transactions = 3;
+    with_node(config, &dir.path().join("data"), |server| {
+        let bytes = borsh::to_vec(&(1..=5).map(|i| pay(1, i, 1)).collect::<Vec<_>>()).expect("in memory");
+        let (_, answer) = call(server, "POST", "/v1/transactions/batch", "application/octet-stream", &bytes);
+        let codes: Vec<_> = answer["results"].as_array().expect("five").iter().map(|r| &r["error"]["code"]).collect();
+        assert_eq!(codes, [&Value::Null, &Value::Null, &Value::Null, &json!("mempool_full"), &json!("mempool_full")]);
+        let body = borsh::to_vec(&pay(2, 1, 1)).expect("in memory");
+        let head = format!(
+            "POST /v1/transactions HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let (status, head, _) = exchange(server, &[head.as_bytes(), &body].concat());
+        assert_eq!(status, 429);
+        assert!(head.to_lowercase().contains("retry-after: 1"), "{head}");
+        assert_eq!(get(server, "/v1/status")["mempool"], json!({"transactions": 3, "limit": 3}));
+    });
+}
+
+#[test]
+fn machines_can_read_what_there_is() {
+    let dir = tempfile::tempdir().expect("a directory");
+    with_node(config(), &dir.path().join("data"), |server| {
+        let description = get(server, "/v1/openapi.json");
+        let paths: Vec<&String> = description["paths"].as_object().expect("paths").keys().collect();
+        assert_eq!(paths.len(), 18, "{paths:?}");
+        for path in ["/v1/status", "/v1/transactions", "/v1/markets/{base}/{quote}/curves"] {
+            assert!(paths.iter().any(|known| *known == path), "{path}");
+        }
+        send(server, &pay(1, 1, 1));
+        let request = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+        let (status, _, body) = exchange(server, request);
+        let text = String::from_utf8(body).expect("text");
+        assert_eq!(status, 200);
+        for line in [
+            "walras_block_height 1",
+            "walras_committed_transactions_total 1",
+            "walras_submitted_transactions_total{code=\"pending\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is missing:\n{text}");
+        }
+        for (path, body) in [("/healthz", "alive\n"), ("/readyz", "ready\n")] {
+            let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            assert_eq!(exchange(server, request.as_bytes()).2, body.as_bytes());
+        }
+    });
+}

@@ -1,0 +1,69 @@
+//! BLAKE3 digests, each kind under a domain of its own.
+
+use std::fmt;
+use std::str::FromStr;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// A 32-byte BLAKE3 digest.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes` in the domain `context`: a string that names the application, the purpose and its version.
+    pub fn of(context: &str, bytes: &[u8]) -> Digest {
+        Digest(blake3::derive_key(context, bytes))
+    }
+}
+
+/// Why a text is not the hexadecimal form of a fixed number of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not {bytes} bytes in hexadecimal, with or without 0x")]
+pub struct HexError {
+    text: String,
+    bytes: usize,
+}
+
+/// Writes bytes as lower-case hexadecimal.
+pub fn to_hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|b| [DIGITS[(b >> 4) as usize] as char, DIGITS[(b & 15) as usize] as char]).collect()
+}
+
+/// Reads exactly `N` bytes of hexadecimal, with or without a leading `0x`.
+///
+/// # Errors
+/// [`HexError`] for another length or another character.
+pub fn from_hex<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
+    let error = || HexError { text: text.into(), bytes: N };
+    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+    if digits.len() != 2 * N {
+        return Err(error());
+    }
+    let value = |digit: u8| (digit as char).to_digit(16).map(|v| v as u8).ok_or_else(error);
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = value(pair[0])? << 4 | value(pair[1])?;
+    }
+    Ok(bytes)
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{}", to_hex(&self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = HexError;
+
+    fn from_str(text: &str) -> Result<Digest, HexError> {
+        from_hex(text).map(Digest)
+    }
+}

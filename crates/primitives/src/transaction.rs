@@ -1,0 +1,233 @@
+//! Native transactions: what an account asks of the ledger, and its signature.
+//!
+//! All parameters stand in the transaction, and all effects are visible from the next block on, so that the
+//! transactions of a block commute (SPEEDEX §3).
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::{Address, Amount, AssetId, Digest, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed};
+
+/// The bytes before a signed transaction body: what is signed here is signed for nothing else.
+const SIGNING_TAG: &[u8] = b"walras native transaction v1\0";
+const ID_CONTEXT: &str = "walras 2026 native transaction id v1";
+
+/// An account's number for one of its transactions; each is used once (rule 4).
+pub type Sequence = u64;
+
+/// What one transaction does.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Operation {
+    /// Registers `account` under `key`. For the sender's own account this replaces the key from the next block on. For
+    /// another one the address must be that of `key`, and the account must not exist.
+    CreateAccount {
+        /// The account to register.
+        account: Address,
+        /// The key that controls it from the next block on.
+        key: PublicKey,
+    },
+    /// Locks `amount` of `sell` in a resting limit offer. The offer's id is the transaction's sequence number.
+    CreateOffer {
+        /// The asset to sell.
+        sell: AssetId,
+        /// The asset to receive.
+        buy: AssetId,
+        /// Units of `sell` to sell at most.
+        amount: Amount,
+        /// Units of `buy` per unit of `sell` to receive at least, after commission and rounding.
+        limit: Price,
+    },
+    /// Takes an own resting offer out of the book and unlocks what is left of it. The fields name its place.
+    CancelOffer {
+        /// The asset that the offer sells.
+        sell: AssetId,
+        /// The asset that it buys.
+        buy: AssetId,
+        /// Its limit price.
+        limit: Price,
+        /// Its id: the sequence number of the transaction that created it.
+        offer: Sequence,
+    },
+    /// Moves `amount` of `asset` to another account, which need not be registered.
+    Pay {
+        /// The receiving account.
+        to: Address,
+        /// The asset to send.
+        asset: AssetId,
+        /// Units to send.
+        amount: Amount,
+    },
+    /// Creates new units of an asset; only its issuer can.
+    Issue {
+        /// The receiving account.
+        to: Address,
+        /// The asset to issue.
+        asset: AssetId,
+        /// Units to create.
+        amount: Amount,
+    },
+    /// Destroys units of an asset that its issuer holds.
+    Burn {
+        /// The asset to burn.
+        asset: AssetId,
+        /// Units to destroy.
+        amount: Amount,
+    },
+}
+
+/// A transaction before it is signed.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Body {
+    /// The chain that this transaction is for.
+    pub chain: u64,
+    /// The account that acts.
+    pub account: Address,
+    /// Its number for this transaction.
+    pub sequence: Sequence,
+    /// What it does.
+    pub operation: Operation,
+}
+
+/// A signed native transaction.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Transaction {
+    /// What is signed.
+    pub body: Body,
+    /// The key that signed. The ledger holds it against the account; signatures can be checked without the ledger.
+    pub signer: PublicKey,
+    /// The signature on [`Body::signing_bytes`].
+    pub signature: Signature,
+}
+
+/// The digest of a transaction's body: the same request signed twice is the same transaction.
+pub type TransactionId = Digest;
+
+/// What no ledger could accept, found by looking at the transaction alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// An amount of zero.
+    #[error("the amount is zero")]
+    ZeroAmount,
+    /// An amount above [`MAX_ISSUED`].
+    #[error("the amount exceeds 9223372036854775807, the most of an asset that can exist")]
+    AmountTooLarge,
+    /// An offer whose two assets are one.
+    #[error("the offer sells and buys the same asset")]
+    SameAsset,
+    /// A payment to oneself.
+    #[error("the payment goes to its own sender")]
+    SelfPayment,
+    /// An address that is not that of the key it is registered under.
+    #[error("the address is not that of the key: a new account's address is the hash of its key")]
+    AddressNotOfKey,
+}
+
+impl Body {
+    /// The bytes that the account signs.
+    pub fn signing_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(160);
+        bytes.extend_from_slice(SIGNING_TAG);
+        self.serialize(&mut bytes).expect("writing to memory cannot fail");
+        bytes
+    }
+
+    /// Signs with `key`.
+    pub fn sign(self, key: &SecretKey) -> Transaction {
+        let signature = key.sign(&self.signing_bytes());
+        Transaction { body: self, signer: key.public(), signature }
+    }
+}
+
+impl Operation {
+    /// The asset and the units that this takes from the sender's available balance.
+    pub fn debit(&self) -> Option<(AssetId, Amount)> {
+        match *self {
+            Operation::CreateOffer { sell, amount, .. } => Some((sell, amount)),
+            Operation::Pay { asset, amount, .. } | Operation::Burn { asset, amount } => Some((asset, amount)),
+            Operation::CreateAccount { .. } | Operation::CancelOffer { .. } | Operation::Issue { .. } => None,
+        }
+    }
+
+    /// The assets named, for the test that they exist.
+    pub fn assets(&self) -> [Option<AssetId>; 2] {
+        match *self {
+            Operation::CreateOffer { sell, buy, .. } | Operation::CancelOffer { sell, buy, .. } => {
+                [Some(sell), Some(buy)]
+            }
+            Operation::Pay { asset, .. } | Operation::Issue { asset, .. } | Operation::Burn { asset, .. } => {
+                [Some(asset), None]
+            }
+            Operation::CreateAccount { .. } => [None, None],
+        }
+    }
+
+    fn amount(&self) -> Option<Amount> {
+        match *self {
+            Operation::CreateOffer { amount, .. }
+            | Operation::Pay { amount, .. }
+            | Operation::Issue { amount, .. }
+            | Operation::Burn { amount, .. } => Some(amount),
+            Operation::CreateAccount { .. } | Operation::CancelOffer { .. } => None,
+        }
+    }
+
+    /// The field's name for this operation.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::CreateAccount { .. } => "create_account",
+            Operation::CreateOffer { .. } => "create_offer",
+            Operation::CancelOffer { .. } => "cancel_offer",
+            Operation::Pay { .. } => "pay",
+            Operation::Issue { .. } => "issue",
+            Operation::Burn { .. } => "burn",
+        }
+    }
+}
+
+impl Transaction {
+    /// The id by which receipts and clients name this transaction.
+    pub fn id(&self) -> TransactionId {
+        Digest::of(ID_CONTEXT, &self.body.signing_bytes())
+    }
+
+    /// Checks what needs no ledger and no signature.
+    ///
+    /// # Errors
+    /// [`Malformed`] says which rule is broken.
+    pub fn check(&self) -> Result<(), Malformed> {
+        match self.body.operation.amount() {
+            Some(0) => return Err(Malformed::ZeroAmount),
+            Some(amount) if amount > MAX_ISSUED => return Err(Malformed::AmountTooLarge),
+            _ => {}
+        }
+        match &self.body.operation {
+            Operation::CreateOffer { sell, buy, .. } | Operation::CancelOffer { sell, buy, .. } if sell == buy => {
+                Err(Malformed::SameAsset)
+            }
+            Operation::Pay { to, .. } if *to == self.body.account => Err(Malformed::SelfPayment),
+            Operation::CreateAccount { account, key } if *account != self.body.account && key.address() != *account => {
+                Err(Malformed::AddressNotOfKey)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Signed for Transaction {
+    fn signature(&self) -> (PublicKey, Signature) {
+        (self.signer, self.signature)
+    }
+
+    fn signed_bytes(&self) -> Vec<u8> {
+        self.body.signing_bytes()
+    }
+}
+
+impl Signed for &Transaction {
+    fn signature(&self) -> (PublicKey, Signature) {
+        (**self).signature()
+    }
+
+    fn signed_bytes(&self) -> Vec<u8> {
+        (**self).signed_bytes()
+    }
+}

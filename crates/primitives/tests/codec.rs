@@ -1,0 +1,128 @@
+//! One encoding per value: golden digests hold the wire format still, and whatever decodes encodes back to itself.
+
+use primitives::{
+    Address, AssetId, Body, Digest, Malformed, Operation, Price, PublicKey, SecretKey, Signature, SubBlock, Superblock,
+    Transaction,
+};
+use proptest::prelude::*;
+
+fn operations() -> Vec<Operation> {
+    let key = SecretKey::from_seed([7; 32]).public();
+    let (sell, buy, limit) = (AssetId(1), AssetId(2), "0.91".parse::<Price>().expect("a price"));
+    vec![
+        Operation::CreateAccount { account: key.address(), key },
+        Operation::CreateOffer { sell, buy, amount: 100, limit },
+        Operation::CancelOffer { sell, buy, limit, offer: 5 },
+        Operation::Pay { to: Address([9; 20]), asset: sell, amount: 12 },
+        Operation::Issue { to: Address([9; 20]), asset: sell, amount: 1_000 },
+        Operation::Burn { asset: buy, amount: 3 },
+    ]
+}
+
+fn signed(operation: Operation) -> Transaction {
+    let key = SecretKey::from_seed([1; 32]);
+    Body { chain: 31_337, account: key.public().address(), sequence: 42, operation }.sign(&key)
+}
+
+fn golden<T: borsh::BorshSerialize>(value: &T) -> String {
+    let bytes = borsh::to_vec(value).expect("in memory");
+    format!("{} {}", bytes.len(), &Digest::of("walras golden fixture v1", &bytes).to_string()[2..18])
+}
+
+#[test]
+fn the_wire_format_stands_still() {
+    let mut lines: Vec<String> =
+        operations().into_iter().map(|op| format!("{} {}", op.name(), golden(&signed(op)))).collect();
+    let block = Superblock {
+        height: 3,
+        parent: Digest([1; 32]),
+        time_ms: 1_700_000_000_000,
+        parent_root: Digest([2; 32]),
+        sub_blocks: vec![SubBlock { proposer: 0, native: operations().into_iter().map(signed).collect() }],
+    };
+    lines.push(format!("superblock {}", golden(&block)));
+    lines.push(format!("address {}", SecretKey::from_seed([1; 32]).public().address()));
+    lines.push(format!("transaction id {}", signed(operations().remove(1)).id()));
+    assert_eq!(lines.join("\n"), include_str!("golden/codec.txt").trim_end());
+}
+
+#[test]
+fn what_no_ledger_could_accept() {
+    let (sell, buy, limit) = (AssetId(1), AssetId(2), Price::ONE);
+    let me = SecretKey::from_seed([1; 32]).public().address();
+    let cases = [
+        (Operation::Burn { asset: sell, amount: 0 }, Err(Malformed::ZeroAmount)),
+        (Operation::CreateOffer { sell, buy, amount: 1 << 63, limit }, Err(Malformed::AmountTooLarge)),
+        (Operation::CreateOffer { sell, buy: sell, amount: 1, limit }, Err(Malformed::SameAsset)),
+        (Operation::CancelOffer { sell, buy: sell, limit, offer: 1 }, Err(Malformed::SameAsset)),
+        (Operation::Pay { to: me, asset: sell, amount: 1 }, Err(Malformed::SelfPayment)),
+        (
+            Operation::CreateAccount { account: Address([3; 20]), key: PublicKey([0; 32]) },
+            Err(Malformed::AddressNotOfKey),
+        ),
+        (Operation::CreateAccount { account: me, key: PublicKey([0; 32]) }, Ok(())),
+        (Operation::CreateOffer { sell, buy, amount: (1 << 63) - 1, limit }, Ok(())),
+    ];
+    for (operation, expected) in cases {
+        assert_eq!(signed(operation.clone()).check(), expected, "{operation:?}");
+    }
+}
+
+#[test]
+fn the_signature_covers_every_field() {
+    let original = signed(operations().remove(1));
+    let mut bodies = vec![original.body.clone(); 4];
+    bodies[0].chain += 1;
+    bodies[1].account.0[0] ^= 1;
+    bodies[2].sequence += 1;
+    bodies[3].operation = operations().remove(2);
+    for body in bodies {
+        assert!(!original.signer.verify(&body.signing_bytes(), &original.signature));
+        assert_ne!(Transaction { body, ..original.clone() }.id(), original.id());
+    }
+    assert!(original.signer.verify(&original.body.signing_bytes(), &original.signature));
+}
+
+proptest! {
+    #[test]
+    fn whatever_decodes_encodes_back(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        if let Ok(transaction) = borsh::from_slice::<Transaction>(&bytes) {
+            prop_assert_eq!(borsh::to_vec(&transaction).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn mutated_transactions_decode_canonically_or_not_at_all(
+        which in 0..6usize, position in any::<prop::sample::Index>(), flip in 1..=255u8, cut in any::<prop::sample::Index>()
+    ) {
+        let bytes = borsh::to_vec(&signed(operations().remove(which))).unwrap();
+        prop_assert!(borsh::from_slice::<Transaction>(&bytes[..cut.index(bytes.len())]).is_err());
+        let mut longer = bytes.clone();
+        longer.push(0);
+        prop_assert!(borsh::from_slice::<Transaction>(&longer).is_err());
+        let mut mutated = bytes.clone();
+        let position = position.index(mutated.len());
+        mutated[position] ^= flip;
+        if let Ok(transaction) = borsh::from_slice::<Transaction>(&mutated) {
+            prop_assert_eq!(borsh::to_vec(&transaction).unwrap(), mutated);
+            prop_assert!(!transaction.signer.verify(&transaction.body.signing_bytes(), &transaction.signature));
+        }
+    }
+
+    #[test]
+    fn a_large_count_allocates_little(count in any::<u32>()) {
+        // A superblock that promises `count` sub-blocks and holds none must fail without making room for them.
+        let mut bytes = vec![0; 8 + 32 + 8 + 32];
+        bytes.extend_from_slice(&count.to_le_bytes());
+        prop_assert_eq!(borsh::from_slice::<Superblock>(&bytes).is_ok(), count == 0);
+    }
+}
+
+#[test]
+fn hexadecimal_reads_and_refuses() {
+    let signature = Signature([0xab; 64]);
+    assert_eq!(signature.to_string().parse::<Signature>(), Ok(signature));
+    for bad in ["", "0x", "zz", "0xabc", &"a".repeat(126)] {
+        assert!(bad.parse::<Signature>().is_err(), "{bad}");
+    }
+}

@@ -1,0 +1,69 @@
+//! `walras bench`: every measured claim, by one command each.
+
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+/// Measures.
+#[derive(clap::Subcommand)]
+pub enum Bench {
+    /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
+    #[command(
+        after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
+    )]
+    Ledger {
+        /// Accounts, each with two assets.
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
+        accounts: u32,
+        /// Transactions in a block.
+        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(10..=2_000_000))]
+        transactions: u32,
+        /// Assets.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
+        assets: u32,
+        /// Measured blocks.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+        /// Numbers of threads.
+        #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2])]
+        threads: Vec<usize>,
+    },
+}
+
+impl Bench {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let mut say = |step: &str| eprintln!("{step} …");
+        match self {
+            Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
+                let options = bench::ledger::Options {
+                    accounts: accounts as usize,
+                    transactions: transactions as usize,
+                    blocks: blocks as usize,
+                    assets,
+                    threads,
+                };
+                print(&bench::ledger::run(&options, &mut say), json);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// As one JSON document, or one figure per line.
+fn print(figures: &Value, json: bool) {
+    if json {
+        println!("{figures}");
+    } else {
+        lines(figures, "");
+    }
+}
+
+fn lines(value: &Value, path: &str) {
+    let join = |key: &str| if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| lines(value, &join(key))),
+        Value::Array(items) => items.iter().enumerate().for_each(|(i, value)| lines(value, &join(&i.to_string()))),
+        Value::Number(number) if number.is_f64() => println!("{path:<52} {:.3}", number.as_f64().unwrap_or(0.0)),
+        plain => println!("{path:<52} {plain}"),
+    }
+}
