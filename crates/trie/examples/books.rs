@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use rand::{Rng, RngCore, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use trie::{Change, Trie};

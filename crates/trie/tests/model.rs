@@ -7,7 +7,7 @@ use std::ops::Bound;
 
 use proptest::prelude::*;
 use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use trie::{Applied, Change, Trie};
 
