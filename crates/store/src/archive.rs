@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::checkpoint::{self, CheckpointReader};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Remedy, StoreError};
 use crate::record::{
@@ -214,7 +215,7 @@ fn extent(header: &RecordHeader, length: u64, offset: u64) -> Option<(usize, u64
     (payload <= PAYLOAD_BYTES_MAX && end <= length).then_some((payload, end))
 }
 
-/// Reads blocks and receipts beside the [`crate::Store`], from any thread.
+/// Reads blocks, receipts and checkpoints beside the [`crate::Store`], from any thread, and still after the store failed.
 #[derive(Debug)]
 pub struct Archive<D: Disk> {
     pub(crate) blocks: Arc<LogFiles<D>>,
@@ -242,6 +243,16 @@ impl<D: Disk> Archive<D> {
     /// If they cannot be read or are damaged.
     pub fn receipts(&self, height: u64) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.receipts.read(height)?.map(|record| record.payload))
+    }
+
+    /// The newest finished checkpoint, for a peer that asks for a snapshot; `None` if there is none. It can be read to its
+    /// end even if the store removes it meanwhile.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn newest_checkpoint(&self) -> Result<Option<CheckpointReader<D>>, StoreError> {
+        let newest = checkpoint::list(&*self.blocks.disk)?.pop();
+        newest.map(|height| CheckpointReader::open(self.blocks.disk.clone(), height)).transpose()
     }
 }
 

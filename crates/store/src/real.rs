@@ -31,6 +31,15 @@ impl RealDisk {
             let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
             File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
         }
+        RealDisk::existing(directory)
+    }
+
+    /// The directory at this path, which must exist.
+    ///
+    /// # Errors
+    /// If there is none, or [`io::ErrorKind::PermissionDenied`] if others than its owner have access to it.
+    pub fn existing(directory: impl AsRef<Path>) -> io::Result<RealDisk> {
+        let directory = directory.as_ref().to_path_buf();
         let mode = std::fs::metadata(&directory)?.permissions().mode();
         if mode & 0o077 != 0 {
             let text = format!("{}: open to others than its owner: chmod 700 it", directory.display());

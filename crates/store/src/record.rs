@@ -73,7 +73,11 @@ impl FileHeader {
         if version != VERSION {
             return Err(format!("format version {version}, this program reads {VERSION}"));
         }
-        Ok(FileHeader { number: fields.u32(), first: fields.u64(), previous: fields.next(), salt: fields.next() })
+        let (number, first) = (fields.u32(), fields.u64());
+        if first == 0 {
+            return Err("height 0 is before the first block".into());
+        }
+        Ok(FileHeader { number, first, previous: fields.next(), salt: fields.next() })
     }
 }
 

@@ -53,6 +53,8 @@ fn a_real_directory_keeps_what_was_synced() {
     }
     assert!(reader.join().expect("no panic"));
     checkpoint.join().expect("no panic").expect("finished");
+    let newest = store.archive().newest_checkpoint().expect("readable").expect("there is one");
+    assert_eq!((newest.height(), newest.payload_bytes()), (20, 3_000_000));
     drop(store);
 
     let (store, recovery) = open(&path).expect("opens again");
@@ -64,7 +66,7 @@ fn a_real_directory_keeps_what_was_synced() {
     let heights: Vec<u64> = recovery.blocks.map(|block| block.expect("sound").0).collect();
     assert_eq!(heights, (21..=60).collect::<Vec<_>>());
     assert_eq!((store.last_height(), store.receipts_height()), (60, 30));
-    let inspection = inspect(RealDisk::new(&path).expect("a directory")).expect("a live store can be inspected");
+    let inspection = inspect(RealDisk::existing(&path).expect("a directory")).expect("a live store can be inspected");
     assert_eq!((inspection.damage().count(), inspection.checkpoints.len()), (0, 1));
 }
 
@@ -83,6 +85,8 @@ fn only_one_may_open_it() {
 #[test]
 fn only_its_owner_may_read_it() {
     let path = directory("private");
+    let missing = RealDisk::existing(&path).expect_err("not there");
+    assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
     drop(open(&path).expect("a new store opens"));
     let mode = std::fs::metadata(&path).expect("there").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use store::{FaultDisk, Options, Store, Surviving};
+use store::{Disk, FaultDisk, Options, Store, Surviving};
 
 const HEIGHTS: u64 = 320;
 const OPTIONS: Options = Options { segment_bytes: 24_000 };
@@ -67,6 +67,8 @@ fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
 fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
     let (mut store, mut recovery) =
         Store::open(disk.clone(), OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
+    let left_over = disk.list().expect("listed").into_iter().find(|(name, _)| name.ends_with(".tmp"));
+    assert_eq!(left_over, None, "{context}");
     let mut at = 0;
     if let Some(checkpoint) = &mut recovery.checkpoint {
         at = checkpoint.height();
@@ -91,9 +93,13 @@ fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
         store.append(height, &block(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
     }
     assert_eq!(store.sync().expect("synced"), at + 3, "{context}");
+    let mut writer = store.begin_checkpoint(at + 3).unwrap_or_else(|error| panic!("{context}: {error}"));
+    writer.write_all(&state(at + 3)).expect("written");
+    writer.finish().unwrap_or_else(|error| panic!("{context}: {error}"));
     drop(store);
     let (store, recovery) = Store::open(disk, OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
     assert_eq!((recovery.repairs, store.last_height()), (Vec::new(), at + 3), "{context}");
+    assert_eq!(recovery.checkpoint.map(|checkpoint| checkpoint.height()), Some(at + 3), "{context}");
     at
 }
 
@@ -151,4 +157,19 @@ fn recovers_from_a_crash_during_recovery() {
         }
     });
     run(disk, &acknowledged);
+}
+
+/// After a mere kill the operating system still holds what was written. What recovery then calls durable must be: the
+/// machine may crash next.
+#[test]
+fn what_survived_a_kill_survives_a_crash_after_it() {
+    let disk = FaultDisk::new(9);
+    let (mut store, _) = Store::open(disk.clone(), OPTIONS).expect("a new store opens");
+    for height in 1..=3 {
+        store.append(height, &block(height)).expect("appended");
+    }
+    drop(store);
+    let (store, _) = Store::open(disk.clone(), OPTIONS).expect("opens again");
+    assert_eq!(store.durable_height(), 3);
+    assert_eq!(recover(disk.after_crash(Surviving::Nothing), (3, 0), "kill, recovery, crash"), 3);
 }

@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 
-use store::{Disk, Fault, FaultDisk, Options, Store, StoreError, Surviving, inspect};
+use proptest::prelude::*;
+use store::{Disk, DiskFile, Fault, FaultDisk, Options, Store, StoreError, Surviving, inspect};
 
 const OPTIONS: Options = Options { segment_bytes: 700 };
 const HEIGHTS: u64 = 14;
@@ -129,7 +130,7 @@ fn blocks_before_the_checkpoint_cannot_be_cut_off() {
         }
         for length in (0..length).step_by(11) {
             let damaged = disk.after_crash(Surviving::Everything);
-            damaged.open(&name, true).and_then(|file| store::DiskFile::truncate(&file, length)).expect("cut");
+            truncate(&damaged, &name, length);
             let error = read_all(damaged).expect_err(&format!("{name} cut to {length}: not noticed"));
             assert!(error.contains(&name) || error.contains("missing"), "{error}");
         }
@@ -255,6 +256,112 @@ fn a_misdirected_write_is_found() {
     }
 }
 
+/// With the mark gone too, it is the checkpoint that tells that the last block had been durable. Nothing is cut.
+#[test]
+fn a_checkpoint_is_evidence() {
+    let (disk, mut store) = started();
+    checkpoint(&mut store, 4);
+    drop(store);
+    let (name, length) = last_log(&disk);
+    truncate(&disk, &name, length - 64);
+    disk.flip(&name, length - 64 - 40, 1);
+    let before = disk.content(&name);
+    let error = Store::open(disk.clone(), Options::default()).map(drop).expect_err("damaged");
+    assert!(matches!(&error, StoreError::Damaged { file, .. } if file.ends_with(&name)), "{error}");
+    assert_eq!(disk.content(&name), before);
+}
+
+/// Evidence is found wherever it begins, the seams of the search included.
+#[test]
+fn evidence_is_found_everywhere() {
+    for shorter in 0..130 {
+        let disk = FaultDisk::new(6);
+        let (mut store, _) = Store::open(disk.clone(), Options::default()).expect("a new store opens");
+        store.append(1, &vec![1; (1 << 20) - 30 - shorter]).expect("appended");
+        store.sync().expect("synced");
+        store.append(2, b"tells that 1 was durable").expect("appended");
+        drop(store);
+        let name = last_log(&disk).0;
+        disk.flip(&name, 97, 1);
+        let error = Store::open(disk, Options::default()).map(drop).expect_err("damaged");
+        assert!(matches!(error, StoreError::Damaged { offset: 96, .. }), "{shorter}: {error}");
+    }
+}
+
+#[test]
+fn a_log_that_does_not_reach_the_checkpoint_is_noticed() {
+    let disk = filled();
+    let mut names: Vec<String> = disk.list().expect("listed").into_iter().map(|(name, _)| name).collect();
+    names.retain(|name| name.starts_with("blocks"));
+    names.sort();
+    for name in names.iter().rev() {
+        disk.remove(name).expect("removed");
+        let first: u64 = name.split(['-', '.']).nth(1).and_then(|digits| digits.parse().ok()).expect("a height");
+        if first <= 11 {
+            let error = read_all(disk.after_crash(Surviving::Everything)).expect_err(name);
+            assert!(error.contains("blocks-") && error.contains("newest checkpoint, at 11"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_begins_after_the_checkpoint_is_noticed() {
+    let disk = FaultDisk::new(6);
+    let (mut store, _) = Store::open(disk.clone(), Options::default()).expect("a new store opens");
+    checkpoint(&mut store, 1000);
+    drop(store);
+    let (mut store, _) = Store::open(disk.clone(), Options::default()).expect("opens");
+    store.append(1001, b"next").expect("appended");
+    drop(store);
+    disk.remove("checkpoint-00000000000000001000.ckpt").expect("removed");
+    let error = Store::open(disk, Options::default()).map(drop).expect_err("nothing to replay on");
+    assert!(error.to_string().contains("begins at height 1001"), "{error}");
+}
+
+#[test]
+fn files_of_two_stores_do_not_mix() {
+    let ((ours, mut store), (other, mut theirs)) = (started(), started());
+    drop(store.begin_checkpoint(3));
+    theirs.append(5, b"another block").expect("appended");
+    store.append(5, b"a block").expect("appended");
+    for store in [&mut store, &mut theirs] {
+        store.sync().expect("synced");
+        checkpoint(store, 5);
+    }
+    drop(store);
+    let name = "checkpoint-00000000000000000005.ckpt";
+    ours.remove(name).expect("removed");
+    let file = ours.create(name).expect("created");
+    DiskFile::write_at(&file, 0, &other.content(name)).expect("written");
+    let error = Store::open(ours, Options::default()).map(drop).expect_err("not of one run");
+    assert!(error.to_string().contains("block 5 is not the one"), "{error}");
+}
+
+/// A sound record in the place of another, under a running store.
+#[test]
+fn a_record_in_the_place_of_another_is_noticed() {
+    let disk = FaultDisk::new(6);
+    let (mut store, _) = Store::open(disk.clone(), Options::default()).expect("a new store opens");
+    for height in 1..=3 {
+        store.append(height, &[height as u8; 10]).expect("appended");
+    }
+    let (name, _) = last_log(&disk);
+    let (record, content) = (64 + 10 + 32, disk.content(&name));
+    let file = disk.open(&name, true).expect("opened");
+    DiskFile::write_at(&file, 96 + record, &content[96..96 + record as usize]).expect("written");
+    assert_eq!(store.block(1).expect("sound"), Some(vec![1; 10]));
+    assert!(matches!(store.block(2), Err(StoreError::Damaged { offset, .. }) if offset == 96 + record));
+}
+
+fn last_log(disk: &FaultDisk) -> (String, u64) {
+    disk.list().expect("listed").into_iter().filter(|(name, _)| name.starts_with("blocks")).max().expect("a log")
+}
+
+fn truncate(disk: &FaultDisk, name: &str, length: u64) {
+    let file = disk.open(name, true).expect("opened");
+    DiskFile::truncate(&file, length).expect("cut");
+}
+
 /// Blocks that look like records do not pass for evidence: a torn one is cut like any other.
 #[test]
 fn a_block_cannot_pose_as_records() {
@@ -266,7 +373,77 @@ fn a_block_cannot_pose_as_records() {
     let file = torn.open("blocks-00000000000000000001.log", true).expect("opened");
     // All of the block but its header reached the disk, and in it records that say that heights up to 4 were durable.
     let all = disk.content("blocks-00000000000000000001.log");
-    store::DiskFile::write_at(&file, image.len() as u64, &all[image.len()..]).expect("written");
+    DiskFile::write_at(&file, image.len() as u64, &all[image.len()..]).expect("written");
     let (store, recovery) = Store::open(torn, Options::default()).expect("recovers");
     assert_eq!((store.last_height(), recovery.repairs.len()), (4, 1));
+}
+
+/// Something done to the bytes of a file.
+#[derive(Clone, Debug)]
+enum Harm {
+    Overwrite(u64, Vec<u8>),
+    CopyWithin(u64, u64, u64),
+    Truncate(u64),
+    Append(Vec<u8>),
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let bytes = || proptest::collection::vec(prop_oneof![Just(0u8), Just(255), any::<u8>()], 1..200);
+    prop_oneof![
+        (any::<u64>(), bytes()).prop_map(|(at, bytes)| Harm::Overwrite(at, bytes)),
+        (any::<u64>(), any::<u64>(), 1..300u64).prop_map(|(from, to, length)| Harm::CopyWithin(from, to, length)),
+        any::<u64>().prop_map(Harm::Truncate),
+        bytes().prop_map(Harm::Append),
+    ]
+}
+
+fn do_harm(disk: &FaultDisk, name: &str, harm: &Harm) {
+    let content = disk.content(name);
+    let length = content.len() as u64;
+    let file = disk.open(name, true).expect("opened");
+    let done = match harm {
+        Harm::Overwrite(at, bytes) => file.write_at(at % (length + 1), bytes),
+        Harm::CopyWithin(from, to, count) => {
+            let from = (from % (length + 1)) as usize;
+            let to_copy = &content[from..content.len().min(from + *count as usize)];
+            file.write_at(to % (length + 1), to_copy)
+        }
+        Harm::Truncate(to) => file.truncate(to % (length + 1)),
+        Harm::Append(bytes) => file.write_at(length, bytes),
+    };
+    done.expect("done");
+}
+
+proptest! {
+    /// Whatever happens to the files: an error, or what was written (`read_all` compares), and never a panic.
+    #[test]
+    fn harmed_files_give_the_truth_or_an_error(harms in proptest::collection::vec((any::<prop::sample::Index>(), harm()), 1..4)) {
+        let disk = filled();
+        let mut names: Vec<String> = disk.list().expect("listed").into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        for (index, harm) in &harms {
+            do_harm(&disk, index.get(&names).as_str(), harm);
+        }
+        inspect(disk.clone()).expect("readable");
+        let (store, mut recovery) = match Store::open(disk, OPTIONS) {
+            Ok(opened) => opened,
+            Err(error) => {
+                prop_assert!(matches!(error, StoreError::Damaged { .. }), "{}", error);
+                return Ok(());
+            }
+        };
+        if let Some(checkpoint) = &mut recovery.checkpoint {
+            let mut payload = Vec::new();
+            if checkpoint.read_to_end(&mut payload).is_ok() {
+                prop_assert_eq!(payload, state(checkpoint.height()));
+            }
+        }
+        for (height, payload) in recovery.blocks.flatten() {
+            prop_assert_eq!(payload, block(height));
+        }
+        for height in 1..=HEIGHTS {
+            prop_assert!(store.block(height).ok().flatten().is_none_or(|payload| payload == block(height)));
+            prop_assert!(store.receipts(height).ok().flatten().is_none_or(|payload| payload == receipts(height)));
+        }
+    }
 }

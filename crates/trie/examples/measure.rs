@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use rand::{RngCore, SeedableRng};
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use trie::{Change, Trie, verify};
 

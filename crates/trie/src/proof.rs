@@ -31,7 +31,7 @@ const FORK: u8 = 2;
 const LEAF: u8 = 3;
 const OTHER_LEAF: u8 = 4;
 
-/// A proof of presence or absence, in its canonical encoding (see the module text): some 2.5 KB among ten million keys.
+/// A proof of presence or absence, in its canonical encoding (see the module text): some 2.8 KB among ten million keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof(Vec<u8>);
 

@@ -7,7 +7,7 @@ use std::ops::Bound;
 
 use proptest::prelude::*;
 use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use trie::{Applied, Change, Trie};
 
@@ -215,6 +215,30 @@ fn root_depends_on_the_set_alone() {
         trie.apply(&gone);
         assert_eq!(pool.install(|| trie.root()), root, "{threads} threads");
     }
+}
+
+/// The deepest trie there is: the longest keys, and a node at every depth. A thread's ordinary stack suffices.
+#[test]
+fn a_node_at_every_depth() {
+    let key = |i: usize| {
+        let mut key = [0; 127];
+        key[i / 2] = if i.is_multiple_of(2) { 0x10 } else { 0x01 };
+        key
+    };
+    let model: Model<127> = (0..254).map(|i| (key(i), [i as u8; 32])).collect();
+    let mut by_ones = Trie::new();
+    for (key, value) in &model {
+        by_ones.apply(&[(*key, Some(*value))]);
+    }
+    let mut at_once = Trie::new();
+    at_once.apply(&batch(&model));
+    assert_eq!(at_once.root().0, reference::root(&model));
+    assert_eq!(by_ones.root(), at_once.root());
+    let deepest = model.keys().next().expect("not empty");
+    let proof = at_once.prove(deepest).expect("fresh");
+    assert_eq!(trie::verify(&at_once.root(), deepest, &proof), Ok(Some(model[deepest])));
+    assert_eq!(at_once.remove_through(&key(100)), 154);
+    assert_eq!(at_once.root().0, reference::root(&model.into_iter().filter(|(it, _)| *it > key(100)).collect()));
 }
 
 #[test]
