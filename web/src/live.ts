@@ -2,7 +2,7 @@
  * What the page knows of the chain at this moment: assets, status, the latest blocks and the latest batches. It is fed
  * by the stream's snapshots and increments and by a few HTTP answers, and tells its listeners once per frame.
  */
-import { get, path, type Asset, type Batch, type Block, type Status } from "./api";
+import { get, path, type Asset, type Batch, type Block, type Market, type Status } from "./api";
 import { refresh } from "./refresh";
 import { Stream, type Connection, type Message, type Socket } from "./stream";
 
@@ -18,6 +18,7 @@ export class Live {
   blocks: Block[] = [];
   /** Ascending by height. */
   batches: Batch[] = [];
+  markets: Market[] | null = null;
   connection: Connection = { state: "connecting" };
   /** The node's clock, as its latest message told it. */
   now_ms = 0;
@@ -132,6 +133,7 @@ export class Live {
     if (!continues) {
       this.blocks = [];
       this.batches = [];
+      this.markets = null;
       this.now_ms = 0;
       this.height = 0;
     }
@@ -140,6 +142,18 @@ export class Live {
 
   private addBatch(batch: Batch): void {
     this.batches = [...this.batches.filter((known) => known.height < batch.height), batch].slice(-BATCHES_KEPT);
+  }
+
+  /** Puts an older batch before those known. */
+  prepend(batch: Batch): void {
+    if (batch.height < (this.batches[0]?.height ?? 0)) this.batches = [batch, ...this.batches];
+    this.changed();
+  }
+
+  /** Loads the list of markets; whoever shows it asks for this as often as needed. */
+  async loadMarkets(signal: AbortSignal): Promise<void> {
+    this.markets = (await get<{ markets: Market[] }>("markets", signal)).markets;
+    this.changed();
   }
 
   private async loadStatus(signal: AbortSignal): Promise<void> {
