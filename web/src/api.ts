@@ -68,6 +68,7 @@ export type Block = {
   full: boolean;
   receipts_root: string;
   state_root: string | null;
+  /** Empty for a block from before the node's last start. */
   stages_ms: Record<string, number>;
 };
 
@@ -87,7 +88,8 @@ export type Batch = {
   valuations: Record<string, PriceText>;
   trades: BatchTrade[];
   burnt: Record<string, Units>;
-  solver: { name: string; iterations: number; demand_queries: number; unrealized_utility_ratio: number | string | null };
+  /** Null for a batch from before the node's last start. */
+  solver: { name: string; iterations: number; demand_queries: number; unrealized_utility_ratio: number | string } | null;
 };
 
 export type Balance = { asset: string; available: Units; locked: Units };

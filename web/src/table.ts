@@ -110,7 +110,7 @@ function settle(body: HTMLElement, wanted: HTMLTableRowElement[]): void {
 
 function draw<Row>(td: HTMLTableCellElement, column: Column<Row>, cell: Cell): void {
   if (cell instanceof Node) return td.firstChild === cell && td.childNodes.length === 1 ? undefined : fill(td, cell);
-  if (typeof cell !== "object" || cell === null) return setText(td, cell || "–");
+  if (typeof cell !== "object" || cell === null) return setText(td, typeof cell === "string" ? cell : "–");
   const name = `${column.class ?? ""} ${cell.class ?? ""}`.trim();
   if (td.className !== name) td.className = name;
   if ((td.title || undefined) !== cell.title) td.title = cell.title ?? "";

@@ -27,6 +27,13 @@ export function milliseconds(value: number): string {
   return `${value.toFixed(value >= 10 ? 1 : 2)} ms`;
 }
 
+/** A relative change with its sign, and `up`, `down` or nothing. */
+export function percent(part: number): { text: string; direction: "up" | "down" | "" } {
+  const size = Math.abs(100 * part).toFixed(2);
+  if (Number(size) === 0) return { text: "0.00 %", direction: "" };
+  return part > 0 ? { text: `+${size} %`, direction: "up" } : { text: `−${size} %`, direction: "down" };
+}
+
 /** How long ago, or how long: the two largest units. */
 export function duration(ms: number): string {
   const s = Math.max(0, Math.round(ms / 1000));

@@ -2,24 +2,13 @@
 import uPlot from "uplot";
 import type { Block } from "../api";
 import { clock, milliseconds, rate, stageName } from "../words";
+import { rates, stagesOf, sums, total } from "./series";
 import { axis, chart, colour, legend, tick, tipOf } from "./theme";
 
-/** Blocks over which the rate line is averaged. */
-const RATE_BLOCKS = 10;
-const BAR_BLOCKS_MAX = 90;
+const BAR_BLOCKS_MAX = 60;
 export const STAGE_COLOURS = 8;
 
 export type BlocksChart = { element: HTMLElement; show: (blocks: Block[]) => void; close: () => void };
-
-/** Transactions per second over the `RATE_BLOCKS` blocks up to each; null where there are none before. */
-export function rates(blocks: Block[]): (number | null)[] {
-  return blocks.map((block, i) => {
-    const first = blocks[Math.max(0, i - RATE_BLOCKS)];
-    if (!first || first.time_ms >= block.time_ms) return null;
-    const total = blocks.slice(Math.max(0, i - RATE_BLOCKS) + 1, i + 1).reduce((sum, b) => sum + b.transactions, 0);
-    return (1000 * total) / (block.time_ms - first.time_ms);
-  });
-}
 
 export function throughputChart(height: number): BlocksChart {
   let shown: Block[] = [];
@@ -74,11 +63,6 @@ export function throughputChart(height: number): BlocksChart {
     },
     close: made.close,
   };
-}
-
-/** The names of all stages in the order in which the node lists them. */
-export function stagesOf(blocks: Block[]): string[] {
-  return [...new Set(blocks.flatMap((block) => Object.keys(block.stages_ms ?? {})))];
 }
 
 export function stageColour(index: number): string {
@@ -143,16 +127,6 @@ function makeStages(element: HTMLElement, stages: string[], height: number) {
   };
 }
 
-/** Per stage, the running sums up to and with it, one value per block. */
-export function sums(blocks: Block[], stages: string[]): number[][] {
-  const running = blocks.map(() => 0);
-  return stages.map((stage) => blocks.map((block, i) => (running[i]! += block.stages_ms[stage] ?? 0)));
-}
-
-export function total(block: Block): number {
-  return Object.values(block.stages_ms ?? {}).reduce((sum, ms) => sum + ms, 0);
-}
-
 function bars(name: string): uPlot.Series {
   return {
     stroke: () => colour(name),
@@ -168,7 +142,7 @@ function timeAxis(blocks: () => Block[]): uPlot.Axis {
     const block = blocks().find((candidate) => candidate.height === height);
     return block ? clock(block.time_ms) : "";
   };
-  return axis({ space: 80, incrs: [1, 2, 5, 10, 20, 50, 100], grid: { show: false }, values: (_u, ticks) => ticks.map(label) });
+  return axis({ size: 28, space: 80, incrs: [1, 2, 5, 10, 20, 50, 100], grid: { show: false }, values: (_u, ticks) => ticks.map(label) });
 }
 
 /** Room for half a bar at both ends, and for a few blocks where there are few. */

@@ -19,11 +19,11 @@ export function historyChart(height: number): HistoryChart {
     height,
     {
       legend: { show: false },
-      padding: [10, 4, 0, 0],
+      padding: [10, 4, 0, 24],
       cursor: { y: false, drag: { x: true, y: false }, points: { size: 6 } },
       scales: { x: { time: true }, y: { range: spread }, volume: { range: (_u, _min, max) => [0, (max || 1) * 4.5] } },
       axes: [
-        axis({ space: 80, grid: { show: false }, values: (_u, ticks) => ticks.map((s) => clock(1000 * s)) }),
+        axis({ size: 28, space: 80, grid: { show: false }, values: (_u, ticks) => ticks.map((s) => clock(1000 * s)) }),
         axis({ side: 1, size: 64, space: 30, values: (_u, ticks) => ticks.map(tick) }),
       ],
       series: [

@@ -209,8 +209,8 @@ function offersTable(live: Live) {
     empty: "No offers rest on the book.",
     columns: [
       { name: "Sells for", cell: (o) => ({ text: `${o.sell} → ${o.buy}`, href: href.market(o.sell, o.buy) }) },
-      { name: "Amount", class: "number", cell: (o) => `${formatAmount(o.amount, live.decimals(o.sell))} ${o.sell}` },
-      { name: "Limit price", class: "number", cell: (o) => ({ text: limit(live, o), title: `${o.limit} units per unit` }) },
+      { name: "Amount", class: "number", cell: (o) => ({ text: formatAmount(o.amount, live.decimals(o.sell)), title: o.sell }) },
+      { name: "Limit price", class: "number", cell: (o) => ({ text: limit(live, o), title: `${o.buy} per ${o.sell}; signed as ${o.limit} units per unit` }) },
       { name: "Id", class: "number wide", cell: (o) => String(o.id) },
     ],
   });
@@ -219,7 +219,7 @@ function offersTable(live: Live) {
 /** A limit exactly as it was signed, shifted to how people count the two assets. */
 function limit(live: Live, offer: { sell: string; buy: string; limit: string }): string {
   const price = humanPrice(offer.limit, live.decimals(offer.sell), live.decimals(offer.buy));
-  return `${price ? format(price) : "–"} ${offer.buy}`;
+  return price ? format(price) : "–";
 }
 
 function fillsTable(live: Live) {

@@ -2,7 +2,8 @@
 import type { View } from "./view";
 import { divide, formatAmount, formatPrice, formatShort, fromUnits } from "../amount";
 import { get, path, type Batch, type BatchTrade, type Block, type BlockDetail, type IdOutcome } from "../api";
-import { stageColour, total } from "../charts/blocks";
+import { stageColour } from "../charts/blocks";
+import { stagesOf, total } from "../charts/series";
 import { facts, h, notice, panel, setText } from "../dom";
 import { loadBatch, type Live } from "../live";
 import { refresh } from "../refresh";
@@ -11,7 +12,7 @@ import { table } from "../table";
 import { batchPrice, numeraire } from "../value";
 import { brief, count, dateAndClock, explain, milliseconds, outcomeText, outcomeWord, stageName } from "../words";
 
-const PAGE = 100;
+const PAGE = 50;
 const RETRY_MS = 2_000;
 
 export function blockView(live: Live, height: number): View {
@@ -77,14 +78,9 @@ export function blockView(live: Live, height: number): View {
   function update(): void {
     next.hidden = live.height <= height;
     if (!batch || live.assets.size === 0) return;
-    const { name, iterations, demand_queries, unrealized_utility_ratio } = batch.solver;
     valuations.show(valuationRows(batch));
     trades.show(batch.trades);
-    setText(
-      solver,
-      `${batch.full ? "Cleared in full" : "Cleared in part: some offers that should have traded did not"}. Solver ${name}: ` +
-        `${iterations} iterations, ${demand_queries} demand queries, unrealized to realized utility ${unrealized_utility_ratio ?? "unknown"}.`,
-    );
+    setText(solver, clearingText(batch));
   }
 
   return {
@@ -98,6 +94,17 @@ export function blockView(live: Live, height: number): View {
       outcomes.close();
     },
   };
+}
+
+/** How well the batch cleared and how its prices were found. */
+function clearingText({ full, solver }: Batch): string {
+  const cleared = full ? "Cleared in full." : "Cleared in part: some offers that should have traded did not.";
+  if (!solver) return cleared;
+  const ratio = (100 * Number(solver.unrealized_utility_ratio)).toFixed(3);
+  return (
+    `${cleared} Solver ${solver.name}: ${count(solver.iterations)} iterations, ${count(solver.demand_queries)} demand queries; ` +
+    `the utility left unrealized is ${ratio} % of that realized.`
+  );
 }
 
 function summaryFacts() {
@@ -138,7 +145,7 @@ function summaryFacts() {
 
 /** The stages side by side, as wide as they took. */
 function stageBar(block: Block): HTMLElement {
-  const stages = Object.entries(block.stages_ms ?? {});
+  const stages = stagesOf([block]).map((stage): [string, number] => [stage, block.stages_ms[stage] ?? 0]);
   const sum = total(block) || 1;
   const parts = stages.map(([stage, ms], i) => {
     const part = h("span", { title: `${stageName(stage)}: ${milliseconds(ms)}` });
@@ -243,7 +250,7 @@ function outcomesTable() {
     columns: [
       { name: "Transaction", class: "hex", cell: (row) => ({ text: brief(row.id), title: row.id, href: href.transaction(row.id) }) },
       { name: "Kind", cell: (row) => ({ text: outcomeWord(row), class: `badge ${row.outcome.result}` }) },
-      { name: "Outcome", cell: (row) => outcomeText(row.outcome) },
+      { name: "Outcome", class: "prose", cell: (row) => outcomeText(row.outcome) },
       { name: "Sold, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.sold, 0) : "") },
       { name: "Bought, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.bought, 0) : "") },
       { name: "Left, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.left, 0) : "") },

@@ -1,7 +1,8 @@
 /** The picture of a batch for one pair, kept at the latest batch. */
 import { formatAmount, formatPrice, formatShort, humanPrice } from "../amount";
 import { get, path, type Curves } from "../api";
-import { curvesChart, WINDOWS, type Window } from "../charts/curves";
+import { curvesChart } from "../charts/curves";
+import { WINDOWS, type Window } from "../charts/shape";
 import { legend } from "../charts/theme";
 import { facts, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
@@ -9,7 +10,7 @@ import { refresh } from "../refresh";
 import { href } from "../router";
 import { explain } from "../words";
 
-const PAUSE_MS = 1_000;
+const PAUSE_MS = 500;
 const POINTS = 200;
 
 export type CurvesPanel = {

@@ -8,12 +8,12 @@ import {
   fromUnits,
   humanPrice,
   multiply,
-  parseDecimal,
   placesFor,
   round,
   shorten,
   subtract,
   toNumber,
+  trimZeros,
   type Decimal,
 } from "../amount";
 import { get, path, type Book, type HistoryPoint, type Level } from "../api";
@@ -24,20 +24,20 @@ import { refresh } from "../refresh";
 import { href } from "../router";
 import type { Message } from "../stream";
 import { table } from "../table";
-import { clock, count, explain } from "../words";
+import { clock, count, explain, percent } from "../words";
 
 const PAUSE_MS = 1_000;
-const HISTORY_PAUSE_MS = 10_000;
+const HISTORY_PAUSE_MS = 5_000;
 const HISTORY_POINTS = 500;
-const LEVELS = 14;
-const TRADES_SHOWN = 16;
+const LEVELS = 10;
+const TRADES_SHOWN = 11;
 
 export function marketView(live: Live, base: string, quote: string): View {
   const market = `${base}/${quote}`;
   const head = marketHead(live, base, quote);
   const problem = notice();
-  const picture = curvesPanel(live, { compact: false, height: 330 });
-  const history = historyChart(240);
+  const picture = curvesPanel(live, { compact: false, height: 400 });
+  const history = historyChart(350);
   const book = bookPanel(live, base, quote);
   const trades = tradesTable(live, base, quote);
   let points: HistoryPoint[] = [];
@@ -51,10 +51,8 @@ export function marketView(live: Live, base: string, quote: string): View {
     h(
       "div",
       { class: "market-grid" },
-      picture.element,
-      book.element,
-      panel("Batch prices", { class: "history" }, history.element),
-      panel("Latest trades", { class: "trades" }, trades.element),
+      h("div", {}, picture.element, panel("Batch prices", {}, history.element)),
+      h("div", {}, book.element, panel("Latest trades", {}, trades.element)),
     ),
   );
 
@@ -98,7 +96,7 @@ export function marketView(live: Live, base: string, quote: string): View {
     if (drawn === points || live.assets.size === 0) return;
     drawn = points;
     history.show(points, { symbol: base, decimals: live.decimals(base) }, { symbol: quote, decimals: live.decimals(quote) });
-    trades.show(points.slice(-TRADES_SHOWN).reverse());
+    trades.show(points.filter((point) => !/^0*$/.test(point.base_volume)).slice(-TRADES_SHOWN).reverse());
   }
 
   return {
@@ -138,10 +136,10 @@ function marketHead(live: Live, base: string, quote: string) {
     setText(price, formatPrice(to));
     setText(volume, `${formatShort(last.base_volume, live.decimals(base))} ${base} in block ${count(last.height)}`);
     if (!from || !to) return;
-    const part = toNumber(subtract(to, from)) / toNumber(from);
-    change.className = `change ${part > 0 ? "up" : part < 0 ? "down" : ""}`;
+    const { text, direction } = percent(toNumber(subtract(to, from)) / toNumber(from));
+    change.className = `change ${direction}`;
     change.title = `since block ${count(first.height)}, ${clock(first.time_ms)}`;
-    setText(change, `${part > 0 ? "+" : part < 0 ? "−" : ""}${Math.abs(100 * part).toFixed(2)} %`);
+    setText(change, text);
   }
 
   return { element, update };
@@ -172,7 +170,7 @@ function pairChooser(live: Live, base: string, quote: string) {
   return { element, update };
 }
 
-type Row = { price: Decimal; level: Level; part: number };
+type Row = { price: Decimal; amount: Decimal; level: Level; part: number };
 
 function bookPanel(live: Live, base: string, quote: string) {
   const side = (name: "sells" | "buys", caption: string) =>
@@ -187,12 +185,12 @@ function bookPanel(live: Live, base: string, quote: string) {
         {
           name: `Amount, ${base}`,
           class: "number",
-          cell: (row) => ({ text: formatShort(row.level.amount, live.decimals(base)), title: `${formatAmount(row.level.amount, live.decimals(base))} ${base}` }),
+          cell: (row) => ({ text: formatPrice(row.amount, amountPlaces), title: `${formatAmount(row.level.amount, live.decimals(base))} ${base}` }),
         },
         { name: "Offers", class: "number", cell: (row) => count(row.level.offers) },
       ],
     });
-  let places = 2;
+  let [places, amountPlaces] = [2, 0];
   const [sells, buys] = [side("sells", "Sell offers, the lowest price last"), side("buys", "Buy offers, the highest price first")];
   const middle = h("p", { class: "middle" }, "–");
 
@@ -200,9 +198,10 @@ function bookPanel(live: Live, base: string, quote: string) {
     if (live.assets.size === 0) return;
     const toPrice = (text: string) => humanPrice(text, live.decimals(base), live.decimals(quote));
     const price = book.price === null ? null : toPrice(book.price);
-    const rows = (levels: Level[]) => levels.slice(0, LEVELS).flatMap((level) => rowOf(level, toPrice(level.price)));
+    const rows = (levels: Level[]) => levels.slice(0, LEVELS).flatMap((level) => rowOf(level, toPrice(level.price), live.decimals(base)));
     const [above, below] = [rows(book.sells), rows(book.buys)];
-    places = placesFor(price ?? above[0]?.price ?? below[0]?.price ?? { digits: 1n, scale: 0 }, 6);
+    places = placesOf([...above, ...below], price);
+    amountPlaces = placesOfAmounts([...above, ...below], live.decimals(base));
     const most = Math.max(...[...above, ...below].map((row) => row.part), 1e-300);
     for (const row of [...above, ...below]) row.part /= most;
     sells.show(above.reverse());
@@ -213,10 +212,23 @@ function bookPanel(live: Live, base: string, quote: string) {
   return { element: panel("Book after the batch", { class: "book" }, sells.element, middle, buys.element), show };
 }
 
+/** Places that show every level's price, but no more than seven significant digits of the batch price and at least two. */
+function placesOf(rows: Row[], price: Decimal | null): number {
+  const most = price ? placesFor(price, 7) : 9;
+  return Math.max(2, ...rows.map((row) => trimZeros(round(row.price, most), 0).scale));
+}
+
 /** A level with its amount as a double, which becomes the length of its bar. */
-function rowOf(level: Level, price: Decimal | null): Row[] {
-  const amount = parseDecimal(level.amount);
-  return price && amount ? [{ price, level, part: toNumber(amount) }] : [];
+function rowOf(level: Level, price: Decimal | null, decimals: number): Row[] {
+  const amount = fromUnits(level.amount, decimals);
+  return price && amount ? [{ price, amount, level, part: toNumber(amount) }] : [];
+}
+
+/** Places that show the least amount to four digits, while the largest takes nine at most. */
+function placesOfAmounts(rows: Row[], decimals: number): number {
+  const amounts = rows.map((row) => row.amount).filter((amount) => amount.digits > 0n).sort((a, b) => toNumber(a) - toNumber(b));
+  const [least, most] = [amounts[0], amounts.at(-1)];
+  return least && most ? Math.min(decimals, placesFor(least, 4), placesFor(most, 9)) : 0;
 }
 
 function tradesTable(live: Live, base: string, quote: string) {

@@ -1,6 +1,6 @@
 /** Every pair that has offers or traded. */
 import type { View } from "./view";
-import { format, formatAmount, formatPrice, formatShort, fromUnits, humanPrice, round, shorten, toNumber, type Decimal } from "../amount";
+import { format, formatAmount, formatPrice, formatShort, fromUnits, humanPrice, placesFor, round, shorten, toNumber, type Decimal } from "../amount";
 import type { Market } from "../api";
 import { sparkline } from "../charts/sparkline";
 import { h, notice, panel, setText } from "../dom";
@@ -9,7 +9,7 @@ import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Cell } from "../table";
 import { approximate, numeraire, worth } from "../value";
-import { count, explain } from "../words";
+import { count, explain, percent } from "../words";
 
 const PAUSE_MS = 1_000;
 /** Batches before the first known one that are fetched, so that the small lines do not start empty. */
@@ -49,7 +49,8 @@ export function marketsView(live: Live): View {
     const wanted = markets.filter((market) => matches(market, filter.value));
     drawLines(live, wanted, lines);
     list.show(wanted);
-    if (live.markets) setText(shown, wanted.length === markets.length ? `${count(markets.length)} pairs` : `${count(wanted.length)} of ${count(markets.length)} pairs`);
+    const number = wanted.length === markets.length ? count(markets.length) : `${count(wanted.length)} of ${count(markets.length)}`;
+    if (live.markets) setText(shown, `${number} pairs, worth in ${numeraire(live.assets)?.symbol ?? "units"}`);
   }
 
   return {
@@ -74,7 +75,11 @@ function matches(market: Market, typed: string): boolean {
 function marketsTable(live: Live, lines: Map<string, ReturnType<typeof sparkline>>) {
   const price = (market: Market, text: string | null): Decimal | null =>
     text === null ? null : humanPrice(text, live.decimals(market.base), live.decimals(market.quote));
-  const priceCell = (market: Market, text: string | null): Cell => ({ text: formatPrice(price(market, text)), title: text ? `${text} units per unit` : "" });
+  const priceCell = (market: Market, text: string | null): Cell => {
+    const ofBatch = price(market, market.price);
+    const places = ofBatch ? Math.max(2, placesFor(ofBatch, 7)) : undefined;
+    return { text: formatPrice(price(market, text), places), title: text ? `${text} units per unit` : "" };
+  };
   const volume = (units: string, symbol: string): Cell => ({
     text: formatShort(units, live.decimals(symbol)),
     title: `${formatAmount(units, live.decimals(symbol))} ${symbol}`,
@@ -130,9 +135,8 @@ function recentChange(live: Live, market: Market): number {
 }
 
 function change(live: Live, market: Market): Cell {
-  const part = recentChange(live, market);
-  const text = `${part > 0 ? "+" : part < 0 ? "−" : ""}${Math.abs(100 * part).toFixed(2)} %`;
-  return { text, class: part > 0 ? "up" : part < 0 ? "down" : "", title: `over the latest ${live.batches.length} batches` };
+  const { text, direction } = percent(recentChange(live, market));
+  return { text, class: direction, title: `over the latest ${live.batches.length} batches` };
 }
 
 function drawLines(live: Live, markets: Market[], lines: Map<string, ReturnType<typeof sparkline>>): void {

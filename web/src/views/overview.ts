@@ -4,7 +4,8 @@ import { curvesPanel } from "./curves";
 import type { View } from "./view";
 import { formatPrice, humanPrice, shorten, toNumber, type Decimal } from "../amount";
 import type { Market } from "../api";
-import { stagesChart, throughputChart, total } from "../charts/blocks";
+import { stagesChart, throughputChart } from "../charts/blocks";
+import { total } from "../charts/series";
 import { facts, h, panel, type Child } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
@@ -14,7 +15,7 @@ import { numeraire, worth } from "../value";
 import { count, duration, milliseconds, rate } from "../words";
 
 const BLOCKS_SHOWN = 12;
-const PAIRS_SHOWN = 9;
+const PAIRS_SHOWN = 12;
 const MARKETS_PAUSE_MS = 2_000;
 const CHART_HEIGHT = 210;
 
@@ -32,7 +33,7 @@ export function overviewView(live: Live): View {
   const stages = stagesChart(CHART_HEIGHT);
   const latest = blocksTable("Latest blocks");
   const traded = tradedTable(live);
-  const picture = curvesPanel(live, { compact: true, height: CHART_HEIGHT + 24 });
+  const picture = curvesPanel(live, { compact: true, height: CHART_HEIGHT });
   const markets = refresh((signal) => live.loadMarkets(signal), () => undefined, MARKETS_PAUSE_MS);
   const stop = live.onBlock(() => markets.request());
   markets.request();
@@ -44,13 +45,17 @@ export function overviewView(live: Live): View {
     tiles.element,
     h(
       "div",
-      { class: "grid" },
+      { class: "grid three" },
+      picture.element,
       panel("Throughput", {}, throughput.element),
       panel("Time by stage, in ms per block", {}, stages.element),
-      picture.element,
-      panel("Most traded in the latest batch", { aside: more("All markets", href.markets) }, traded.element),
     ),
-    panel("Latest blocks", { aside: more("All blocks", href.blocks) }, latest.element),
+    h(
+      "div",
+      { class: "grid beside" },
+      panel("Most traded in the latest batch", { aside: more("All markets", href.markets) }, traded.element),
+      panel("Latest blocks", { aside: more("All blocks", href.blocks) }, latest.element),
+    ),
   );
 
   function update(): void {
