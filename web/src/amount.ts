@@ -104,11 +104,10 @@ export function shorten(value: Decimal, decimals = 18): string {
   return format(round(value, Math.min(decimals, magnitude > 3 ? 2 : placesFor(value, 5))));
 }
 
-/** A price with `places` after the point, or seven significant digits where that is left out. */
+/** A price with `places` after the point; where that is left out, with seven significant digits and two places at least. */
 export function formatPrice(price: Decimal | null, places?: number): string {
   if (!price) return "–";
-  const chosen = places ?? placesFor(price, 7);
-  return format(trimZeros(round(price, chosen), places === undefined ? 2 : chosen));
+  return format(round(price, places ?? Math.max(2, placesFor(price, 7))));
 }
 
 /** Without zeros at the end, but with `least` places after the point. */

@@ -9,6 +9,8 @@ import { Stream, type Connection, type Message, type Socket } from "./stream";
 export const BLOCKS_KEPT = 240;
 export const BATCHES_KEPT = 120;
 const BLOCKS_FIRST = 100;
+/** Batches that are fetched when the page opens, so that lines and sums do not start empty. */
+const BATCHES_FIRST = 24;
 const STATUS_PAUSE_MS = 1_000;
 
 export class Live {
@@ -31,6 +33,9 @@ export class Live {
   private readonly statusRefresh = refresh((signal) => this.loadStatus(signal), (e) => this.failed(e), STATUS_PAUSE_MS);
   private readonly assetsRefresh = refresh((signal) => this.loadAssets(signal), (e) => this.failed(e), STATUS_PAUSE_MS);
   private readonly blocksRefresh = refresh((signal) => this.loadBlocks(signal), (e) => this.failed(e), STATUS_PAUSE_MS);
+
+  /** A batch that the node no longer has ends the search; nothing else depends on it. */
+  private readonly earlierBatches = refresh((signal) => this.loadEarlierBatches(signal), () => undefined, STATUS_PAUSE_MS);
 
   constructor(connect: () => Socket) {
     this.stream = new Stream(connect, (c) => this.connected(c), (m) => this.receive(m));
@@ -110,7 +115,10 @@ export class Live {
   }
 
   private receiveBatch(message: Message): void {
-    if (message.type === "snapshot" && message.batch) this.addBatch(message.batch);
+    if (message.type === "snapshot" && message.batch) {
+      this.addBatch(message.batch);
+      this.earlierBatches.request();
+    }
     if (message.type === "batch") this.addBatch(message);
     this.changed();
   }
@@ -144,12 +152,6 @@ export class Live {
     this.batches = [...this.batches.filter((known) => known.height < batch.height), batch].slice(-BATCHES_KEPT);
   }
 
-  /** Puts an older batch before those known. */
-  prepend(batch: Batch): void {
-    if (batch.height < (this.batches[0]?.height ?? 0)) this.batches = [batch, ...this.batches];
-    this.changed();
-  }
-
   /** Loads the list of markets; whoever shows it asks for this as often as needed. */
   async loadMarkets(signal: AbortSignal): Promise<void> {
     this.markets = (await get<{ markets: Market[] }>("markets", signal)).markets;
@@ -168,6 +170,17 @@ export class Live {
     this.assets = new Map(assets.map((asset) => [asset.symbol, asset]));
     this.changed();
     this.blockListeners.forEach((listener) => listener());
+  }
+
+  /** Fetches the batches just before those known, one after another, the newest first. */
+  private async loadEarlierBatches(signal: AbortSignal): Promise<void> {
+    for (let i = this.batches.length; i < BATCHES_FIRST; i += 1) {
+      const oldest = this.batches[0];
+      if (!oldest || oldest.height <= 1) return;
+      const batch = await loadBatch(oldest.height - 1, signal);
+      if (batch.height < (this.batches[0]?.height ?? 0)) this.batches = [batch, ...this.batches];
+      this.changed();
+    }
   }
 
   private async loadBlocks(signal: AbortSignal): Promise<void> {

@@ -52,7 +52,8 @@ export function table<Row>(options: Options<Row>): Table<Row> {
     latest = rows;
     markSorted(options.columns, headings, sorting);
     const wanted = sorted(rows, options.columns, sorting).map((row) => place(row));
-    for (const [key, row] of kept) if (!wanted.includes(row)) kept.delete(key);
+    const used = new Set(wanted);
+    for (const [key, row] of kept) if (!used.has(row)) kept.delete(key);
     if (wanted.length !== body.children.length || wanted.some((row, i) => body.children[i] !== row)) settle(body, wanted);
     empty.hidden = rows.length > 0;
   }

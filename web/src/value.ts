@@ -1,5 +1,5 @@
 /** Valuations turned into prices and worth that people count: only their ratios mean anything. */
-import { divide, fromUnits, multiply, parseDecimal, shift, toNumber, type Decimal } from "./amount";
+import { divide, fromUnits, multiply, parseDecimal, round, shift, toNumber, type Decimal } from "./amount";
 import type { Asset, Batch } from "./api";
 
 type Assets = ReadonlyMap<string, Asset>;
@@ -21,6 +21,35 @@ export function worth(batch: Batch, assets: Assets, symbol: string, units: strin
   const price = first && batchPrice(batch, assets, symbol, first.symbol);
   const amount = fromUnits(units, assets.get(symbol)?.decimals ?? 0);
   return price && amount ? multiply(price, amount) : null;
+}
+
+/** Places after the point of a worth that is summed. */
+const WORTH_PLACES = 6;
+const traded = new WeakMap<Batch, Map<string, bigint>>();
+
+/** The key of a pair in either order. */
+export function pairKey(a: string, b: string): string {
+  return a < b ? `${a}/${b}` : `${b}/${a}`;
+}
+
+/** What each pair, both directions together, sold in these batches, by the worth of the numeraire at each batch's valuations. */
+export function tradedWorth(batches: Batch[], assets: Assets): Map<string, Decimal> {
+  const sums = new Map<string, bigint>();
+  for (const batch of batches) for (const [key, value] of tradedIn(batch, assets)) sums.set(key, (sums.get(key) ?? 0n) + value);
+  return new Map([...sums].map(([key, digits]) => [key, { digits, scale: WORTH_PLACES }]));
+}
+
+function tradedIn(batch: Batch, assets: Assets): Map<string, bigint> {
+  const known = traded.get(batch);
+  if (known) return known;
+  const sums = new Map<string, bigint>();
+  for (const { sell, buy, sold } of batch.trades) {
+    const value = worth(batch, assets, sell, sold);
+    const key = pairKey(sell, buy);
+    if (value) sums.set(key, (sums.get(key) ?? 0n) + round(value, WORTH_PLACES).digits);
+  }
+  if (assets.size > 0) traded.set(batch, sums);
+  return sums;
 }
 
 /** The valuation of one whole of an asset. */

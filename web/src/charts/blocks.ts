@@ -96,7 +96,7 @@ function makeStages(element: HTMLElement, stages: string[], height: number) {
     height,
     {
       legend: { show: false },
-      padding: [8, 8, 0, 0],
+      padding: [8, 24, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range: aroundBars }, y: { range: fromZero } },
       axes: [timeAxis(() => shown), axis({ size: 46, space: 30, values: (_u, ticks) => ticks.map((v) => `${tick(v)}`) })],

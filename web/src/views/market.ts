@@ -7,10 +7,8 @@ import {
   formatShort,
   fromUnits,
   humanPrice,
-  multiply,
   placesFor,
   round,
-  shorten,
   subtract,
   toNumber,
   trimZeros,
@@ -233,10 +231,6 @@ function placesOfAmounts(rows: Row[], decimals: number): number {
 
 function tradesTable(live: Live, base: string, quote: string) {
   const price = (point: HistoryPoint) => humanPrice(point.price, live.decimals(base), live.decimals(quote));
-  const worth = (point: HistoryPoint): string => {
-    const [p, amount] = [price(point), fromUnits(point.base_volume, live.decimals(base))];
-    return p && amount ? shorten(round(multiply(p, amount), live.decimals(quote)), live.decimals(quote)) : "–";
-  };
   return table<HistoryPoint>({
     caption: "Latest trades, one row per batch",
     key: (point) => String(point.height),
@@ -246,7 +240,6 @@ function tradesTable(live: Live, base: string, quote: string) {
       { name: "Time", class: "number", cell: (p) => clock(p.time_ms) },
       { name: `Price, ${quote}`, class: "number", cell: (p) => ({ text: formatPrice(price(p)), title: `${p.price} units per unit` }) },
       { name: `Volume, ${base}`, class: "number", cell: (p) => ({ text: formatShort(p.base_volume, live.decimals(base)), title: `${formatAmount(p.base_volume, live.decimals(base))} ${base}` }) },
-      { name: `About, ${quote}`, class: "number wide", cell: worth },
     ],
   });
 }

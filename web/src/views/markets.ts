@@ -1,10 +1,10 @@
 /** Every pair that has offers or traded. */
 import type { View } from "./view";
-import { format, formatAmount, formatPrice, formatShort, fromUnits, humanPrice, placesFor, round, shorten, toNumber, type Decimal } from "../amount";
+import { format, formatAmount, formatPrice, formatShort, fromUnits, humanPrice, round, shorten, toNumber, type Decimal } from "../amount";
 import type { Market } from "../api";
 import { sparkline } from "../charts/sparkline";
 import { h, notice, panel, setText } from "../dom";
-import { loadBatch, type Live } from "../live";
+import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Cell } from "../table";
@@ -12,8 +12,6 @@ import { approximate, numeraire, worth } from "../value";
 import { count, explain, percent } from "../words";
 
 const PAUSE_MS = 1_000;
-/** Batches before the first known one that are fetched, so that the small lines do not start empty. */
-const BATCHES_FIRST = 24;
 
 export function marketsView(live: Live): View {
   const problem = notice();
@@ -35,13 +33,11 @@ export function marketsView(live: Live): View {
 
   const loading = refresh(load, (error) => problem.say(explain(error)), PAUSE_MS);
   const stop = live.onBlock(() => loading.request());
-  const earlier = refresh((signal) => loadEarlier(live, signal), () => undefined, PAUSE_MS);
   loading.request();
 
   async function load(signal: AbortSignal): Promise<void> {
     await live.loadMarkets(signal);
     problem.say(null);
-    if (live.batches.length > 0 && live.batches.length < BATCHES_FIRST) earlier.request();
   }
 
   function update(): void {
@@ -60,7 +56,6 @@ export function marketsView(live: Live): View {
     close() {
       stop();
       loading.close();
-      earlier.close();
     },
   };
 }
@@ -75,11 +70,10 @@ function matches(market: Market, typed: string): boolean {
 function marketsTable(live: Live, lines: Map<string, ReturnType<typeof sparkline>>) {
   const price = (market: Market, text: string | null): Decimal | null =>
     text === null ? null : humanPrice(text, live.decimals(market.base), live.decimals(market.quote));
-  const priceCell = (market: Market, text: string | null): Cell => {
-    const ofBatch = price(market, market.price);
-    const places = ofBatch ? Math.max(2, placesFor(ofBatch, 7)) : undefined;
-    return { text: formatPrice(price(market, text), places), title: text ? `${text} units per unit` : "" };
-  };
+  const priceCell = (market: Market, text: string | null): Cell => ({
+    text: formatPrice(price(market, text)),
+    title: text ? `${text} units per unit` : "",
+  });
   const volume = (units: string, symbol: string): Cell => ({
     text: formatShort(units, live.decimals(symbol)),
     title: `${formatAmount(units, live.decimals(symbol))} ${symbol}`,
@@ -88,8 +82,6 @@ function marketsTable(live: Live, lines: Map<string, ReturnType<typeof sparkline
     caption: "Markets",
     key: (market) => market.market,
     empty: "No pair matches.",
-    sortedBy: "Worth",
-    descending: true,
     columns: [
       { name: "Market", class: "strong", cell: (m) => ({ text: m.market, href: href.market(m.base, m.quote) }), order: (a, b) => a.market.localeCompare(b.market) },
       { name: "Batch price", class: "number strong", cell: (m) => priceCell(m, m.price) },
@@ -99,8 +91,8 @@ function marketsTable(live: Live, lines: Map<string, ReturnType<typeof sparkline
       { name: "Best buy", class: "number wide", cell: (m) => priceCell(m, m.best_buy) },
       { name: "Volume, base", class: "number wide", cell: (m) => volume(m.base_volume, m.base) },
       { name: "Volume, quote", class: "number wide", cell: (m) => volume(m.quote_volume, m.quote) },
-      { name: "Worth", class: "number", cell: (m) => worthCell(live, m), order: (a, b) => aboutWorth(live, a) - aboutWorth(live, b) },
-      { name: "Offers", class: "number", cell: (m) => count(m.offers), order: (a, b) => a.offers - b.offers },
+      { name: "Worth", class: "number wide", cell: (m) => worthCell(live, m), order: (a, b) => aboutWorth(live, a) - aboutWorth(live, b) },
+      { name: "Offers", class: "number wide", cell: (m) => count(m.offers), order: (a, b) => a.offers - b.offers },
     ],
   });
 }
@@ -144,14 +136,5 @@ function drawLines(live: Live, markets: Market[], lines: Map<string, ReturnType<
     const line = lines.get(market.market) ?? sparkline();
     lines.set(market.market, line);
     line.show(seen(live, market));
-  }
-}
-
-/** Fetches the batches just before those known, one after another, newest first. */
-async function loadEarlier(live: Live, signal: AbortSignal): Promise<void> {
-  for (let i = live.batches.length; i < BATCHES_FIRST; i += 1) {
-    const oldest = live.batches[0];
-    if (!oldest || oldest.height <= 1) return;
-    live.prepend(await loadBatch(oldest.height - 1, signal));
   }
 }

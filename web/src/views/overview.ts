@@ -11,11 +11,12 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table } from "../table";
-import { numeraire, worth } from "../value";
+import { numeraire, pairKey, tradedWorth } from "../value";
 import { count, duration, milliseconds, rate } from "../words";
 
 const BLOCKS_SHOWN = 12;
 const PAIRS_SHOWN = 12;
+const BATCHES_SUMMED = 24;
 const MARKETS_PAUSE_MS = 2_000;
 const CHART_HEIGHT = 210;
 
@@ -53,7 +54,7 @@ export function overviewView(live: Live): View {
     h(
       "div",
       { class: "grid beside" },
-      panel("Most traded in the latest batch", { aside: more("All markets", href.markets) }, traded.element),
+      panel(`Most traded in the latest ${BATCHES_SUMMED} batches`, { aside: more("All markets", href.markets) }, traded.element),
       panel("Latest blocks", { aside: more("All blocks", href.blocks) }, latest.element),
     ),
   );
@@ -102,7 +103,7 @@ type Traded = { market: Market; worth: Decimal };
 function tradedTable(live: Live) {
   const decimals = (symbol: string) => live.decimals(symbol);
   return table<Traded>({
-    caption: "Most traded in the latest batch",
+    caption: `Most traded in the latest ${BATCHES_SUMMED} batches`,
     key: ({ market }) => market.market,
     empty: "Nothing has traded yet.",
     columns: [
@@ -118,14 +119,13 @@ function tradedTable(live: Live) {
   });
 }
 
-/** The markets that traded, by the worth of their volume at the latest batch's valuations. */
+/** The markets by what they traded in the latest batches: over several, so that the order is calm. */
 function mostTraded(live: Live): Traded[] {
-  const batch = live.batches.at(-1);
-  if (!batch || !live.markets) return [];
-  return live.markets
+  const worths = tradedWorth(live.batches.slice(-BATCHES_SUMMED), live.assets);
+  return (live.markets ?? [])
     .flatMap((market) => {
-      const value = worth(batch, live.assets, market.quote, market.quote_volume);
-      return value && value.digits > 0n ? [{ market, worth: value }] : [];
+      const worth = worths.get(pairKey(market.base, market.quote));
+      return worth && worth.digits > 0n ? [{ market, worth }] : [];
     })
     .sort((a, b) => toNumber(b.worth) - toNumber(a.worth));
 }
