@@ -1,1 +1,3 @@
-//! See ARCHITECTURE.md.
+//! Every measured claim of Walras, by one command each.
+
+pub mod workload;

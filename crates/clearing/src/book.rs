@@ -1,6 +1,7 @@
 //! What goes into a clearing: the book of offers and the approximation asked for.
 
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
+use rayon::prelude::*;
 
 /// The offers of one ordered pair in execution order: by limit price, then as the caller ranks equals (the ledger by
 /// account and offer id).
@@ -23,6 +24,67 @@ pub struct Book<'a> {
     pub assets: u32,
     /// Pairs that have offers, sorted by (sell, buy), each at most once.
     pub pairs: Vec<PairBook<'a>>,
+}
+
+/// One offer on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The asset sold.
+    pub sell: AssetId,
+    /// The asset bought.
+    pub buy: AssetId,
+    /// Units of `sell` offered.
+    pub amount: Amount,
+    /// Limit price in units of `buy` per unit of `sell`.
+    pub limit: Price,
+}
+
+/// Offers sorted into the order that a [`Book`] wants: by pair, then limit price, then as given.
+#[derive(Clone, Debug, Default)]
+pub struct SortedOffers {
+    assets: u32,
+    /// First offer of every pair, and the pair.
+    pairs: Vec<(usize, AssetId, AssetId)>,
+    limits: Vec<Price>,
+    amounts: Vec<Amount>,
+    rows: Vec<u32>,
+}
+
+impl SortedOffers {
+    /// Sorts `offers` among assets `0..assets`.
+    pub fn new(assets: u32, offers: &[Offer]) -> SortedOffers {
+        let mut rows: Vec<u32> = (0..offers.len() as u32).collect();
+        let offer = |row: &u32| &offers[*row as usize];
+        rows.par_sort_unstable_by_key(|row| (offer(row).sell, offer(row).buy, offer(row).limit, *row));
+        let mut pairs = Vec::new();
+        for (index, row) in rows.iter().enumerate() {
+            let pair = (offer(row).sell, offer(row).buy);
+            if pairs.last().is_none_or(|(_, sell, buy)| (*sell, *buy) != pair) {
+                pairs.push((index, pair.0, pair.1));
+            }
+        }
+        let limits = rows.iter().map(|row| offer(row).limit).collect();
+        let amounts = rows.iter().map(|row| offer(row).amount).collect();
+        SortedOffers { assets, pairs, limits, amounts, rows }
+    }
+
+    /// The book of these offers.
+    pub fn book(&self) -> Book<'_> {
+        let ends = self.pairs.iter().skip(1).map(|pair| pair.0).chain([self.limits.len()]);
+        let pairs = self.pairs.iter().zip(ends).map(|(&(first, sell, buy), end)| PairBook {
+            sell,
+            buy,
+            limits: &self.limits[first..end],
+            amounts: &self.amounts[first..end],
+        });
+        Book { assets: self.assets, pairs: pairs.collect() }
+    }
+
+    /// For each offer of the pair at `position` of the book, its position among the offers given.
+    pub fn rows(&self, position: usize) -> &[u32] {
+        let end = self.pairs.get(position + 1).map_or(self.rows.len(), |pair| pair.0);
+        &self.rows[self.pairs[position].0..end]
+    }
 }
 
 /// Which price computation to run.

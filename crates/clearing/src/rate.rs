@@ -8,6 +8,9 @@ use primitives::{Amount, Fraction, MAX_ISSUED, Price};
 
 use crate::wide::{Wide, at_least, leading, power_of_ten, product};
 
+/// Stands for every pay-out that is far beyond what can be paid.
+const BEYOND: u128 = 1 << 100;
+
 /// The net rate `(1−ε) · p_A/p_B` of one ordered pair, in units of B per unit of A.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
@@ -65,9 +68,10 @@ impl Rate {
     }
 
     /// An upper bound of what offers that sell `sold` units in all are paid; at most a few units above the exact sum
-    /// of their pay-outs plus one unit for each offer. It never falls as `sold` grows.
+    /// of their pay-outs plus one unit for each offer. It never falls as `sold` grows, and ends at 2^100, far beyond
+    /// what can be paid, so that sums of bounds do not overflow.
     pub(crate) fn payout_bound(&self, sold: Amount) -> u128 {
-        scale(sold, self.high, self.shift).unwrap_or(u128::MAX >> 1)
+        scale(sold, self.high, self.shift).unwrap_or(BEYOND).min(BEYOND)
     }
 
     /// The most units whose [`Rate::payout_bound`] is at most `bound`.

@@ -261,6 +261,7 @@ impl Ledger {
         offers.par_sort_unstable();
         cancels.par_sort_unstable();
         let changes = self.update_book(&offers, &cancels, &mut credits, gathered);
+        self.book.drop_empty();
         self.credit(credits, gathered);
         (offers, changes)
     }

@@ -1,1 +1,89 @@
-//! See ARCHITECTURE.md.
+//! The shell around the engines: the pipeline that makes and commits blocks, and everything that talks.
+//!
+//! [`Exchange`] runs the pipeline on threads of its own; [`Node`] puts the HTTP interface before it. Nothing here decides
+//! what a block does: that is `ledger`.
+
+pub mod config;
+pub mod exchange;
+pub mod genesis_file;
+mod http;
+pub mod json;
+mod markets;
+pub mod mempool;
+mod metrics;
+mod page;
+mod recovery;
+mod stream;
+pub mod views;
+
+pub use config::Config;
+pub use exchange::{Answer, Closed, Exchange, ExchangeError};
+pub use page::is_embedded as page_is_embedded;
+pub use recovery::restore;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use ledger::Genesis;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// A node that serves.
+pub struct Node {
+    exchange: Arc<Exchange>,
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    server: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+/// Why a node does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The pipeline.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {0}: {1}; choose another with --listen or [http] listen")]
+    Listen(SocketAddr, std::io::Error),
+}
+
+impl Node {
+    /// Recovers, starts the pipeline and serves.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn start(config: Config, genesis: &Genesis, data: &Path) -> Result<Node, StartError> {
+        let listen = config.http.listen;
+        let listener = TcpListener::bind(listen).await.map_err(|error| StartError::Listen(listen, error))?;
+        let address = listener.local_addr().map_err(|error| StartError::Listen(listen, error))?;
+        let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data))?);
+        let (stop, mut stopped) = watch::channel(false);
+        let router = http::router(http::Api::new(exchange.clone()));
+        let signal = async move { drop(stopped.wait_for(|stop| *stop).await) };
+        let serve = axum::serve(listener, router).with_graceful_shutdown(signal);
+        let server = tokio::spawn(async move { serve.await });
+        tracing::info!(%address, page = page::is_embedded(), "listening");
+        Ok(Node { exchange, address, stop, server })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The pipeline.
+    pub fn exchange(&self) -> &Arc<Exchange> {
+        &self.exchange
+    }
+
+    /// Stops in order: nothing new is taken, what waits is committed and answered, connections are closed.
+    pub async fn stop(self) {
+        let exchange = self.exchange.clone();
+        // The threads of the pipeline end on their own; to wait for them must not hold up connections.
+        drop(tokio::task::spawn_blocking(move || exchange.stop()).await);
+        drop(self.stop.send(true));
+        // A connection of the stream lives on until its client goes; a second is enough for the others.
+        drop(tokio::time::timeout(std::time::Duration::from_secs(1), self.server).await);
+    }
+}

@@ -226,8 +226,7 @@ impl<'a> Reader<'a> {
         let depth = usize::from(self.byte()?);
         let node_slots = u16::from_le_bytes(*self.array()?);
         let leaf_slots = u16::from_le_bytes(*self.array()?);
-        let slots = (node_slots | leaf_slots).count_ones();
-        if !(depth_min..2 * key.len()).contains(&depth) || node_slots & leaf_slots != 0 || slots < 2 {
+        if !(depth_min..2 * key.len()).contains(&depth) || node_slots & leaf_slots != 0 {
             return Err(ProofError::Misplaced(start));
         }
         Ok(ProofNode { depth, node_slots, leaf_slots, own: None, siblings: Vec::new() })

@@ -145,6 +145,7 @@ fn many_keys_in_many_segments() {
         let batch: Vec<Change<6>> = batch.into_iter().collect();
         assert_eq!(trie.apply(&batch), apply_to_model(&mut model, &batch));
         if round % 3 == 2 {
+            assert_eq!(trie.root().0, reference::root(&model), "round {round}, before the cut");
             let last = *model.keys().nth(model.len() / 3).expect("the model is not empty");
             let kept = model.split_off(&last);
             let removed = std::mem::replace(&mut model, kept).len() + 1;
@@ -158,6 +159,32 @@ fn many_keys_in_many_segments() {
     }
     trie.remove_through(&[0xff; 6]);
     assert_eq!(trie.root().0, reference::root(&Model::<6>::new()));
+}
+
+/// From several segments back to one, by either way of removing.
+#[test]
+fn few_keys_left_of_many() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let model: Model<5> = (0..80_000).map(|_| (rng.random(), rng.random())).collect();
+    let (last, kept) = (*model.keys().nth(77_000).expect("so many"), model.keys().skip(500).step_by(30));
+    let by_prefix: Model<5> = model.range((Bound::Excluded(last), Bound::Unbounded)).map(|(k, v)| (*k, *v)).collect();
+    let by_batch: Model<5> = kept.map(|key| (*key, model[key])).collect();
+    let gone: Vec<Change<5>> =
+        model.keys().filter(|key| !by_batch.contains_key(*key)).map(|key| (*key, None)).collect();
+    for hashed_before in [false, true] {
+        let mut tries = [Trie::new(), Trie::new()];
+        for trie in &mut tries {
+            trie.apply(&batch(&model));
+            if hashed_before {
+                trie.root();
+            }
+        }
+        tries[0].remove_through(&last);
+        assert_eq!(tries[0].root().0, reference::root(&by_prefix));
+        tries[1].apply(&gone);
+        assert_eq!(tries[1].root().0, reference::root(&by_batch));
+        assert!(tries[1].iter().eq(by_batch.iter()));
+    }
 }
 
 /// One set by many ways: the root does not remember.

@@ -1,2 +1,131 @@
-//! The command line.
-fn main() {}
+//! `walras`: the one command.
+
+mod decimal;
+mod demo;
+mod init;
+mod inspect;
+mod keystore;
+mod node_command;
+mod traders;
+mod wallet;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// One exchange and settlement ledger that several institutions run together: every asset trades with every other at
+/// one price per batch.
+#[derive(Parser)]
+#[command(name = "walras", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print results as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Write the log as JSON lines.
+    #[arg(long, global = true)]
+    log_json: bool,
+    /// Say more; twice for everything. RUST_LOG wins over this.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start an exchange with simulated traders and the page, and nothing to set up.
+    Demo(demo::Demo),
+    /// Write a new node's home: configuration, genesis and issuer key.
+    Init(init::Init),
+    /// Run the node of a home.
+    Node(node_command::NodeCommand),
+    /// Hold keys, send any operation, look at balances.
+    #[command(subcommand)]
+    Wallet(wallet::Wallet),
+    /// Look into a node's store, and check it.
+    Inspect(inspect::Inspect),
+    /// Print a shell's completions.
+    #[command(after_help = "Example:\n  walras completions bash > /etc/bash_completion.d/walras")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What a command found, apart from failing: exit code 0, or 1 for a negative answer.
+pub enum Verdict {
+    /// All is well.
+    Good,
+    /// The answer is no; it has been printed.
+    Bad,
+}
+
+fn main() -> ExitCode {
+    // Usage errors exit with 2 by themselves.
+    let cli = Cli::parse();
+    start_log(&cli);
+    match run(cli) {
+        Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::Bad) => ExitCode::FAILURE,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("walras: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<Verdict> {
+    let json = cli.json;
+    match cli.command {
+        Command::Demo(demo) => demo.run(json),
+        Command::Init(init) => init.run(json),
+        Command::Node(node) => node.run(),
+        Command::Wallet(wallet) => wallet.run(json),
+        Command::Inspect(inspect) => inspect.run(json),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());
+            Ok(Verdict::Good)
+        }
+    }
+}
+
+/// `walras … | head` is no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(broken)
+}
+
+fn start_log(cli: &Cli) {
+    let quiet = matches!(cli.command, Command::Node(_));
+    let default = match (cli.verbose, quiet) {
+        (0, true) => "info",
+        (0, false) => "warn",
+        (1, _) => "debug",
+        _ => "trace",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    if cli.log_json { log.json().init() } else { log.init() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_every_command_has_an_example() {
+        let command = Cli::command();
+        command.clone().debug_assert();
+        fn check(command: &clap::Command) {
+            if command.has_subcommands() {
+                command.get_subcommands().for_each(check);
+            } else if command.get_name() != "help" {
+                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.contains("Example"), "{} has no example", command.get_name());
+            }
+        }
+        check(&command);
+    }
+}

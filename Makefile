@@ -1,0 +1,60 @@
+# `make demo` and `make test` are all that a newcomer needs; `make help` lists the rest.
+
+CARGO ?= cargo
+WALRAS = target/release/walras
+APT_PACKAGES = gcc libc6-dev make
+NODE_MAJOR = $(shell node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
+HAS_NODE = $(shell [ "$(NODE_MAJOR)" -ge 20 ] 2>/dev/null && command -v npm >/dev/null && echo yes)
+
+.PHONY: help setup page build demo test test-rust test-page check bench soak clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
+
+setup: ## Install what a fresh Debian machine with a Rust toolchain and Node lacks
+	@command -v cc >/dev/null || (apt-get update && apt-get install -y --no-install-recommends $(APT_PACKAGES))
+	@[ -z "$(HAS_NODE)" ] || command -v chromium >/dev/null || (apt-get update && apt-get install -y --no-install-recommends chromium)
+
+page: ## Build the page, which the binary embeds
+ifeq ($(HAS_NODE),yes)
+	@cd web && ([ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund) && npm run --silent build
+else
+	@echo "Node.js 20 or later is missing: the exchange is built without its page, which then says so."
+endif
+
+build: page ## Build the release binary
+	$(CARGO) build --locked --release -p walras
+
+demo: build ## Start a local exchange with traders and the page
+	./$(WALRAS) demo
+
+test: setup page test-rust test-page ## Run every test
+
+test-rust:
+	CARGO_INCREMENTAL=0 $(CARGO) test --locked --workspace
+
+# The page in a real browser, against a real node.
+test-page:
+ifeq ($(HAS_NODE),yes)
+	cd web && npm run --silent check && npm test
+	CARGO_INCREMENTAL=0 $(CARGO) build --locked -p walras
+	./web/tests/with-demo.sh target/debug/walras
+else
+	@echo "Node.js 20 or later is missing: the page is not tested."
+endif
+
+check: ## Formatting, lints, documentation
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+
+bench: build ## Run every measurement
+	./$(WALRAS) bench clearing
+	./$(WALRAS) bench ledger
+
+soak: ## Long simulations
+	./$(WALRAS) sim --seeds 10000
+
+clean: ## Remove what was built
+	$(CARGO) clean
+	rm -rf web/dist web/node_modules

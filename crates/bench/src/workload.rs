@@ -1,0 +1,97 @@
+//! Seeded books: the offers that every measurement and many tests clear.
+//!
+//! A book is a pure function of its parameters and a seed, on any machine and with any version of any dependency, so
+//! the generator of random numbers stands here too.
+
+use clearing::{Offer, SortedOffers};
+use primitives::{AssetId, Price};
+
+/// SplitMix64 (Steele, Lea and Flood 2014): a small generator whose sequence is fixed by its definition.
+#[derive(Clone, Debug)]
+pub struct Seeded(u64);
+
+impl Seeded {
+    /// The sequence of `seed`.
+    pub fn new(seed: u64) -> Seeded {
+        Seeded(seed)
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A double in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A double in [`low`, `high`).
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// A whole number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// An index, each with probability proportional to its weight.
+    pub fn weighted(&mut self, weights: &[f64]) -> usize {
+        let mut rest = self.unit() * weights.iter().sum::<f64>();
+        let chosen = weights.iter().position(|weight| {
+            rest -= weight;
+            rest < 0.0
+        });
+        chosen.unwrap_or(weights.len() - 1)
+    }
+}
+
+/// The trading workload of SPEEDEX §7: cycles of 2–7 offers whose amounts chain, over assets with valuations uniform in
+/// [1, 1000].
+///
+/// Limits lie up to 2 % below the true price; one offer in ten is bad, with a limit as far above it. Amounts run from
+/// 10^4 to 10^9 units.
+pub fn cycles(assets: u32, offers: usize, seed: u64) -> Vec<Offer> {
+    const LENGTHS: [f64; 6] = [100.0, 80.0, 50.0, 30.0, 10.0, 5.0];
+    const SPREAD: f64 = 0.02;
+    const BAD: f64 = 0.1;
+    let mut random = Seeded::new(seed);
+    let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
+    let mut result = Vec::with_capacity(offers + 7);
+    while result.len() < offers {
+        let length = (random.weighted(&LENGTHS) + 2).min(assets as usize);
+        let cycle = distinct(assets, length, &mut random);
+        let value = random.between(1e7, 1e9);
+        for (at, &sell) in cycle.iter().enumerate() {
+            let buy = cycle[(at + 1) % length];
+            let (own, other) = (values[sell as usize], values[buy as usize]);
+            let shift = SPREAD * random.unit() * if random.unit() < BAD { -1.0 } else { 1.0 };
+            let limit = Price::from_f64(own / other * (1.0 - shift)).expect("close to a ratio of valuations");
+            result.push(Offer { sell: AssetId(sell), buy: AssetId(buy), amount: (value / own) as u64, limit });
+        }
+    }
+    result.truncate(offers);
+    result
+}
+
+/// `count` different assets out of `assets`.
+fn distinct(assets: u32, count: usize, random: &mut Seeded) -> Vec<u32> {
+    let mut chosen: Vec<u32> = Vec::with_capacity(count);
+    while chosen.len() < count {
+        let asset = random.below(u64::from(assets)) as u32;
+        if !chosen.contains(&asset) {
+            chosen.push(asset);
+        }
+    }
+    chosen
+}
+
+/// [`cycles`], sorted.
+pub fn cycle_book(assets: u32, offers: usize, seed: u64) -> SortedOffers {
+    SortedOffers::new(assets, &cycles(assets, offers, seed))
+}

@@ -1,0 +1,109 @@
+//! One pair as the amount step sees it: bounds, pay-outs, and what its fills can execute.
+
+use primitives::{Amount, MAX_ISSUED, Price};
+
+use crate::book::{Book, Params};
+use crate::curve::Curves;
+use crate::fills::{Use, fills, partial, usable};
+use crate::rate::{Rate, must_fill};
+
+/// One pair with something to trade.
+pub(crate) struct Arc {
+    /// Position in the book.
+    pub(crate) pair: usize,
+    pub(crate) sell: usize,
+    pub(crate) buy: usize,
+    pub(crate) rate: Rate,
+    /// L and U, in units of the sold asset.
+    pub(crate) low: Amount,
+    pub(crate) high: Amount,
+    /// The offers between L and U.
+    pub(crate) band: (usize, usize),
+    /// Units sold.
+    pub(crate) sold: Amount,
+    /// By how much the pay-outs of the first L units fall short of [`Rate::payout_bound`], as far as known.
+    pub(crate) credit: u128,
+}
+
+impl Arc {
+    /// An upper bound of what the offers are paid when `sold` units trade; it never falls as `sold` grows.
+    pub(crate) fn paid_at(&self, sold: Amount) -> u128 {
+        let bound = self.rate.payout_bound(sold);
+        if sold < self.low { bound.min(self.paid_at(self.low)) } else { bound - self.credit }
+    }
+
+    pub(crate) fn paid(&self) -> u128 {
+        self.paid_at(self.sold)
+    }
+
+    /// The most that may be sold if pay-outs are to stay within `bound`.
+    pub(crate) fn most_within(&self, bound: u128) -> Amount {
+        let credit = if bound >= self.paid_at(self.low) { self.credit } else { 0 };
+        self.rate.most_within(bound + credit)
+    }
+
+    /// What fills can give from `sold` up: not always the least, as ever larger steps are tried.
+    pub(crate) fn executable_above(&self, book: &Book, sold: Amount) -> Amount {
+        let mut aim = sold.min(self.high);
+        let mut step = 0;
+        loop {
+            let got = self.executable(book, aim);
+            if got >= sold || aim == self.high {
+                return got;
+            }
+            aim = self.most_within(self.paid_at(aim) + step).saturating_add(1).min(self.high);
+            step = 2 * step + 1;
+        }
+    }
+
+    /// The most of `sold` units that fills can give.
+    pub(crate) fn executable(&self, book: &Book, sold: Amount) -> Amount {
+        let pair = &book.pairs[self.pair];
+        if sold < self.low || self.rate.payout_bound(sold) > u128::from(MAX_ISSUED) {
+            return fills(pair, &self.rate, sold).sold;
+        }
+        if sold == self.high {
+            return sold;
+        }
+        let mut rest = sold - self.low;
+        for index in self.band.0..self.band.1 {
+            let (limit, amount) = (pair.limits[index], pair.amounts[index]);
+            match usable(&self.rate, limit, amount) {
+                Use::Nothing => {}
+                Use::Full(_) if amount <= rest => rest -= amount,
+                _ => return sold - rest + partial(&self.rate, limit, amount.min(rest)).map_or(0, |p| p.sold),
+            }
+        }
+        sold - rest
+    }
+}
+
+/// The bounds of one pair; `None` where nothing can trade.
+pub(crate) fn arc(book: &Book, curves: &Curves, params: &Params, valuations: &[Price], pair: usize) -> Option<Arc> {
+    let (offers, curve) = (&book.pairs[pair], curves.curve(pair));
+    let (sell, buy) = (valuations[offers.sell.0 as usize], valuations[offers.buy.0 as usize]);
+    let rate = Rate::new(sell, buy, params.epsilon);
+    let limit = |level| offers.limits[curve.first_offer(level)];
+    let reached = curve.level_at(rate.to_f64(), |level| rate.reaches(limit(level)));
+    if reached == 0 {
+        return None;
+    }
+    let gross = rate.to_f64() / (1.0 - params.epsilon.to_f64());
+    let must =
+        curve.level_at((1.0 - params.mu.to_f64()) * gross, |level| must_fill(limit(level), params.mu, sell, buy));
+    let band = (curve.first_offer(must), curve.first_offer(reached));
+    let low = curve.sums[must].amount - curve.unusable(offers, &rate, 0, band.0);
+    let high =
+        low + (curve.sums[reached].amount - curve.sums[must].amount) - curve.unusable(offers, &rate, band.0, band.1);
+    (high > 0).then_some(Arc {
+        pair,
+        sell: offers.sell.0 as usize,
+        buy: offers.buy.0 as usize,
+        rate,
+        low,
+        high,
+        band,
+        sold: high,
+        credit: 0,
+    })
+}

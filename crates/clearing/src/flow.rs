@@ -1,0 +1,244 @@
+//! The flow program of the amount step: shortages travel along pairs to assets with a surplus.
+
+use primitives::Amount;
+
+use crate::arc::Arc;
+use crate::book::Book;
+use crate::fills::fills;
+use rayon::prelude::*;
+
+/// The flow program: arcs, their adjacency, and what each asset has left.
+pub(crate) struct Program {
+    pub(crate) arcs: Vec<Arc>,
+    /// Ways out of every asset's shortage, `edges[first[a]..first[a + 1]]`.
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) first: Vec<usize>,
+    /// Units sold of each asset less units paid out of it.
+    pub(crate) slack: Vec<i128>,
+    /// Dual values: how many pairs give way for one unit of the asset.
+    pub(crate) level: Vec<i32>,
+    /// Assets whose surplus turned out to be worth less than a unit of an asset on the way.
+    pub(crate) spent: Vec<bool>,
+    /// Arcs of which the same is true of what is left of them, for selling more and for selling less.
+    pub(crate) closed: Vec<[bool; 2]>,
+}
+
+/// A way to move a shortage from one asset to another.
+#[derive(Clone, Copy)]
+pub(crate) struct Edge {
+    pub(crate) arc: u32,
+    /// Where the shortage goes.
+    pub(crate) to: u32,
+    /// Sell less of `to` for the short asset, or else sell more of the short asset for `to`.
+    pub(crate) less: bool,
+}
+
+impl Edge {
+    fn cost(self) -> i32 {
+        if self.less { 1 } else { -1 }
+    }
+}
+
+impl Program {
+    pub(crate) fn new(book: &Book, arcs: Vec<Arc>) -> Program {
+        let assets = book.assets as usize;
+        let mut first = vec![0; assets + 1];
+        for arc in &arcs {
+            first[arc.sell + 1] += 1;
+            first[arc.buy + 1] += 1;
+        }
+        for asset in 0..assets {
+            first[asset + 1] += first[asset];
+        }
+        let mut next = first.clone();
+        let mut edges = vec![Edge { arc: 0, to: 0, less: false }; 2 * arcs.len()];
+        for (index, arc) in arcs.iter().enumerate() {
+            edges[next[arc.buy]] = Edge { arc: index as u32, to: arc.sell as u32, less: true };
+            next[arc.buy] += 1;
+            edges[next[arc.sell]] = Edge { arc: index as u32, to: arc.buy as u32, less: false };
+            next[arc.sell] += 1;
+        }
+        Program {
+            edges,
+            first,
+            slack: vec![0; assets],
+            level: vec![0; assets],
+            spent: vec![false; assets],
+            closed: vec![[false; 2]; arcs.len()],
+            arcs,
+        }
+    }
+
+    /// Maximises trade within the bounds; returns the assets that stay short, none if the bounds can be met.
+    pub(crate) fn solve(&mut self) -> Vec<usize> {
+        self.arcs.iter_mut().for_each(|arc| arc.sold = arc.high);
+        self.level.fill(0);
+        self.spent.fill(false);
+        self.closed.fill([false; 2]);
+        self.count_slack();
+        while self.slack.iter().any(|slack| *slack < 0) {
+            let hops = self.search();
+            if !self.send(&hops) {
+                break;
+            }
+        }
+        (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).collect()
+    }
+
+    pub(crate) fn count_slack(&mut self) {
+        self.slack.fill(0);
+        for arc in &self.arcs {
+            self.slack[arc.sell] += i128::from(arc.sold);
+            self.slack[arc.buy] -= arc.paid() as i128;
+        }
+    }
+
+    /// Replaces the bound on the pay-outs of what must execute by their exact sum.
+    pub(crate) fn count_payouts(&mut self, book: &Book) {
+        self.arcs.par_iter_mut().with_min_len(16).for_each(|arc| {
+            let exact = fills(&book.pairs[arc.pair], &arc.rate, arc.low).bought;
+            arc.credit = arc.rate.payout_bound(arc.low).saturating_sub(exact);
+        });
+    }
+
+    pub(crate) fn edges_of(&self, asset: usize) -> &[Edge] {
+        &self.edges[self.first[asset]..self.first[asset + 1]]
+    }
+
+    /// Whether a shortage can move along `edge`.
+    fn open(&self, edge: Edge) -> bool {
+        let arc = &self.arcs[edge.arc as usize];
+        let room = if edge.less { arc.sold > arc.low } else { arc.sold < arc.high };
+        room && !self.closed[edge.arc as usize][usize::from(edge.less)]
+    }
+
+    /// The cost of `edge` from asset `from` less what the levels account for; never negative but by rounding, which is
+    /// cut off.
+    fn reduced(&self, from: usize, edge: Edge) -> i32 {
+        (edge.cost() - self.level[from] + self.level[edge.to as usize]).max(0)
+    }
+
+    /// Distances to the nearest asset with a surplus, by cost and then by number of edges; adds the cost to the levels
+    /// and returns the numbers of edges, `u32::MAX` where there is no way.
+    fn search(&mut self) -> Vec<u32> {
+        let assets = self.slack.len();
+        let far = (i32::MAX, u32::MAX);
+        let mut distance: Vec<(i32, u32)> = (0..assets).map(|a| if self.gives(a) { (0, 0) } else { far }).collect();
+        let mut queue: std::collections::BTreeSet<((i32, u32), usize)> =
+            (0..assets).filter(|a| self.gives(*a)).map(|a| ((0, 0), a)).collect();
+        while let Some(((cost, hops), to)) = queue.pop_first() {
+            // Edges into `to` are the reverse of the edges out of it.
+            for back in self.edges_of(to) {
+                let (from, edge) = (back.to as usize, Edge { arc: back.arc, to: to as u32, less: !back.less });
+                let next = (cost + self.reduced(from, edge), hops + 1);
+                if next < distance[from] && self.open(edge) {
+                    queue.remove(&(distance[from], from));
+                    distance[from] = next;
+                    queue.insert((next, from));
+                }
+            }
+        }
+        let reached = distance.iter().filter(|d| **d != far);
+        let farthest = reached.map(|d| d.0).max().unwrap_or(0);
+        self.level.iter_mut().zip(&distance).for_each(|(level, d)| *level += d.0.min(farthest));
+        distance.into_iter().map(|d| d.1).collect()
+    }
+
+    /// Whether `asset` has a surplus to give.
+    fn gives(&self, asset: usize) -> bool {
+        self.slack[asset] > 0 && !self.spent[asset]
+    }
+
+    /// Sends shortages along shortest ways until each is blocked; false if nothing changed.
+    fn send(&mut self, hops: &[u32]) -> bool {
+        let mut next = self.first.clone();
+        let mut changed = false;
+        let mut path = Vec::new();
+        for from in 0..self.slack.len() {
+            while self.slack[from] < 0 && hops[from] != u32::MAX && self.find(from, hops, &mut next, &mut path) {
+                self.relieve(from, &path);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Finds a way from `from` to a surplus; `next` holds the first edge of each asset that is not yet ruled out.
+    fn find(&self, from: usize, hops: &[u32], next: &mut [usize], path: &mut Vec<(usize, Edge)>) -> bool {
+        path.clear();
+        let mut at = from;
+        loop {
+            if hops[at] == 0 && self.gives(at) {
+                return true;
+            }
+            let usable = |edge: &Edge| {
+                hops[at] == hops[edge.to as usize].saturating_add(1) && self.reduced(at, *edge) == 0 && self.open(*edge)
+            };
+            match self.edges[next[at]..self.first[at + 1]].iter().position(usable) {
+                Some(skip) => {
+                    next[at] += skip;
+                    let edge = self.edges[next[at]];
+                    path.push((at, edge));
+                    at = edge.to as usize;
+                }
+                None => {
+                    next[at] = self.first[at + 1];
+                    let Some((before, _)) = path.pop() else { return false };
+                    next[before] += 1;
+                    at = before;
+                }
+            }
+        }
+    }
+
+    /// Moves as much of the shortage of `from` along `path` as its edges and the surplus at its end allow.
+    fn relieve(&mut self, from: usize, path: &[(usize, Edge)]) {
+        let end = path.last().map_or(from, |(_, edge)| edge.to as usize);
+        let mut relief = self.slack[end].unsigned_abs();
+        let mut bound = None;
+        for (_, edge) in path.iter().rev() {
+            let (capacity, by_arc) = self.capacity(*edge, relief);
+            relief = capacity;
+            bound = if by_arc { Some(edge) } else { bound };
+        }
+        if relief == 0 {
+            match bound {
+                Some(edge) => self.closed[edge.arc as usize][usize::from(edge.less)] = true,
+                None => self.spent[end] = true,
+            }
+            return;
+        }
+        let mut wanted = relief.min(self.slack[from].unsigned_abs());
+        for (at, edge) in path {
+            wanted = self.push(*at, *edge, wanted);
+        }
+    }
+
+    /// By how much `edge` can relieve its asset at a cost of at most `cost` units to the other, and whether the arc
+    /// and not the cost is what limits it.
+    fn capacity(&self, edge: Edge, cost: u128) -> (u128, bool) {
+        let arc = &self.arcs[edge.arc as usize];
+        if edge.less {
+            let room = u128::from(arc.sold - arc.low);
+            (arc.paid() - arc.paid_at(arc.sold - room.min(cost) as Amount), room < cost)
+        } else {
+            let most = arc.most_within(arc.paid().saturating_add(cost));
+            (u128::from(most.min(arc.high).saturating_sub(arc.sold)), most > arc.high)
+        }
+    }
+
+    /// Relieves `from` of at least `wanted` units along `edge`; returns what that costs the other asset.
+    fn push(&mut self, from: usize, edge: Edge, wanted: u128) -> u128 {
+        let arc = &mut self.arcs[edge.arc as usize];
+        let (sold, paid) = (arc.sold, arc.paid());
+        arc.sold = if edge.less {
+            arc.most_within(paid.saturating_sub(wanted)).clamp(arc.low, sold)
+        } else {
+            sold + wanted as Amount
+        };
+        let (seller, buyer) = if edge.less { (edge.to as usize, from) } else { (from, edge.to as usize) };
+        self.slack[seller] += i128::from(arc.sold) - i128::from(sold);
+        self.slack[buyer] -= arc.paid() as i128 - paid as i128;
+        if edge.less { u128::from(sold.saturating_sub(arc.sold)) } else { arc.paid().saturating_sub(paid) }
+    }
+}

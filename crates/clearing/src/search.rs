@@ -1,0 +1,70 @@
+//! What the price computations have in common.
+
+use crate::amounts::{Amounts, amounts_of};
+use crate::book::{Book, Params};
+use crate::curve::Curves;
+use crate::demand::Band;
+use crate::market::Part;
+use primitives::Price;
+
+/// What is asked of a price computation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) epsilon: f64,
+    pub(crate) mu: f64,
+}
+
+impl Target {
+    pub(crate) fn of(params: &Params) -> Target {
+        Target { epsilon: params.epsilon.to_f64(), mu: params.mu.to_f64() }
+    }
+
+    /// The band from `mu` nearly to the commission. It stops short of it, because a partial fill at the very limit of
+    /// its offer would break that limit by rounding.
+    pub(crate) fn band(&self, mu: f64) -> Band {
+        Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon - (self.mu - self.epsilon) / 8.0 }
+    }
+}
+
+/// What a price computation came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// One price for each asset of the part, up to a common factor.
+    pub(crate) prices: Vec<f64>,
+    pub(crate) iterations: u32,
+    pub(crate) queries: u32,
+    /// The largest relative imbalance of the smoothed demand.
+    pub(crate) imbalance: f64,
+    /// Whether the prices meet the stop test.
+    pub(crate) solved: bool,
+}
+
+/// One part of the market, ready to be asked for amounts.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    pub(crate) book: &'a Book<'a>,
+    pub(crate) curves: &'a Curves,
+    pub(crate) params: &'a Params,
+    pub(crate) part: &'a Part,
+}
+
+impl Scene<'_> {
+    /// Valuations of all assets of the book: `prices` for those of this part, scaled into the range, 1 elsewhere.
+    pub(crate) fn valuations(&self, prices: &[f64]) -> Vec<Price> {
+        let most = prices.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let least = prices.iter().copied().fold(f64::MAX, f64::min);
+        let scale = 1.0 / (most.sqrt() * least.sqrt());
+        let mut result = vec![Price::ONE; self.book.assets as usize];
+        for (asset, price) in self.part.assets.iter().zip(prices) {
+            let value = (price * scale).clamp(1e-18, 9.9e17);
+            result[*asset as usize] = Price::from_f64(value).expect("within the range of prices");
+        }
+        result
+    }
+
+    /// The amounts that this part trades at `prices`.
+    pub(crate) fn amounts(&self, prices: &[f64]) -> Amounts {
+        let pairs = self.part.pairs.iter().map(|pair| pair.index as usize).collect();
+        amounts_of(self.book, self.curves, self.params, &self.valuations(prices), pairs)
+    }
+}

@@ -1,0 +1,134 @@
+//! The whole of a clearing, from book to trades, and its stages one by one.
+
+use primitives::Price;
+use rayon::prelude::*;
+
+use crate::amounts::{Amounts, amounts};
+use crate::book::{Book, InputError, Params, Solver};
+use crate::clearing::{Clearing, Obstacle, Report, Trade};
+use crate::curve::Curves;
+use crate::demand::Demand;
+use crate::market::{Part, Split};
+use crate::newton::newton;
+use crate::quality::unrealized_utility_ratio;
+use crate::rate::approx;
+use crate::search::{Found, Scene};
+use crate::start::start;
+use crate::tatonnement::tatonnement;
+
+/// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
+///
+/// Runs on the current rayon pool; the answer is the same for any number of threads.
+///
+/// # Errors
+/// [`InputError`] if the book or the parameters break a rule; every proper book has a clearing.
+pub fn clear(book: &Book, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
+    params.check()?;
+    let market = Market::new(book)?;
+    let prices = market.prices(params, last)?;
+    let amounts = market.amounts(params, &prices.valuations)?;
+    Ok(market.conclude(params, prices, amounts))
+}
+
+/// A book made ready for clearing: checked, summed up, and split into parts that trade.
+pub struct Market<'a> {
+    book: &'a Book<'a>,
+    curves: Curves,
+    split: Split,
+}
+
+/// Prices of a whole book.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    /// A valuation for every asset.
+    pub valuations: Vec<Price>,
+    /// Newton steps or Tâtonnement rounds, over all parts of the market.
+    pub iterations: u32,
+    /// Evaluations of demand, over all parts of the market.
+    pub demand_queries: u32,
+    /// See [`Report::imbalance`].
+    pub imbalance: f64,
+    /// Whether the solver met its own stop test on every part. The amount step has the last word on fullness.
+    pub solved: bool,
+}
+
+impl<'a> Market<'a> {
+    /// Prepares `book`; linear in the number of offers.
+    ///
+    /// # Errors
+    /// [`InputError`] if the book breaks a rule.
+    pub fn new(book: &'a Book<'a>) -> Result<Market<'a>, InputError> {
+        book.check()?;
+        Ok(Market { book, curves: Curves::new(book), split: Split::new(book) })
+    }
+
+    /// Computes prices only.
+    ///
+    /// # Errors
+    /// [`InputError`] if the parameters break a rule or `last` is not one valuation per asset.
+    pub fn prices(&self, params: &Params, last: Option<&[Price]>) -> Result<Prices, InputError> {
+        params.check()?;
+        if let Some(last) = last {
+            self.check_length(last)?;
+        }
+        let found: Vec<Found> = self.split.parts.par_iter().map(|part| self.price(part, params, last)).collect();
+        let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
+        Ok(Prices {
+            valuations: self.split.join(self.book, &self.curves, &prices, last),
+            iterations: found.iter().map(|found| found.iterations).sum(),
+            demand_queries: found.iter().map(|found| found.queries).sum(),
+            imbalance: found.iter().map(|found| found.imbalance).fold(0.0, f64::max),
+            solved: found.iter().all(|found| found.solved),
+        })
+    }
+
+    /// Computes the amounts at any `valuations` whatever: they conserve every asset and respect every limit price.
+    ///
+    /// # Errors
+    /// [`InputError`] if the parameters break a rule or there is not one valuation per asset.
+    pub fn amounts(&self, params: &Params, valuations: &[Price]) -> Result<Amounts, InputError> {
+        params.check()?;
+        self.check_length(valuations)?;
+        Ok(amounts(self.book, &self.curves, params, valuations))
+    }
+
+    /// Puts prices and amounts together.
+    pub fn conclude(&self, params: &Params, prices: Prices, amounts: Amounts) -> Clearing {
+        let Prices { valuations, iterations, demand_queries, imbalance, .. } = prices;
+        let ratio = unrealized_utility_ratio(self.book, &self.curves, &valuations, &amounts.sold);
+        let report = Report {
+            solver: params.solver,
+            iterations,
+            demand_queries,
+            imbalance,
+            unrealized_utility_ratio: ratio,
+            obstacle: (!amounts.full).then_some(Obstacle::Short(amounts.short)),
+        };
+        let trades = self.book.pairs.iter().zip(amounts.sold).filter(|(_, sold)| *sold > 0);
+        let trades = trades.map(|(pair, sold)| Trade { sell: pair.sell, buy: pair.buy, sold });
+        Clearing { trades: trades.collect(), valuations, full: amounts.full, report }
+    }
+
+    fn check_length(&self, valuations: &[Price]) -> Result<(), InputError> {
+        let (given, assets) = (valuations.len(), self.book.assets);
+        if given == assets as usize { Ok(()) } else { Err(InputError::Last { given, assets }) }
+    }
+
+    /// Prices of one part.
+    fn price(&self, part: &Part, params: &Params, last: Option<&[Price]>) -> Found {
+        if part.pairs.is_empty() {
+            return Found { prices: vec![1.0; part.assets.len()], solved: true, ..Found::default() };
+        }
+        let of_part = |last: &[Price]| part.assets.iter().map(|asset| approx(last[*asset as usize])).collect();
+        let last: Option<Vec<f64>> = last.map(of_part);
+        let scene = Scene { book: self.book, curves: &self.curves, params, part };
+        match params.solver {
+            Solver::Newton => {
+                let mut demand = Demand::new(part, &self.curves);
+                let start = start(&demand, last.as_deref());
+                newton(scene, &mut demand, start)
+            }
+            Solver::Tatonnement => tatonnement(scene, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Prices to start from, read off the book itself.
+
+use crate::demand::Demand;
+use crate::dense::Matrix;
+use crate::float::{exp, ln};
+
+/// Prices x that fit the median limit price of every pair best: least squares of ln x_A − ln x_B ≈ ln m_AB, weighted by
+/// the square root of the number of levels. A tiny pull to `last` settles what the book leaves open.
+pub(crate) fn start(demand: &Demand, last: Option<&[f64]>) -> Vec<f64> {
+    const PULL: f64 = 1e-9;
+    let n = demand.part.assets.len();
+    let mut matrix = Matrix::zero(n);
+    let mut right = vec![0.0; n];
+    for (a, b, median, levels) in demand.medians() {
+        let weight = (levels as f64).sqrt();
+        let target = weight * ln(median);
+        right[a] += target;
+        right[b] -= target;
+        matrix.cells[a * n + a] += weight;
+        matrix.cells[b * n + b] += weight;
+        matrix.cells[a * n + b] -= weight;
+        matrix.cells[b * n + a] -= weight;
+    }
+    for (asset, right) in right.iter_mut().enumerate() {
+        let pull = PULL * (1.0 + matrix.cells[asset * n + asset]);
+        matrix.cells[asset * n + asset] += pull;
+        *right += last.map_or(0.0, |last| pull * ln(last[asset]));
+    }
+    matrix.solve(&mut right, 0.0);
+    right.into_iter().map(exp).collect()
+}

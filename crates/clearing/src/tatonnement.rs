@@ -1,0 +1,174 @@
+//! Tâtonnement as SPEEDEX runs it (§5, appendix C): the yardstick.
+//!
+//! In every round the auctioneer tries the step of equation 5,
+//!
+//! p_A ← p_A · (1 + δ · v_A · p_A·Z_A(p)),
+//!
+//! with Z_A the net demand for A and v_A the inverse of an estimate of the volume of A. If the l² norm of the demand,
+//! each p_A·Z_A, falls, the step is taken and δ grows; otherwise δ shrinks, and once it is at its least the step is
+//! taken regardless. Rounds end when commission ε covers every shortage of the smoothed demand. Every
+//! [`FEASIBILITY`] rounds the amount step is asked whether the prices will do already.
+//!
+//! Several instances with different constants run in turn, [`TURN`] rounds each; the first to end wins, and among
+//! those of one turn the one with fewest rounds.
+//!
+//! **Deviations from the paper**
+//!
+//! - Doubles in a fixed order of operations in place of fixed-point numbers: no slower, and as deterministic.
+//! - A budget in rounds in place of a timeout, and turns in place of a race, so that the answer is a function of the
+//!   book.
+//! - A step changes no price by more than a factor of two; the paper's fixed-point numbers bound it in their own way.
+
+use rayon::prelude::*;
+
+use crate::demand::{Demand, Flows};
+use crate::quality::unrealized_utility_ratio;
+use crate::search::{Found, Scene, Target};
+
+/// Rounds between two questions to the amount step.
+pub(crate) const FEASIBILITY: u32 = 1_000;
+/// Rounds that an instance runs before the others have their turn.
+const TURN: u32 = 200;
+/// Rounds after which an instance gives up.
+const BUDGET: u32 = 20_000;
+/// The least step.
+const LEAST_STEP: f64 = 1e-7;
+
+/// The constants of one instance.
+#[derive(Clone, Copy, Debug)]
+struct Constants {
+    /// Factors of the step size after a step that helps and after one that does not.
+    grow: f64,
+    shrink: f64,
+    /// Whether v_A follows the volume of each asset, or is the same for all.
+    by_volume: bool,
+    /// Whether the norm weighs each asset by v_A as well.
+    weighted_norm: bool,
+}
+
+const INSTANCES: [Constants; 3] = [
+    Constants { grow: 1.4, shrink: 0.6, by_volume: true, weighted_norm: false },
+    Constants { grow: 1.2, shrink: 0.8, by_volume: true, weighted_norm: true },
+    Constants { grow: 1.4, shrink: 0.8, by_volume: false, weighted_norm: false },
+];
+
+/// Solves for prices from `start`.
+pub(crate) fn tatonnement(scene: Scene, start: Vec<f64>) -> Found {
+    let mut instances: Vec<Instance> = INSTANCES.iter().map(|c| Instance::new(scene, *c, start.clone())).collect();
+    for _ in 0..BUDGET / TURN {
+        instances.par_iter_mut().for_each(|instance| instance.turn(scene));
+        if instances.iter().any(|instance| instance.solved) {
+            break;
+        }
+    }
+    let queries = instances.iter().map(|instance| instance.demand.queries).sum();
+    let best = match instances.iter().position(|instance| instance.solved) {
+        Some(_) => instances.iter().filter(|i| i.solved).min_by_key(|i| i.rounds),
+        None => instances.iter().min_by(|a, b| a.missed(scene).total_cmp(&b.missed(scene))),
+    };
+    let best = best.expect("there are instances");
+    Found {
+        prices: best.prices.clone(),
+        iterations: best.rounds,
+        queries,
+        imbalance: best.flows.largest(),
+        solved: best.solved,
+    }
+}
+
+struct Instance<'a> {
+    constants: Constants,
+    demand: Demand<'a>,
+    target: Target,
+    prices: Vec<f64>,
+    flows: Flows,
+    trial: Vec<f64>,
+    trial_flows: Flows,
+    /// 1 / v_A, in value.
+    volume: Vec<f64>,
+    step: f64,
+    rounds: u32,
+    solved: bool,
+}
+
+impl<'a> Instance<'a> {
+    fn new(scene: Scene<'a>, constants: Constants, prices: Vec<f64>) -> Instance<'a> {
+        let (demand, target) = (Demand::new(scene.part, scene.curves), Target::of(scene.params));
+        let (trial, volume) = (prices.clone(), vec![0.0; prices.len()]);
+        let (flows, trial_flows) = (Flows::default(), Flows::default());
+        let mut instance = Instance {
+            constants,
+            demand,
+            target,
+            prices,
+            flows,
+            trial,
+            trial_flows,
+            volume,
+            step: 1.0 / 64.0,
+            rounds: 0,
+            solved: false,
+        };
+        instance.demand.flows(&instance.prices, target.band(target.mu), &mut instance.flows);
+        instance.estimate_volume();
+        instance
+    }
+
+    fn turn(&mut self, scene: Scene) {
+        for _ in 0..TURN {
+            self.solved = self.flows.shortage() <= self.target.epsilon
+                || self.rounds > 0 && self.rounds.is_multiple_of(FEASIBILITY) && scene.amounts(&self.prices).full;
+            if self.solved {
+                return;
+            }
+            self.round();
+        }
+    }
+
+    fn round(&mut self) {
+        self.rounds += 1;
+        for (asset, (trial, price)) in self.trial.iter_mut().zip(&self.prices).enumerate() {
+            let excess = (self.flows.bought[asset] - self.flows.sold[asset]) / self.volume[asset];
+            *trial = price * (1.0 + (self.step * excess).clamp(-0.5, 1.0));
+        }
+        self.demand.flows(&self.trial, self.target.band(self.target.mu), &mut self.trial_flows);
+        let helps = self.norm(&self.trial_flows) < self.norm(&self.flows);
+        if helps || self.step <= LEAST_STEP {
+            std::mem::swap(&mut self.prices, &mut self.trial);
+            std::mem::swap(&mut self.flows, &mut self.trial_flows);
+            self.estimate_volume();
+        }
+        let factor = if helps { self.constants.grow } else { self.constants.shrink };
+        self.step = (self.step * factor).max(LEAST_STEP);
+    }
+
+    /// The squared l² norm of the demand.
+    fn norm(&self, flows: &Flows) -> f64 {
+        let excess = |asset: usize| {
+            let weight = if self.constants.weighted_norm { self.volume[asset] } else { 1.0 };
+            (flows.bought[asset] - flows.sold[asset]) / weight
+        };
+        (0..flows.sold.len()).map(excess).map(|z| z * z).sum()
+    }
+
+    /// Moves the estimates of volume towards the smaller of what is sold and what is bought of each asset.
+    fn estimate_volume(&mut self) {
+        let assets = self.prices.len();
+        let seen = |asset: usize| self.flows.sold[asset].min(self.flows.bought[asset]);
+        let mean = (0..assets).map(|a| self.flows.sold[a] + self.flows.bought[a]).sum::<f64>() / (2 * assets) as f64;
+        // No asset counts as trading less than this share of the mean.
+        const LEAST_SHARE: f64 = 1e-3;
+        let mean = mean.max(f64::MIN_POSITIVE);
+        for asset in 0..assets {
+            let now = if self.constants.by_volume { seen(asset).max(LEAST_SHARE * mean) } else { mean };
+            let before = self.volume[asset];
+            self.volume[asset] = if before > 0.0 { before + (now - before) / 8.0 } else { now };
+        }
+    }
+
+    /// The unrealized utility ratio at the prices reached.
+    fn missed(&self, scene: Scene) -> f64 {
+        let amounts = scene.amounts(&self.prices);
+        unrealized_utility_ratio(scene.book, scene.curves, &scene.valuations(&self.prices), &amounts.sold)
+    }
+}

@@ -1,0 +1,257 @@
+//! The configuration: one TOML file, every key of which the environment can override.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// What an operator sets. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The HTTP interface.
+    pub http: Http,
+    /// Blocks.
+    pub blocks: Blocks,
+    /// Waiting transactions.
+    pub mempool: MempoolConfig,
+    /// The store.
+    pub store: StoreConfig,
+}
+
+/// The HTTP interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Http {
+    /// Where to listen. Loopback by default.
+    pub listen: SocketAddr,
+    /// Largest request body.
+    pub body_bytes: usize,
+    /// Most transactions in one batch call.
+    pub batch_transactions: usize,
+    /// Most requests served at once.
+    pub concurrent_requests: usize,
+    /// Most WebSocket connections.
+    pub stream_connections: usize,
+    /// Host names, beside loopback ones and IP addresses, that a browser may call this node by.
+    pub hosts: Vec<String>,
+}
+
+/// Blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Blocks {
+    /// Most transactions in a block; a block is made as soon as so many wait.
+    pub transactions: usize,
+    /// A block is made when a transaction has waited this long.
+    pub interval_ms: u64,
+    /// Threads that apply blocks; 0 takes one for each core.
+    pub threads: usize,
+}
+
+/// Waiting transactions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MempoolConfig {
+    /// Most transactions that wait.
+    pub transactions: usize,
+}
+
+/// The store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreConfig {
+    /// A checkpoint is written in the background every so many blocks.
+    pub checkpoint_blocks: u64,
+    /// How many transactions stay findable by their id.
+    pub indexed_transactions: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            http: Http::default(),
+            blocks: Blocks::default(),
+            mempool: MempoolConfig::default(),
+            store: StoreConfig::default(),
+        }
+    }
+}
+
+impl Default for Http {
+    fn default() -> Http {
+        Http {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            body_bytes: 16 << 20,
+            batch_transactions: 10_000,
+            concurrent_requests: 1_024,
+            stream_connections: 1_024,
+            hosts: Vec::new(),
+        }
+    }
+}
+
+impl Default for Blocks {
+    fn default() -> Blocks {
+        Blocks { transactions: 100_000, interval_ms: 500, threads: 0 }
+    }
+}
+
+impl Default for MempoolConfig {
+    fn default() -> MempoolConfig {
+        MempoolConfig { transactions: 500_000 }
+    }
+}
+
+impl Default for StoreConfig {
+    fn default() -> StoreConfig {
+        StoreConfig { checkpoint_blocks: 100, indexed_transactions: 4_000_000 }
+    }
+}
+
+/// What is wrong with a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Not TOML, an unknown key, or a value of another kind.
+    #[error("{place}: {message}")]
+    Invalid {
+        /// The file or the variable.
+        place: String,
+        /// What is wrong, and what may have been meant.
+        message: String,
+    },
+}
+
+/// The commented file that `walras init` writes; it holds exactly the defaults.
+pub const TEMPLATE: &str = include_str!("config.toml");
+
+impl Config {
+    /// Reads a file (defaults where there is none), then the variables that begin with `WALRAS_`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the file or variable, the key, and for an unknown key the nearest known one.
+    pub fn load(path: Option<&Path>, variables: impl Iterator<Item = (String, String)>) -> Result<Config, ConfigError> {
+        let mut table = toml::Table::new();
+        if let Some(path) = path {
+            let unreadable = |source| ConfigError::Unreadable { path: path.into(), source };
+            let text = std::fs::read_to_string(path).map_err(unreadable)?;
+            table = text.parse().map_err(|error: toml::de::Error| invalid(path.display(), error.to_string()))?;
+            check_keys(&table, &path.display().to_string())?;
+        }
+        let mut variables: Vec<_> = variables.filter(|(name, _)| name.starts_with("WALRAS_")).collect();
+        variables.sort();
+        for (name, value) in variables {
+            // Variables without a section, such as WALRAS_DATA, belong to others.
+            if let Some((section, key)) = name["WALRAS_".len()..].to_lowercase().split_once("__") {
+                overlay(&mut table, &name, section, key, &value)?;
+            }
+        }
+        let place = path.map_or("environment".into(), |path| path.display().to_string());
+        table.try_into().map_err(|error: toml::de::Error| invalid(place, error.to_string()))
+    }
+}
+
+fn invalid(place: impl std::fmt::Display, message: String) -> ConfigError {
+    ConfigError::Invalid { place: place.to_string(), message: message.trim_end().to_string() }
+}
+
+/// The defaults as a table: what keys there are.
+fn known() -> toml::Table {
+    toml::Table::try_from(Config::default()).expect("the defaults are a table")
+}
+
+fn check_keys(table: &toml::Table, place: &str) -> Result<(), ConfigError> {
+    let known = known();
+    for (section, value) in table {
+        let Some(keys) = known.get(section).and_then(toml::Value::as_table) else {
+            return Err(invalid(place, unknown("section", section, known.keys())));
+        };
+        for key in value.as_table().into_iter().flat_map(toml::Table::keys) {
+            if !keys.contains_key(key) {
+                return Err(invalid(format!("{place}, [{section}]"), unknown("key", key, keys.keys())));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a String>) -> String {
+    let known: Vec<&String> = known.collect();
+    let nearest = known.iter().max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
+    match nearest {
+        Some(nearest) if strsim::jaro_winkler(nearest, name) > 0.7 => {
+            format!("unknown {kind} {name:?}; did you mean {nearest:?}?")
+        }
+        _ => {
+            let names: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
+            format!("unknown {kind} {name:?}; known are {}", names.join(", "))
+        }
+    }
+}
+
+fn overlay(table: &mut toml::Table, name: &str, section: &str, key: &str, text: &str) -> Result<(), ConfigError> {
+    let known = known();
+    let keys = known.get(section).and_then(toml::Value::as_table);
+    let keys = keys.ok_or_else(|| invalid(name, unknown("section", section, known.keys())))?;
+    let default = keys.get(key).ok_or_else(|| invalid(name, unknown("key", key, keys.keys())))?;
+    let value = match default {
+        toml::Value::Integer(_) => text.parse().map(toml::Value::Integer).ok(),
+        toml::Value::Array(_) => {
+            Some(text.split(',').filter(|part| !part.is_empty()).map(toml::Value::from).collect::<Vec<_>>().into())
+        }
+        _ => Some(toml::Value::from(text)),
+    };
+    let value = value.ok_or_else(|| invalid(name, format!("{text:?} is not a whole number")))?;
+    let section = table.entry(section.to_string()).or_insert_with(|| toml::Table::new().into());
+    section.as_table_mut().expect("checked").insert(key.to_string(), value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, String> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("walras.toml");
+        std::fs::write(&path, text).expect("writable");
+        let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        Config::load(Some(&path), variables).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_template_holds_the_defaults() {
+        assert_eq!(load(TEMPLATE, &[]), Ok(Config::default()));
+    }
+
+    #[test]
+    fn variables_win_over_the_file() {
+        let config = load(
+            "[blocks]\ninterval_ms = 7\ntransactions = 9\n",
+            &[("WALRAS_BLOCKS__INTERVAL_MS", "8"), ("WALRAS_HTTP__LISTEN", "127.0.0.1:0"), ("WALRAS_DATA", "x")],
+        )
+        .expect("sound");
+        assert_eq!((config.blocks.interval_ms, config.blocks.transactions), (8, 9));
+        assert_eq!(config.http.listen.port(), 0);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_remedy() {
+        let text = |text, variables: &[(&str, &str)]| load(text, variables).expect_err("refused");
+        assert!(text("[blocks]\nintervall_ms = 7\n", &[]).contains("did you mean \"interval_ms\"?"));
+        assert!(text("[block]\n", &[]).contains("did you mean \"blocks\"?"));
+        assert!(text("[zzz]\n", &[]).contains("known are"));
+        assert!(text("[blocks]\ninterval_ms = \"soon\"\n", &[]).contains("interval_ms"));
+        assert!(text("[blocks\n", &[]).contains("walras.toml"));
+        assert!(text("", &[("WALRAS_BLOCKS__INTERVAL_MS", "soon")]).contains("WALRAS_BLOCKS__INTERVAL_MS"));
+        assert!(text("", &[("WALRAS_HTP__LISTEN", "x")]).contains("did you mean \"http\"?"));
+    }
+}

@@ -1,0 +1,657 @@
+//! The pipeline of a node with engine `solo`: one validator that makes its own blocks.
+//!
+//! ```text
+//! submit ─► intake ─► mempool ─► producer ─► publisher ─► answers, stream, views, receipts
+//!           checks     reserves   log ∥ apply     │
+//!           signatures                            └─► roots (tries follow, one block behind)
+//! ```
+//!
+//! Four threads, one direction. *Intake* checks signatures in batches and admits. The *producer* makes a block when
+//! enough wait or one has waited long enough, writes it to the log and applies it at the same time, and lets nobody see
+//! the new state before both are done. The *publisher* answers those who wait: whoever hears "committed" can be sure
+//! that the block is on disk. *Roots* works the changes into the tries while the next block fills.
+//!
+//! Locks are taken in this order: ledger, roots, mempool, views, waiters, store.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ledger::{Applied, Changes, Genesis, Ledger, Outcome, ReceiptsTrie, Refusal, Roots, Signatures, Snapshot, Stage};
+use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
+use rayon::prelude::*;
+use store::{Archive, RealDisk, Store, StoreError};
+use tokio::sync::{broadcast, oneshot};
+
+use crate::config::Config;
+use crate::mempool::{Entry, Mempool, Reject};
+use crate::metrics::Metrics;
+use crate::recovery::{Recovered, encode, receipts_with, recover};
+use crate::views::{Committed, Found, Views};
+
+/// Submissions that wait for intake.
+const INTAKE_QUEUE: usize = 1_024;
+/// Transactions whose signatures are checked together.
+const INTAKE_BATCH: usize = 8_192;
+/// Blocks that wait for the publisher.
+const PUBLISH_QUEUE: usize = 2;
+/// Messages that a reader of the stream may fall behind.
+pub(crate) const STREAM_BACKLOG: usize = 256;
+
+/// What a submitted transaction is answered.
+#[derive(Debug)]
+pub enum Answer {
+    /// It waits for a block. The receiver, if one was asked for, hears when it is durable.
+    Pending(TransactionId, Option<oneshot::Receiver<Found>>),
+    /// It is in a block already.
+    Committed(TransactionId, Found),
+    /// The mempool is full.
+    Full,
+    /// The ledger would refuse it.
+    Refused(Refusal),
+}
+
+/// Transactions on their way to the mempool.
+struct Submission {
+    transactions: Vec<Transaction>,
+    wait: bool,
+    reply: oneshot::Sender<Vec<Answer>>,
+}
+
+/// Why nothing can be submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Closed {
+    /// Too many submissions wait to be checked.
+    #[error("too many submissions wait to be checked; try again shortly")]
+    Busy,
+    /// The node is stopping.
+    #[error("the node is stopping")]
+    Stopping,
+}
+
+/// Why the pipeline cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// The log, a checkpoint or the disk.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A checkpoint that cannot be read.
+    #[error("checkpoint of height {0}: {1}")]
+    Unreadable(Height, std::io::Error),
+    /// A checkpoint that does not make a state.
+    #[error("checkpoint of height {0}: {1}")]
+    Checkpoint(Height, ledger::SnapshotError),
+    /// The directory of the store.
+    #[error("{0}: {1}")]
+    Directory(String, std::io::Error),
+    /// The genesis.
+    #[error("genesis: {0}")]
+    Genesis(#[from] ledger::GenesisError),
+    /// A logged block that does not apply.
+    #[error(transparent)]
+    Fault(#[from] ledger::Fault),
+    /// A logged block that is none.
+    #[error("block {0} in the log cannot be read: {1}")]
+    Undecodable(Height, std::io::Error),
+    /// The store belongs to another chain.
+    #[error(
+        "the store holds chain {stored}, but the genesis is of chain {genesis}: give the right home, or an empty one"
+    )]
+    OtherChain {
+        /// In the store.
+        stored: u64,
+        /// In the genesis.
+        genesis: u64,
+    },
+    /// A root that differs from the logged one.
+    #[error(
+        "after block {height} the state root is {ours}, but the log says {logged}: the state has diverged; stop and report this"
+    )]
+    Diverged {
+        /// The height.
+        height: Height,
+        /// Computed here.
+        ours: Digest,
+        /// Found in the block above.
+        logged: Digest,
+    },
+    /// A thread that could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(std::io::Error),
+}
+
+/// The tries, and the height that they are of.
+pub(crate) struct RootsAt {
+    pub height: Height,
+    pub root: Digest,
+    pub roots: Roots,
+}
+
+/// What the threads of a node share.
+pub(crate) struct Shared {
+    pub config: Config,
+    pub ledger: RwLock<Ledger>,
+    pub mempool: Mutex<Mempool>,
+    pub views: RwLock<Views>,
+    pub roots: Mutex<RootsAt>,
+    pub archive: Archive<RealDisk>,
+    store: Mutex<Store<RealDisk>>,
+    pub events: broadcast::Sender<Arc<Committed>>,
+    pub metrics: Metrics,
+    pub started: Instant,
+    waiters: Mutex<HashMap<TransactionId, Vec<oneshot::Sender<Found>>>>,
+    /// Signalled when something enters the mempool, and when the node stops.
+    fill: Condvar,
+    /// Signalled when the tries have caught up.
+    rooted: Condvar,
+    stopping: AtomicBool,
+    failure: Mutex<Option<String>>,
+    failed: tokio::sync::Notify,
+}
+
+/// A running pipeline.
+pub struct Exchange {
+    pub(crate) shared: Arc<Shared>,
+    intake: SyncSender<Submission>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A block that is durable and applied, on its way to the publisher.
+struct Made {
+    block: Superblock,
+    entries: Vec<TransactionId>,
+    applied: Applied,
+    stages_ms: Vec<(&'static str, f64)>,
+}
+
+pub(crate) fn poisoned<T>(result: Result<T, std::sync::PoisonError<T>>) -> T {
+    // A thread that panicked in the middle of a change has already stopped the node; what remains is to read.
+    result.unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Milliseconds since the node started.
+    pub fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    pub fn read_ledger(&self) -> std::sync::RwLockReadGuard<'_, Ledger> {
+        poisoned(self.ledger.read())
+    }
+
+    pub fn read_views(&self) -> std::sync::RwLockReadGuard<'_, Views> {
+        poisoned(self.views.read())
+    }
+
+    pub fn lock_mempool(&self) -> std::sync::MutexGuard<'_, Mempool> {
+        poisoned(self.mempool.lock())
+    }
+
+    fn lock_store(&self) -> std::sync::MutexGuard<'_, Store<RealDisk>> {
+        poisoned(self.store.lock())
+    }
+
+    /// The newest state root and its height.
+    pub fn newest_root(&self) -> (Height, Digest) {
+        let at = poisoned(self.roots.lock());
+        (at.height, at.root)
+    }
+
+    /// Whether the node still takes transactions.
+    pub fn is_ready(&self) -> bool {
+        !self.stopping.load(Ordering::Acquire) && poisoned(self.failure.lock()).is_none()
+    }
+
+    /// The ledger together with tries of the same height, for proofs. Waits while the tries catch up; `None` if the
+    /// node has failed and they never will.
+    pub fn with_roots<T>(&self, read: impl Fn(&Ledger, &mut Roots) -> T) -> Option<T> {
+        loop {
+            let ledger = self.read_ledger();
+            let mut at = poisoned(self.roots.lock());
+            if at.height == ledger.height() {
+                return Some(read(&ledger, &mut at.roots));
+            }
+            drop(ledger);
+            if poisoned(self.failure.lock()).is_some() {
+                return None;
+            }
+            drop(self.rooted.wait_timeout(at, Duration::from_millis(50)));
+        }
+    }
+
+    fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        drop(self.lock_mempool());
+        self.fill.notify_all();
+        self.rooted.notify_all();
+    }
+
+    fn fail(&self, error: &dyn std::fmt::Display) {
+        tracing::error!(%error, "the pipeline stops");
+        poisoned(self.failure.lock()).get_or_insert_with(|| error.to_string());
+        self.stop();
+        self.failed.notify_waiters();
+        self.failed.notify_one();
+    }
+}
+
+impl Exchange {
+    /// Recovers from the store what was committed, and starts.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] says what keeps the node from starting, with the file where one is to blame.
+    pub fn start(config: Config, genesis: &Genesis, data: &std::path::Path) -> Result<Exchange, ExchangeError> {
+        let recovered = recover(&config, genesis, data)?;
+        let (events, _) = broadcast::channel(STREAM_BACKLOG);
+        let Recovered { ledger, roots, store, views } = recovered;
+        let height = ledger.height();
+        let mut roots = RootsAt { height, root: Digest::default(), roots };
+        roots.root = roots.roots.parts().root();
+        let shared = Arc::new(Shared {
+            mempool: Mutex::new(Mempool::new(config.mempool.transactions)),
+            config,
+            ledger: RwLock::new(ledger),
+            views: RwLock::new(views),
+            roots: Mutex::new(roots),
+            archive: store.archive(),
+            store: Mutex::new(store),
+            events,
+            metrics: Metrics::new(),
+            started: Instant::now(),
+            waiters: Mutex::default(),
+            fill: Condvar::new(),
+            rooted: Condvar::new(),
+            stopping: AtomicBool::new(false),
+            failure: Mutex::default(),
+            failed: tokio::sync::Notify::new(),
+        });
+        let (intake, submissions) = sync_channel(INTAKE_QUEUE);
+        let (made, blocks) = sync_channel(PUBLISH_QUEUE);
+        let (changed, changes) = sync_channel(PUBLISH_QUEUE);
+        let threads = [
+            spawn("intake", &shared, move |shared| take_in(shared, &submissions))?,
+            spawn("producer", &shared, move |shared| produce(shared, &made, &changed))?,
+            spawn("publisher", &shared, move |shared| publish(shared, &blocks))?,
+            spawn("roots", &shared, move |shared| follow(shared, &changes))?,
+        ];
+        Ok(Exchange { shared, intake, threads: Mutex::new(threads.into()) })
+    }
+
+    /// Submits transactions; the receiver hears one answer for each, in order.
+    ///
+    /// # Errors
+    /// [`Closed`] if the node cannot take them now.
+    pub fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
+        if !self.shared.is_ready() {
+            return Err(Closed::Stopping);
+        }
+        let (reply, receiver) = oneshot::channel();
+        match self.intake.try_send(Submission { transactions, wait, reply }) {
+            Ok(()) => Ok(receiver),
+            Err(std::sync::mpsc::TrySendError::Full(_)) => Err(Closed::Busy),
+            Err(std::sync::mpsc::TrySendError::Disconnected(_)) => Err(Closed::Stopping),
+        }
+    }
+
+    /// Reads the ledger. Blocks are held up while `read` runs: copy out what is needed.
+    pub fn read<T>(&self, read: impl FnOnce(&Ledger) -> T) -> T {
+        read(&self.shared.read_ledger())
+    }
+
+    /// A feed of committed blocks. A reader that falls 256 blocks behind misses some and is told so.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Committed>> {
+        self.shared.events.subscribe()
+    }
+
+    /// Transactions that took effect, and that were refused inside a block, since start.
+    pub fn totals(&self) -> (u64, u64) {
+        self.shared.read_views().totals
+    }
+
+    /// Waits until the pipeline fails by itself; says why.
+    pub async fn failed(&self) -> String {
+        loop {
+            let notified = self.shared.failed.notified();
+            if let Some(reason) = poisoned(self.shared.failure.lock()).clone() {
+                return reason;
+            }
+            notified.await;
+        }
+    }
+
+    /// Stops: what waits in the mempool is put into last blocks, which are published; then the threads end.
+    pub fn stop(&self) {
+        self.shared.stop();
+        let threads: Vec<_> = poisoned(self.threads.lock()).drain(..).collect();
+        for thread in threads {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the pipeline panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(
+    name: &str,
+    shared: &Arc<Shared>,
+    run: impl FnOnce(&Arc<Shared>) + Send + 'static,
+) -> Result<JoinHandle<()>, ExchangeError> {
+    let shared = shared.clone();
+    let guarded = move || {
+        let alarm = Alarm(&shared);
+        run(&shared);
+        std::mem::forget(alarm);
+    };
+    std::thread::Builder::new().name(name.into()).spawn(guarded).map_err(ExchangeError::Thread)
+}
+
+/// Stops the node if a thread of the pipeline panics.
+struct Alarm<'a>(&'a Arc<Shared>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        self.0.fail(&"a thread of the pipeline panicked");
+    }
+}
+
+/// The intake thread.
+fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) {
+    while !shared.stopping.load(Ordering::Acquire) {
+        let Ok(first) = submissions.recv_timeout(Duration::from_millis(100)) else { continue };
+        let mut gathered = vec![first];
+        let mut count = gathered[0].transactions.len();
+        while count < INTAKE_BATCH {
+            let Ok(next) = submissions.try_recv() else { break };
+            count += next.transactions.len();
+            gathered.push(next);
+        }
+        let transactions: Vec<&Transaction> = gathered.iter().flat_map(|s| &s.transactions).collect();
+        let valid = verify_all(&transactions);
+        let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
+        let mut checked = ids.into_iter().zip(valid);
+        for submission in gathered {
+            let answers = admit(shared, submission.transactions, &mut checked, submission.wait);
+            // Whoever asked may have gone away.
+            drop(submission.reply.send(answers));
+        }
+    }
+}
+
+fn admit(
+    shared: &Shared,
+    transactions: Vec<Transaction>,
+    checked: &mut impl Iterator<Item = (TransactionId, bool)>,
+    wait: bool,
+) -> Vec<Answer> {
+    let ledger = shared.read_ledger();
+    let mut mempool = shared.lock_mempool();
+    let views = shared.read_views();
+    let mut waiters = poisoned(shared.waiters.lock());
+    let arrived_ms = shared.now_ms();
+    let mut answers = Vec::with_capacity(transactions.len());
+    for transaction in transactions {
+        let (id, valid) = checked.next().expect("one for each transaction");
+        let answer = match views.find(&id) {
+            _ if !valid => Answer::Refused(Refusal::BadSignature),
+            Some(found) if found.outcome.refusal().is_none() => Answer::Committed(id, found),
+            _ => match mempool.admit(Entry { id, arrived_ms, transaction }, &ledger) {
+                Ok(()) | Err(Reject::Waiting) => {
+                    let receiver = wait.then(|| {
+                        let (sender, receiver) = oneshot::channel();
+                        waiters.entry(id).or_default().push(sender);
+                        receiver
+                    });
+                    Answer::Pending(id, receiver)
+                }
+                Err(Reject::Full) => Answer::Full,
+                Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
+            },
+        };
+        shared.metrics.submitted(&answer);
+        answers.push(answer);
+    }
+    shared.metrics.mempool.set(mempool.len() as i64);
+    shared.fill.notify_all();
+    answers
+}
+
+/// The producer thread.
+fn produce(shared: &Arc<Shared>, made: &SyncSender<Made>, changed: &SyncSender<(Height, Changes)>) {
+    let threads = shared.config.blocks.threads;
+    let pool = match rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("apply-{i}")).build()
+    {
+        Ok(pool) => pool,
+        Err(error) => return shared.fail(&error),
+    };
+    while let Some(entries) = next_entries(shared) {
+        let block = match assemble(shared, &entries) {
+            Some(block) => block,
+            None => return,
+        };
+        match pool.install(|| commit(shared, &block, &entries)) {
+            Err(error) => return shared.fail(&error),
+            Ok((applied, changes, stages_ms)) => {
+                let height = block.height;
+                let entries = entries.iter().map(|entry| entry.id).collect();
+                let sent = made.send(Made { block, entries, applied, stages_ms }).is_ok();
+                if !sent || changed.send((height, changes)).is_err() {
+                    return;
+                }
+                checkpoint(shared, height);
+            }
+        }
+    }
+}
+
+/// Waits until a block is due. `None` when the node stops and nothing waits, or has failed.
+fn next_entries(shared: &Shared) -> Option<Vec<Entry>> {
+    let blocks = &shared.config.blocks;
+    let mut mempool = shared.lock_mempool();
+    loop {
+        let stopping = shared.stopping.load(Ordering::Acquire);
+        let failed = poisoned(shared.failure.lock()).is_some();
+        if failed || (stopping && mempool.ready() == 0) {
+            return None;
+        }
+        let age = mempool.oldest_ms().map(|arrived| shared.now_ms().saturating_sub(arrived));
+        let due = age.is_some_and(|age| age >= blocks.interval_ms);
+        if due || mempool.ready() >= blocks.transactions || stopping {
+            return Some(mempool.take(blocks.transactions));
+        }
+        let rest = age.map_or(blocks.interval_ms, |age| blocks.interval_ms - age).max(1);
+        mempool = match shared.fill.wait_timeout(mempool, Duration::from_millis(rest)) {
+            Ok((mempool, _)) => mempool,
+            Err(poisoned) => poisoned.into_inner().0,
+        };
+    }
+}
+
+/// Puts entries into a block on top of the present state; waits for the root that it has to name.
+fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
+    let (height, parent) = {
+        let ledger = shared.read_ledger();
+        (ledger.height() + 1, ledger.last_block())
+    };
+    let mut at = poisoned(shared.roots.lock());
+    while at.height + 1 < height {
+        if poisoned(shared.failure.lock()).is_some() {
+            return None;
+        }
+        at = match shared.rooted.wait_timeout(at, Duration::from_millis(100)) {
+            Ok((at, _)) => at,
+            Err(poisoned) => poisoned.into_inner().0,
+        };
+    }
+    let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(Superblock {
+        height,
+        parent,
+        time_ms: since_1970.as_millis() as u64,
+        parent_root: at.root,
+        sub_blocks: vec![SubBlock { proposer: 0, native }],
+    })
+}
+
+type Commit = (Applied, Changes, Vec<(&'static str, f64)>);
+
+/// Logs and applies a block side by side. Nobody reads the new state before it is durable.
+fn commit(shared: &Shared, block: &Superblock, entries: &[Entry]) -> Result<Commit, ExchangeError> {
+    let bytes = block.to_bytes();
+    let mut ledger = poisoned(shared.ledger.write());
+    let mut stages = Stages::new();
+    let (applied, logged) = std::thread::scope(|scope| {
+        let log = scope.spawn(|| {
+            let begun = Instant::now();
+            let mut store = shared.lock_store();
+            store.append(block.height, &bytes)?;
+            store.sync()?;
+            Ok::<_, StoreError>(milliseconds(begun.elapsed()))
+        });
+        let applied = ledger.apply(block, Signatures::Valid, &mut |stage| stages.end(stage));
+        (applied, log.join())
+    });
+    let log_ms = logged.expect("the log thread does not panic")?;
+    let mut applied = applied?;
+    stages.0.push(("log", log_ms));
+    let mut mempool = shared.lock_mempool();
+    mempool.settle(entries.iter(), ledger.fee());
+    shared.metrics.mempool.set(mempool.len() as i64);
+    let changes = std::mem::take(&mut applied.changes);
+    Ok((applied, changes, stages.0))
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
+}
+
+/// Times the stages of a block.
+struct Stages(Vec<(&'static str, f64)>, Instant);
+
+impl Stages {
+    fn new() -> Stages {
+        Stages(Vec::with_capacity(8), Instant::now())
+    }
+
+    fn end(&mut self, stage: Stage) {
+        let name = match stage {
+            Stage::Signatures => "signatures",
+            Stage::Filter => "filter",
+            Stage::Effects => "effects",
+            Stage::Clearing => "clearing",
+            Stage::Settlement => "settlement",
+            Stage::Digests => "digests",
+        };
+        self.0.push((name, milliseconds(self.1.elapsed())));
+        self.1 = Instant::now();
+    }
+}
+
+/// Starts a checkpoint in the background, if one is due and none is being written.
+fn checkpoint(shared: &Arc<Shared>, height: Height) {
+    let every = shared.config.store.checkpoint_blocks;
+    if every == 0 || !height.is_multiple_of(every) {
+        return;
+    }
+    let state = shared.read_ledger().clone();
+    let writer = match shared.lock_store().begin_checkpoint(state.height()) {
+        Ok(writer) => writer,
+        Err(StoreError::CheckpointRunning) => return,
+        Err(error) => return shared.fail(&error),
+    };
+    let shared = shared.clone();
+    let write = move || {
+        let begun = Instant::now();
+        match write_checkpoint(&state, writer) {
+            Ok(()) => tracing::info!(height, ms = begun.elapsed().as_millis() as u64, "checkpoint written"),
+            Err(error) => shared.fail(&error),
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("checkpoint".into()).spawn(write) {
+        tracing::warn!(%error, "no checkpoint this time");
+    }
+}
+
+fn write_checkpoint(state: &Ledger, mut writer: store::CheckpointWriter<RealDisk>) -> Result<(), ExchangeError> {
+    for chunk in Snapshot::of(state) {
+        let length = u32::try_from(chunk.len()).expect("chunks are small").to_le_bytes();
+        let written = writer.write_all(&length).and_then(|()| writer.write_all(&chunk));
+        written.map_err(|error| ExchangeError::Unreadable(state.height(), error))?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// The publisher thread.
+fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
+    for Made { block, entries, applied, stages_ms } in blocks {
+        let receipts = receipts_with(&applied, &entries);
+        let receipts_root = ReceiptsTrie::new(&receipts).root();
+        let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
+        let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+        poisoned(shared.views.write()).commit(&committed, &transactions);
+        answer_waiters(shared, &committed);
+        let bytes = encode(&receipts);
+        if let Err(error) = shared.lock_store().put_receipts(block.height, &bytes) {
+            return shared.fail(&error);
+        }
+        shared.metrics.committed(&committed);
+        let summary = &committed.summary;
+        tracing::info!(
+            height = summary.height,
+            transactions = summary.transactions,
+            refused = summary.transactions - summary.applied,
+            fills = summary.fills,
+            pairs = summary.pairs,
+            full = summary.full,
+            ms = summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>(),
+            log_ms = summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms),
+            "block"
+        );
+        // No reader, no matter.
+        drop(shared.events.send(committed));
+    }
+}
+
+fn answer_waiters(shared: &Shared, committed: &Committed) {
+    let mut waiters = poisoned(shared.waiters.lock());
+    if waiters.is_empty() {
+        return;
+    }
+    for (_, id, outcome) in &committed.outcomes {
+        for waiter in waiters.remove(id).into_iter().flatten() {
+            drop(waiter.send(Found { height: committed.summary.height, outcome: *outcome }));
+        }
+    }
+}
+
+/// The roots thread.
+fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>) {
+    for (height, changes) in changes {
+        let begun = Instant::now();
+        let mut at = poisoned(shared.roots.lock());
+        at.root = at.roots.apply(&changes);
+        at.height = height;
+        let root = at.root;
+        drop(at);
+        shared.rooted.notify_all();
+        shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
+        poisoned(shared.views.write()).set_state_root(height, root);
+    }
+}
+
+impl Found {
+    /// Whether the transaction took effect.
+    pub fn took_effect(&self) -> bool {
+        !matches!(self.outcome, Outcome::Refused(_))
+    }
+}

@@ -1,0 +1,191 @@
+//! Markets as people look at them: an unordered pair with a price, a book by level, and the curves of its batch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ledger::{Ledger, Pair, PairOffers};
+use primitives::{AssetId, Price};
+
+use crate::json::{
+    BookBody, CurvePoint, Curves, History, HistoryPoint, Level, Market, Markets, Symbols, price, rounded,
+};
+use crate::views::{BatchSummary, Views};
+
+/// Curves are drawn within this factor of the batch price.
+const CURVE_SPAN: f64 = 1.1;
+
+/// A base asset and the asset that it is priced in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sides {
+    /// The asset that is priced.
+    pub base: AssetId,
+    /// The asset that it is priced in.
+    pub quote: AssetId,
+}
+
+impl Sides {
+    /// The market of an ordered pair: the asset with the higher number is priced in the other.
+    pub fn of(pair: Pair) -> Sides {
+        Sides { base: pair.sell.max(pair.buy), quote: pair.sell.min(pair.buy) }
+    }
+
+    fn supply(self) -> Pair {
+        Pair { sell: self.base, buy: self.quote }
+    }
+
+    fn demand(self) -> Pair {
+        Pair { sell: self.quote, buy: self.base }
+    }
+}
+
+fn batch_price(ledger: &Ledger, sides: Sides) -> String {
+    price(valuation(ledger, sides.base), valuation(ledger, sides.quote))
+}
+
+fn valuation(ledger: &Ledger, asset: AssetId) -> Price {
+    ledger.assets()[asset.0 as usize].valuation
+}
+
+/// Base and quote units that changed hands in a batch.
+pub fn volumes(batch: &BatchSummary, sides: Sides) -> (u64, u64) {
+    let trade = |pair| {
+        let trades = &batch.batch.trades;
+        trades.binary_search_by_key(&pair, |trade| trade.pair).ok().map(|at| (trades[at].sold, trades[at].bought))
+    };
+    let (base_sold, quote_paid) = trade(sides.supply()).unwrap_or_default();
+    let (quote_sold, base_paid) = trade(sides.demand()).unwrap_or_default();
+    (base_sold.saturating_add(base_paid), quote_sold.saturating_add(quote_paid))
+}
+
+/// Every market that has offers or traded in the last batch.
+pub fn markets(ledger: &Ledger, views: &Views, symbols: &Symbols) -> Markets {
+    let last = views.batches().next_back();
+    let traded = last.into_iter().flat_map(|batch| batch.batch.trades.iter().map(|trade| trade.pair));
+    let pairs = ledger.book().iter().map(|(pair, _)| pair).chain(traded);
+    let all: BTreeSet<(AssetId, AssetId)> = pairs.map(Sides::of).map(|sides| (sides.quote, sides.base)).collect();
+    let markets = all.into_iter().map(|(quote, base)| {
+        let sides = Sides { base, quote };
+        let (sells, buys) = (ledger.book().get(sides.supply()), ledger.book().get(sides.demand()));
+        let (base_volume, quote_volume) = last.map_or((0, 0), |batch| volumes(batch, sides));
+        Market {
+            market: symbols.market(base, quote),
+            base: symbols.get(base).into(),
+            quote: symbols.get(quote).into(),
+            price: batch_price(ledger, sides),
+            base_volume: base_volume.to_string(),
+            quote_volume: quote_volume.to_string(),
+            offers: sells.map_or(0, PairOffers::len) + buys.map_or(0, PairOffers::len),
+            best_sell: sells.map(|offers| offers.limits()[0].to_string()),
+            best_buy: buys.map(|offers| rounded(1.0 / offers.limits()[0].to_f64())),
+        }
+    });
+    Markets { height: ledger.height(), markets: markets.collect() }
+}
+
+/// The resting offers of a market by price, at most `levels` a side.
+pub fn book(ledger: &Ledger, symbols: &Symbols, sides: Sides, levels: usize) -> BookBody {
+    let side = |pair, to_base: fn(f64, u64) -> f64, to_price: fn(Price) -> String| {
+        let Some(offers) = ledger.book().get(pair) else { return Vec::new() };
+        let mut result: Vec<(Price, u64, usize)> = Vec::new();
+        for (limit, amount) in offers.limits().iter().zip(offers.amounts()) {
+            let full = result.len() == levels;
+            match result.last_mut() {
+                Some((last, sum, count)) if last == limit => (*sum, *count) = (*sum + amount, *count + 1),
+                _ if full => break,
+                _ => result.push((*limit, *amount, 1)),
+            }
+        }
+        let level = |(limit, amount, offers): (Price, u64, usize)| Level {
+            price: to_price(limit),
+            amount: (to_base(limit.to_f64(), amount) as u64).to_string(),
+            offers,
+        };
+        result.into_iter().map(level).collect()
+    };
+    BookBody {
+        height: ledger.height(),
+        market: symbols.market(sides.base, sides.quote),
+        price: batch_price(ledger, sides),
+        sells: side(sides.supply(), |_, amount| amount as f64, |limit| limit.to_string()),
+        // Who sells the quote at l base per quote pays up to 1/l quote per base.
+        buys: side(sides.demand(), |limit, amount| amount as f64 * limit, |limit| rounded(1.0 / limit.to_f64())),
+    }
+}
+
+/// Offers of an ordered pair before the last batch traded: what rests and what was sold, by limit.
+fn before_batch(ledger: &Ledger, batch: &BatchSummary, pair: Pair) -> BTreeMap<Price, u64> {
+    let mut by_limit: BTreeMap<Price, u64> = BTreeMap::new();
+    for offers in ledger.book().get(pair) {
+        for (limit, amount) in offers.limits().iter().zip(offers.amounts()) {
+            *by_limit.entry(*limit).or_default() += amount;
+        }
+    }
+    let fills = &batch.batch.fills;
+    let from = fills.partition_point(|fill| fill.pair < pair);
+    for fill in fills[from..].iter().take_while(|fill| fill.pair == pair) {
+        *by_limit.entry(fill.place.limit).or_default() += fill.sold;
+    }
+    by_limit
+}
+
+/// Supply and demand of a market in a batch, as it stood before it traded.
+pub fn curves(ledger: &Ledger, batch: &BatchSummary, symbols: &Symbols, sides: Sides, points: usize) -> Curves {
+    let at = |asset: AssetId| batch.batch.valuations.get(asset.0 as usize).map_or(1.0, |price| price.to_f64());
+    let rate = at(sides.base) / at(sides.quote);
+    let trades = |pair| {
+        let found = batch.batch.trades.iter().find(|trade| trade.pair == pair);
+        found.map_or((0, 0), |trade| (trade.sold, trade.bought))
+    };
+    Curves {
+        height: batch.height,
+        market: symbols.market(sides.base, sides.quote),
+        price: rounded(rate),
+        supply: thin(supply(ledger, batch, sides), rate, points),
+        demand: thin(demand(ledger, batch, sides), rate, points),
+        sold: trades(sides.supply()).0.to_string(),
+        bought: trades(sides.demand()).1.to_string(),
+    }
+}
+
+fn supply(ledger: &Ledger, batch: &BatchSummary, sides: Sides) -> Vec<(f64, f64)> {
+    let mut sum = 0.0;
+    let cumulate = |(limit, amount): (Price, u64)| {
+        sum += amount as f64;
+        (limit.to_f64(), sum)
+    };
+    before_batch(ledger, batch, sides.supply()).into_iter().map(cumulate).collect()
+}
+
+fn demand(ledger: &Ledger, batch: &BatchSummary, sides: Sides) -> Vec<(f64, f64)> {
+    let mut sum = 0.0;
+    let cumulate = |(limit, amount): (Price, u64)| {
+        let highest = 1.0 / limit.to_f64();
+        sum += amount as f64;
+        (highest, sum / highest)
+    };
+    // The lowest limits pay the highest prices; rising prices are wanted.
+    let mut points: Vec<_> = before_batch(ledger, batch, sides.demand()).into_iter().map(cumulate).collect();
+    points.reverse();
+    points
+}
+
+/// At most `points` of those near the rate, evenly chosen.
+fn thin(curve: Vec<(f64, f64)>, rate: f64, points: usize) -> Vec<CurvePoint> {
+    let near: Vec<_> = curve.into_iter().filter(|(x, _)| (rate / CURVE_SPAN..=rate * CURVE_SPAN).contains(x)).collect();
+    let count = near.len().min(points.max(2));
+    let pick = |i: usize| near[if count == 1 { 0 } else { i * (near.len() - 1) / (count - 1) }];
+    let point = |(x, y): (f64, f64)| CurvePoint { price: rounded(x), amount: (y as u64).to_string() };
+    (0..count).map(pick).map(point).collect()
+}
+
+/// A market's price in recent batches, oldest first.
+pub fn history(views: &Views, symbols: &Symbols, sides: Sides, limit: usize) -> History {
+    let valued = |batch: &&std::sync::Arc<BatchSummary>| !batch.batch.valuations.is_empty();
+    let recent: Vec<_> = views.batches().rev().filter(valued).take(limit).collect();
+    let point = |batch: &std::sync::Arc<BatchSummary>| HistoryPoint {
+        height: batch.height,
+        time_ms: batch.time_ms,
+        price: price(batch.batch.valuations[sides.base.0 as usize], batch.batch.valuations[sides.quote.0 as usize]),
+        base_volume: volumes(batch, sides).0.to_string(),
+    };
+    History { market: symbols.market(sides.base, sides.quote), points: recent.into_iter().rev().map(point).collect() }
+}

@@ -1,0 +1,130 @@
+//! What Prometheus is told. Names are in base units, as that world likes them.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::exchange::Answer;
+use crate::views::Committed;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CodeLabel {
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StageLabel {
+    stage: &'static str,
+}
+
+/// The node's metrics.
+pub struct Metrics {
+    registry: Registry,
+    /// Waiting transactions.
+    pub mempool: Gauge,
+    /// Open connections of the stream.
+    pub streams: Gauge,
+    /// Connections of the stream that were cut because they did not keep up.
+    pub streams_dropped: Counter,
+    /// Time to work a block's changes into the tries.
+    pub hashing: Histogram,
+    height: Gauge,
+    submitted: Family<CodeLabel, Counter>,
+    committed: Counter,
+    refused: Counter,
+    fills: Counter,
+    batches_not_full: Counter,
+    stages: Family<StageLabel, Histogram>,
+    block_transactions: Histogram,
+}
+
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_05, 2.0, 18))
+}
+
+impl Metrics {
+    /// A registry with every metric at zero.
+    pub fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("walras");
+        let metrics = Metrics {
+            mempool: Gauge::default(),
+            streams: Gauge::default(),
+            streams_dropped: Counter::default(),
+            hashing: seconds(),
+            height: Gauge::default(),
+            submitted: Family::default(),
+            committed: Counter::default(),
+            refused: Counter::default(),
+            fills: Counter::default(),
+            batches_not_full: Counter::default(),
+            stages: Family::new_with_constructor(seconds),
+            block_transactions: Histogram::new(exponential_buckets(1.0, 4.0, 11)),
+            registry: Registry::default(),
+        };
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of this node", build);
+        registry.register("block_height", "Height of the last committed block", metrics.height.clone());
+        registry.register("mempool_transactions", "Transactions that wait for a block", metrics.mempool.clone());
+        let submitted = "Submitted transactions, by what they were answered";
+        registry.register("submitted_transactions", submitted, metrics.submitted.clone());
+        let committed = "Transactions that took effect in a block";
+        registry.register("committed_transactions", committed, metrics.committed.clone());
+        let refused = "Transactions that a block's filter removed";
+        registry.register("refused_transactions", refused, metrics.refused.clone());
+        registry.register("fills", "Offers that executed, in full or in part", metrics.fills.clone());
+        let not_full = "Batches in which some offer beyond the band was not filled";
+        registry.register("batches_not_full", not_full, metrics.batches_not_full.clone());
+        let stages = "Time of each stage of a block";
+        registry.register_with_unit("block_stage", stages, Unit::Seconds, metrics.stages.clone());
+        let hashing = "Time to work a block's changes into the tries";
+        registry.register_with_unit("state_hashing", hashing, Unit::Seconds, metrics.hashing.clone());
+        let transactions = "Transactions in a block";
+        registry.register("block_transactions", transactions, metrics.block_transactions.clone());
+        registry.register("stream_connections", "Open connections of the stream", metrics.streams.clone());
+        let dropped = "Connections of the stream that were cut because they did not keep up";
+        registry.register("stream_connections_dropped", dropped, metrics.streams_dropped.clone());
+        Metrics { registry, ..metrics }
+    }
+
+    /// Counts the answer to a submitted transaction.
+    pub(crate) fn submitted(&self, answer: &Answer) {
+        let code = match answer {
+            Answer::Pending(..) => "pending",
+            Answer::Committed(..) => "committed",
+            Answer::Full => "mempool_full",
+            Answer::Refused(refusal) => refusal.code(),
+        };
+        self.submitted.get_or_create(&CodeLabel { code }).inc();
+    }
+
+    /// Counts a committed block.
+    pub(crate) fn committed(&self, block: &Committed) {
+        let summary = &block.summary;
+        self.height.set(summary.height as i64);
+        self.committed.inc_by(summary.applied as u64);
+        self.refused.inc_by((summary.transactions - summary.applied) as u64);
+        self.fills.inc_by(summary.fills as u64);
+        self.batches_not_full.inc_by(u64::from(!summary.full));
+        self.block_transactions.observe(summary.transactions as f64);
+        for (stage, ms) in &summary.stages_ms {
+            self.stages.get_or_create(&StageLabel { stage }).observe(ms / 1_000.0);
+        }
+    }
+
+    /// The text that Prometheus reads.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("writing to memory cannot fail");
+        text
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new()
+    }
+}

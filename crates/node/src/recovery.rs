@@ -1,0 +1,141 @@
+//! What a node finds when it starts: the newest checkpoint, the log after it, and the archive.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Instant;
+
+use ledger::{Applied, BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restore, Roots, Signatures};
+use primitives::{Digest, Superblock, Transaction, TransactionId};
+use rayon::prelude::*;
+use store::{CheckpointReader, Disk, Options, RealDisk, Store};
+
+use crate::config::Config;
+use crate::exchange::ExchangeError;
+use crate::views::{Committed, RECENT_BLOCKS, Views};
+
+/// What was committed, as it was found.
+pub(crate) struct Recovered {
+    pub ledger: Ledger,
+    pub roots: Roots,
+    pub store: Store<RealDisk>,
+    pub views: Views,
+}
+
+/// Checkpoint, then the log after it, each block held against the root that the next one names.
+pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result<Recovered, ExchangeError> {
+    let begun = Instant::now();
+    let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
+    let disk = RealDisk::new(data).map_err(directory)?;
+    let (mut store, recovery) = Store::open(disk, Options::default())?;
+    for repair in &recovery.repairs {
+        tracing::warn!(
+            file = repair.file,
+            offset = repair.offset,
+            bytes = repair.bytes,
+            "cut off what a crash left unfinished"
+        );
+    }
+    let mut ledger = match recovery.checkpoint {
+        None => Ledger::new(genesis)?,
+        Some(checkpoint) => restore(checkpoint)?,
+    };
+    if ledger.chain() != genesis.chain {
+        return Err(ExchangeError::OtherChain { stored: ledger.chain(), genesis: genesis.chain });
+    }
+    let from = ledger.height();
+    let mut roots = Roots::of(&ledger);
+    let mut root = roots.parts().root();
+    for logged in recovery.blocks {
+        let (height, bytes) = logged?;
+        let block: Superblock = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+        if block.parent_root != root {
+            return Err(ExchangeError::Diverged { height: height - 1, ours: root, logged: block.parent_root });
+        }
+        // Every signature was checked before the block was logged.
+        let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {})?;
+        root = roots.apply(&applied.changes);
+        // Receipts that are archived already are compared with these.
+        store.put_receipts(height, &encode(&receipts(&block, &applied)))?;
+    }
+    let views = recover_views(config, &ledger, &store, root)?;
+    tracing::info!(
+        height = ledger.height(),
+        from_checkpoint = from,
+        replayed = ledger.height() - from,
+        accounts = ledger.accounts().len(),
+        offers = ledger.book().len(),
+        ms = begun.elapsed().as_millis() as u64,
+        "recovered"
+    );
+    Ok(Recovered { ledger, roots, store, views })
+}
+
+/// Reads a checkpoint: chunks of the state, each after its length.
+pub fn restore<D: Disk>(mut checkpoint: CheckpointReader<D>) -> Result<Ledger, ExchangeError> {
+    let height = checkpoint.height();
+    let unreadable = |error| ExchangeError::Unreadable(height, error);
+    let unsound = |error| ExchangeError::Checkpoint(height, error);
+    let mut restore = Restore::default();
+    let mut rest = checkpoint.payload_bytes();
+    while rest > 0 {
+        let mut length = [0; 4];
+        checkpoint.read_exact(&mut length).map_err(unreadable)?;
+        let length = u32::from_le_bytes(length);
+        rest = rest
+            .checked_sub(4 + u64::from(length))
+            .ok_or_else(|| unreadable(std::io::ErrorKind::UnexpectedEof.into()))?;
+        let mut chunk = vec![0; length as usize];
+        checkpoint.read_exact(&mut chunk).map_err(unreadable)?;
+        restore.push(&chunk).map_err(unsound)?;
+    }
+    restore.finish().map_err(unsound)
+}
+
+/// Reads the newest archived receipts back, as many as the index holds.
+fn recover_views(
+    config: &Config,
+    ledger: &Ledger,
+    store: &Store<RealDisk>,
+    mut state_root: Digest,
+) -> Result<Views, ExchangeError> {
+    let limit = config.store.indexed_transactions;
+    let mut views = Views::new(ledger, limit);
+    let mut recent: Vec<Committed> = Vec::new();
+    let mut transactions = 0;
+    for height in (1..=ledger.height()).rev() {
+        let (Some(bytes), Some(block)) = (store.receipts(height)?, store.block(height)?) else { break };
+        let undecodable = |error| ExchangeError::Undecodable(height, error);
+        let receipts: BlockReceipts = borsh::from_slice(&bytes).map_err(undecodable)?;
+        let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
+        transactions += receipts.outcomes.len();
+        let receipts_root = ReceiptsTrie::new(&receipts).root();
+        let mut committed = Committed::from_archive(&block, receipts, receipts_root);
+        committed.summary.state_root = Some(state_root);
+        state_root = block.parent_root;
+        recent.push(committed);
+        if transactions >= limit || recent.len() >= RECENT_BLOCKS {
+            break;
+        }
+    }
+    recent.iter().rev().for_each(|committed| views.remember(committed));
+    Ok(views)
+}
+
+pub(crate) fn encode<T: borsh::BorshSerialize>(value: &T) -> Vec<u8> {
+    borsh::to_vec(value).expect("writing to memory cannot fail")
+}
+
+fn receipts(block: &Superblock, applied: &Applied) -> BlockReceipts {
+    let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+    let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
+    receipts_with(applied, &ids)
+}
+
+pub(crate) fn receipts_with(applied: &Applied, ids: &[TransactionId]) -> BlockReceipts {
+    BlockReceipts {
+        height: applied.height,
+        block: applied.block,
+        outcomes: ids.iter().copied().zip(applied.outcomes.iter().copied()).collect(),
+        batch: applied.batch.clone(),
+    }
+}

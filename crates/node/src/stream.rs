@@ -1,0 +1,294 @@
+//! The WebSocket stream: for each channel a snapshot, then increments; every message numbered; slow readers cut.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use futures_util::{SinkExt, StreamExt};
+use primitives::Address;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::http::Api;
+use crate::json;
+use crate::markets::{self, Sides};
+use crate::views::Committed;
+
+/// Most channels of one connection.
+const CHANNELS: usize = 64;
+/// Largest message that a client may send.
+const MESSAGE_BYTES: usize = 16 << 10;
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A reader that cannot be written to for so long is cut.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a client can listen to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Channel {
+    Blocks,
+    Batches,
+    /// Trades of one market, given as it was asked for, or of all.
+    Trades(Option<(String, String)>),
+    Account(Address),
+}
+
+/// What a client says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    #[serde(default)]
+    subscribe: Vec<String>,
+    #[serde(default)]
+    unsubscribe: Vec<String>,
+}
+
+fn parse(api: &Api, name: &str) -> Result<Channel, String> {
+    match name.split_once(':') {
+        None if name == "blocks" => Ok(Channel::Blocks),
+        None if name == "batches" => Ok(Channel::Batches),
+        None if name == "trades" => Ok(Channel::Trades(None)),
+        Some(("trades", market)) => {
+            let (base, quote) = market.split_once('/').ok_or(format!("{market:?} is not a market such as EUR/USD"))?;
+            api.sides(base, quote).map_err(|_| format!("no market {market:?}; see /v1/markets"))?;
+            Ok(Channel::Trades(Some((base.into(), quote.into()))))
+        }
+        Some(("account", address)) => address.parse().map(Channel::Account).map_err(|error| error.to_string()),
+        _ => Err(format!("no channel {name:?}; there are blocks, batches, trades, trades:BASE/QUOTE and account:0x…")),
+    }
+}
+
+fn name(channel: &Channel) -> String {
+    match channel {
+        Channel::Blocks => "blocks".into(),
+        Channel::Batches => "batches".into(),
+        Channel::Trades(None) => "trades".into(),
+        Channel::Trades(Some((base, quote))) => format!("trades:{base}/{quote}"),
+        Channel::Account(address) => format!("account:{address}"),
+    }
+}
+
+/// Upgrades a connection.
+pub(crate) async fn open(State(api): State<Api>, upgrade: WebSocketUpgrade) -> Response {
+    let Ok(permit) = api.streams.clone().try_acquire_owned() else {
+        return (StatusCode::TOO_MANY_REQUESTS, "too many connections of the stream\n").into_response();
+    };
+    upgrade.max_message_size(MESSAGE_BYTES).on_upgrade(async move |socket| {
+        api.shared().metrics.streams.inc();
+        serve(&api, socket).await;
+        api.shared().metrics.streams.dec();
+        drop(permit);
+    })
+}
+
+/// One connection.
+struct Connection<'a> {
+    api: &'a Api,
+    socket: futures_util::stream::SplitSink<WebSocket, Message>,
+    channels: BTreeSet<Channel>,
+    /// Number of the next message.
+    sequence: u64,
+}
+
+async fn serve(api: &Api, socket: WebSocket) {
+    let (sink, mut source) = socket.split();
+    let mut connection = Connection { api, socket: sink, channels: BTreeSet::new(), sequence: 0 };
+    let mut events = api.exchange.subscribe();
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let reason = loop {
+        let served = tokio::select! {
+            message = source.next() => match message {
+                Some(Ok(Message::Text(text))) => connection.hear(&text).await,
+                Some(Ok(Message::Binary(_))) => connection.error("malformed", "send text messages").await,
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+            },
+            event = events.recv() => match event {
+                Ok(committed) => connection.tell(&committed).await,
+                Err(RecvError::Lagged(_)) => Err("too slow: connect again and take a snapshot"),
+                Err(RecvError::Closed) => Err("the node is stopping"),
+            },
+            _ = heartbeat.tick() => connection.beat().await,
+        };
+        if let Err(reason) = served {
+            break reason;
+        }
+    };
+    api.shared().metrics.streams_dropped.inc();
+    let frame = CloseFrame { code: axum::extract::ws::close_code::AGAIN, reason: reason.into() };
+    let close = connection.socket.send(Message::Close(Some(frame)));
+    // A reader that does not read does not hear why either.
+    drop(tokio::time::timeout(HEARTBEAT, close).await);
+}
+
+type Told = Result<(), &'static str>;
+
+impl Connection<'_> {
+    async fn send(&mut self, mut message: Value) -> Told {
+        message["sequence"] = self.sequence.into();
+        self.sequence += 1;
+        match tokio::time::timeout(WRITE_TIMEOUT, self.socket.send(Message::text(message.to_string()))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err("the connection broke"),
+            Err(_) => Err("too slow: connect again and take a snapshot"),
+        }
+    }
+
+    async fn error(&mut self, code: &str, message: &str) -> Told {
+        self.send(json!({"type": "error", "code": code, "message": message})).await
+    }
+
+    async fn beat(&mut self) -> Told {
+        let (height, time_ms) = {
+            let views = self.api.shared().read_views();
+            views.blocks(u64::MAX).next().map_or((0, 0), |block| (block.height, block.time_ms))
+        };
+        self.send(json!({"type": "heartbeat", "height": height, "time_ms": time_ms})).await
+    }
+
+    async fn hear(&mut self, text: &str) -> Told {
+        let request: Request = match serde_json::from_str(text) {
+            Ok(request) => request,
+            Err(error) => return self.error("malformed", &format!("not a request: {error}")).await,
+        };
+        for name in &request.unsubscribe {
+            match parse(self.api, name) {
+                Ok(channel) => drop(self.channels.remove(&channel)),
+                Err(message) => self.error("unknown_channel", &message).await?,
+            }
+        }
+        for name in &request.subscribe {
+            match parse(self.api, name) {
+                Err(message) => self.error("unknown_channel", &message).await?,
+                Ok(_) if self.channels.len() >= CHANNELS => {
+                    self.error("too_many_channels", "at most 64 channels a connection").await?;
+                }
+                Ok(channel) => {
+                    let api = self.api.clone();
+                    let of = channel.clone();
+                    let snapshot = tokio::task::spawn_blocking(move || snapshot(&api, &of)).await;
+                    self.channels.insert(channel);
+                    self.send(snapshot.map_err(|_| "the node is stopping")?).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell(&mut self, committed: &Arc<Committed>) -> Told {
+        for channel in self.channels.clone() {
+            for message in increments(self.api, &channel, committed) {
+                self.send(message).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tagged(kind: &str, body: impl serde::Serialize) -> Value {
+    let mut value = serde_json::to_value(body).expect("plain data");
+    value["type"] = kind.into();
+    value
+}
+
+fn snapshot(api: &Api, channel: &Channel) -> Value {
+    let shared = api.shared();
+    let mut message = match channel {
+        Channel::Blocks => {
+            let views = shared.read_views();
+            json!({"blocks": views.blocks(u64::MAX).take(20).map(json::block).collect::<Vec<_>>()})
+        }
+        Channel::Batches => {
+            let views = shared.read_views();
+            json!({"batch": views.batches().next_back().map(|batch| api.symbols.batch(batch))})
+        }
+        Channel::Trades(market) => {
+            let last = shared.read_views().batches().next_back().cloned();
+            let trades = last.map(|batch| trades(api, market, &batch));
+            json!({"trades": trades.unwrap_or_default()})
+        }
+        Channel::Account(address) => api.exchange.read(|ledger| {
+            let account = api.account_body(ledger, address);
+            json!({"account": account, "offers": api.offer_bodies(ledger, address, 1_000).0})
+        }),
+    };
+    message["type"] = "snapshot".into();
+    message["channel"] = name(channel).into();
+    message
+}
+
+fn increments(api: &Api, channel: &Channel, committed: &Committed) -> Vec<Value> {
+    match channel {
+        Channel::Blocks => vec![tagged("block", json::block(&committed.summary))],
+        Channel::Batches => vec![tagged("batch", api.symbols.batch(&committed.batch))],
+        Channel::Trades(market) => {
+            trades(api, market, &committed.batch).into_iter().map(|trade| tagged("trade", trade)).collect()
+        }
+        Channel::Account(address) => account_increment(api, address, committed).into_iter().collect(),
+    }
+}
+
+/// What each market traded in a batch; of one market, or of all.
+fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::BatchSummary) -> Vec<Value> {
+    let chosen: Vec<Sides> = match market {
+        Some((base, quote)) => api.sides(base, quote).into_iter().collect(),
+        None => {
+            let all = batch.batch.trades.iter().map(|trade| Sides::of(trade.pair));
+            let unique: BTreeSet<_> = all.map(|sides| (sides.base, sides.quote)).collect();
+            unique.into_iter().map(|(base, quote)| Sides { base, quote }).collect()
+        }
+    };
+    let trade = |sides: Sides| {
+        let (base_volume, quote_volume) = markets::volumes(batch, sides);
+        let valuation = |asset: primitives::AssetId| batch.batch.valuations[asset.0 as usize];
+        (base_volume > 0 || quote_volume > 0).then(|| {
+            json!({
+                "height": batch.height,
+                "market": api.symbols.market(sides.base, sides.quote),
+                "price": json::price(valuation(sides.base), valuation(sides.quote)),
+                "base_volume": base_volume.to_string(),
+                "quote_volume": quote_volume.to_string(),
+            })
+        })
+    };
+    chosen.into_iter().filter_map(trade).collect()
+}
+
+fn account_increment(api: &Api, address: &Address, committed: &Committed) -> Option<Value> {
+    let outcomes = committed.outcomes.iter().filter(|(account, _, _)| account == address);
+    let outcomes: Vec<Value> = outcomes
+        .map(|(_, id, outcome)| json!({"id": id.to_string(), "outcome": json::OutcomeBody::from(outcome)}))
+        .collect();
+    let fills = committed.batch.batch.fills.iter().filter(|fill| fill.place.account == *address);
+    let fills: Vec<Value> = fills
+        .map(|fill| {
+            json!({
+                "sell": api.symbols.get(fill.pair.sell),
+                "buy": api.symbols.get(fill.pair.buy),
+                "limit": fill.place.limit.to_string(),
+                "id": fill.place.id,
+                "sold": fill.sold.to_string(),
+                "bought": fill.bought.to_string(),
+                "left": fill.left.to_string(),
+            })
+        })
+        .collect();
+    let received = committed.credited.contains(address);
+    if outcomes.is_empty() && fills.is_empty() && !received {
+        return None;
+    }
+    let balances = api.exchange.read(|ledger| api.account_body(ledger, address)).map(|account| account.balances);
+    Some(json!({
+        "type": "account",
+        "height": committed.summary.height,
+        "address": address.to_string(),
+        "outcomes": outcomes,
+        "fills": fills,
+        "balances": balances.unwrap_or_default(),
+    }))
+}

@@ -1,0 +1,301 @@
+//! What clients ask for and the ledger does not keep: recent blocks and batches, where a transaction went, which offers
+//! an account has. Everything here can be rebuilt from the ledger and the archive, and is bounded.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place};
+use primitives::{Address, Digest, Height, Operation, Price, Sequence, Superblock, Transaction, TransactionId};
+
+/// Blocks whose summaries and batches stay in memory.
+pub(crate) const RECENT_BLOCKS: usize = 2_000;
+/// Pair trades of recent batches that stay in memory.
+const RECENT_TRADES: usize = 2_000_000;
+
+/// A block in short.
+#[derive(Clone, Debug)]
+pub struct BlockSummary {
+    /// Height.
+    pub height: Height,
+    /// Digest of the block.
+    pub block: Digest,
+    /// Digest of the block below.
+    pub parent: Digest,
+    /// The proposer's clock.
+    pub time_ms: u64,
+    /// Native transactions in the block.
+    pub transactions: usize,
+    /// How many took effect.
+    pub applied: usize,
+    /// Offers that executed.
+    pub fills: usize,
+    /// Pairs that traded.
+    pub pairs: usize,
+    /// Whether the batch met fullness.
+    pub full: bool,
+    /// Root of the receipts.
+    pub receipts_root: Digest,
+    /// Root of the state after this block, once the tries have it.
+    pub state_root: Option<Digest>,
+    /// Milliseconds of each stage, by name.
+    pub stages_ms: Vec<(&'static str, f64)>,
+}
+
+/// A batch, with what the solver said.
+#[derive(Clone, Debug)]
+pub struct BatchSummary {
+    /// Height of the block.
+    pub height: Height,
+    /// The proposer's clock.
+    pub time_ms: u64,
+    /// Valuations, trades, fills and what was burnt.
+    pub batch: Batch,
+    /// The solver's report; `None` for an empty book or after a restart.
+    pub report: Option<clearing::Report>,
+}
+
+/// A committed block, as it is told to the stream and to those who wait.
+#[derive(Debug)]
+pub struct Committed {
+    /// The block in short.
+    pub summary: BlockSummary,
+    /// Its batch.
+    pub batch: Arc<BatchSummary>,
+    /// Each transaction's account, id and outcome, in the order of the block.
+    pub outcomes: Vec<(Address, TransactionId, Outcome)>,
+    /// Accounts that others paid.
+    pub credited: HashSet<Address>,
+}
+
+/// Where a transaction went.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Height of its block.
+    pub height: Height,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// See the module text.
+pub struct Views {
+    blocks: VecDeque<BlockSummary>,
+    batches: VecDeque<Arc<BatchSummary>>,
+    trades: usize,
+    index_limit: usize,
+    index: HashMap<TransactionId, Found>,
+    indexed: VecDeque<Vec<TransactionId>>,
+    offers: HashMap<Address, BTreeMap<Sequence, (Pair, Price)>>,
+    /// State roots that were there before the summary of their block.
+    early_roots: BTreeMap<Height, Digest>,
+    /// Transactions that took effect, and that were refused in a block, since start.
+    pub totals: (u64, u64),
+}
+
+impl Views {
+    /// The views of a ledger that has just been recovered.
+    pub fn new(ledger: &Ledger, index_limit: usize) -> Views {
+        let mut views = Views {
+            blocks: VecDeque::new(),
+            batches: VecDeque::new(),
+            trades: 0,
+            index_limit,
+            index: HashMap::new(),
+            indexed: VecDeque::new(),
+            offers: HashMap::new(),
+            early_roots: BTreeMap::new(),
+            totals: (0, 0),
+        };
+        for (pair, offers) in ledger.book().iter() {
+            for offer in offers.iter() {
+                views.add_offer(pair, offer.place);
+            }
+        }
+        views
+    }
+
+    fn add_offer(&mut self, pair: Pair, place: Place) {
+        self.offers.entry(place.account).or_default().insert(place.id, (pair, place.limit));
+    }
+
+    fn remove_offer(&mut self, account: &Address, id: Sequence) {
+        if let Some(offers) = self.offers.get_mut(account) {
+            offers.remove(&id);
+            if offers.is_empty() {
+                self.offers.remove(account);
+            }
+        }
+    }
+
+    /// Takes in a block that has just been committed.
+    pub fn commit(&mut self, committed: &Committed, transactions: &[&Transaction]) {
+        for (transaction, (_, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
+            match (&transaction.body.operation, outcome) {
+                (&Operation::CreateOffer { sell, buy, limit, .. }, Outcome::Offered(met)) if met.left > 0 => {
+                    let place = Place { limit, account: transaction.body.account, id: transaction.body.sequence };
+                    self.add_offer(Pair { sell, buy }, place);
+                }
+                (Operation::CancelOffer { offer, .. }, Outcome::Applied) => {
+                    self.remove_offer(&transaction.body.account, *offer);
+                }
+                _ => {}
+            }
+        }
+        for fill in committed.batch.batch.fills.iter().filter(|fill| fill.left == 0) {
+            self.remove_offer(&fill.place.account, fill.place.id);
+        }
+        let applied = committed.summary.applied as u64;
+        self.totals.0 += applied;
+        self.totals.1 += committed.summary.transactions as u64 - applied;
+        self.remember(committed);
+    }
+
+    /// Takes in a block of the archive, oldest first, without its effects on offers.
+    pub fn remember(&mut self, committed: &Committed) {
+        let height = committed.summary.height;
+        let ids: Vec<TransactionId> = committed.outcomes.iter().map(|(_, id, _)| *id).collect();
+        for (_, id, outcome) in &committed.outcomes {
+            // A refused copy must not hide the transaction that counts.
+            let refused = outcome.refusal().is_some();
+            if !(refused && self.index.contains_key(id)) {
+                self.index.insert(*id, Found { height, outcome: *outcome });
+            }
+        }
+        self.indexed.push_back(ids);
+        while self.index.len() > self.index_limit && self.indexed.len() > 1 {
+            for id in self.indexed.pop_front().expect("more than one") {
+                self.index.remove(&id);
+            }
+        }
+        self.blocks.push_back(committed.summary.clone());
+        if let Some(root) = self.early_roots.remove(&height) {
+            self.set_state_root(height, root);
+        }
+        self.trades += committed.batch.batch.trades.len();
+        self.batches.push_back(committed.batch.clone());
+        while self.blocks.len() > RECENT_BLOCKS || (self.trades > RECENT_TRADES && self.blocks.len() > 1) {
+            self.blocks.pop_front();
+            self.trades -= self.batches.pop_front().map_or(0, |batch| batch.batch.trades.len());
+        }
+    }
+
+    /// Transactions that took effect per second, over the blocks of the last minute by the proposer's clock.
+    pub fn rate_per_second(&self) -> f64 {
+        let Some(newest) = self.blocks.back().map(|block| block.time_ms) else { return 0.0 };
+        let minute = || self.blocks.iter().rev().take_while(move |block| block.time_ms + 60_000 >= newest);
+        let Some(oldest) = minute().last().map(|block| block.time_ms) else { return 0.0 };
+        // The oldest block's transactions came before the span begins.
+        let applied: usize = minute().filter(|block| block.time_ms > oldest).map(|block| block.applied).sum();
+        if newest > oldest { applied as f64 * 1_000.0 / (newest - oldest) as f64 } else { 0.0 }
+    }
+
+    /// Notes the state root of a recent block.
+    pub fn set_state_root(&mut self, height: Height, root: Digest) {
+        match self.blocks.iter_mut().rev().find(|block| block.height == height) {
+            Some(block) => block.state_root = Some(root),
+            None => drop(self.early_roots.insert(height, root)),
+        }
+    }
+
+    /// Summaries of recent blocks below a height, newest first.
+    pub fn blocks(&self, before: Height) -> impl Iterator<Item = &BlockSummary> {
+        self.blocks.iter().rev().filter(move |block| block.height < before)
+    }
+
+    /// The summary of a recent block.
+    pub fn block(&self, height: Height) -> Option<&BlockSummary> {
+        let first = self.blocks.front()?.height;
+        self.blocks.get(usize::try_from(height.checked_sub(first)?).ok()?)
+    }
+
+    /// The batch of a recent block.
+    pub fn batch(&self, height: Height) -> Option<&Arc<BatchSummary>> {
+        let first = self.batches.front()?.height;
+        self.batches.get(usize::try_from(height.checked_sub(first)?).ok()?)
+    }
+
+    /// Recent batches, oldest first.
+    pub fn batches(&self) -> impl DoubleEndedIterator<Item = &Arc<BatchSummary>> {
+        self.batches.iter()
+    }
+
+    /// Where a transaction went.
+    pub fn find(&self, id: &TransactionId) -> Option<Found> {
+        self.index.get(id).copied()
+    }
+
+    /// The resting offers of an account, by id.
+    pub fn offers(&self, account: &Address) -> impl Iterator<Item = (Sequence, Pair, Price)> + '_ {
+        self.offers.get(account).into_iter().flatten().map(|(id, (pair, limit))| (*id, *pair, *limit))
+    }
+}
+
+impl Committed {
+    /// What a block that was just applied did.
+    pub fn new(
+        block: &Superblock,
+        applied: &Applied,
+        ids: &[TransactionId],
+        receipts_root: Digest,
+        stages_ms: Vec<(&'static str, f64)>,
+    ) -> Committed {
+        let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+        let outcomes = transactions
+            .zip(ids)
+            .zip(&applied.outcomes)
+            .map(|((transaction, id), outcome)| (transaction.body.account, *id, *outcome))
+            .collect();
+        Committed::from_parts(block, applied.block, outcomes, applied.batch.clone(), receipts_root)
+            .with_report(applied.report.clone(), stages_ms)
+    }
+
+    /// What an archived block did.
+    pub fn from_archive(block: &Superblock, receipts: BlockReceipts, receipts_root: Digest) -> Committed {
+        let accounts = block.sub_blocks.iter().flat_map(|sub| &sub.native).map(|t| t.body.account);
+        let outcomes = accounts.zip(receipts.outcomes).map(|(account, (id, outcome))| (account, id, outcome)).collect();
+        Committed::from_parts(block, receipts.block, outcomes, receipts.batch, receipts_root)
+    }
+
+    fn from_parts(
+        block: &Superblock,
+        digest: Digest,
+        outcomes: Vec<(Address, TransactionId, Outcome)>,
+        batch: Batch,
+        receipts_root: Digest,
+    ) -> Committed {
+        let summary = BlockSummary {
+            height: block.height,
+            block: digest,
+            parent: block.parent,
+            time_ms: block.time_ms,
+            transactions: outcomes.len(),
+            applied: outcomes.iter().filter(|(_, _, outcome)| outcome.refusal().is_none()).count(),
+            fills: batch.fills.len(),
+            pairs: batch.trades.len(),
+            full: batch.full,
+            receipts_root,
+            state_root: None,
+            stages_ms: Vec::new(),
+        };
+        let batch = Arc::new(BatchSummary { height: block.height, time_ms: block.time_ms, batch, report: None });
+        let credited = paid(block, &outcomes);
+        Committed { summary, batch, outcomes, credited }
+    }
+
+    fn with_report(mut self, report: Option<clearing::Report>, stages_ms: Vec<(&'static str, f64)>) -> Committed {
+        self.summary.stages_ms = stages_ms;
+        let batch = Arc::get_mut(&mut self.batch).expect("not shared yet");
+        batch.report = report;
+        self
+    }
+}
+
+/// Who received a payment or an issue that took effect.
+fn paid(block: &Superblock, outcomes: &[(Address, TransactionId, Outcome)]) -> HashSet<Address> {
+    let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    let applied = transactions.zip(outcomes).filter(|(_, (_, _, outcome))| *outcome == Outcome::Applied);
+    let receiver = |(transaction, _): (&Transaction, _)| match transaction.body.operation {
+        Operation::Pay { to, .. } | Operation::Issue { to, .. } => Some(to),
+        _ => None,
+    };
+    applied.filter_map(receiver).collect()
+}

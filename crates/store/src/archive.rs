@@ -1,0 +1,280 @@
+//! Reading records: where each is, and that it is what was written.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::disk::{Disk, DiskFile};
+use crate::error::{Remedy, StoreError};
+use crate::record::{
+    DIGEST_BYTES, Digest, FILE_HEADER_BYTES, FileHeader, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
+};
+
+/// Which of the two logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Blocks,
+    Receipts,
+}
+
+impl Kind {
+    fn stem(self) -> &'static str {
+        match self {
+            Kind::Blocks => "blocks",
+            Kind::Receipts => "receipts",
+        }
+    }
+
+    pub(crate) fn file_name(self, first: u64) -> String {
+        format!("{}-{first:020}.log", self.stem())
+    }
+
+    /// The first height of the file with this name, if it is one of this log.
+    pub(crate) fn first_height(self, name: &str) -> Option<u64> {
+        let digits = name.strip_prefix(self.stem())?.strip_prefix('-')?.strip_suffix(".log")?;
+        (digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit())).then(|| digits.parse().ok())?
+    }
+}
+
+/// One file of a log.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) header: FileHeader,
+    /// Where its records begin, by height; `None` until somebody asks.
+    pub(crate) offsets: Option<Vec<u32>>,
+}
+
+/// The files of one log, shared by its writer and all readers.
+#[derive(Debug)]
+pub(crate) struct LogFiles<D: Disk> {
+    pub(crate) disk: Arc<D>,
+    pub(crate) kind: Kind,
+    segments: RwLock<Vec<Segment>>,
+}
+
+/// A record in full.
+pub(crate) struct Record {
+    pub(crate) header: RecordHeader,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) digest: Digest,
+}
+
+impl<D: Disk> LogFiles<D> {
+    pub(crate) fn new(disk: Arc<D>, kind: Kind, segments: Vec<Segment>) -> LogFiles<D> {
+        LogFiles { disk, kind, segments: RwLock::new(segments) }
+    }
+
+    /// A panic cannot leave the list half changed, so a poisoned lock is as good as any.
+    pub(crate) fn segments(&self) -> RwLockReadGuard<'_, Vec<Segment>> {
+        self.segments.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn segments_mut(&self) -> RwLockWriteGuard<'_, Vec<Segment>> {
+        self.segments.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name of a file with its directory, for messages.
+    pub(crate) fn path(&self, first: u64) -> String {
+        path(&*self.disk, &self.kind.file_name(first))
+    }
+
+    pub(crate) fn damaged(&self, first: u64, offset: u64, what: impl Into<String>) -> StoreError {
+        StoreError::Damaged { file: self.path(first), offset, what: what.into(), remedy: Remedy::Restore }
+    }
+
+    pub(crate) fn open(&self, first: u64, writable: bool) -> Result<D::File, StoreError> {
+        let name = self.kind.file_name(first);
+        self.disk.open(&name, writable).map_err(StoreError::io("open", &self.path(first)))
+    }
+
+    /// The record of this height, checked; `None` if there is none.
+    pub(crate) fn read(&self, height: u64) -> Result<Option<Record>, StoreError> {
+        let Some((first, salt, offset)) = self.locate(height)? else { return Ok(None) };
+        let file = self.open(first, false)?;
+        let length = file.length().map_err(StoreError::io("read the length of", &self.path(first)))?;
+        let record = read_record(&file, length, offset, &salt);
+        let record = record.map_err(StoreError::io("read", &self.path(first)))?;
+        match record {
+            Ok(record) if record.header.height == height => Ok(Some(record)),
+            Ok(record) => Err(self.damaged(first, offset, format!("a record of height {}", record.header.height))),
+            Err(what) => Err(self.damaged(first, offset, what)),
+        }
+    }
+
+    /// First height and salt of the file that holds this height, and where in it.
+    fn locate(&self, height: u64) -> Result<Option<(u64, [u8; 32], u64)>, StoreError> {
+        let segments = self.segments();
+        let Some(index) = segments.partition_point(|segment| segment.header.first <= height).checked_sub(1) else {
+            return Ok(None);
+        };
+        if segments[index].offsets.is_none() {
+            drop(segments);
+            self.load(index)?;
+            return self.locate(height);
+        }
+        let Segment { header, offsets } = &segments[index];
+        let offset = offsets.as_ref().and_then(|offsets| offsets.get((height - header.first) as usize));
+        Ok(offset.map(|&offset| (header.first, header.salt, u64::from(offset))))
+    }
+
+    /// Finds the records of a file that is not the last, following their headers; checks that they are linked.
+    fn load(&self, index: usize) -> Result<(), StoreError> {
+        let (header, next) = {
+            let segments = self.segments();
+            (segments[index].header.clone(), segments[index + 1].header.clone())
+        };
+        let first = header.first;
+        let file = self.open(first, false)?;
+        let length = file.length().map_err(StoreError::io("read the length of", &self.path(first)))?;
+        let (mut offsets, mut offset, mut previous) = (Vec::new(), FILE_HEADER_BYTES as u64, header.previous);
+        let not_followed = |offsets: &[u32], at: u64| {
+            // Headers have checksums of their own: the record before is the one to blame.
+            let at = offsets.last().map_or(at, |&last| u64::from(last));
+            self.damaged(first, at, "the digest is not the one that the next record, or file, names")
+        };
+        for height in first..next.first {
+            let link = read_link(&file, length, offset, &header.salt);
+            let (record, digest, end) = link
+                .map_err(StoreError::io("read", &self.path(first)))?
+                .map_err(|what| self.damaged(first, offset, what))?;
+            if record.height != height {
+                return Err(self.damaged(
+                    first,
+                    offset,
+                    format!("a record of height {} instead of {height}", record.height),
+                ));
+            }
+            if record.previous != previous {
+                return Err(not_followed(&offsets, offset));
+            }
+            offsets.push(u32::try_from(offset).expect("files are below 4 GiB"));
+            (offset, previous) = (end, digest);
+        }
+        if next.previous != previous {
+            return Err(not_followed(&offsets, offset));
+        }
+        if offset != length {
+            return Err(self.damaged(first, offset, "the file goes on where the next one should"));
+        }
+        self.segments_mut()[index].offsets = Some(offsets);
+        Ok(())
+    }
+}
+
+pub(crate) fn path(disk: &impl Disk, name: &str) -> String {
+    format!("{}/{name}", disk.place())
+}
+
+type Checked<T> = std::io::Result<Result<T, String>>;
+
+/// The record at this offset of a file of this length, or what is wrong there.
+pub(crate) fn read_record(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) -> Checked<Record> {
+    let header = match read_header(file, length, offset, salt)? {
+        Ok(header) => header,
+        Err(what) => return Ok(Err(what)),
+    };
+    let Some((payload_bytes, _)) = extent(&header, length, offset) else {
+        return Ok(Err("the record is cut off".into()));
+    };
+    let mut payload = vec![0; payload_bytes + DIGEST_BYTES];
+    file.read_at(offset + RECORD_HEADER_BYTES as u64, &mut payload)?;
+    let (_, digest) = payload.split_last_chunk().expect("room for the digest");
+    let digest = *digest;
+    payload.truncate(payload_bytes);
+    if header.digest(salt, &payload) != digest {
+        return Ok(Err("the record does not match its digest".into()));
+    }
+    Ok(Ok(Record { header, payload, digest }))
+}
+
+/// The header at this offset of a record or a mark.
+pub(crate) fn read_header(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) -> Checked<RecordHeader> {
+    if length - offset < RECORD_HEADER_BYTES as u64 {
+        return Ok(Err("too few bytes for a record".into()));
+    }
+    let mut header = [0; RECORD_HEADER_BYTES];
+    file.read_at(offset, &mut header)?;
+    Ok(RecordHeader::decode(&header, salt).ok_or("no record header, or one that does not match its checksum".into()))
+}
+
+/// A record's header, its digest as stored, and where it ends.
+fn read_link(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) -> Checked<(RecordHeader, Digest, u64)> {
+    let header = match read_header(file, length, offset, salt)? {
+        Ok(header) => header,
+        Err(what) => return Ok(Err(what)),
+    };
+    let Some((_, end)) = extent(&header, length, offset) else { return Ok(Err("the record is cut off".into())) };
+    let mut digest = [0; DIGEST_BYTES];
+    file.read_at(end - DIGEST_BYTES as u64, &mut digest)?;
+    Ok(Ok((header, digest, end)))
+}
+
+/// Length of the payload and end of a record, if it lies within the file.
+fn extent(header: &RecordHeader, length: u64, offset: u64) -> Option<(usize, u64)> {
+    let payload = header.payload? as usize;
+    let end = offset + (RECORD_HEADER_BYTES + payload + DIGEST_BYTES) as u64;
+    (payload <= PAYLOAD_BYTES_MAX && end <= length).then_some((payload, end))
+}
+
+/// Reads blocks and receipts beside the [`crate::Store`], from any thread.
+#[derive(Debug)]
+pub struct Archive<D: Disk> {
+    pub(crate) blocks: Arc<LogFiles<D>>,
+    pub(crate) receipts: Arc<LogFiles<D>>,
+}
+
+impl<D: Disk> Clone for Archive<D> {
+    fn clone(&self) -> Self {
+        Archive { blocks: self.blocks.clone(), receipts: self.receipts.clone() }
+    }
+}
+
+impl<D: Disk> Archive<D> {
+    /// The block of this height, appended if not yet durable; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn block(&self, height: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.blocks.read(height)?.map(|record| record.payload))
+    }
+
+    /// The receipts of the block of this height; `None` if there are none.
+    ///
+    /// # Errors
+    /// If they cannot be read or are damaged.
+    pub fn receipts(&self, height: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.receipts.read(height)?.map(|record| record.payload))
+    }
+}
+
+/// The blocks to replay, one in memory at a time.
+#[derive(Debug)]
+pub struct Blocks<D: Disk> {
+    pub(crate) files: Arc<LogFiles<D>>,
+    pub(crate) next: u64,
+    pub(crate) last: u64,
+}
+
+impl<D: Disk> Blocks<D> {
+    /// How many are still to come.
+    pub fn remaining(&self) -> u64 {
+        (self.last + 1).saturating_sub(self.next)
+    }
+}
+
+impl<D: Disk> Iterator for Blocks<D> {
+    type Item = Result<(u64, Vec<u8>), StoreError>;
+
+    /// The next height and its block; nothing after an error.
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next > self.last {
+            return None;
+        }
+        let height = self.next;
+        self.next += 1;
+        let read = self.files.read(height);
+        if read.is_err() {
+            self.next = u64::MAX;
+        }
+        let record = read.transpose().expect("the log has no gap");
+        Some(record.map(|record| (height, record.payload)))
+    }
+}

@@ -1,0 +1,358 @@
+//! Checkpoints: one stream of bytes each, written beside the running node and read back in pieces, so that neither way
+//! needs a second copy of the state in memory.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::archive::path;
+use crate::disk::{Disk, DiskFile};
+use crate::error::{Remedy, StoreError};
+use crate::log::Syncer;
+use crate::record::{DIGEST_BYTES, Digest, Fields, VERSION};
+use crate::store::Health;
+
+const MAGIC: [u8; 8] = *b"walrasck";
+const HEADER_BYTES: usize = 96;
+const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_OVERHEAD_BYTES: usize = 4 + DIGEST_BYTES;
+const END_COUNTS_BYTES: usize = 20;
+const END_BYTES: usize = END_COUNTS_BYTES + DIGEST_BYTES;
+const KEPT: usize = 2;
+pub(crate) const TEMPORARY: &str = ".tmp";
+
+fn name(height: u64) -> String {
+    format!("checkpoint-{height:020}.ckpt")
+}
+
+/// Heights of the checkpoints that are there, oldest first.
+pub(crate) fn list(disk: &impl Disk) -> Result<Vec<u64>, StoreError> {
+    let listed = disk.list().map_err(StoreError::io("list", &disk.place()))?;
+    let mut heights: Vec<u64> = listed.iter().filter_map(|(name, _)| height_of(name)).collect();
+    heights.sort_unstable();
+    Ok(heights)
+}
+
+fn height_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("checkpoint-")?.strip_suffix(".ckpt")?;
+    (digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit())).then(|| digits.parse().ok())?
+}
+
+/// What a checkpoint says before its payload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) height: u64,
+    /// Receipts had been put through this height.
+    pub(crate) receipts: u64,
+    /// Digest of the block's record; zeros if the block was never here.
+    pub(crate) block: Digest,
+}
+
+impl Header {
+    /// The height through which blocks had been durable here.
+    pub(crate) fn blocks(&self) -> u64 {
+        if self.block == [0; DIGEST_BYTES] { 0 } else { self.height }
+    }
+
+    fn encode(&self) -> [u8; HEADER_BYTES] {
+        let fields = [
+            &MAGIC[..],
+            &VERSION.to_le_bytes(),
+            &[0; 4],
+            &self.height.to_le_bytes(),
+            &self.receipts.to_le_bytes(),
+            &self.block,
+        ];
+        let mut bytes = fields.concat();
+        bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
+        bytes.try_into().expect("the fields add up")
+    }
+
+    fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Header, String> {
+        let (checked, digest) = bytes.split_at(HEADER_BYTES - DIGEST_BYTES);
+        let mut fields = Fields(checked);
+        if fields.next() != MAGIC {
+            return Err("not a checkpoint".into());
+        }
+        if blake3::hash(checked).as_bytes() != digest {
+            return Err("the header does not match its digest".into());
+        }
+        match (fields.u32(), fields.u32()) {
+            (VERSION, 0) => Ok(Header { height: fields.u64(), receipts: fields.u64(), block: fields.next() }),
+            (version, _) => Err(format!("format version {version}, this program reads {VERSION}")),
+        }
+    }
+}
+
+fn chunk_digest(number: u64, payload: &[u8]) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&number.to_le_bytes()).update(&(payload.len() as u32).to_le_bytes());
+    hasher.update(payload).finalize().into()
+}
+
+/// Numbers of chunks and of payload bytes, as the end tells them.
+fn end_counts(chunks: u64, payload_bytes: u64) -> [u8; END_COUNTS_BYTES] {
+    let counts = [&[0; 4][..], &chunks.to_le_bytes(), &payload_bytes.to_le_bytes()].concat();
+    counts.try_into().expect("the counts add up")
+}
+
+/// Writes one checkpoint, from any thread. What is written is the state; [`CheckpointWriter::finish`] makes it count.
+/// Dropped unfinished, it leaves the store as it was.
+#[derive(Debug)]
+pub struct CheckpointWriter<D: Disk> {
+    disk: Arc<D>,
+    health: Arc<Health>,
+    /// Keeps the directory locked should the store be dropped first.
+    _lock: Arc<D::Lock>,
+    running: Arc<AtomicBool>,
+    receipts: Option<Syncer<D>>,
+    file: D::File,
+    name: String,
+    offset: u64,
+    chunk: Vec<u8>,
+    chunks: u64,
+    payload_bytes: u64,
+    /// Over the header and the chunk digests.
+    total: blake3::Hasher,
+    finished: bool,
+}
+
+impl<D: Disk> CheckpointWriter<D> {
+    pub(crate) fn begin(
+        disk: Arc<D>,
+        health: Arc<Health>,
+        lock: Arc<D::Lock>,
+        running: Arc<AtomicBool>,
+        receipts: Option<Syncer<D>>,
+        header: &Header,
+    ) -> Result<CheckpointWriter<D>, StoreError> {
+        let name = name(header.height);
+        let temporary = format!("{name}{TEMPORARY}");
+        let at = path(&*disk, &temporary);
+        let file = disk.create(&temporary).map_err(StoreError::io("create", &at))?;
+        let (bytes, mut total) = (header.encode(), blake3::Hasher::new());
+        file.write_at(0, &bytes).map_err(StoreError::io("write", &at))?;
+        total.update(&bytes);
+        Ok(CheckpointWriter {
+            disk,
+            health,
+            _lock: lock,
+            running,
+            receipts,
+            file,
+            name,
+            offset: HEADER_BYTES as u64,
+            chunk: Vec::with_capacity(CHUNK_BYTES),
+            chunks: 0,
+            payload_bytes: 0,
+            total,
+            finished: false,
+        })
+    }
+
+    /// Completes the checkpoint: once this returns, recovery begins at it. Older ones than the one before are removed.
+    ///
+    /// # Errors
+    /// If writing or syncing failed, now or before; the checkpoint then does not count, and the store refuses from here on.
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        self.health.check()?;
+        let done = self.complete();
+        self.health.note(done)?;
+        self.finished = true;
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<(), StoreError> {
+        if !self.chunk.is_empty() {
+            self.write_chunk()?;
+        }
+        let temporary = format!("{}{TEMPORARY}", self.name);
+        let at = path(&*self.disk, &temporary);
+        let counts = end_counts(self.chunks, self.payload_bytes);
+        let total = self.total.update(&counts).finalize();
+        let end = [&counts[..], total.as_bytes()].concat();
+        self.file.write_at(self.offset, &end).map_err(StoreError::io("write", &at))?;
+        self.file.sync().map_err(StoreError::io("sync", &at))?;
+        // The replay after this checkpoint will not make earlier receipts again.
+        self.receipts.as_ref().map_or(Ok(()), Syncer::sync)?;
+        self.disk.rename(&temporary, &self.name).map_err(StoreError::io("rename", &at))?;
+        self.disk.sync_directory().map_err(StoreError::io("sync the directory of", &at))?;
+        self.remove_old()
+    }
+
+    fn remove_old(&self) -> Result<(), StoreError> {
+        let heights = list(&*self.disk)?;
+        for height in heights.iter().rev().skip(KEPT) {
+            let name = name(*height);
+            self.disk.remove(&name).map_err(StoreError::io("remove", &path(&*self.disk, &name)))?;
+        }
+        Ok(())
+    }
+
+    fn write_chunk(&mut self) -> Result<(), StoreError> {
+        let digest = chunk_digest(self.chunks, &self.chunk);
+        let bytes = [&(self.chunk.len() as u32).to_le_bytes()[..], &self.chunk, &digest].concat();
+        let at = path(&*self.disk, &self.name);
+        self.file.write_at(self.offset, &bytes).map_err(StoreError::io("write", &at))?;
+        self.total.update(&digest);
+        self.offset += bytes.len() as u64;
+        self.chunks += 1;
+        self.payload_bytes += self.chunk.len() as u64;
+        self.chunk.clear();
+        Ok(())
+    }
+}
+
+impl<D: Disk> Write for CheckpointWriter<D> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.chunk.len() == CHUNK_BYTES {
+            self.health.check()?;
+            let written = self.write_chunk();
+            self.health.note(written)?;
+        }
+        let taken = bytes.len().min(CHUNK_BYTES - self.chunk.len());
+        self.chunk.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    /// Does nothing: only [`CheckpointWriter::finish`] makes anything durable.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<D: Disk> Drop for CheckpointWriter<D> {
+    fn drop(&mut self) {
+        if !self.finished && self.health.check().is_ok() {
+            // If this fails the file is removed when the store is next opened.
+            let _ = self.disk.remove(&format!("{}{TEMPORARY}", self.name));
+        }
+        self.running.store(false, Ordering::Release);
+    }
+}
+
+/// Reads a checkpoint from its beginning; each byte handed out has been checked. Ends when the payload does.
+#[derive(Debug)]
+pub struct CheckpointReader<D: Disk> {
+    disk: Arc<D>,
+    file: D::File,
+    pub(crate) header: Header,
+    payload_bytes: u64,
+    /// Of every chunk, checked against the digest at the end.
+    digests: Vec<Digest>,
+    next: usize,
+    chunk: Vec<u8>,
+    taken: usize,
+}
+
+impl<D: Disk> CheckpointReader<D> {
+    /// Height of the block after which this was the state.
+    pub fn height(&self) -> u64 {
+        self.header.height
+    }
+
+    /// Length of the payload in bytes.
+    pub fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    /// Opens a checkpoint and checks everything but the payload.
+    pub(crate) fn open(disk: Arc<D>, height: u64) -> Result<CheckpointReader<D>, StoreError> {
+        let name = name(height);
+        let at = path(&*disk, &name);
+        let file = disk.open(&name, false).map_err(StoreError::io("open", &at))?;
+        let length = file.length().map_err(StoreError::io("read the length of", &at))?;
+        let damaged = |(offset, what)| damaged(&*disk, height, offset, what);
+        let read = read_frame(&file, length).map_err(StoreError::io("read", &at))?.map_err(damaged)?;
+        let (header, payload_bytes, digests) = read;
+        if header.height != height {
+            return Err(damaged((0, format!("the checkpoint of height {}", header.height))));
+        }
+        Ok(CheckpointReader { file, disk, header, payload_bytes, digests, next: 0, chunk: Vec::new(), taken: 0 })
+    }
+
+    fn read_chunk(&mut self) -> Result<(), StoreError> {
+        let (number, height) = (self.next as u64, self.header.height);
+        let (offset, bytes) = chunk_extent(number, self.payload_bytes);
+        self.chunk.resize(bytes, 0);
+        self.taken = 0;
+        let at = path(&*self.disk, &name(height));
+        self.file.read_at(offset + 4, &mut self.chunk).map_err(StoreError::io("read", &at))?;
+        if chunk_digest(number, &self.chunk) != self.digests[self.next] {
+            self.chunk.clear();
+            return Err(damaged(&*self.disk, height, offset, "the chunk does not match its digest".into()));
+        }
+        self.next += 1;
+        Ok(())
+    }
+}
+
+impl<D: Disk> Read for CheckpointReader<D> {
+    /// # Errors
+    /// An [`io::Error`] around [`StoreError::Damaged`] if the checkpoint is damaged.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.taken == self.chunk.len() && self.next < self.digests.len() {
+            self.read_chunk()?;
+        }
+        let ready = &self.chunk[self.taken..];
+        let count = ready.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&ready[..count]);
+        self.taken += count;
+        Ok(count)
+    }
+}
+
+fn damaged(disk: &impl Disk, height: u64, offset: u64, what: String) -> StoreError {
+    StoreError::Damaged { file: path(disk, &name(height)), offset, what, remedy: Remedy::RemoveCheckpoint }
+}
+
+/// Where a chunk begins, and the length of its payload.
+fn chunk_extent(number: u64, payload_bytes: u64) -> (u64, usize) {
+    let before = number * CHUNK_BYTES as u64;
+    let offset = HEADER_BYTES as u64 + before + number * CHUNK_OVERHEAD_BYTES as u64;
+    (offset, (payload_bytes - before).min(CHUNK_BYTES as u64) as usize)
+}
+
+type Frame = (Header, u64, Vec<Digest>);
+
+/// Header, length of the payload and chunk digests, or what is wrong and where.
+fn read_frame(file: &impl DiskFile, length: u64) -> io::Result<Result<Frame, (u64, String)>> {
+    if length < (HEADER_BYTES + END_BYTES) as u64 {
+        return Ok(Err((length, "the file is cut off".into())));
+    }
+    let mut header_bytes = [0; HEADER_BYTES];
+    file.read_at(0, &mut header_bytes)?;
+    let header = match Header::decode(&header_bytes) {
+        Ok(header) => header,
+        Err(what) => return Ok(Err((0, what))),
+    };
+    let end_offset = length - END_BYTES as u64;
+    let mut end = [0; END_BYTES];
+    file.read_at(end_offset, &mut end)?;
+    let (counts, total) = end.split_at(END_COUNTS_BYTES);
+    let mut fields = Fields(counts);
+    let (zeros, chunks, payload_bytes) = (fields.u32(), fields.u64(), fields.u64());
+    let between = end_offset - HEADER_BYTES as u64;
+    let fits = chunks.checked_mul(CHUNK_OVERHEAD_BYTES as u64).and_then(|bytes| bytes.checked_add(payload_bytes));
+    if zeros != 0 || chunks != payload_bytes.div_ceil(CHUNK_BYTES as u64) || fits != Some(between) {
+        return Ok(Err((end_offset, "the end does not fit the length of the file".into())));
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&header_bytes);
+    let mut digests = Vec::with_capacity(chunks as usize);
+    for number in 0..chunks {
+        let (offset, bytes) = chunk_extent(number, payload_bytes);
+        let (mut stated, mut digest) = ([0; 4], [0; DIGEST_BYTES]);
+        file.read_at(offset, &mut stated)?;
+        if u32::from_le_bytes(stated) as usize != bytes {
+            return Ok(Err((offset, "the chunk has a wrong length".into())));
+        }
+        file.read_at(offset + 4 + bytes as u64, &mut digest)?;
+        hasher.update(&digest);
+        digests.push(digest);
+    }
+    if hasher.update(counts).finalize().as_bytes() != total {
+        return Ok(Err((end_offset, "the digest over all chunks does not match".into())));
+    }
+    Ok(Ok((header, payload_bytes, digests)))
+}

@@ -1,0 +1,378 @@
+//! One log: appending, syncing, and finding its end after a crash.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::archive::{Kind, LogFiles, Record, Segment, read_header, read_record};
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+use crate::record::{
+    Digest, FILE_HEADER_BYTES, FileHeader, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader, attests_durable,
+};
+use crate::store::Repair;
+
+/// Bytes read at a time in search of evidence after a bad record.
+const SEARCH_BYTES: usize = 1 << 20;
+
+/// The writer of one log.
+#[derive(Debug)]
+pub(crate) struct Log<D: Disk> {
+    pub(crate) files: Arc<LogFiles<D>>,
+    segment_bytes: u64,
+    tail: Option<Tail<D>>,
+    /// Height of the last record, or of the one before the first to come.
+    last: u64,
+    /// The checkpoint's thread syncs receipts too.
+    durable: Arc<AtomicU64>,
+    buffer: Vec<u8>,
+}
+
+/// The file that is written to.
+#[derive(Debug)]
+struct Tail<D: Disk> {
+    file: Arc<D::File>,
+    first: u64,
+    number: u32,
+    salt: [u8; 32],
+    /// Where the next record goes.
+    end: u64,
+    /// Of the last record.
+    digest: Digest,
+}
+
+/// What the rest of the store says about a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// Records up to this height had been durable: if one is bad it is damage.
+    pub(crate) durable: u64,
+    /// Records past this height are not kept.
+    pub(crate) limit: u64,
+}
+
+impl Known {
+    pub(crate) const NOTHING: Known = Known { durable: 0, limit: u64::MAX - 1 };
+}
+
+/// What makes everything put so far durable, from another thread.
+#[derive(Debug)]
+pub(crate) struct Syncer<D: Disk> {
+    file: Arc<D::File>,
+    path: String,
+    last: u64,
+    durable: Arc<AtomicU64>,
+}
+
+impl<D: Disk> Syncer<D> {
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync().map_err(StoreError::io("sync", &self.path))?;
+        self.durable.fetch_max(self.last, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+impl<D: Disk> Log<D> {
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    pub(crate) fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Whether there has never been a record.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first().is_none_or(|first| self.last < first)
+    }
+
+    /// Height of the first record, or of the one to come if there is a file but no record.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.files.segments().first().map(|segment| segment.header.first)
+    }
+
+    /// That something is wrong where the last file ends.
+    pub(crate) fn damaged_at_end(&self, what: String) -> StoreError {
+        let (first, offset) = self.tail.as_ref().map_or((self.next(), 0), |tail| (tail.first, tail.end));
+        self.files.damaged(first, offset, what)
+    }
+
+    /// Begins an empty log after this height.
+    pub(crate) fn start_after(&mut self, height: u64) {
+        self.last = height;
+        self.durable.store(height, Ordering::Release);
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// Appends the record of the next height; not durable yet.
+    pub(crate) fn append(&mut self, payload: &[u8]) -> Result<(), StoreError> {
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            return Err(StoreError::TooLarge(payload.len()));
+        }
+        let (height, durable) = (self.next(), self.durable());
+        if self.tail.as_ref().is_none_or(|tail| tail.end >= self.segment_bytes) {
+            self.roll()?;
+        }
+        let tail = self.tail.as_mut().expect("there is a file now");
+        let header = RecordHeader { payload: Some(payload.len() as u32), height, durable, previous: tail.digest };
+        let digest = header.digest(&tail.salt, payload);
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&header.encode(&tail.salt));
+        self.buffer.extend_from_slice(payload);
+        self.buffer.extend_from_slice(&digest);
+        let path = self.files.path(tail.first);
+        tail.file.write_at(tail.end, &self.buffer).map_err(StoreError::io("write", &path))?;
+        let offset = u32::try_from(tail.end).expect("files are below 4 GiB");
+        (tail.end, tail.digest, self.last) = (tail.end + self.buffer.len() as u64, digest, height);
+        if let Some(offsets) = self.files.segments_mut().last_mut().and_then(|segment| segment.offsets.as_mut()) {
+            offsets.push(offset);
+        }
+        Ok(())
+    }
+
+    /// Makes everything appended durable and says so in a mark; gives the last height.
+    pub(crate) fn sync(&mut self) -> Result<u64, StoreError> {
+        if let Some(syncer) = self.syncer().filter(|syncer| syncer.last > self.durable()) {
+            syncer.sync()?;
+            self.mark()?;
+        }
+        Ok(self.durable())
+    }
+
+    /// What a checkpoint needs to make the log durable; nothing if the log is empty.
+    pub(crate) fn syncer(&self) -> Option<Syncer<D>> {
+        let tail = self.tail.as_ref()?;
+        let (path, durable) = (self.files.path(tail.first), self.durable.clone());
+        Some(Syncer { file: tail.file.clone(), path, last: self.last, durable })
+    }
+
+    /// Notes after the last record that it is durable. The note itself is not synced: if it is lost, the next takes its
+    /// place.
+    fn mark(&self) -> Result<(), StoreError> {
+        let Some(tail) = &self.tail else { return Ok(()) };
+        let mark = RecordHeader { payload: None, height: self.last, durable: self.last, previous: tail.digest };
+        let path = self.files.path(tail.first);
+        tail.file.write_at(tail.end, &mark.encode(&tail.salt)).map_err(StoreError::io("write", &path))
+    }
+
+    /// Leaves the current file, durable and without a mark, and begins the next.
+    fn roll(&mut self) -> Result<(), StoreError> {
+        let (mut number, mut previous) = (0, [0; 32]);
+        if let Some(tail) = self.tail.take() {
+            let path = self.files.path(tail.first);
+            tail.file.truncate(tail.end).map_err(StoreError::io("truncate", &path))?;
+            tail.file.sync().map_err(StoreError::io("sync", &path))?;
+            self.durable.fetch_max(self.last, Ordering::AcqRel);
+            (number, previous) = (tail.number + 1, tail.digest);
+        }
+        let (disk, first) = (&self.files.disk, self.next());
+        let path = self.files.path(first);
+        let salt = disk.entropy().map_err(StoreError::io("read random bytes for", &path))?;
+        let header = FileHeader { number, first, previous, salt };
+        let file = disk.create(&self.files.kind.file_name(first)).map_err(StoreError::io("create", &path))?;
+        file.write_at(0, &header.encode()).map_err(StoreError::io("write", &path))?;
+        file.sync().map_err(StoreError::io("sync", &path))?;
+        disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))?;
+        let (file, end) = (Arc::new(file), FILE_HEADER_BYTES as u64);
+        self.tail = Some(Tail { file, first, number, salt, end, digest: previous });
+        self.files.segments_mut().push(Segment { header, offsets: Some(Vec::new()) });
+        Ok(())
+    }
+
+    /// Opens a log from the files that are there; cuts a torn tail off and makes durable what is left.
+    pub(crate) fn open(
+        disk: &Arc<D>,
+        kind: Kind,
+        known: Known,
+        segment_bytes: u64,
+        repairs: &mut Vec<Repair>,
+    ) -> Result<Log<D>, StoreError> {
+        let files = LogFiles::new(disk.clone(), kind, Vec::new());
+        let segments = remaining_segments(&files, known.limit, repairs)?;
+        let durable = Arc::new(AtomicU64::new(0));
+        let buffer = Vec::new();
+        let Some(last) = segments.last() else {
+            return Ok(Log { files: Arc::new(files), segment_bytes, tail: None, last: 0, durable, buffer });
+        };
+        let (first, number, salt) = (last.header.first, last.header.number, last.header.salt);
+        let file = files.open(first, true)?;
+        let scan = scan(&files, &file, &last.header, known)?;
+        let path = files.path(first);
+        if scan.end + scan.kept_mark < scan.length {
+            file.truncate(scan.end).map_err(StoreError::io("truncate", &path))?;
+            let (offset, bytes) = (scan.end, scan.length - scan.end);
+            repairs.push(Repair { file: path.clone(), offset, bytes, height: scan.next });
+        }
+        // After a mere kill the operating system may still hold what was never synced.
+        file.sync().map_err(StoreError::io("sync", &path))?;
+        *files.segments_mut() = segments;
+        if let Some(segment) = files.segments_mut().last_mut() {
+            segment.offsets = Some(scan.offsets);
+        }
+        durable.store(scan.next - 1, Ordering::Release);
+        let tail = Some(Tail { file: Arc::new(file), first, number, salt, end: scan.end, digest: scan.digest });
+        let log = Log { files: Arc::new(files), segment_bytes, tail, last: scan.next - 1, durable, buffer };
+        log.mark()?;
+        Ok(log)
+    }
+}
+
+/// The files of a log by their headers, without one that was being made at a crash, and without those past `limit`.
+fn remaining_segments<D: Disk>(
+    files: &LogFiles<D>,
+    limit: u64,
+    repairs: &mut Vec<Repair>,
+) -> Result<Vec<Segment>, StoreError> {
+    let mut found = list(&*files.disk, files.kind)?;
+    while let Some(&(first, bytes)) = found.last() {
+        if !unfinished(files, first, bytes)? && first <= limit.saturating_add(1) {
+            break;
+        }
+        let (path, name) = (files.path(first), files.kind.file_name(first));
+        files.disk.remove(&name).map_err(StoreError::io("remove", &path))?;
+        files.disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))?;
+        repairs.push(Repair { file: path, offset: 0, bytes, height: first });
+        found.pop();
+    }
+    segments(files, &found)
+}
+
+/// Whether a file was being made when it was left: then it holds nothing.
+pub(crate) fn unfinished<D: Disk>(files: &LogFiles<D>, first: u64, length: u64) -> Result<bool, StoreError> {
+    Ok(length <= FILE_HEADER_BYTES as u64 && read_file_header(files, first, length)?.is_err())
+}
+
+/// First height and length of each file of a log, in order.
+pub(crate) fn list(disk: &impl Disk, kind: Kind) -> Result<Vec<(u64, u64)>, StoreError> {
+    let listed = disk.list().map_err(StoreError::io("list", &disk.place()))?;
+    let mut found: Vec<(u64, u64)> =
+        listed.iter().filter_map(|(name, length)| Some((kind.first_height(name)?, *length))).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The files of a log, given first height and length of each; none may be missing.
+pub(crate) fn segments<D: Disk>(files: &LogFiles<D>, found: &[(u64, u64)]) -> Result<Vec<Segment>, StoreError> {
+    let mut segments: Vec<Segment> = Vec::with_capacity(found.len());
+    for (number, &(first, length)) in found.iter().enumerate() {
+        let header = read_file_header(files, first, length)?.map_err(|what| files.damaged(first, 0, what))?;
+        if header.number as usize != number {
+            let what =
+                format!("this is file {} of the log, but {number} come before it: files are missing", header.number);
+            return Err(files.damaged(first, 0, what));
+        }
+        if header.first != first || (number == 0 && header.previous != [0; 32]) {
+            return Err(files.damaged(first, 0, "the header is that of another file"));
+        }
+        segments.push(Segment { header, offsets: None });
+    }
+    Ok(segments)
+}
+
+fn read_file_header<D: Disk>(
+    files: &LogFiles<D>,
+    first: u64,
+    length: u64,
+) -> Result<Result<FileHeader, String>, StoreError> {
+    if length < FILE_HEADER_BYTES as u64 {
+        return Ok(Err(format!("only {length} bytes, too few for a header")));
+    }
+    let mut header = [0; FILE_HEADER_BYTES];
+    let file = files.open(first, false)?;
+    file.read_at(0, &mut header).map_err(StoreError::io("read", &files.path(first)))?;
+    Ok(FileHeader::decode(&header))
+}
+
+/// What is in the last file of a log.
+pub(crate) struct Scan {
+    pub(crate) offsets: Vec<u32>,
+    /// Where the records end.
+    pub(crate) end: u64,
+    /// Bytes of a valid mark after that, at the very end of the file.
+    pub(crate) kept_mark: u64,
+    pub(crate) length: u64,
+    /// The height after the last record.
+    pub(crate) next: u64,
+    pub(crate) digest: Digest,
+}
+
+enum Found {
+    Record(Record),
+    Mark,
+}
+
+/// Reads the last file to its end, or to the first record past the limit, or to a torn tail.
+pub(crate) fn scan<D: Disk>(
+    files: &LogFiles<D>,
+    file: &D::File,
+    header: &FileHeader,
+    known: Known,
+) -> Result<Scan, StoreError> {
+    let path = files.path(header.first);
+    let length = file.length().map_err(StoreError::io("read the length of", &path))?;
+    let (end, digest) = (FILE_HEADER_BYTES as u64, header.previous);
+    let mut scan = Scan { offsets: Vec::new(), end, kept_mark: 0, length, next: header.first, digest };
+    while scan.end < length {
+        match next_in(file, &scan, &header.salt).map_err(StoreError::io("read", &path))? {
+            Ok(Found::Record(_)) | Err(_) if scan.next > known.limit => break,
+            Ok(Found::Record(record)) => {
+                scan.offsets.push(u32::try_from(scan.end).expect("files are below 4 GiB"));
+                scan.end += (RECORD_HEADER_BYTES + record.payload.len() + record.digest.len()) as u64;
+                scan.next += 1;
+                scan.digest = record.digest;
+            }
+            Ok(Found::Mark) if scan.end + RECORD_HEADER_BYTES as u64 == length => {
+                scan.kept_mark = RECORD_HEADER_BYTES as u64;
+                break;
+            }
+            found => {
+                // What follows a mark was being written over it, unless it tells that this had been durable.
+                let what = found.err().unwrap_or("a mark where the next record should be".into());
+                let evidence = durable_after(file, scan.end + 1, length, &header.salt, scan.next);
+                if scan.next <= known.durable || evidence.map_err(StoreError::io("read", &path))? {
+                    return Err(files.damaged(header.first, scan.end, what));
+                }
+                break;
+            }
+        }
+    }
+    Ok(scan)
+}
+
+/// What stands at the end of what has been read: the next record, a mark, or something wrong.
+fn next_in(file: &impl DiskFile, scan: &Scan, salt: &[u8; 32]) -> std::io::Result<Result<Found, String>> {
+    let header = match read_header(file, scan.length, scan.end, salt)? {
+        Ok(header) => header,
+        Err(what) => return Ok(Err(what)),
+    };
+    let height = if header.payload.is_some() { scan.next } else { scan.next - 1 };
+    if header.height != height || header.previous != scan.digest {
+        return Ok(Err(format!("not what follows after height {}", scan.next - 1)));
+    }
+    if header.payload.is_none() {
+        return Ok(Ok(Found::Mark));
+    }
+    Ok(read_record(file, scan.length, scan.end, salt)?.map(Found::Record))
+}
+
+/// Whether anything valid from this offset on tells that `height` was durable.
+fn durable_after(
+    file: &impl DiskFile,
+    mut offset: u64,
+    length: u64,
+    salt: &[u8; 32],
+    height: u64,
+) -> std::io::Result<bool> {
+    let mut piece = vec![0; SEARCH_BYTES];
+    while length.saturating_sub(offset) >= RECORD_HEADER_BYTES as u64 {
+        let piece = &mut piece[..(length - offset).min(SEARCH_BYTES as u64) as usize];
+        file.read_at(offset, piece)?;
+        if attests_durable(piece, salt, height) {
+            return Ok(true);
+        }
+        // The next piece begins with what may be the first part of a header.
+        offset += (piece.len() - (RECORD_HEADER_BYTES - 1)) as u64;
+    }
+    Ok(false)
+}

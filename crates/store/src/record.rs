@@ -1,0 +1,135 @@
+//! Headers of log files and of records; the format stands in the crate's text.
+
+/// The longest payload of a record: 256 MiB.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 28;
+
+pub(crate) const VERSION: u32 = 1;
+pub(crate) const FILE_HEADER_BYTES: usize = 96;
+pub(crate) const RECORD_HEADER_BYTES: usize = 64;
+pub(crate) const DIGEST_BYTES: usize = 32;
+const FILE_MAGIC: [u8; 8] = *b"walraslg";
+const BLOCK_MAGIC: [u8; 4] = *b"wblk";
+const MARK_MAGIC: [u8; 4] = *b"wmrk";
+const CHECK_BYTES: usize = 8;
+
+pub(crate) type Digest = [u8; DIGEST_BYTES];
+
+/// Fixed-size fields one after the other.
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl Fields<'_> {
+    /// The next field. A header's length is checked before its fields are taken.
+    pub(crate) fn next<const BYTES: usize>(&mut self) -> [u8; BYTES] {
+        let (field, rest) = self.0.split_first_chunk().expect("the header is as long as its fields");
+        self.0 = rest;
+        *field
+    }
+
+    pub(crate) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.next())
+    }
+
+    pub(crate) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.next())
+    }
+}
+
+/// The beginning of a log file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    pub(crate) number: u32,
+    pub(crate) first: u64,
+    /// Digest of the last record of the file before.
+    pub(crate) previous: Digest,
+    pub(crate) salt: [u8; 32],
+}
+
+impl FileHeader {
+    pub(crate) fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
+        let fields = [
+            &FILE_MAGIC[..],
+            &VERSION.to_le_bytes(),
+            &self.number.to_le_bytes(),
+            &self.first.to_le_bytes(),
+            &self.previous,
+            &self.salt,
+        ];
+        let mut bytes = fields.concat();
+        bytes.extend_from_slice(&blake3::hash(&bytes).as_bytes()[..CHECK_BYTES]);
+        bytes.try_into().expect("the fields add up")
+    }
+
+    /// The header, or what is wrong with it.
+    pub(crate) fn decode(bytes: &[u8; FILE_HEADER_BYTES]) -> Result<FileHeader, String> {
+        let (checked, check) = bytes.split_at(FILE_HEADER_BYTES - CHECK_BYTES);
+        let mut fields = Fields(checked);
+        if fields.next() != FILE_MAGIC {
+            return Err("not a log file".into());
+        }
+        if blake3::hash(checked).as_bytes()[..CHECK_BYTES] != *check {
+            return Err("the file's header does not match its checksum".into());
+        }
+        let version = fields.u32();
+        if version != VERSION {
+            return Err(format!("format version {version}, this program reads {VERSION}"));
+        }
+        Ok(FileHeader { number: fields.u32(), first: fields.u64(), previous: fields.next(), salt: fields.next() })
+    }
+}
+
+/// The beginning of a record, or a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordHeader {
+    /// Length of the payload; `None` for a mark.
+    pub(crate) payload: Option<u32>,
+    pub(crate) height: u64,
+    pub(crate) durable: u64,
+    /// Digest of the record before.
+    pub(crate) previous: Digest,
+}
+
+impl RecordHeader {
+    pub(crate) fn encode(&self, salt: &[u8; 32]) -> [u8; RECORD_HEADER_BYTES] {
+        let magic = if self.payload.is_some() { BLOCK_MAGIC } else { MARK_MAGIC };
+        let fields = [
+            &magic[..],
+            &self.payload.unwrap_or(0).to_le_bytes(),
+            &self.height.to_le_bytes(),
+            &self.durable.to_le_bytes(),
+            &self.previous,
+        ];
+        let mut bytes = fields.concat();
+        bytes.extend_from_slice(&blake3::keyed_hash(salt, &bytes).as_bytes()[..CHECK_BYTES]);
+        bytes.try_into().expect("the fields add up")
+    }
+
+    pub(crate) fn decode(bytes: &[u8; RECORD_HEADER_BYTES], salt: &[u8; 32]) -> Option<RecordHeader> {
+        let (checked, check) = bytes.split_at(RECORD_HEADER_BYTES - CHECK_BYTES);
+        let mut fields = Fields(checked);
+        let magic: [u8; 4] = fields.next();
+        if (magic != BLOCK_MAGIC && magic != MARK_MAGIC)
+            || blake3::keyed_hash(salt, checked).as_bytes()[..CHECK_BYTES] != *check
+        {
+            return None;
+        }
+        let length = fields.u32();
+        let payload = (magic == BLOCK_MAGIC).then_some(length);
+        Some(RecordHeader { payload, height: fields.u64(), durable: fields.u64(), previous: fields.next() })
+    }
+
+    /// The digest of the record with this header and payload.
+    pub(crate) fn digest(&self, salt: &[u8; 32], payload: &[u8]) -> Digest {
+        let header = self.encode(salt);
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&header[..RECORD_HEADER_BYTES - CHECK_BYTES]).update(payload).finalize().into()
+    }
+}
+
+/// Whether a record or mark of the file with this salt, anywhere in `bytes`, tells that `height` was durable.
+pub(crate) fn attests_durable(bytes: &[u8], salt: &[u8; 32], height: u64) -> bool {
+    bytes.windows(RECORD_HEADER_BYTES).any(|window| {
+        let magic = &window[..BLOCK_MAGIC.len()];
+        let header = (magic == BLOCK_MAGIC || magic == MARK_MAGIC).then(|| window.first_chunk()).flatten();
+        header.and_then(|header| RecordHeader::decode(header, salt)).is_some_and(|header| header.durable >= height)
+    })
+}

@@ -1,0 +1,300 @@
+//! The store: logs and checkpoints together.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::archive::{Archive, Blocks, Kind, path};
+use crate::checkpoint::{self, CheckpointReader, CheckpointWriter, Header, TEMPORARY};
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::log::{Known, Log};
+
+/// Files of a log must be addressable by 4-byte offsets.
+const SEGMENT_BYTES_MAX: u64 = 1 << 31;
+
+/// How a store is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// A log goes on in a new file once the current one holds this many bytes; at most 2^31.
+    pub segment_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { segment_bytes: 256 << 20 }
+    }
+}
+
+/// What is in a store when it is opened.
+#[derive(Debug)]
+pub struct Recovery<D: Disk> {
+    /// The newest checkpoint, to be read to its end; `None` for the state before the first block.
+    pub checkpoint: Option<CheckpointReader<D>>,
+    /// The blocks after it, to be replayed.
+    pub blocks: Blocks<D>,
+    /// What was cut off because a crash had left it unfinished. None of it had been acknowledged.
+    pub repairs: Vec<Repair>,
+}
+
+/// A torn tail that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The file, with its directory.
+    pub file: String,
+    /// Where it ends now; 0 if it was removed as a whole.
+    pub offset: u64,
+    /// Bytes cut off.
+    pub bytes: u64,
+    /// The first height that is not in the log any more; a mark is no height, so it may never have been.
+    pub height: u64,
+}
+
+impl std::fmt::Display for Repair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Repair { file, offset, bytes, height } = self;
+        write!(
+            f,
+            "{file}, byte {offset}: cut off {bytes} bytes left unfinished by a crash; the log goes on at height {height}"
+        )
+    }
+}
+
+/// Whether anything failed yet.
+#[derive(Debug, Default)]
+pub(crate) struct Health(OnceLock<String>);
+
+impl Health {
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.0.get().map_or(Ok(()), |text| Err(StoreError::Failed(text.clone())))
+    }
+
+    /// Remembers an error of the operating system.
+    pub(crate) fn note<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error @ StoreError::Io { .. }) = &result {
+            // Only the first one is told.
+            let _ = self.0.set(error.to_string());
+        }
+        result
+    }
+}
+
+/// The block log, receipt archive and checkpoints of one node; see the crate's text for what can be relied on.
+#[derive(Debug)]
+pub struct Store<D: Disk> {
+    disk: Arc<D>,
+    lock: Arc<D::Lock>,
+    health: Arc<Health>,
+    blocks: Log<D>,
+    receipts: Log<D>,
+    checkpoint_running: Arc<AtomicBool>,
+    checkpoint_height: u64,
+}
+
+impl<D: Disk> Store<D> {
+    /// Opens a store, new or left by a stop, a kill or a crash.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] if it is open elsewhere, [`StoreError::Damaged`], or [`StoreError::Io`].
+    pub fn open(disk: D, options: Options) -> Result<(Store<D>, Recovery<D>), StoreError> {
+        let disk = Arc::new(disk);
+        let place = disk.place();
+        let lock = disk.lock().map_err(StoreError::io("lock", &place))?.ok_or(StoreError::Locked(place))?;
+        remove_temporaries(&*disk)?;
+        let segment_bytes = options.segment_bytes.min(SEGMENT_BYTES_MAX);
+        let mut repairs = Vec::new();
+        let checkpoint = checkpoint::list(&*disk)?.pop();
+        let checkpoint = checkpoint.map(|height| CheckpointReader::open(disk.clone(), height)).transpose()?;
+        let header = checkpoint.as_ref().map(|checkpoint| checkpoint.header.clone()).unwrap_or_default();
+        let base = header.height;
+        let known = Known { durable: header.blocks(), ..Known::NOTHING };
+        let mut blocks = Log::open(&disk, Kind::Blocks, known, segment_bytes, &mut repairs)?;
+        join(&mut blocks, &header)?;
+        let known = Known { durable: header.receipts, limit: blocks.last() };
+        let mut receipts = Log::open(&disk, Kind::Receipts, known, segment_bytes, &mut repairs)?;
+        join_receipts(&mut receipts, &header)?;
+        disk.sync_directory().map_err(StoreError::io("sync the directory", &disk.place()))?;
+        let replay = Blocks { files: blocks.files.clone(), next: base + 1, last: blocks.last() };
+        let store = Store {
+            disk,
+            lock: Arc::new(lock),
+            health: Arc::default(),
+            blocks,
+            receipts,
+            checkpoint_running: Arc::default(),
+            checkpoint_height: base,
+        };
+        Ok((store, Recovery { checkpoint, blocks: replay, repairs }))
+    }
+
+    /// The height of the last block appended, or after which the first is to come.
+    pub fn last_height(&self) -> u64 {
+        self.blocks.last()
+    }
+
+    /// The height through which blocks are durable.
+    pub fn durable_height(&self) -> u64 {
+        self.blocks.durable()
+    }
+
+    /// The height through which receipts are archived.
+    pub fn receipts_height(&self) -> u64 {
+        self.receipts.last()
+    }
+
+    /// Reads blocks and receipts beside this store.
+    pub fn archive(&self) -> Archive<D> {
+        Archive { blocks: self.blocks.files.clone(), receipts: self.receipts.files.clone() }
+    }
+
+    /// Appends the block of the next height. It is durable after [`Store::sync`].
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfOrder`], [`StoreError::TooLarge`] or [`StoreError::Io`]; after the last the store refuses.
+    pub fn append(&mut self, height: u64, block: &[u8]) -> Result<(), StoreError> {
+        self.health.check()?;
+        in_order("block", height, self.blocks.next())?;
+        let appended = self.blocks.append(block);
+        self.health.note(appended)
+    }
+
+    /// Makes every appended block durable; gives the last durable height.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; the store then refuses.
+    pub fn sync(&mut self) -> Result<u64, StoreError> {
+        self.health.check()?;
+        let synced = self.blocks.sync();
+        self.health.note(synced)
+    }
+
+    /// The block of this height; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    pub fn block(&self, height: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.health.check()?;
+        self.archive().block(height)
+    }
+
+    /// Archives the receipts of a block, in order of heights and after the block. Receipts that are there already are
+    /// compared.
+    ///
+    /// # Errors
+    /// [`StoreError::ReceiptsDiffer`], [`StoreError::OutOfOrder`], [`StoreError::TooLarge`], or [`StoreError::Io`]; after
+    /// the last the store refuses.
+    pub fn put_receipts(&mut self, height: u64, receipts: &[u8]) -> Result<(), StoreError> {
+        self.health.check()?;
+        if let Some(archived) = self.receipts(height)? {
+            return if archived == receipts { Ok(()) } else { Err(StoreError::ReceiptsDiffer(height)) };
+        }
+        in_order("receipts", height, self.receipts.next())?;
+        if height > self.blocks.last() {
+            return Err(StoreError::OutOfOrder { what: "receipts", height, expected: self.blocks.last() });
+        }
+        let appended = self.receipts.append(receipts);
+        self.health.note(appended)
+    }
+
+    /// The receipts of the block of this height; `None` if there are none.
+    ///
+    /// # Errors
+    /// If they cannot be read or are damaged.
+    pub fn receipts(&self, height: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.health.check()?;
+        self.archive().receipts(height)
+    }
+
+    /// Begins the checkpoint of the state after the block of this height, which must be durable. The writer may go to
+    /// another thread; one checkpoint is written at a time.
+    ///
+    /// A store without blocks and checkpoints takes a checkpoint of any height: a snapshot from elsewhere. Open it anew
+    /// once that is finished.
+    ///
+    /// # Errors
+    /// [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one exists or was begun,
+    /// [`StoreError::CheckpointRunning`], or [`StoreError::Io`]; after the last the store refuses.
+    pub fn begin_checkpoint(&mut self, height: u64) -> Result<CheckpointWriter<D>, StoreError> {
+        self.health.check()?;
+        if height <= self.checkpoint_height {
+            let expected = self.checkpoint_height + 1;
+            return Err(StoreError::OutOfOrder { what: "checkpoint", height, expected });
+        }
+        let snapshot = self.blocks.is_empty() && self.checkpoint_height == 0;
+        if !snapshot && height > self.durable_height() {
+            return Err(StoreError::NotDurable { height, durable: self.durable_height() });
+        }
+        let block = self.blocks.files.read(height)?.map_or([0; 32], |record| record.digest);
+        if self.checkpoint_running.swap(true, Ordering::AcqRel) {
+            return Err(StoreError::CheckpointRunning);
+        }
+        let header = Header { height, receipts: self.receipts_held(), block };
+        let (disk, health, lock) = (self.disk.clone(), self.health.clone(), self.lock.clone());
+        let running = self.checkpoint_running.clone();
+        let begun = CheckpointWriter::begin(disk, health, lock, running, self.receipts.syncer(), &header);
+        let writer = self.health.note(begun)?;
+        self.checkpoint_height = height;
+        Ok(writer)
+    }
+
+    /// The height through which there are receipts; 0 if there are none at all.
+    fn receipts_held(&self) -> u64 {
+        if self.receipts.is_empty() { 0 } else { self.receipts.last() }
+    }
+}
+
+fn in_order(what: &'static str, height: u64, expected: u64) -> Result<(), StoreError> {
+    if height == expected { Ok(()) } else { Err(StoreError::OutOfOrder { what, height, expected }) }
+}
+
+fn remove_temporaries(disk: &impl Disk) -> Result<(), StoreError> {
+    for (name, _) in disk.list().map_err(StoreError::io("list", &disk.place()))? {
+        if name.ends_with(TEMPORARY) {
+            disk.remove(&name).map_err(StoreError::io("remove", &path(disk, &name)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the block log reaches from no later than the checkpoint to no earlier.
+fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreError> {
+    let height = checkpoint.height;
+    let Some(first) = blocks.first() else {
+        if checkpoint.blocks() > 0 {
+            return Err(
+                blocks.damaged_at_end(format!("the blocks up to the newest checkpoint, at {height}, are missing"))
+            );
+        }
+        blocks.start_after(height);
+        return Ok(());
+    };
+    if first > height + 1 {
+        let what = format!("the log begins at height {first}, but the newest checkpoint is at {height}");
+        return Err(blocks.files.damaged(first, 0, what));
+    }
+    if height > blocks.last() {
+        let what = format!("the log ends at height {}, before the newest checkpoint, at {height}", blocks.last());
+        return Err(blocks.damaged_at_end(what));
+    }
+    if checkpoint.blocks() > 0
+        && let Some(record) = blocks.files.read(height)?
+        && record.digest != checkpoint.block
+    {
+        let what = format!("block {height} is not the one after which the checkpoint was made");
+        return Err(blocks.files.damaged(first, 0, what));
+    }
+    Ok(())
+}
+
+/// Checks that no receipts are missing that a replay from the checkpoint would not make again.
+fn join_receipts<D: Disk>(receipts: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreError> {
+    if receipts.first().is_none() && checkpoint.receipts == 0 {
+        receipts.start_after(checkpoint.height);
+    }
+    if receipts.last() >= checkpoint.receipts {
+        return Ok(());
+    }
+    let (held, needed) = (receipts.last(), checkpoint.receipts);
+    Err(receipts.damaged_at_end(format!(
+        "receipts up to {held} are there, and {needed} had been when the newest checkpoint was made"
+    )))
+}

@@ -1,0 +1,154 @@
+//! A scripted run, crashed at every write point in every way: what is recovered is a prefix with everything acknowledged.
+
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use store::{FaultDisk, Options, Store, Surviving};
+
+const HEIGHTS: u64 = 320;
+const OPTIONS: Options = Options { segment_bytes: 24_000 };
+
+fn mix(x: u64) -> u64 {
+    let x = (x ^ x >> 31).wrapping_mul(0x7fb5_d329_728e_a185);
+    (x ^ x >> 27).wrapping_mul(0x81da_def4_bc2d_d44d)
+}
+
+fn bytes(kind: u64, height: u64, length: u64) -> Vec<u8> {
+    (0..length).map(|i| mix(kind << 60 ^ height << 32 ^ i) as u8).collect()
+}
+
+/// Mostly small, some of several sectors, a few empty.
+fn block(height: u64) -> Vec<u8> {
+    bytes(1, height, mix(height) % if height.is_multiple_of(7) { 3000 } else { 300 })
+}
+
+fn receipts(height: u64) -> Vec<u8> {
+    bytes(2, height, mix(height + 1000) % 500)
+}
+
+fn state(height: u64) -> Vec<u8> {
+    bytes(3, height, 2000 + height * 8)
+}
+
+/// Height through which blocks, and height at which a checkpoint, have been acknowledged.
+#[derive(Clone, Default)]
+struct Acknowledged {
+    blocks: Arc<AtomicU64>,
+    checkpoint: Arc<AtomicU64>,
+}
+
+/// The run: groups of one to four blocks per sync, a checkpoint every 13 heights whose writing is spread over the next.
+fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
+    let (mut store, _) = Store::open(disk, OPTIONS).expect("a new store opens");
+    let mut checkpoint = None;
+    for height in 1..=HEIGHTS {
+        store.append(height, &block(height)).expect("appended");
+        if mix(height).is_multiple_of(4) {
+            acknowledged.blocks.store(store.sync().expect("synced"), Ordering::SeqCst);
+        }
+        store.put_receipts(height, &receipts(height)).expect("receipts put");
+        if let Some((at, writer)) = checkpoint.take_if(|(at, _)| height == *at + 5) {
+            let writer: store::CheckpointWriter<FaultDisk> = writer;
+            writer.finish().expect("finished");
+            acknowledged.checkpoint.store(at, Ordering::SeqCst);
+        }
+        if height.is_multiple_of(13) {
+            store.sync().expect("synced");
+            let mut writer = store.begin_checkpoint(height).expect("begun");
+            writer.write_all(&state(height)).expect("written");
+            checkpoint = Some((height, writer));
+        }
+    }
+    acknowledged.blocks.store(store.sync().expect("synced"), Ordering::SeqCst);
+}
+
+/// Recovers and checks everything a caller may rely on, then goes on. Gives the last height recovered.
+fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
+    let (mut store, mut recovery) =
+        Store::open(disk.clone(), OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
+    let mut at = 0;
+    if let Some(checkpoint) = &mut recovery.checkpoint {
+        at = checkpoint.height();
+        let mut payload = Vec::new();
+        checkpoint.read_to_end(&mut payload).unwrap_or_else(|error| panic!("{context}: {error}"));
+        assert_eq!(payload, state(at), "{context}");
+    }
+    assert!(at >= acknowledged.1, "{context}: checkpoint {at} of {acknowledged:?}");
+    for replayed in recovery.blocks {
+        let (height, payload) = replayed.unwrap_or_else(|error| panic!("{context}: {error}"));
+        at += 1;
+        assert_eq!((height, payload), (at, block(at)), "{context}");
+        store.put_receipts(height, &receipts(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
+    }
+    assert!(at >= acknowledged.0, "{context}: recovered {at} of {acknowledged:?}");
+    assert_eq!((store.last_height(), store.durable_height(), store.receipts_height()), (at, at, at), "{context}");
+    for height in [1, at / 2, at].into_iter().filter(|height| (1..=at).contains(height)) {
+        assert_eq!(store.block(height).expect("archived"), Some(block(height)), "{context}");
+        assert_eq!(store.receipts(height).expect("archived"), Some(receipts(height)), "{context}");
+    }
+    for height in at + 1..=at + 3 {
+        store.append(height, &block(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
+    }
+    assert_eq!(store.sync().expect("synced"), at + 3, "{context}");
+    drop(store);
+    let (store, recovery) = Store::open(disk, OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
+    assert_eq!((recovery.repairs, store.last_height()), (Vec::new(), at + 3), "{context}");
+    at
+}
+
+#[test]
+fn recovers_from_a_crash_at_every_point() {
+    let acknowledged = Acknowledged::default();
+    let disk = FaultDisk::new(7);
+    let crashes = Arc::new(AtomicUsize::new(0));
+    disk.watch({
+        let (acknowledged, crashes) = (acknowledged.clone(), crashes.clone());
+        move |disk| {
+            let point = disk.points();
+            let so_far = (acknowledged.blocks.load(Ordering::SeqCst), acknowledged.checkpoint.load(Ordering::SeqCst));
+            let ways = [Surviving::Nothing, Surviving::Everything].into_iter();
+            let torn = (0..5).map(Surviving::Torn);
+            let some = (0..3).map(|way| Surviving::Some(point * 16 + way));
+            for way in ways.chain(torn).chain(some) {
+                recover(disk.after_crash(way), so_far, &format!("point {point}, {way:?}"));
+                crashes.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    run(disk.clone(), &acknowledged);
+    assert_eq!(acknowledged.blocks.load(Ordering::SeqCst), HEIGHTS);
+    assert!(disk.points() > 1000, "only {} points", disk.points());
+    println!("{} crashes at {} points", crashes.load(Ordering::Relaxed), disk.points());
+}
+
+/// A crash during recovery from a crash loses no more than the first.
+#[test]
+fn recovers_from_a_crash_during_recovery() {
+    let acknowledged = Acknowledged::default();
+    let disk = FaultDisk::new(8);
+    disk.watch({
+        let acknowledged = acknowledged.clone();
+        move |disk| {
+            let point = disk.points();
+            if !point.is_multiple_of(37) {
+                return;
+            }
+            let so_far = (acknowledged.blocks.load(Ordering::SeqCst), acknowledged.checkpoint.load(Ordering::SeqCst));
+            let crashed = disk.after_crash(Surviving::Some(point));
+            let left = Arc::new(Mutex::new(Vec::new()));
+            crashed.watch({
+                let left = left.clone();
+                move |disk| {
+                    let ways = [Surviving::Nothing, Surviving::Everything, Surviving::Some(disk.points() ^ point)];
+                    left.lock().expect("no panic").extend(ways.map(|way| disk.after_crash(way)));
+                }
+            });
+            drop(Store::open(crashed, OPTIONS).expect("recovered"));
+            for (i, disk) in left.lock().expect("no panic").drain(..).enumerate() {
+                recover(disk, so_far, &format!("point {point}, crash {i} in recovery"));
+            }
+        }
+    });
+    run(disk, &acknowledged);
+}

@@ -1,0 +1,104 @@
+//! `walras init`: a new node's home.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use ledger::Genesis;
+use primitives::{AssetId, Fraction};
+
+use crate::Verdict;
+use crate::decimal::to_units;
+use crate::keystore::{self, Passphrase};
+
+/// Writes a new node's home.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras init --home ./exchange
+  walras init --home ./exchange --asset USD:2 --asset EUR:2 --asset BTC:8 --supply 1000000
+  walras init --home ./exchange --genesis genesis.json    # join a chain that exists")]
+pub struct Init {
+    /// Directory to make.
+    #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
+    pub home: PathBuf,
+    /// An asset, as symbol and decimals; the first pays fees.
+    #[arg(long = "asset", value_name = "SYMBOL:DECIMALS", default_values = ["USD:2", "EUR:2", "BTC:8"])]
+    assets: Vec<String>,
+    /// What the issuer holds of each asset at the start.
+    #[arg(long, default_value = "1000000")]
+    supply: String,
+    /// Number of the chain.
+    #[arg(long, default_value_t = 31_337)]
+    chain: u64,
+    /// Units of the first asset that a transaction costs.
+    #[arg(long, default_value_t = 0)]
+    fee: u64,
+    /// Commission ε.
+    #[arg(long, default_value = "2^-15")]
+    epsilon: Fraction,
+    /// Band μ.
+    #[arg(long, default_value = "2^-10")]
+    mu: Fraction,
+    /// Take this genesis instead of making one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["assets", "supply", "chain", "fee", "epsilon", "mu"])]
+    genesis: Option<PathBuf>,
+    #[command(flatten)]
+    passphrase: Passphrase,
+}
+
+impl Init {
+    pub fn run(self, json: bool) -> anyhow::Result<Verdict> {
+        let home = &self.home;
+        let file = |name: &str| home.join(name);
+        ensure!(!file("genesis.json").exists(), "{} is a home already; choose another --home", home.display());
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(home)
+            .with_context(|| home.display().to_string())?;
+        let mut issuer = None;
+        let genesis = match &self.genesis {
+            Some(path) => node::genesis_file::read(path)?,
+            None => {
+                let key = keystore::create(&file("issuer-key.json"), &self.passphrase)?;
+                issuer = Some(key.public().address());
+                self.make(key.public().address())?
+            }
+        };
+        genesis.issued_assets()?;
+        node::genesis_file::write(&file("genesis.json"), &genesis)?;
+        std::fs::write(file("walras.toml"), node::config::TEMPLATE).with_context(|| home.display().to_string())?;
+        let digest = genesis.digest();
+        if json {
+            let issuer = issuer.map(|address| address.to_string());
+            println!(
+                "{}",
+                serde_json::json!({"home": home, "chain": genesis.chain, "genesis": digest.to_string(), "issuer": issuer})
+            );
+        } else {
+            println!("Home       {}", home.display());
+            println!("Chain      {}", genesis.chain);
+            println!("Genesis    {digest}");
+            if let Some(issuer) = issuer {
+                println!("Issuer     {issuer} (key in {})", file("issuer-key.json").display());
+            }
+            println!("\nStart it:  walras node --home {}", home.display());
+        }
+        Ok(Verdict::Good)
+    }
+
+    fn make(&self, issuer: primitives::Address) -> anyhow::Result<Genesis> {
+        let mut assets = Vec::new();
+        let mut balances = Vec::new();
+        for (number, text) in self.assets.iter().enumerate() {
+            let (symbol, decimals) = text
+                .split_once(':')
+                .with_context(|| format!("--asset {text:?}: write SYMBOL:DECIMALS, such as EUR:2"))?;
+            let decimals: u8 =
+                decimals.parse().with_context(|| format!("--asset {text:?}: decimals is a number from 0 to 18"))?;
+            assets.push((symbol.to_string(), decimals, issuer));
+            balances.push((issuer, AssetId(number as u32), to_units(&self.supply, decimals).context("--supply")?));
+        }
+        Ok(Genesis { chain: self.chain, fee: self.fee, epsilon: self.epsilon, mu: self.mu, assets, balances })
+    }
+}

@@ -1,0 +1,204 @@
+//! Keys on disk: encrypted under a passphrase (Argon2id, XChaCha20-Poly1305), readable by their owner alone.
+
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use argon2::{Algorithm, Argon2, Params, Version};
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use primitives::{Address, SecretKey, from_hex, to_hex};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+/// Argon2id: 64 MiB, 3 passes, one lane.
+const MEMORY_KIB: u32 = 64 << 10;
+const PASSES: u32 = 3;
+/// What a file may ask for: no one shall make a wallet spend gigabytes.
+const MEMORY_KIB_MAX: u32 = 1 << 20;
+const PASSES_MAX: u32 = 16;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: u32,
+    address: String,
+    public_key: String,
+    argon2id: Kdf,
+    xchacha20poly1305: Sealed,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kdf {
+    memory_kib: u32,
+    passes: u32,
+    salt: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sealed {
+    nonce: String,
+    ciphertext: String,
+}
+
+/// Where a passphrase comes from.
+#[derive(clap::Args, Clone)]
+pub struct Passphrase {
+    /// File whose first line is the passphrase; else WALRAS_PASSPHRASE, else it is asked for.
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+}
+
+impl Passphrase {
+    fn read(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
+        if let Some(path) = &self.passphrase_file {
+            let text = Zeroizing::new(std::fs::read_to_string(path).with_context(|| path.display().to_string())?);
+            return Ok(Zeroizing::new(text.lines().next().unwrap_or("").to_string()));
+        }
+        if let Ok(passphrase) = std::env::var("WALRAS_PASSPHRASE") {
+            return Ok(Zeroizing::new(passphrase));
+        }
+        let asked = rpassword::prompt_password(prompt);
+        asked
+            .map(Zeroizing::new)
+            .context("no terminal to ask for the passphrase: give --passphrase-file or WALRAS_PASSPHRASE")
+    }
+
+    /// For a key that is being made: asked for twice.
+    pub fn read_new(&self) -> anyhow::Result<Zeroizing<String>> {
+        let passphrase = self.read("New passphrase: ")?;
+        ensure!(!passphrase.is_empty(), "the passphrase is empty");
+        if self.passphrase_file.is_none() && std::env::var_os("WALRAS_PASSPHRASE").is_none() {
+            ensure!(*passphrase == *self.read("The same again: ")?, "the passphrases differ");
+        }
+        Ok(passphrase)
+    }
+}
+
+fn cipher(passphrase: &str, kdf: &Kdf) -> anyhow::Result<XChaCha20Poly1305> {
+    ensure!(
+        kdf.memory_kib <= MEMORY_KIB_MAX && kdf.passes <= PASSES_MAX,
+        "the file asks for {} KiB and {} passes; at most {MEMORY_KIB_MAX} and {PASSES_MAX} are taken",
+        kdf.memory_kib,
+        kdf.passes
+    );
+    let params =
+        Params::new(kdf.memory_kib, kdf.passes, 1, Some(32)).map_err(|error| anyhow::anyhow!("argon2id: {error}"))?;
+    let salt: [u8; 16] = from_hex(&kdf.salt).context("salt")?;
+    let mut key = Zeroizing::new([0; 32]);
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(passphrase.as_bytes(), &salt, &mut *key)
+        .map_err(|error| anyhow::anyhow!("argon2id: {error}"))?;
+    Ok(XChaCha20Poly1305::new((&*key).into()))
+}
+
+fn random<const N: usize>() -> anyhow::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).context("the system gives no random numbers")?;
+    Ok(bytes)
+}
+
+/// Makes a key and writes it; refuses to overwrite.
+pub fn create(path: &Path, passphrase: &Passphrase) -> anyhow::Result<SecretKey> {
+    ensure!(!path.exists(), "{} exists; a key is never overwritten", path.display());
+    let passphrase = passphrase.read_new()?;
+    let seed = Zeroizing::new(random::<32>()?);
+    let key = SecretKey::from_seed(*seed);
+    let kdf = Kdf { memory_kib: MEMORY_KIB, passes: PASSES, salt: to_hex(&random::<16>()?) };
+    let nonce = random::<24>()?;
+    let address = key.public().address().to_string();
+    let payload = Payload { msg: &*seed, aad: address.as_bytes() };
+    let sealed = cipher(&passphrase, &kdf)?.encrypt(&XNonce::from(nonce), payload);
+    let ciphertext = sealed.map_err(|_| anyhow::anyhow!("the key cannot be encrypted"))?;
+    let file = File {
+        version: 1,
+        address,
+        public_key: key.public().to_string(),
+        argon2id: kdf,
+        xchacha20poly1305: Sealed { nonce: to_hex(&nonce), ciphertext: to_hex(&ciphertext) },
+    };
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+    }
+    let mut out = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| path.display().to_string())?;
+    out.write_all((serde_json::to_string_pretty(&file)? + "\n").as_bytes())?;
+    out.sync_all()?;
+    Ok(key)
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let file: File = serde_json::from_slice(&text).with_context(|| format!("{} is no key file", path.display()))?;
+    ensure!(file.version == 1, "{}: key file version {} is newer than this software", path.display(), file.version);
+    Ok(file)
+}
+
+/// The address of a key, without its passphrase.
+pub fn address(path: &Path) -> anyhow::Result<Address> {
+    Ok(read(path)?.address.parse()?)
+}
+
+/// Opens a key.
+pub fn open(path: &Path, passphrase: &Passphrase) -> anyhow::Result<SecretKey> {
+    let file = read(path)?;
+    let mode = std::fs::metadata(path)?.permissions().mode() & 0o077;
+    ensure!(mode == 0, "{} can be read by others: chmod 600 it first", path.display());
+    let cipher = cipher(&*passphrase.read("Passphrase: ")?, &file.argon2id)?;
+    let nonce: [u8; 24] = from_hex(&file.xchacha20poly1305.nonce).context("nonce")?;
+    let ciphertext: [u8; 48] = from_hex(&file.xchacha20poly1305.ciphertext).context("ciphertext")?;
+    let payload = Payload { msg: &ciphertext, aad: file.address.as_bytes() };
+    let Ok(seed) = cipher.decrypt(&XNonce::from(nonce), payload) else {
+        bail!("{}: the passphrase is wrong, or the file is damaged", path.display());
+    };
+    let seed = Zeroizing::new(seed);
+    let key = SecretKey::from_seed(seed.as_slice().try_into().context("the file holds no 32-byte seed")?);
+    ensure!(
+        key.public().address().to_string() == file.address,
+        "{}: the address is not that of the key",
+        path.display()
+    );
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_survive_and_mistakes_are_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            Passphrase { passphrase_file: Some(path) }
+        };
+        let (right, wrong) = (write("right", "correct horse\n"), write("wrong", "battery staple\n"));
+        let path = dir.path().join("keys/a.json");
+        let key = create(&path, &right).expect("made");
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(open(&path, &right).expect("opens").to_seed(), key.to_seed());
+        assert_eq!(address(&path).expect("reads"), key.public().address());
+        assert!(!std::fs::read_to_string(&path).expect("reads").contains(&to_hex(&key.to_seed())));
+        let refused = |result: anyhow::Result<SecretKey>, words: &str| {
+            let message = format!("{:#}", result.err().expect("refused"));
+            assert!(message.contains(words), "{message}");
+        };
+        refused(open(&path, &wrong), "passphrase is wrong");
+        refused(create(&path, &right), "never overwritten");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("set");
+        refused(open(&path, &right), "chmod 600");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("set");
+        let text =
+            std::fs::read_to_string(&path).expect("reads").replace("\"memory_kib\": 65536", "\"memory_kib\": 99999999");
+        std::fs::write(&path, text).expect("written");
+        refused(open(&path, &right), "at most");
+    }
+}

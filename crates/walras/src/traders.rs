@@ -1,0 +1,166 @@
+//! Simulated traders, after SPEEDEX §7: valuations follow a geometric Brownian motion, accounts are drawn from a power
+//! law, and everybody asks for a price near what the assets are worth.
+
+use std::collections::VecDeque;
+
+use bench::workload::Seeded;
+use ledger::Genesis;
+use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Transaction};
+
+/// Units of each asset that a trader holds at the start, in units of the first asset.
+const WEALTH: f64 = 2e9;
+/// Standard deviation of a valuation's logarithm per second.
+const VOLATILITY: f64 = 0.002;
+/// Offers that a trader leaves resting before it takes the oldest back.
+const RESTING: usize = 24;
+
+const SYMBOLS: [&str; 20] = [
+    "USD", "EUR", "JPY", "GBP", "CHF", "AUD", "CAD", "CNY", "SEK", "NOK", "SGD", "INR", "BRL", "ZAR", "MXN", "XAU",
+    "XAG", "BTC", "ETH", "OIL",
+];
+
+/// Rough worth of one unit of each asset in units of the first, where everything has two decimals.
+const WORTH: [f64; 20] = [
+    1.0, 1.09, 0.0066, 1.27, 1.13, 0.65, 0.73, 0.14, 0.095, 0.094, 0.74, 0.012, 0.2, 0.054, 0.058, 2_300.0, 28.0,
+    64_000.0, 3_100.0, 78.0,
+];
+
+struct Trader {
+    key: SecretKey,
+    address: Address,
+    next: Sequence,
+    resting: VecDeque<(AssetId, AssetId, Price, Sequence)>,
+}
+
+/// The population.
+pub struct Traders {
+    random: Seeded,
+    valuations: Vec<f64>,
+    traders: Vec<Trader>,
+    /// Cumulated weights of the power law.
+    weights: Vec<f64>,
+}
+
+/// The chain that they trade on.
+pub fn genesis(traders: &Traders, assets: usize, fee: u64) -> Genesis {
+    let issuer = SecretKey::from_seed([0xff; 32]).public().address();
+    let symbol = |i: usize| SYMBOLS.get(i).map_or(format!("A{i:03}"), |symbol| symbol.to_string());
+    let assets: Vec<_> = (0..assets).map(|i| (symbol(i), 2, issuer)).collect();
+    let wealth = |asset: usize| (WEALTH / traders.valuations[asset]) as u64;
+    let holdings = |trader: &Trader| {
+        let address = trader.address;
+        (0..traders.valuations.len())
+            .map(move |asset| (address, AssetId(asset as u32), wealth(asset)))
+            .collect::<Vec<_>>()
+    };
+    Genesis {
+        chain: 31_337,
+        fee,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        balances: traders.traders.iter().flat_map(holdings).collect(),
+        assets,
+    }
+}
+
+/// What a trader did, to be told when the answer is there.
+pub struct Sent {
+    trader: usize,
+    sequence: Sequence,
+}
+
+impl Traders {
+    /// `count` traders in `assets` assets. The seed decides everything that they do.
+    pub fn new(count: usize, assets: usize, seed: u64) -> Traders {
+        let mut random = Seeded::new(seed);
+        let valuations =
+            (0..assets).map(|i| WORTH.get(i).copied().unwrap_or_else(|| random.between(0.5, 50.0))).collect();
+        let trader = |i: usize| {
+            let mut bytes = [0; 32];
+            bytes[..8].copy_from_slice(&(i as u64 + 1).to_le_bytes());
+            bytes[8..16].copy_from_slice(&seed.to_le_bytes());
+            let key = SecretKey::from_seed(bytes);
+            Trader { address: key.public().address(), key, next: 1, resting: VecDeque::new() }
+        };
+        let mut sum = 0.0;
+        let weights = (0..count)
+            .map(|i| {
+                // The busiest stays well inside its window of sequence numbers.
+                sum += 1.0 / (i as f64 + 1.0).sqrt();
+                sum
+            })
+            .collect();
+        Traders { random, valuations, traders: (0..count).map(trader).collect(), weights }
+    }
+
+    /// Moves the valuations by `seconds`.
+    pub fn drift(&mut self, seconds: f64) {
+        let deviation = VOLATILITY * seconds.sqrt();
+        for valuation in &mut self.valuations[1..] {
+            // Twelve uniform numbers make a normal one, near enough.
+            let normal: f64 = (0..12).map(|_| self.random.unit()).sum::<f64>() - 6.0;
+            *valuation *= (deviation * normal).exp();
+        }
+    }
+
+    /// The next transactions.
+    pub fn act(&mut self, count: usize) -> Vec<(Sent, Transaction)> {
+        (0..count).map(|_| self.one()).collect()
+    }
+
+    fn one(&mut self) -> (Sent, Transaction) {
+        let point = self.random.between(0.0, *self.weights.last().expect("at least one trader"));
+        let trader = self.weights.partition_point(|weight| *weight < point).min(self.traders.len() - 1);
+        let operation = match self.random.below(100) {
+            0..=3 => self.pay(trader),
+            _ if self.traders[trader].resting.len() >= RESTING => self.cancel(trader),
+            _ => self.offer(),
+        };
+        let trader_state = &mut self.traders[trader];
+        let sequence = trader_state.next;
+        trader_state.next += 1;
+        if let Operation::CreateOffer { sell, buy, limit, .. } = operation {
+            trader_state.resting.push_back((sell, buy, limit, sequence));
+        }
+        let body = Body { chain: 31_337, account: trader_state.address, sequence, operation };
+        (Sent { trader, sequence }, body.sign(&trader_state.key))
+    }
+
+    fn pay(&mut self, trader: usize) -> Operation {
+        let other = (trader + 1 + self.random.below(self.traders.len() as u64 - 1) as usize) % self.traders.len();
+        let asset = self.random.below(self.valuations.len() as u64) as usize;
+        let amount = (self.random.between(100.0, 100_000.0) / self.valuations[asset]) as u64 + 1;
+        Operation::Pay { to: self.traders[other].address, asset: AssetId(asset as u32), amount }
+    }
+
+    /// Takes the oldest offer back; it may have traded, and then the ledger says so.
+    fn cancel(&mut self, trader: usize) -> Operation {
+        let (sell, buy, limit, offer) = self.traders[trader].resting.pop_front().expect("some rest");
+        Operation::CancelOffer { sell, buy, limit, offer }
+    }
+
+    fn offer(&mut self) -> Operation {
+        let assets = self.valuations.len() as u64;
+        let sell = self.random.below(assets) as usize;
+        let buy = (sell + 1 + self.random.below(assets - 1) as usize) % assets as usize;
+        let worth = self.valuations[sell] / self.valuations[buy];
+        // Most would trade at once, one in five hopes for a better price and rests.
+        let margin =
+            if self.random.below(5) == 0 { self.random.between(0.0, 0.02) } else { -self.random.between(0.0, 0.02) };
+        let limit = Price::from_f64(worth * (1.0 + margin)).expect("valuations stay within range");
+        let amount = (self.random.between(1_000.0, 1_000_000.0) / self.valuations[sell]) as u64 + 1;
+        Operation::CreateOffer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit }
+    }
+
+    /// Tells what offers are gone because they traded in full or never came to rest.
+    pub fn gone(&mut self, sent: &Sent) {
+        self.traders[sent.trader].resting.retain(|(_, _, _, id)| *id != sent.sequence);
+    }
+
+    /// Forgets an offer that traded in full.
+    pub fn filled(&mut self, account: &Address, id: Sequence) {
+        if let Some(trader) = self.traders.iter_mut().find(|trader| trader.address == *account) {
+            trader.resting.retain(|(_, _, _, resting)| *resting != id);
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! `walras wallet`: keys, operations, balances, and what happens to them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use primitives::{Address, AssetId, Body, Operation, Price, PublicKey, Sequence, Transaction};
+use serde_json::Value;
+
+use crate::Verdict;
+use crate::decimal::{from_units, to_unit_price, to_units};
+use crate::keystore::{self, Passphrase};
+
+/// Holds keys, sends any operation, looks at balances.
+#[derive(clap::Subcommand)]
+pub enum Wallet {
+    /// Make a key.
+    #[command(after_help = "Example:\n  walras wallet new --key alice.json")]
+    New {
+        /// File to write.
+        #[arg(long)]
+        key: PathBuf,
+        #[command(flatten)]
+        passphrase: Passphrase,
+    },
+    /// Print the address of a key file.
+    #[command(after_help = "Example:\n  walras wallet address --key alice.json")]
+    Address {
+        /// The key file.
+        #[arg(long)]
+        key: PathBuf,
+    },
+    /// Show an account's balances and offers.
+    #[command(after_help = "Examples:\n  walras wallet show --key alice.json\n  walras wallet show 0x53e0…")]
+    Show {
+        /// The account; else the key's.
+        address: Option<Address>,
+        /// The key file.
+        #[arg(long, required_unless_present = "address")]
+        key: Option<PathBuf>,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Follow an account: outcomes, fills and balances as they come.
+    #[command(after_help = "Example:\n  walras wallet watch --key alice.json")]
+    Watch {
+        /// The account; else the key's.
+        address: Option<Address>,
+        /// The key file.
+        #[arg(long, required_unless_present = "address")]
+        key: Option<PathBuf>,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Pay an account.
+    #[command(after_help = "Example:\n  walras wallet pay --key alice.json --to 0x53e0… --asset EUR --amount 12.50")]
+    Pay {
+        /// Receiving account.
+        #[arg(long)]
+        to: Address,
+        /// Asset to send.
+        #[arg(long)]
+        asset: String,
+        /// Amount, in whole assets.
+        #[arg(long)]
+        amount: String,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Offer an asset for another; it meets the batch of the next block.
+    #[command(
+        after_help = "Example, sell 100 EUR for at least 1.10 USD each:\n  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10"
+    )]
+    Offer {
+        /// Asset to sell.
+        #[arg(long)]
+        sell: String,
+        /// Asset to receive.
+        #[arg(long)]
+        buy: String,
+        /// Amount to sell at most, in whole assets.
+        #[arg(long)]
+        amount: String,
+        /// Least price: whole assets bought per whole asset sold, net of commission.
+        #[arg(long)]
+        limit: Price,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Take a resting offer back.
+    #[command(after_help = "Example:\n  walras wallet cancel --key alice.json --offer 7")]
+    Cancel {
+        /// The offer's id, as `wallet show` lists it.
+        #[arg(long)]
+        offer: Sequence,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Register an account, or rotate the own key.
+    #[command(
+        after_help = "Examples:\n  walras wallet create-account --key alice.json --new-key 0x8a88…\n  walras wallet create-account --key alice.json --new-key 0x8a88… --rotate"
+    )]
+    CreateAccount {
+        /// Public key of the new account, or the own account's next key.
+        #[arg(long)]
+        new_key: PublicKey,
+        /// Put the own account under the new key instead of making an account.
+        #[arg(long)]
+        rotate: bool,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Issue units of an own asset.
+    #[command(
+        after_help = "Example:\n  walras wallet issue --key issuer.json --to 0x53e0… --asset EUR --amount 1000000"
+    )]
+    Issue {
+        /// Receiving account.
+        #[arg(long)]
+        to: Address,
+        /// Asset to issue.
+        #[arg(long)]
+        asset: String,
+        /// Amount, in whole assets.
+        #[arg(long)]
+        amount: String,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Burn units of an own asset.
+    #[command(after_help = "Example:\n  walras wallet burn --key issuer.json --asset EUR --amount 1000")]
+    Burn {
+        /// Asset to burn.
+        #[arg(long)]
+        asset: String,
+        /// Amount, in whole assets.
+        #[arg(long)]
+        amount: String,
+        #[command(flatten)]
+        sender: Sender,
+    },
+}
+
+/// The node to talk to.
+#[derive(clap::Args, Clone)]
+pub struct Server {
+    /// Address of a node.
+    #[arg(long, env = "WALRAS_SERVER", default_value = "http://127.0.0.1:8080")]
+    server: String,
+}
+
+/// Who sends, and how.
+#[derive(clap::Args, Clone)]
+pub struct Sender {
+    /// The key file.
+    #[arg(long)]
+    key: PathBuf,
+    /// The account, if it is not the one that the key was made for.
+    #[arg(long)]
+    account: Option<Address>,
+    /// Sequence number, if not the next free one.
+    #[arg(long)]
+    sequence: Option<Sequence>,
+    /// Answer once the transaction waits, without waiting for its block.
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    passphrase: Passphrase,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// An asset as the node lists it.
+struct Listed {
+    asset: AssetId,
+    symbol: String,
+    decimals: u8,
+}
+
+impl Server {
+    fn agent() -> ureq::Agent {
+        let config =
+            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
+        config.build().into()
+    }
+
+    /// The JSON at a path, or the node's error as ours.
+    fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let response = Self::agent().get(format!("{}{path}", self.server)).call();
+        self.json(response)
+    }
+
+    fn post(&self, path: &str, body: &[u8]) -> anyhow::Result<Value> {
+        let request = Self::agent().post(format!("{}{path}", self.server)).content_type("application/octet-stream");
+        self.json(request.send(body))
+    }
+
+    fn json(&self, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> anyhow::Result<Value> {
+        let unreachable = || format!("no node answers at {}; give another --server", self.server);
+        let mut response = response.with_context(unreachable)?;
+        let value: Value = response.body_mut().read_json().context("the node's answer is not JSON")?;
+        match &value["error"] {
+            Value::Null => Ok(value),
+            error => bail!("{}: {}", text(&error["code"]), text(&error["message"])),
+        }
+    }
+
+    fn assets(&self) -> anyhow::Result<Vec<Listed>> {
+        let value = self.get("/v1/assets")?;
+        let entries = value["assets"].as_array().context("the node lists no assets")?;
+        let listed = entries.iter().map(|entry| {
+            Some(Listed {
+                asset: AssetId(u32::try_from(entry["asset"].as_u64()?).ok()?),
+                symbol: entry["symbol"].as_str()?.into(),
+                decimals: u8::try_from(entry["decimals"].as_u64()?).ok()?,
+            })
+        });
+        listed.collect::<Option<_>>().context("the node's list of assets cannot be read")
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("?")
+}
+
+fn find<'a>(assets: &'a [Listed], symbol: &str) -> anyhow::Result<&'a Listed> {
+    let known = || assets.iter().map(|asset| asset.symbol.as_str()).collect::<Vec<_>>().join(", ");
+    assets
+        .iter()
+        .find(|asset| asset.symbol == symbol)
+        .with_context(|| format!("no asset {symbol:?}; there are {}", known()))
+}
+
+impl Sender {
+    fn send(
+        self,
+        json: bool,
+        operation: impl FnOnce(&Server, &Address, &[Listed]) -> anyhow::Result<Operation>,
+    ) -> anyhow::Result<Verdict> {
+        let assets = self.server.assets()?;
+        let limits = self.server.get("/v1/limits")?;
+        let account = match self.account {
+            Some(account) => account,
+            None => keystore::address(&self.key)?,
+        };
+        let operation = operation(&self.server, &account, &assets)?;
+        let sequence = match self.sequence {
+            Some(sequence) => sequence,
+            None => {
+                let state = self.server.get(&format!("/v1/accounts/{account}"))?;
+                state["sequence"]["next"].as_u64().context("the node names no next sequence number")?
+            }
+        };
+        let chain = limits["chain"].as_u64().context("the node names no chain")?;
+        let key = keystore::open(&self.key, &self.passphrase)?;
+        let transaction = Body { chain, account, sequence, operation }.sign(&key);
+        self.answer(json, &transaction)
+    }
+
+    fn answer(&self, json: bool, transaction: &Transaction) -> anyhow::Result<Verdict> {
+        let path = if self.no_wait { "/v1/transactions" } else { "/v1/transactions?wait=committed" };
+        let answer = self.server.post(path, &borsh::to_vec(transaction)?)?;
+        let refused = answer["outcome"]["result"] == "refused";
+        if json {
+            println!("{answer}");
+        } else {
+            println!("transaction {}", text(&answer["id"]));
+            println!("{}", describe(&answer));
+        }
+        Ok(if refused { Verdict::Bad } else { Verdict::Good })
+    }
+}
+
+fn describe(answer: &Value) -> String {
+    let outcome = &answer["outcome"];
+    match outcome["result"].as_str() {
+        None => "waits for a block".into(),
+        Some("applied") => format!("committed in block {}", answer["height"]),
+        Some("offered") => format!(
+            "committed in block {}: sold {} units, received {}, {} rest ({})",
+            answer["height"],
+            text(&outcome["sold"]),
+            text(&outcome["bought"]),
+            text(&outcome["left"]),
+            text(&outcome["why"]).replace('_', " ")
+        ),
+        Some(_) => format!("refused in block {}: {}", answer["height"], text(&outcome["message"])),
+    }
+}
+
+impl Wallet {
+    pub fn run(self, json: bool) -> anyhow::Result<Verdict> {
+        match self {
+            Wallet::New { key, passphrase } => {
+                let public = keystore::create(&key, &passphrase)?.public();
+                print_key(json, &key, &public.address(), Some(&public));
+                Ok(Verdict::Good)
+            }
+            Wallet::Address { key } => {
+                print_key(json, &key, &keystore::address(&key)?, None);
+                Ok(Verdict::Good)
+            }
+            Wallet::Show { address, key, server } => show(json, account(address, key)?, &server),
+            Wallet::Watch { address, key, server } => watch(json, account(address, key)?, &server),
+            Wallet::Pay { to, asset, amount, sender } => sender.send(json, |_, _, assets| {
+                let asset = find(assets, &asset)?;
+                Ok(Operation::Pay { to, asset: asset.asset, amount: to_units(&amount, asset.decimals)? })
+            }),
+            Wallet::Offer { sell, buy, amount, limit, sender } => sender.send(json, |_, _, assets| {
+                let (sell, buy) = (find(assets, &sell)?, find(assets, &buy)?);
+                let amount = to_units(&amount, sell.decimals)?;
+                let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
+                Ok(Operation::CreateOffer { sell: sell.asset, buy: buy.asset, amount, limit })
+            }),
+            Wallet::Cancel { offer, sender } => sender.send(json, |server, account, assets| {
+                let listed = server.get(&format!("/v1/accounts/{account}/offers?limit=1000"))?;
+                let resting = listed["offers"].as_array().into_iter().flatten();
+                let found = resting.into_iter().find(|resting| resting["id"] == offer);
+                let found = found.with_context(|| format!("no offer {offer} of this account rests"))?;
+                let (sell, buy) = (find(assets, text(&found["sell"]))?.asset, find(assets, text(&found["buy"]))?.asset);
+                Ok(Operation::CancelOffer { sell, buy, limit: text(&found["limit"]).parse()?, offer })
+            }),
+            Wallet::CreateAccount { new_key, rotate, sender } => sender.send(json, |_, own, _| {
+                let account = if rotate { *own } else { new_key.address() };
+                Ok(Operation::CreateAccount { account, key: new_key })
+            }),
+            Wallet::Issue { to, asset, amount, sender } => sender.send(json, |_, _, assets| {
+                let asset = find(assets, &asset)?;
+                Ok(Operation::Issue { to, asset: asset.asset, amount: to_units(&amount, asset.decimals)? })
+            }),
+            Wallet::Burn { asset, amount, sender } => sender.send(json, |_, _, assets| {
+                let asset = find(assets, &asset)?;
+                Ok(Operation::Burn { asset: asset.asset, amount: to_units(&amount, asset.decimals)? })
+            }),
+        }
+    }
+}
+
+fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicKey>) {
+    if json {
+        let public = public.map(ToString::to_string);
+        println!("{}", serde_json::json!({"key": path, "address": address.to_string(), "public_key": public}));
+        return;
+    }
+    println!("Address     {address}");
+    if let Some(public) = public {
+        println!("Public key  {public}");
+        println!("Key file    {}", path.display());
+    }
+}
+
+fn account(address: Option<Address>, key: Option<PathBuf>) -> anyhow::Result<Address> {
+    match (address, key) {
+        (Some(address), _) => Ok(address),
+        (None, Some(key)) => keystore::address(&key),
+        (None, None) => bail!("give an address or --key"),
+    }
+}
+
+fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<Verdict> {
+    let account = server.get(&format!("/v1/accounts/{address}"))?;
+    let offers = server.get(&format!("/v1/accounts/{address}/offers?limit=1000"))?;
+    if json {
+        println!("{}", serde_json::json!({"account": account, "offers": offers["offers"]}));
+        return Ok(Verdict::Good);
+    }
+    let assets = server.assets()?;
+    let whole = |symbol: &str, units: &Value| {
+        let units = text(units).parse().unwrap_or(0);
+        find(&assets, symbol).map_or(units.to_string(), |asset| from_units(units, asset.decimals))
+    };
+    println!("{address} at height {}", account["height"]);
+    for balance in account["balances"].as_array().into_iter().flatten() {
+        let symbol = text(&balance["asset"]);
+        let (available, locked) = (whole(symbol, &balance["available"]), whole(symbol, &balance["locked"]));
+        println!("  {symbol:<12} {available:>24}  (+ {locked} in offers)");
+    }
+    for offer in offers["offers"].as_array().into_iter().flatten() {
+        let (sell, buy) = (text(&offer["sell"]), text(&offer["buy"]));
+        println!(
+            "  offer {:<6} sells {} {sell} for {buy}, limit {} (in units)",
+            offer["id"],
+            whole(sell, &offer["amount"]),
+            text(&offer["limit"])
+        );
+    }
+    Ok(Verdict::Good)
+}
+
+fn watch(json: bool, address: Address, server: &Server) -> anyhow::Result<Verdict> {
+    let url = format!("{}/v1/stream", server.server.replacen("http", "ws", 1));
+    let (mut socket, _) =
+        tungstenite::connect(&url).with_context(|| format!("no node answers at {}", server.server))?;
+    let request = serde_json::json!({"subscribe": [format!("account:{address}")]});
+    socket.send(tungstenite::Message::text(request.to_string()))?;
+    loop {
+        let message = match socket.read()? {
+            tungstenite::Message::Text(text) => text,
+            tungstenite::Message::Close(frame) => {
+                bail!(
+                    "the node closed the stream: {}",
+                    frame.map_or("no reason given".into(), |f| f.reason.to_string())
+                )
+            }
+            _ => continue,
+        };
+        let event: Value = serde_json::from_str(&message).context("the node's message is not JSON")?;
+        match event["type"].as_str() {
+            Some("heartbeat") => {}
+            _ if json => println!("{event}"),
+            Some("error") => bail!("{}", text(&event["message"])),
+            Some("snapshot") => println!("{address} holds {}", held(&event["account"]["balances"])),
+            _ => println!("block {}: {}; holds {}", event["height"], happened(&event), held(&event["balances"])),
+        }
+    }
+}
+
+fn held(balances: &Value) -> String {
+    let balance = |balance: &Value| format!("{} {}", text(&balance["available"]), text(&balance["asset"]));
+    let all: Vec<String> = balances.as_array().into_iter().flatten().map(balance).collect();
+    if all.is_empty() { "nothing".into() } else { all.join(", ") }
+}
+
+fn happened(event: &Value) -> String {
+    let outcomes = event["outcomes"].as_array().map_or(0, Vec::len);
+    let fill = |fill: &Value| {
+        let (sold, sell, bought, buy) = (&fill["sold"], &fill["sell"], &fill["bought"], &fill["buy"]);
+        format!("sold {} {} for {} {}", text(sold), text(sell), text(bought), text(buy))
+    };
+    let fills = event["fills"].as_array().into_iter().flatten().map(fill);
+    [format!("{outcomes} own transactions")].into_iter().chain(fills).collect::<Vec<_>>().join(", ")
+}
