@@ -96,6 +96,24 @@ function inked(chart: string, variable: string): Promise<number> {
   }, variable);
 }
 
+/**
+ * An account that exists. The interface lists none, but the transactions of an encoded block carry theirs, each after
+ * the chain's number; the node itself says whether what stands there is one.
+ */
+async function someAccount(): Promise<string> {
+  const { chain, height } = await get<{ chain: number; height: number }>("status");
+  const mark = Buffer.alloc(8);
+  mark.writeBigUInt64LE(BigInt(chain));
+  for (let at = height; at > Math.max(0, height - 50); at -= 1) {
+    const block = Buffer.from(await (await fetch(new URL(`v1/blocks/${at}/raw`, base))).arrayBuffer());
+    for (let i = block.indexOf(mark); i >= 0; i = block.indexOf(mark, i + 1)) {
+      const address = `0x${block.subarray(i + 8, i + 28).toString("hex")}`;
+      if ((await fetch(new URL(`v1/accounts/${address}`, base))).ok) return address;
+    }
+  }
+  throw new Error("no account in the latest blocks; name one in WALRAS_ACCOUNT");
+}
+
 type Markets = { markets: { market: string; base: string; quote: string; offers: number }[] };
 
 /** The market with most offers: it has curves. */
@@ -182,8 +200,7 @@ describe("the page", () => {
   });
 
   it("shows what an account holds, as the node says it", async () => {
-    const { assets } = await get<{ assets: { issuer: string }[] }>("assets");
-    const address = process.env["WALRAS_ACCOUNT"] ?? (given ? assets[0]!.issuer : ACCOUNT);
+    const address = process.env["WALRAS_ACCOUNT"] ?? (given ? await someAccount() : ACCOUNT);
     await open("#/account");
     await page.fill("#address", address);
     await page.getByRole("button", { name: "Show" }).click();

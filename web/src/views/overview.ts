@@ -67,7 +67,11 @@ export function overviewView(live: Live): View {
     const pairs = mostTraded(live).slice(0, PAIRS_SHOWN);
     traded.show(pairs);
     const first = pairs[0];
-    if (first && !picture.pair()) picture.choose(first.market.base, first.market.quote);
+    // Until enough batches are there to tell, the pair may change; then it stays.
+    const settling = live.batches.length < BATCHES_SUMMED;
+    const pair = picture.pair();
+    const other = pair?.[0] !== first?.market.base || pair?.[1] !== first?.market.quote;
+    if (first && (!pair || (settling && other))) picture.choose(first.market.base, first.market.quote);
   }
 
   function showTiles(): void {
