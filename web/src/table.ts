@@ -29,7 +29,8 @@ type Options<Row> = {
 
 export function table<Row>(options: Options<Row>): Table<Row> {
   const body = h("tbody");
-  const empty = h("p", { class: "empty" }, options.empty);
+  // Hidden until the first rows are given: not yet known is not the same as none.
+  const empty = h("p", { class: "empty", hidden: true }, options.empty);
   const kept = new Map<string, HTMLTableRowElement>();
   const sorting = { by: options.sortedBy, descending: options.descending ?? false };
   let latest: Row[] = [];

@@ -1,7 +1,7 @@
 /** One account: balances, resting offers, and fills as they happen. */
 import type { View } from "./view";
-import { format, formatAmount, humanPrice, parseDecimal } from "../amount";
-import { get, path, type Account, type Balance, type Offer } from "../api";
+import { format, formatAmount, humanPrice, parseDecimal, roundSignificant, trimZeros } from "../amount";
+import { get, path, type Account, type Balance, type IdOutcome, type Offer } from "../api";
 import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
@@ -12,7 +12,8 @@ import { brief, count, explain, outcomeText } from "../words";
 
 const OFFERS_SHOWN = 100;
 const OFFERS_PAUSE_MS = 2_000;
-const FILLS_KEPT = 50;
+/** Fills, and transactions, that stay in view. */
+const ROWS_KEPT = 50;
 const RECENT_KEY = "walras.accounts";
 const RECENT_KEPT = 6;
 
@@ -104,10 +105,11 @@ function accountPanels(live: Live, address: string) {
   const balances = balancesTable(live);
   const offers = offersTable(live);
   const fills = fillsTable(live);
-  const outcomes = h("ul", { class: "outcomes", "aria-live": "polite" });
+  const outcomes = outcomesTable();
   let account: Account | null = null;
   let resting: Offer[] = [];
   let filled: (Fill & { height: number })[] = [];
+  let done: (IdOutcome & { height: number })[] = [];
 
   const loading = refresh(load, failed, OFFERS_PAUSE_MS);
   const stop = live.stream.subscribe(`account:${address}`, receive);
@@ -141,9 +143,9 @@ function accountPanels(live: Live, address: string) {
 
   function increment(message: AccountMessage): void {
     if (account) account = { ...account, height: message.height, balances: merged(account.balances, message.balances) };
-    filled = [...message.fills.map((fill) => ({ ...fill, height: message.height })), ...filled].slice(0, FILLS_KEPT);
-    for (const { outcome } of message.outcomes.slice(0, FILLS_KEPT)) outcomes.prepend(h("li", {}, `Block ${message.height}: ${outcomeText(outcome)}`));
-    while (outcomes.children.length > FILLS_KEPT) outcomes.lastChild?.remove();
+    const { height } = message;
+    filled = [...message.fills.map((fill) => ({ ...fill, height })), ...filled].slice(0, ROWS_KEPT);
+    done = [...message.outcomes.map((outcome) => ({ ...outcome, height })), ...done].slice(0, ROWS_KEPT);
     // New and cancelled offers do not stand in the message, so the list is asked for again.
     if (message.fills.length + message.outcomes.length > 0 || !account) loading.request();
     update();
@@ -159,6 +161,7 @@ function accountPanels(live: Live, address: string) {
       offers.show(resting);
     }
     fills.show(filled);
+    outcomes.show(done);
   }
 
   return {
@@ -166,7 +169,12 @@ function accountPanels(live: Live, address: string) {
       problem.element,
       panel("Summary", {}, summary.element),
       h("div", { class: "grid" }, panel("Balances", { class: "balances" }, balances.element), panel("Resting offers", {}, offers.element)),
-      panel("Fills since this view opened", {}, fills.element, outcomes),
+      h(
+        "div",
+        { class: "grid" },
+        panel("Fills since this view opened", { class: "tall" }, fills.element),
+        panel("Transactions since this view opened", { class: "tall" }, outcomes.element),
+      ),
     ],
     update,
     close() {
@@ -216,10 +224,10 @@ function offersTable(live: Live) {
   });
 }
 
-/** A limit exactly as it was signed, shifted to how people count the two assets. */
+/** A limit as people count the two assets, to ten digits; what was signed, digit by digit, is in the title. */
 function limit(live: Live, offer: { sell: string; buy: string; limit: string }): string {
   const price = humanPrice(offer.limit, live.decimals(offer.sell), live.decimals(offer.buy));
-  return price ? format(price) : "–";
+  return price ? format(trimZeros(roundSignificant(price, 10), 0)) : "–";
 }
 
 function fillsTable(live: Live) {
@@ -234,6 +242,19 @@ function fillsTable(live: Live) {
       { name: "Sold", class: "number", cell: (f) => money(f.sold, f.sell) },
       { name: "Bought", class: "number", cell: (f) => money(f.bought, f.buy) },
       { name: "Left", class: "number wide", cell: (f) => money(f.left, f.sell) },
+    ],
+  });
+}
+
+function outcomesTable() {
+  return table<IdOutcome & { height: number }>({
+    caption: "Transactions since this view opened",
+    key: (row) => row.id,
+    empty: "None yet. They appear here with their block.",
+    columns: [
+      { name: "Block", class: "number first", cell: (row) => ({ text: count(row.height), href: href.block(row.height) }) },
+      { name: "Transaction", class: "hex", cell: (row) => ({ text: brief(row.id, 4), title: row.id, href: href.transaction(row.id) }) },
+      { name: "Outcome", class: "prose", cell: (row) => outcomeText(row.outcome) },
     ],
   });
 }

@@ -46,18 +46,18 @@ export function blockView(live: Live, height: number): View {
 
   let block: BlockDetail | null = null;
   let batch: Batch | null = null;
-  const loading = refresh(load, (error) => retry(problem.say, error), RETRY_MS);
-  const batchLoading = refresh(loadTheBatch, (error) => retry(batchProblem.say, error), RETRY_MS);
-  const stop = live.onBlock(() => {
+  const loading = refresh(load, (error) => problem.say(explain(error)), RETRY_MS);
+  const batchLoading = refresh(loadTheBatch, (error) => batchProblem.say(explain(error)), RETRY_MS);
+  const stop = live.onBlock(begin);
+  begin();
+
+  /** Asks for what is still missing, unless the block is known not to be there yet. */
+  function begin(): void {
+    if (height > live.height && live.height > 0) {
+      return problem.say(`Block ${count(height)} does not exist yet; the latest is ${count(live.height)}. It is shown when it comes.`);
+    }
     if (!block?.state_root) loading.request();
     if (!batch) batchLoading.request();
-  });
-  loading.request();
-  batchLoading.request();
-
-  function retry(say: (text: string) => void, error: unknown): void {
-    const ahead = height > live.height && live.height > 0;
-    say(ahead ? `Block ${count(height)} does not exist yet; the latest is ${count(live.height)}. It is shown when it comes.` : explain(error));
   }
 
   async function load(signal: AbortSignal): Promise<void> {
