@@ -1,3 +1,4 @@
 //! Every measured claim of Walras, by one command each.
 
+pub mod daily;
 pub mod workload;

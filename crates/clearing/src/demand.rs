@@ -113,6 +113,24 @@ impl<'a> Demand<'a> {
         self.queries += 1;
     }
 
+    /// The relative imbalance of one `asset` when it alone has `price`; it never falls as the price rises, while the
+    /// asset trades. `pairs` are those of the asset.
+    pub(crate) fn imbalance_at(&mut self, asset: usize, price: f64, prices: &[f64], band: Band, pairs: &[u32]) -> f64 {
+        let (mut sold, mut bought) = (0.0, 0.0);
+        for at in pairs.iter().map(|at| *at as usize) {
+            let (sell, buy) = (self.part.pairs[at].sell as usize, self.part.pairs[at].buy as usize);
+            let value = |other: usize| if other == asset { price } else { prices[other] };
+            let (flow, _) = flow(&self.curves[at], &mut self.hints[at], value(sell), value(buy), band);
+            if sell == asset {
+                sold += flow;
+            } else {
+                bought += flow;
+            }
+        }
+        let larger = f64::max(sold, bought);
+        if larger > 0.0 { (sold - bought) / larger } else { 0.0 }
+    }
+
     /// The median limit price of every pair and the number of its price levels.
     pub(crate) fn medians(&self) -> impl Iterator<Item = (usize, usize, f64, usize)> {
         self.part.pairs.iter().zip(&self.curves).map(|(pair, curve)| {
@@ -136,19 +154,24 @@ fn evaluate(
     flows.sold.resize(prices.len(), 0.0);
     flows.bought.clear();
     flows.bought.resize(prices.len(), 0.0);
-    let width = 1.0 / (band.beta - band.alpha);
     for (at, ((pair, curve), hint)) in part.pairs.iter().zip(curves).zip(hints).enumerate() {
         let (a, b) = (pair.sell as usize, pair.buy as usize);
-        let rate = prices[a] / prices[b];
-        let low = below(curve, &mut hint[0], rate * band.alpha);
-        let high = below(curve, &mut hint[1], rate * band.beta);
-        let amount = (high.amount - low.amount) as f64;
-        let slope = prices[b] * (high.value - low.value) * width;
-        let sold = prices[a] * low.amount as f64 + (band.beta * prices[a] * amount * width - slope).max(0.0);
+        let (sold, slope) = flow(curve, hint, prices[a], prices[b], band);
         flows.sold[a] += sold;
         flows.bought[b] += sold;
-        add(at, sold, slope.max(0.0), rate);
+        add(at, sold, slope, prices[a] / prices[b]);
     }
+}
+
+/// The value y that one pair sells at prices `sell` and `buy`, and the slope e.
+fn flow(curve: &Curve, hint: &mut [u32; 2], sell: f64, buy: f64, band: Band) -> (f64, f64) {
+    let (rate, width) = (sell / buy, 1.0 / (band.beta - band.alpha));
+    let low = below(curve, &mut hint[0], rate * band.alpha);
+    let high = below(curve, &mut hint[1], rate * band.beta);
+    let amount = (high.amount - low.amount) as f64;
+    let slope = buy * (high.value - low.value) * width;
+    let sold = sell * low.amount as f64 + (band.beta * sell * amount * width - slope).max(0.0);
+    (sold, slope.max(0.0))
 }
 
 /// What is offered below `price`; the search begins at `hint` and leaves there where it ended.

@@ -71,12 +71,15 @@ impl Split {
             let shift = (0..own.len()).map(|at| wanted(at) - own[at]).sum::<f64>() / own.len() as f64;
             part.assets.iter().zip(own).for_each(|(asset, own)| log[*asset as usize] = own + shift);
         }
-        self.separate(book, curves, &mut log);
+        // Without earlier prices nothing speaks against the best quote itself.
+        let stay = if last.is_some() { 0.0 } else { f64::NEG_INFINITY };
+        self.separate(book, curves, &mut log, stay);
         within_range(&log)
     }
 
-    /// Scales parts until no offer between two of them is at or above its limit. The part with most assets stays.
-    fn separate(&self, book: &Book, curves: &Curves, log: &mut [f64]) {
+    /// Scales parts until no offer between two of them gains at their prices. The part with most assets stays; others
+    /// move by at least `stay`.
+    fn separate(&self, book: &Book, curves: &Curves, log: &mut [f64], stay: f64) {
         // Between parts, by the part sold from: (part bought into, pair).
         let mut out = vec![Vec::new(); self.parts.len()];
         for (index, pair) in book.pairs.iter().enumerate() {
@@ -99,15 +102,19 @@ impl Split {
             if Some(part) == anchor || into().next().is_none() {
                 continue;
             }
-            let excess = into().map(|(to, index)| gain(log, *index) - shift[*to]).fold(0.0, f64::max);
+            let excess = into().map(|(to, index)| gain(log, *index) - shift[*to]).fold(stay, f64::max);
             shift[part] = -excess;
             reaches[part] = true;
         }
         // The others rise, those farthest from being bought into first.
+        let mut rise = vec![stay; self.parts.len()];
         for part in (0..self.parts.len()).rev() {
+            if !reaches[part] && rise[part] > f64::NEG_INFINITY {
+                shift[part] = rise[part];
+            }
             for (to, index) in &out[part] {
                 if !reaches[*to] {
-                    shift[*to] = f64::max(shift[*to], gain(log, *index) + shift[part]);
+                    rise[*to] = f64::max(rise[*to], gain(log, *index) + shift[part]);
                 }
             }
         }

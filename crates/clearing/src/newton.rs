@@ -5,12 +5,33 @@ use crate::dense::Matrix;
 use crate::float::exp;
 use crate::search::{Found, Scene, Target};
 
-/// The widest band that continuation begins with.
-const WIDEST: f64 = 0.03;
+/// How hard to try.
+#[derive(Clone, Copy)]
+struct Rung {
+    /// The widest band, which continuation begins with.
+    widest: f64,
+    /// Slopes are at least the secants over this window.
+    window: Option<f64>,
+    /// How often a step is halved before it counts as no use.
+    halvings: u32,
+}
+
+/// Tried in turn until the prices are found. Hardly any book needs the second.
+const LADDER: [Rung; 8] = [
+    Rung { widest: 0.03, window: None, halvings: 8 },
+    Rung { widest: 0.03, window: Some(0.004), halvings: 8 },
+    Rung { widest: 0.03, window: Some(0.02), halvings: 8 },
+    Rung { widest: 0.03, window: Some(0.05), halvings: 8 },
+    Rung { widest: 0.03, window: Some(0.2), halvings: 8 },
+    Rung { widest: 0.25, window: None, halvings: 40 },
+    Rung { widest: 0.9, window: Some(0.02), halvings: 40 },
+    Rung { widest: 0.9, window: Some(0.2), halvings: 40 },
+];
+
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
-/// How often a step is halved before it counts as no use.
-const HALVINGS: u32 = 40;
+/// How often assets are balanced one by one at one μ.
+const SWEEPS: u32 = 6;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -24,8 +45,9 @@ pub(crate) fn newton(scene: Scene, demand: &mut Demand, start: Vec<f64>) -> Foun
     let target = Target::of(scene.params);
     let mut search = Search::new(demand, start);
     let mut solved = false;
-    for window in [None, Some(0.004), Some(0.02), Some(0.05), Some(0.2)] {
-        solved = search.continuation(target, WIDEST, window) || scene.amounts(&search.prices).full;
+    for rung in LADDER {
+        search.halvings = rung.halvings;
+        solved = search.continuation(target, rung) || scene.amounts(&search.prices).full;
         if solved {
             break;
         }
@@ -41,22 +63,94 @@ struct Search<'a, 'b> {
     trial: Vec<f64>,
     trial_flows: Flows,
     steps: u32,
+    halvings: u32,
+    /// The pairs of every asset, once they are asked for.
+    pairs: Vec<Vec<u32>>,
 }
 
 impl<'a, 'b> Search<'a, 'b> {
     fn new(demand: &'a mut Demand<'b>, prices: Vec<f64>) -> Search<'a, 'b> {
         let n = prices.len();
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
-        Search { demand, prices, flows, matrix: Matrix::zero(n), trial, trial_flows, steps: 0 }
+        Search { demand, prices, flows, matrix: Matrix::zero(n), trial, trial_flows, steps: 0, halvings: 0, pairs: vec![] }
     }
 
-    fn continuation(&mut self, target: Target, widest: f64, window: Option<f64>) -> bool {
+    fn continuation(&mut self, target: Target, rung: Rung) -> bool {
+        let Rung { widest, window, .. } = rung;
         let mut mu = widest;
         while mu > target.mu {
-            self.level(target.band(mu), mu, window, LOOSE);
+            self.settle(target.band(mu), mu, window, LOOSE);
             mu /= 4.0;
         }
-        self.level(target.band(target.mu), target.mu, window, tolerance(target))
+        self.settle(target.band(target.mu), target.mu, window, tolerance(target))
+    }
+
+    /// Newton steps at one band; where they stall, assets out of balance are brought back into it one by one.
+    fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
+        for _ in 0..SWEEPS {
+            if self.level(band, mu, window, tolerance) {
+                return true;
+            }
+            self.sweep(band, tolerance);
+        }
+        self.level(band, mu, window, tolerance)
+    }
+
+    /// Balances every asset that is out of balance by more than `tolerance` on its own, at fixed prices of the others.
+    fn sweep(&mut self, band: Band, tolerance: f64) {
+        if self.pairs.is_empty() {
+            self.pairs = vec![vec![]; self.prices.len()];
+            for (at, pair) in self.demand.part.pairs.iter().enumerate() {
+                self.pairs[pair.sell as usize].push(at as u32);
+                self.pairs[pair.buy as usize].push(at as u32);
+            }
+        }
+        for asset in 0..self.prices.len() {
+            self.balance(asset, band, tolerance);
+        }
+    }
+
+    /// Finds the price at which `asset` is in balance, at fixed prices of the others.
+    fn balance(&mut self, asset: usize, band: Band, tolerance: f64) {
+        let pairs = &self.pairs[asset];
+        let mut at = |price: f64| self.demand.imbalance_at(asset, price, &self.prices, band, pairs);
+        let mut here = self.prices[asset];
+        let first = at(here);
+        if first.abs() <= tolerance {
+            return;
+        }
+        // In surplus the price falls, short it rises, ever faster until the sign changes.
+        let mut beyond = here;
+        let mut step = 1e-5;
+        loop {
+            beyond *= if first > 0.0 { 1.0 / (1.0 + step) } else { 1.0 + step };
+            let now = at(beyond);
+            if now.abs() <= tolerance {
+                self.prices[asset] = beyond;
+                return;
+            }
+            if (now > 0.0) != (first > 0.0) {
+                break;
+            }
+            if step > 1e6 {
+                return;
+            }
+            here = beyond;
+            step *= 2.0;
+        }
+        for _ in 0..60 {
+            let middle = here + 0.5 * (beyond - here);
+            let now = at(middle);
+            if (now > 0.0) == (first > 0.0) {
+                here = middle;
+            } else {
+                beyond = middle;
+            }
+            if now.abs() <= tolerance {
+                break;
+            }
+        }
+        self.prices[asset] = here + 0.5 * (beyond - here);
     }
 
     /// Newton steps at one band until no asset is short by more than `tolerance`.
@@ -80,7 +174,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let merit = self.flows.merit();
         let mut length = 1.0;
         self.steps += 1;
-        for _ in 0..HALVINGS {
+        for _ in 0..self.halvings {
             for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }

@@ -5,8 +5,8 @@
 mod workload;
 
 use clearing::{
-    Amounts, Book, Clearing, InputError, Market, Obstacle, Offer, Params, Report, Solver, SortedOffers, Trade, Violation,
-    clear, verify,
+    Amounts, Book, Clearing, InputError, Market, Obstacle, Offer, Params, Report, Solver, SortedOffers, Trade,
+    Violation, clear, verify,
 };
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
@@ -255,7 +255,11 @@ fn any_offer(assets: u32) -> impl Strategy<Value = Offer> {
 
 fn any_params() -> impl Strategy<Value = Params> {
     let epsilon = prop_oneof![Just(Fraction::ZERO), (11u32..32).prop_map(Fraction::power_of_two)];
-    (epsilon, 1u32..11).prop_map(|(epsilon, mu)| Params { epsilon, mu: Fraction::power_of_two(mu), ..Params::default() })
+    (epsilon, 1u32..11).prop_map(|(epsilon, mu)| Params {
+        epsilon,
+        mu: Fraction::power_of_two(mu),
+        ..Params::default()
+    })
 }
 
 proptest! {

@@ -425,8 +425,7 @@ impl Ledger {
             .flat_map_iter(|new| {
                 let pair = new[0].pair;
                 let rate = Rate::new(valuation(pair.sell), valuation(pair.buy), self.epsilon);
-                let from = batch.fills.partition_point(|fill| fill.pair < pair);
-                let mut fills = batch.fills[from..].iter().take_while(move |fill| fill.pair == pair).peekable();
+                let mut fills = batch.fills_of(pair).iter().peekable();
                 new.iter().map(move |new| {
                     while fills.next_if(|fill| fill.place < new.offer.place).is_some() {}
                     let fill = fills.peek().filter(|fill| fill.place == new.offer.place);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Price, Sequence};
 
+use crate::receipt::Fill;
+
 /// An ordered pair of assets: what is sold, what is bought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, borsh::BorshSerialize, borsh::BorshDeserialize)]
 pub struct Pair {
@@ -169,6 +171,20 @@ impl PairOffers {
         }
         copy(&mut merged, &mut from, self.len(), &mut removed);
         *self = merged;
+    }
+
+    /// The offers as they stood before `fills`, which are sorted by place: what rests now, and what was sold.
+    pub fn before<'a>(&self, fills: impl IntoIterator<Item = &'a Fill>) -> PairOffers {
+        let mut before = PairOffers::with_capacity(self.len());
+        let mut from = 0;
+        for fill in fills {
+            let at = self.lower_bound(&fill.place);
+            before.extend_from(self, from..at);
+            before.push(Offer { place: fill.place, amount: fill.left + fill.sold });
+            from = if fill.left > 0 { at + 1 } else { at };
+        }
+        before.extend_from(self, from..self.len());
+        before
     }
 
     /// Takes executed units from the offer at a position, which keeps some.

@@ -100,3 +100,12 @@ pub struct BlockReceipts {
     /// The batch.
     pub batch: Batch,
 }
+
+impl Batch {
+    /// The fills of one pair.
+    pub fn fills_of(&self, pair: Pair) -> &[Fill] {
+        let from = self.fills.partition_point(|fill| fill.pair < pair);
+        let to = from + self.fills[from..].partition_point(|fill| fill.pair == pair);
+        &self.fills[from..to]
+    }
+}

@@ -629,7 +629,8 @@ fn answer_waiters(shared: &Shared, committed: &Committed) {
     }
     for (_, id, outcome) in &committed.outcomes {
         for waiter in waiters.remove(id).into_iter().flatten() {
-            drop(waiter.send(Found { height: committed.summary.height, outcome: *outcome }));
+            // Whoever waited may have gone away.
+            let _ = waiter.send(Found { height: committed.summary.height, outcome: *outcome });
         }
     }
 }

@@ -284,7 +284,9 @@ impl Api {
                 *locked.entry(pair.sell).or_default() += offers.amounts()[at];
             }
         }
-        state.balances.iter().for_each(|(asset, _)| drop(locked.entry(*asset).or_default()));
+        for (asset, _) in &state.balances {
+            locked.entry(*asset).or_default();
+        }
         let balances = locked.into_iter().map(|(asset, locked)| json::BalanceBody {
             asset: self.symbols.get(asset).into(),
             available: account.balance(asset).to_string(),

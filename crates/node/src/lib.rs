@@ -82,7 +82,7 @@ impl Node {
         let exchange = self.exchange.clone();
         // The threads of the pipeline end on their own; to wait for them must not hold up connections.
         drop(tokio::task::spawn_blocking(move || exchange.stop()).await);
-        drop(self.stop.send(true));
+        self.stop.send_replace(true);
         // A connection of the stream lives on until its client goes; a second is enough for the others.
         drop(tokio::time::timeout(std::time::Duration::from_secs(1), self.server).await);
     }

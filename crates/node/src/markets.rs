@@ -111,18 +111,13 @@ pub fn book(ledger: &Ledger, symbols: &Symbols, sides: Sides, levels: usize) -> 
     }
 }
 
-/// Offers of an ordered pair before the last batch traded: what rests and what was sold, by limit.
+/// Offers of an ordered pair before the last batch traded, by limit.
 fn before_batch(ledger: &Ledger, batch: &BatchSummary, pair: Pair) -> BTreeMap<Price, u64> {
+    let none = PairOffers::default();
+    let before = ledger.book().get(pair).unwrap_or(&none).before(batch.batch.fills_of(pair));
     let mut by_limit: BTreeMap<Price, u64> = BTreeMap::new();
-    for offers in ledger.book().get(pair) {
-        for (limit, amount) in offers.limits().iter().zip(offers.amounts()) {
-            *by_limit.entry(*limit).or_default() += amount;
-        }
-    }
-    let fills = &batch.batch.fills;
-    let from = fills.partition_point(|fill| fill.pair < pair);
-    for fill in fills[from..].iter().take_while(|fill| fill.pair == pair) {
-        *by_limit.entry(fill.place.limit).or_default() += fill.sold;
+    for (limit, amount) in before.limits().iter().zip(before.amounts()) {
+        *by_limit.entry(*limit).or_default() += amount;
     }
     by_limit
 }

@@ -13,9 +13,9 @@ use primitives::AssetId;
 use serde_json::json;
 use tokio::sync::broadcast::error::TryRecvError;
 
-use crate::Verdict;
 use crate::node_command::stop_signal;
 use crate::traders::{Sent, Traders, genesis};
+use std::process::ExitCode;
 
 /// How often the traders act.
 const TICK: Duration = Duration::from_millis(50);
@@ -91,12 +91,12 @@ fn volume(block: &Committed) -> f64 {
 }
 
 impl Demo {
-    pub fn run(self, json: bool) -> anyhow::Result<Verdict> {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(self.serve(json))
     }
 
-    async fn serve(self, json: bool) -> anyhow::Result<Verdict> {
+    async fn serve(self, json: bool) -> anyhow::Result<ExitCode> {
         let temporary = tempfile::tempdir().context("a temporary directory")?;
         let data = self.data.clone().unwrap_or_else(|| temporary.path().join("data"));
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
@@ -125,7 +125,7 @@ impl Demo {
         let audit = exchange.read(|ledger| ledger.audit());
         let sound = audit.is_ok();
         self.report(&tally, begun.elapsed().as_secs_f64(), audit, json)?;
-        Ok(if sound { Verdict::Good } else { Verdict::Bad })
+        Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     async fn start(&self, traders: &Traders, data: &std::path::Path) -> anyhow::Result<Node> {
@@ -244,7 +244,7 @@ impl Demo {
             "transactions   {} committed, {} rejected at the door, {} refused in blocks",
             tally.committed, tally.rejected, tally.refused
         )?;
-        writeln!(out, "trades         {} fills, worth {:.2} USD", tally.fills, tally.volume / 100.0)?;
+        writeln!(out, "trades         {} fills, worth {:.2} USD", tally.fills, tally.volume / 10_000.0)?;
         writeln!(
             out,
             "utility        unrealized / realized {:.3} % on average, {:.3} % at worst",
@@ -273,6 +273,6 @@ fn line(block: &Committed) -> String {
         summary.applied,
         summary.fills,
         summary.pairs,
-        volume(block) / 100.0
+        volume(block) / 10_000.0
     )
 }

@@ -7,9 +7,9 @@ use anyhow::{Context, ensure};
 use ledger::Genesis;
 use primitives::{AssetId, Fraction};
 
-use crate::Verdict;
 use crate::decimal::to_units;
 use crate::keystore::{self, Passphrase};
+use std::process::ExitCode;
 
 /// Writes a new node's home.
 #[derive(clap::Args)]
@@ -47,7 +47,7 @@ pub struct Init {
 }
 
 impl Init {
-    pub fn run(self, json: bool) -> anyhow::Result<Verdict> {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let home = &self.home;
         let file = |name: &str| home.join(name);
         ensure!(!file("genesis.json").exists(), "{} is a home already; choose another --home", home.display());
@@ -84,7 +84,7 @@ impl Init {
             }
             println!("\nStart it:  walras node --home {}", home.display());
         }
-        Ok(Verdict::Good)
+        Ok(ExitCode::SUCCESS)
     }
 
     fn make(&self, issuer: primitives::Address) -> anyhow::Result<Genesis> {

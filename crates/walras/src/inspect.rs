@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde_json::json;
 use store::{CheckpointSummary, Inspection, LogSummary, RealDisk, SegmentSummary};
 
-use crate::Verdict;
+use std::process::ExitCode;
 
 /// Looks into a node's store, running or stopped, and checks every digest.
 #[derive(clap::Args)]
@@ -20,7 +20,7 @@ pub struct Inspect {
 }
 
 impl Inspect {
-    pub fn run(self, json: bool) -> anyhow::Result<Verdict> {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let data = self.home.join("data");
         anyhow::ensure!(data.exists(), "{} holds no store yet; a node makes it when it starts", data.display());
         let disk = RealDisk::new(&data).with_context(|| data.display().to_string())?;
@@ -30,7 +30,7 @@ impl Inspect {
         } else {
             print(&data, &found);
         }
-        Ok(if found.damage().next().is_some() { Verdict::Bad } else { Verdict::Good })
+        Ok(if found.damage().next().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 

@@ -1,12 +1,16 @@
 //! `walras`: the one command.
 
+mod clear;
 mod decimal;
 mod demo;
 mod init;
 mod inspect;
 mod keystore;
 mod node_command;
+mod offers;
+mod replay;
 mod traders;
+mod verify;
 mod wallet;
 
 use std::process::ExitCode;
@@ -42,6 +46,12 @@ enum Command {
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
     Wallet(wallet::Wallet),
+    /// Run historical market data through the whole ledger, a batch a day.
+    Replay(replay::Replay),
+    /// Clear a batch of offers from a file.
+    Clear(clear::ClearArgs),
+    /// Check a clearing independently.
+    Verify(verify::VerifyArgs),
     /// Look into a node's store, and check it.
     Inspect(inspect::Inspect),
     /// Print a shell's completions.
@@ -52,21 +62,13 @@ enum Command {
     },
 }
 
-/// What a command found, apart from failing: exit code 0, or 1 for a negative answer.
-pub enum Verdict {
-    /// All is well.
-    Good,
-    /// The answer is no; it has been printed.
-    Bad,
-}
-
 fn main() -> ExitCode {
     // Usage errors exit with 2 by themselves.
     let cli = Cli::parse();
     start_log(&cli);
     match run(cli) {
-        Ok(Verdict::Good) => ExitCode::SUCCESS,
-        Ok(Verdict::Bad) => ExitCode::FAILURE,
+        // 1 is a negative answer, which has been printed.
+        Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("walras: {error:#}");
@@ -75,17 +77,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> anyhow::Result<Verdict> {
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let json = cli.json;
     match cli.command {
         Command::Demo(demo) => demo.run(json),
         Command::Init(init) => init.run(json),
         Command::Node(node) => node.run(),
         Command::Wallet(wallet) => wallet.run(json),
+        Command::Clear(clear) => clear::run(&clear, json),
+        Command::Verify(verify) => verify::run(&verify, json),
+        Command::Replay(replay) => replay.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());
-            Ok(Verdict::Good)
+            Ok(ExitCode::SUCCESS)
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use node::{Config, Node};
 
-use crate::Verdict;
+use std::process::ExitCode;
 
 /// Runs the node of a home.
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ pub struct NodeCommand {
 }
 
 impl NodeCommand {
-    pub fn run(self) -> anyhow::Result<Verdict> {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
         let genesis_path = self.home.join("genesis.json");
         let missing =
             || format!("{} is no home; make one with: walras init --home {}", self.home.display(), self.home.display());
@@ -53,7 +53,7 @@ impl NodeCommand {
             });
             node.stop().await;
             match failed {
-                None => Ok(Verdict::Good),
+                None => Ok(ExitCode::SUCCESS),
                 Some(reason) => Err(anyhow::anyhow!("the node stopped itself: {reason}")),
             }
         })

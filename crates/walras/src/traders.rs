@@ -8,22 +8,42 @@ use ledger::Genesis;
 use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Transaction};
 
 /// Units of each asset that a trader holds at the start, in units of the first asset.
-const WEALTH: f64 = 2e9;
+const WEALTH: f64 = 2e12;
 /// Standard deviation of a valuation's logarithm per second.
 const VOLATILITY: f64 = 0.002;
 /// Offers that a trader leaves resting before it takes the oldest back.
 const RESTING: usize = 24;
 
-const SYMBOLS: [&str; 20] = [
-    "USD", "EUR", "JPY", "GBP", "CHF", "AUD", "CAD", "CNY", "SEK", "NOK", "SGD", "INR", "BRL", "ZAR", "MXN", "XAU",
-    "XAG", "BTC", "ETH", "OIL",
+/// Symbol, decimals, and rough worth of a whole one in whole ones of the first.
+const ASSETS: [(&str, u8, f64); 20] = [
+    ("USD", 4, 1.0),
+    ("EUR", 4, 1.09),
+    ("JPY", 2, 0.0066),
+    ("GBP", 4, 1.27),
+    ("CHF", 4, 1.13),
+    ("AUD", 4, 0.65),
+    ("CAD", 4, 0.73),
+    ("CNY", 4, 0.14),
+    ("SEK", 4, 0.095),
+    ("NOK", 4, 0.094),
+    ("SGD", 4, 0.74),
+    ("INR", 2, 0.012),
+    ("BRL", 4, 0.2),
+    ("ZAR", 4, 0.054),
+    ("MXN", 4, 0.058),
+    ("XAU", 6, 2_300.0),
+    ("XAG", 6, 28.0),
+    ("BTC", 8, 64_000.0),
+    ("ETH", 8, 3_100.0),
+    ("OIL", 6, 78.0),
 ];
 
-/// Rough worth of one unit of each asset in units of the first, where everything has two decimals.
-const WORTH: [f64; 20] = [
-    1.0, 1.09, 0.0066, 1.27, 1.13, 0.65, 0.73, 0.14, 0.095, 0.094, 0.74, 0.012, 0.2, 0.054, 0.058, 2_300.0, 28.0,
-    64_000.0, 3_100.0, 78.0,
-];
+fn asset(number: usize) -> (String, u8, f64) {
+    match ASSETS.get(number) {
+        Some((symbol, decimals, worth)) => (symbol.to_string(), *decimals, *worth),
+        None => (format!("A{number:03}"), 4, 1.0 + number as f64 % 7.0),
+    }
+}
 
 struct Trader {
     key: SecretKey,
@@ -44,8 +64,11 @@ pub struct Traders {
 /// The chain that they trade on.
 pub fn genesis(traders: &Traders, assets: usize, fee: u64) -> Genesis {
     let issuer = SecretKey::from_seed([0xff; 32]).public().address();
-    let symbol = |i: usize| SYMBOLS.get(i).map_or(format!("A{i:03}"), |symbol| symbol.to_string());
-    let assets: Vec<_> = (0..assets).map(|i| (symbol(i), 2, issuer)).collect();
+    let listed = |i: usize| {
+        let (symbol, decimals, _) = asset(i);
+        (symbol, decimals, issuer)
+    };
+    let assets: Vec<_> = (0..assets).map(listed).collect();
     let wealth = |asset: usize| (WEALTH / traders.valuations[asset]) as u64;
     let holdings = |trader: &Trader| {
         let address = trader.address;
@@ -72,9 +95,13 @@ pub struct Sent {
 impl Traders {
     /// `count` traders in `assets` assets. The seed decides everything that they do.
     pub fn new(count: usize, assets: usize, seed: u64) -> Traders {
-        let mut random = Seeded::new(seed);
-        let valuations =
-            (0..assets).map(|i| WORTH.get(i).copied().unwrap_or_else(|| random.between(0.5, 50.0))).collect();
+        let random = Seeded::new(seed);
+        // Worth of a unit in units of the first asset.
+        let unit = |i: usize| {
+            let (_, decimals, worth) = asset(i);
+            worth * 10f64.powi(i32::from(asset(0).1) - i32::from(decimals))
+        };
+        let valuations = (0..assets).map(unit).collect();
         let trader = |i: usize| {
             let mut bytes = [0; 32];
             bytes[..8].copy_from_slice(&(i as u64 + 1).to_le_bytes());
@@ -129,7 +156,7 @@ impl Traders {
     fn pay(&mut self, trader: usize) -> Operation {
         let other = (trader + 1 + self.random.below(self.traders.len() as u64 - 1) as usize) % self.traders.len();
         let asset = self.random.below(self.valuations.len() as u64) as usize;
-        let amount = (self.random.between(100.0, 100_000.0) / self.valuations[asset]) as u64 + 1;
+        let amount = (self.random.between(1e5, 1e8) / self.valuations[asset]) as u64 + 1;
         Operation::Pay { to: self.traders[other].address, asset: AssetId(asset as u32), amount }
     }
 
@@ -148,7 +175,7 @@ impl Traders {
         let margin =
             if self.random.below(5) == 0 { self.random.between(0.0, 0.02) } else { -self.random.between(0.0, 0.02) };
         let limit = Price::from_f64(worth * (1.0 + margin)).expect("valuations stay within range");
-        let amount = (self.random.between(1_000.0, 1_000_000.0) / self.valuations[sell]) as u64 + 1;
+        let amount = (self.random.between(1e5, 1e8) / self.valuations[sell]) as u64 + 1;
         Operation::CreateOffer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit }
     }
 

@@ -7,9 +7,9 @@ use anyhow::{Context, bail};
 use primitives::{Address, AssetId, Body, Operation, Price, PublicKey, Sequence, Transaction};
 use serde_json::Value;
 
-use crate::Verdict;
 use crate::decimal::{from_units, to_unit_price, to_units};
 use crate::keystore::{self, Passphrase};
+use std::process::ExitCode;
 
 /// Holds keys, sends any operation, looks at balances.
 #[derive(clap::Subcommand)]
@@ -236,7 +236,7 @@ impl Sender {
         self,
         json: bool,
         operation: impl FnOnce(&Server, &Address, &[Listed]) -> anyhow::Result<Operation>,
-    ) -> anyhow::Result<Verdict> {
+    ) -> anyhow::Result<ExitCode> {
         let assets = self.server.assets()?;
         let limits = self.server.get("/v1/limits")?;
         let account = match self.account {
@@ -257,7 +257,7 @@ impl Sender {
         self.answer(json, &transaction)
     }
 
-    fn answer(&self, json: bool, transaction: &Transaction) -> anyhow::Result<Verdict> {
+    fn answer(&self, json: bool, transaction: &Transaction) -> anyhow::Result<ExitCode> {
         let path = if self.no_wait { "/v1/transactions" } else { "/v1/transactions?wait=committed" };
         let answer = self.server.post(path, &borsh::to_vec(transaction)?)?;
         let refused = answer["outcome"]["result"] == "refused";
@@ -267,7 +267,7 @@ impl Sender {
             println!("transaction {}", text(&answer["id"]));
             println!("{}", describe(&answer));
         }
-        Ok(if refused { Verdict::Bad } else { Verdict::Good })
+        Ok(if refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
@@ -289,16 +289,16 @@ fn describe(answer: &Value) -> String {
 }
 
 impl Wallet {
-    pub fn run(self, json: bool) -> anyhow::Result<Verdict> {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
             Wallet::New { key, passphrase } => {
                 let public = keystore::create(&key, &passphrase)?.public();
                 print_key(json, &key, &public.address(), Some(&public));
-                Ok(Verdict::Good)
+                Ok(ExitCode::SUCCESS)
             }
             Wallet::Address { key } => {
                 print_key(json, &key, &keystore::address(&key)?, None);
-                Ok(Verdict::Good)
+                Ok(ExitCode::SUCCESS)
             }
             Wallet::Show { address, key, server } => show(json, account(address, key)?, &server),
             Wallet::Watch { address, key, server } => watch(json, account(address, key)?, &server),
@@ -357,12 +357,12 @@ fn account(address: Option<Address>, key: Option<PathBuf>) -> anyhow::Result<Add
     }
 }
 
-fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<Verdict> {
+fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
     let account = server.get(&format!("/v1/accounts/{address}"))?;
     let offers = server.get(&format!("/v1/accounts/{address}/offers?limit=1000"))?;
     if json {
         println!("{}", serde_json::json!({"account": account, "offers": offers["offers"]}));
-        return Ok(Verdict::Good);
+        return Ok(ExitCode::SUCCESS);
     }
     let assets = server.assets()?;
     let whole = |symbol: &str, units: &Value| {
@@ -384,10 +384,10 @@ fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<Verdict
             text(&offer["limit"])
         );
     }
-    Ok(Verdict::Good)
+    Ok(ExitCode::SUCCESS)
 }
 
-fn watch(json: bool, address: Address, server: &Server) -> anyhow::Result<Verdict> {
+fn watch(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
     let url = format!("{}/v1/stream", server.server.replacen("http", "ws", 1));
     let (mut socket, _) =
         tungstenite::connect(&url).with_context(|| format!("no node answers at {}", server.server))?;

@@ -1,0 +1,212 @@
+//! `walras clear`: prices and trades for a file of offers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clearing::{Book, Clearing, Params, Rate, Solver, fills};
+use indicatif::{ProgressBar, ProgressStyle};
+use primitives::Fraction;
+use serde::{Deserialize, Serialize};
+
+use crate::offers::{self, OfferFile};
+
+/// Clears a batch of offers at one price vector.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: walras clear --offers offers.csv --json > clearing.json")]
+pub struct ClearArgs {
+    /// CSV file with the columns sell,buy,amount,min_price; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub offers: PathBuf,
+    /// Commission that the auctioneer keeps, such as 2^-15, 0 or 0.0001
+    #[arg(long, default_value = "2^-15")]
+    pub epsilon: Fraction,
+    /// How far below the rate a limit price must lie for its offer to execute in full; more than epsilon
+    #[arg(long, default_value = "2^-10")]
+    pub mu: Fraction,
+    /// Price computation
+    #[arg(long, default_value = "newton", value_parser = solver_parser())]
+    pub solver: Solver,
+}
+
+fn solver_parser() -> impl TypedValueParser<Value = Solver> {
+    let all = [Solver::Newton, Solver::Tatonnement];
+    PossibleValuesParser::new(all.map(Solver::name))
+        .map(move |name| all.into_iter().find(|solver| solver.name() == name).expect("a possible value"))
+}
+
+/// The printed form of a clearing. Amounts and prices are exact decimal strings.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ClearingJson {
+    /// Valuation by asset symbol.
+    pub prices: BTreeMap<String, String>,
+    /// What is sold on each pair that trades.
+    pub trades: Vec<TradeJson>,
+    /// What each offer that trades gives and receives, by row.
+    pub fills: Vec<FillJson>,
+    /// Commission.
+    pub epsilon: String,
+    /// Band.
+    pub mu: String,
+    /// Whether every offer that must execute does.
+    pub full: bool,
+    /// Utility left on the table over utility gained; null when nothing is gained.
+    pub unrealized_utility_ratio: Option<f64>,
+    /// What stood in the way of fullness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<String>,
+    /// How the prices were found.
+    pub solver: SolverJson,
+}
+
+/// One pair of [`ClearingJson`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TradeJson {
+    /// Symbol of the asset sold.
+    pub sell: String,
+    /// Symbol of the asset bought.
+    pub buy: String,
+    /// Units sold.
+    pub sold: String,
+}
+
+/// One fill of [`ClearingJson`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FillJson {
+    /// Data row of the offer, counted from 1.
+    pub row: u32,
+    /// Units given.
+    pub sold: String,
+    /// Units received.
+    pub bought: String,
+}
+
+/// The solver's part of [`ClearingJson`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SolverJson {
+    /// `newton` or `tatonnement`.
+    pub name: String,
+    /// Newton steps or Tâtonnement rounds.
+    pub iterations: u32,
+    /// Evaluations of demand.
+    pub demand_queries: u32,
+    /// Time of the whole clearing, reading apart.
+    pub seconds: f64,
+    /// The largest relative imbalance of the smoothed demand.
+    pub imbalance: f64,
+}
+
+/// Runs `walras clear`.
+///
+/// # Errors
+/// Whatever is wrong with the file or the parameters.
+pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
+    let params = Params { epsilon: args.epsilon, mu: args.mu, solver: args.solver };
+    if let Err(error) = params.check() {
+        eprintln!("error: --mu, --epsilon: {error}");
+        return Ok(ExitCode::from(2));
+    }
+    let file = waiting("Reading offers", || offers::read(&args.offers))?;
+    let book = file.offers.book();
+    let task = format!("Clearing {} offers of {} assets", book.offers(), book.assets);
+    let start = Instant::now();
+    let clearing = waiting(&task, || clearing::clear(&book, &params, None))
+        .with_context(|| format!("{}", args.offers.display()))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let result = described(&file, &book, &params, &clearing, seconds);
+    if json {
+        println!("{}", serde_json::to_string(&result)?);
+    } else {
+        print_tables(&result);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `task` with a spinner on standard error, if that is a terminal and it takes long enough to be seen.
+fn waiting<T>(text: &str, task: impl FnOnce() -> T) -> T {
+    let spinner = ProgressBar::new_spinner().with_message(text.to_owned());
+    spinner.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a proper template"));
+    spinner.enable_steady_tick(Duration::from_millis(200));
+    let result = task();
+    spinner.finish_and_clear();
+    result
+}
+
+/// The printed form of `clearing`.
+fn described(file: &OfferFile, book: &Book, params: &Params, clearing: &Clearing, seconds: f64) -> ClearingJson {
+    let symbol = |asset: primitives::AssetId| file.symbols[asset.0 as usize].clone();
+    let prices = file.symbols.iter().zip(&clearing.valuations);
+    let trade = |t: &clearing::Trade| TradeJson { sell: symbol(t.sell), buy: symbol(t.buy), sold: t.sold.to_string() };
+    let report = &clearing.report;
+    let ratio = report.unrealized_utility_ratio;
+    ClearingJson {
+        prices: prices.map(|(symbol, price)| (symbol.clone(), price.to_string())).collect(),
+        trades: clearing.trades.iter().map(trade).collect(),
+        fills: listed_fills(file, book, params, clearing),
+        epsilon: params.epsilon.to_string(),
+        mu: params.mu.to_string(),
+        full: clearing.full,
+        unrealized_utility_ratio: ratio.is_finite().then_some(ratio),
+        obstacle: report.obstacle.as_ref().map(|obstacle| named(obstacle, &file.symbols)),
+        solver: SolverJson {
+            name: report.solver.name().into(),
+            iterations: report.iterations,
+            demand_queries: report.demand_queries,
+            seconds,
+            imbalance: report.imbalance,
+        },
+    }
+}
+
+/// What stood in the way, with symbols for assets.
+fn named(obstacle: &clearing::Obstacle, symbols: &[String]) -> String {
+    let clearing::Obstacle::Short(assets) = obstacle;
+    let names: Vec<&str> = assets.iter().map(|asset| symbols[asset.0 as usize].as_str()).collect();
+    format!("offers that must execute ask for more than may be sold of {}", names.join(", "))
+}
+
+/// Every fill, by row.
+pub fn listed_fills(file: &OfferFile, book: &Book, params: &Params, clearing: &Clearing) -> Vec<FillJson> {
+    let mut result = Vec::new();
+    for trade in &clearing.trades {
+        let Some(position) = book.position(trade.sell, trade.buy) else { continue };
+        let (pair, rows) = (&book.pairs[position], file.offers.rows(position));
+        let value = |asset: primitives::AssetId| clearing.valuations[asset.0 as usize];
+        let rate = Rate::new(value(trade.sell), value(trade.buy), params.epsilon);
+        let got = fills(pair, &rate, trade.sold);
+        result.extend(got.each(pair, &rate).map(|(index, sold, bought)| FillJson {
+            row: rows[index] + 1,
+            sold: sold.to_string(),
+            bought: bought.to_string(),
+        }));
+    }
+    result.sort_unstable_by_key(|fill| fill.row);
+    result
+}
+
+/// How many trades a table shows.
+const TRADES_SHOWN: usize = 40;
+
+fn print_tables(result: &ClearingJson) {
+    let width = result.prices.keys().map(|symbol| symbol.chars().count()).max().unwrap_or(0).max(5);
+    println!("{:<width$}  price", "asset");
+    result.prices.iter().for_each(|(symbol, price)| println!("{symbol:<width$}  {price}"));
+    if !result.trades.is_empty() {
+        println!("\n{:<width$}  {:<width$}  {:>20}", "sell", "buy", "sold");
+    }
+    for trade in result.trades.iter().take(TRADES_SHOWN) {
+        println!("{:<width$}  {:<width$}  {:>20}", trade.sell, trade.buy, trade.sold);
+    }
+    if result.trades.len() > TRADES_SHOWN {
+        println!("... and {} more pairs; --json lists all", result.trades.len() - TRADES_SHOWN);
+    }
+    let SolverJson { name, iterations, demand_queries, seconds, .. } = &result.solver;
+    let ratio = result.unrealized_utility_ratio.map_or("none gained".into(), |ratio| format!("{:.4} %", 100.0 * ratio));
+    println!("\n{} offers trade; full: {}; unrealized utility: {ratio}", result.fills.len(), result.full);
+    println!("{name}: {iterations} iterations, {demand_queries} demand queries, {:.2} ms", 1e3 * seconds);
+    result.obstacle.iter().for_each(|obstacle| println!("not full: {obstacle}"));
+}
