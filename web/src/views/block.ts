@@ -78,7 +78,7 @@ export function blockView(live: Live, height: number): View {
   function update(): void {
     next.hidden = live.height <= height;
     if (!batch || live.assets.size === 0) return;
-    valuations.show(valuationRows(batch));
+    valuations.show(valuationRows(batch, live));
     trades.show(batch.trades);
     setText(solver, clearingText(batch));
   }
@@ -163,8 +163,11 @@ function stageBar(block: Block): HTMLElement {
 
 type Valuation = { symbol: string; valuation: string; batch: Batch };
 
-function valuationRows(batch: Batch): Valuation[] {
-  return Object.entries(batch.valuations).map(([symbol, valuation]) => ({ symbol, valuation, batch }));
+/** In the order of the assets' numbers. */
+function valuationRows(batch: Batch, live: Live): Valuation[] {
+  const number = (row: Valuation) => live.assets.get(row.symbol)?.asset ?? Infinity;
+  const rows = Object.entries(batch.valuations).map(([symbol, valuation]) => ({ symbol, valuation, batch }));
+  return rows.sort((a, b) => number(a) - number(b));
 }
 
 function valuationsTable(live: Live) {
