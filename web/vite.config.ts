@@ -28,6 +28,13 @@ const node = process.env["WALRAS_URL"] ?? "http://127.0.0.1:8080";
 export default defineConfig({
   base: "./",
   plugins: [contentSecurityPolicy],
-  build: { target: "es2022", modulePreload: { polyfill: false }, assetsInlineLimit: 0, reportCompressedSize: false },
+  build: {
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+    // The notices that the licences of bundled code ask for travel with it.
+    license: { fileName: "licenses.txt" },
+  },
   server: { proxy: { "/v1": { target: node, ws: true } } },
 });
