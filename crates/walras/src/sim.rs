@@ -1,9 +1,9 @@
 //! `walras sim`: the whole system under seeded faults.
 
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 use ::sim::{Failure, Options, Report, run};
-use rayon::prelude::*;
 use serde_json::{Value, json};
 
 /// Simulates the whole system under faults: crashes, torn writes, errors of the disk, bad clients. A seed decides all.
@@ -37,8 +37,7 @@ impl Sim {
             None if self.seeds == 0 => anyhow::bail!("--seeds 0: nothing to run"),
             None => self.from..=self.from.saturating_add(self.seeds - 1),
         };
-        // Every run is a thread of its own; runs know nothing of one another.
-        let results: Vec<Result<Report, Failure>> = seeds.into_par_iter().map(|seed| run(seed, options)).collect();
+        let results = run_all(seeds, options);
         let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
         let reports: Vec<&Report> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
         if json {
@@ -48,6 +47,20 @@ impl Sim {
         }
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Runs know nothing of one another: as many at once as there are cores.
+fn run_all(seeds: impl Iterator<Item = u64> + Send, options: Options) -> Vec<Result<Report, Failure>> {
+    let seeds = Mutex::new(seeds);
+    let next = || seeds.lock().expect("runs do not panic").next();
+    let work = || std::iter::from_fn(next).map(|seed| (seed, run(seed, options))).collect::<Vec<_>>();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut results = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("runs do not panic")).collect::<Vec<_>>()
+    });
+    results.sort_by_key(|(seed, _)| *seed);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Names and sums of what runs count.
