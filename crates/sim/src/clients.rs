@@ -1,6 +1,6 @@
 //! Simulated clients: sensible transactions, and every kind of bad one.
 
-use ledger::Genesis;
+use ledger::{Genesis, Ledger, Pair, Place};
 use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Transaction};
 
 use crate::dice::Dice;
@@ -62,7 +62,11 @@ impl Clients {
         }
     }
 
-    pub fn draw(&mut self, dice: &mut Dice) -> Drawn {
+    /// The next transaction, by clients who look at the ledger now and then.
+    pub fn draw(&mut self, ledger: &Ledger, dice: &mut Dice) -> Drawn {
+        if dice.once_in(4) {
+            self.look(ledger);
+        }
         let drawn = if dice.once_in(6) { self.bad(dice) } else { self.sensible(dice) };
         self.sent.push(drawn.transaction.clone());
         drawn
@@ -128,7 +132,7 @@ impl Clients {
         }
         let body = Body { chain: CHAIN, account: person.address, sequence: person.next, operation };
         person.next += 1;
-        let key = if dice.once_in(3) { dice.index(person.keys.len()) } else { person.keys.len() - 1 };
+        let key = if dice.once_in(10) { dice.index(person.keys.len()) } else { person.keys.len() - 1 };
         body.sign(&person.keys[key])
     }
 
@@ -158,11 +162,24 @@ impl Clients {
         Drawn { transaction, must_refuse: true }
     }
 
-    /// What an account would use next, after a restart has told it.
-    pub fn resume(&mut self, ledger: &ledger::Ledger) {
+    /// Clients see which key controls their account, which number comes next, and which offers rest.
+    pub fn look(&mut self, ledger: &Ledger) {
         for person in &mut self.people {
-            let highest = ledger.accounts().get(&person.address).map_or(0, |account| account.window().highest());
+            let Some(account) = ledger.accounts().get(&person.address) else { continue };
+            let highest = account.window().highest();
             person.next = person.next.clamp(highest + 1, highest + 40);
+            if let Some(at) = person.keys.iter().position(|key| account.is_controlled_by(&key.public())) {
+                let last = person.keys.len() - 1;
+                person.keys.swap(at, last);
+            }
+            let address = person.address;
+            person.offers.retain(|cancel| rests(ledger, address, cancel));
         }
     }
+}
+
+fn rests(ledger: &Ledger, account: Address, cancel: &Operation) -> bool {
+    let Operation::CancelOffer { sell, buy, limit, offer } = *cancel else { return false };
+    let place = Place { limit, account, id: offer };
+    ledger.book().get(Pair { sell, buy }).is_some_and(|offers| offers.find(&place).is_some())
 }

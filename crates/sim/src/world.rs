@@ -164,7 +164,8 @@ impl World {
                 let at = self.dice.index(self.unanswered.len());
                 Drawn { transaction: self.unanswered.swap_remove(at), must_refuse: false }
             } else {
-                self.clients.draw(&mut self.dice)
+                let node = self.node.as_ref().expect("a node runs between steps");
+                self.clients.draw(&node.ledger, &mut self.dice)
             };
         let (id, now) = (transaction.id(), self.now_ms);
         let answer = self.node().submit(transaction.clone(), now);
@@ -339,7 +340,7 @@ impl World {
         // The crash that did not come in time does not come.
         self.disk.watch(|_| ());
         self.oracle.restarted(&restored, &mut self.dice)?;
-        self.clients.resume(&restored.ledger);
+        self.clients.look(&restored.ledger);
         self.note("restart", restored.ledger.height());
         self.trace.update(&restored.root.0);
         self.node = Some(SimNode::new(restored, self.disk.clone(), self.setup));

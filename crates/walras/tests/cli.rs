@@ -234,3 +234,15 @@ fn damage_is_named_with_file_and_offset() {
     assert_eq!(issuer.units("USD"), (99_800, 0));
     assert_eq!(node.terminate().code(), Some(0));
 }
+
+#[test]
+fn a_seed_is_replayed_to_the_same_trace() {
+    let sim = |arguments: &[&str]| walras().args(["sim", "--blocks", "5"]).args(arguments).output();
+    let all = json(&good(sim(&["--seeds", "3", "--json"])));
+    assert_eq!((&all["seeds"], &all["failures"]), (&3.into(), &Value::Array(vec![])));
+    assert!(all["acknowledged"].as_u64() > Some(0), "{all}");
+    let trace = all["traces"][2]["trace"].as_str().expect("a trace");
+    assert!(good(sim(&["--seed", "2"])).contains(trace));
+    assert!(bad(sim(&["--seed", "2", "--seeds", "3"]), 2).contains("--seeds"));
+    assert!(bad(sim(&["--seeds", "0"]), 1).contains("nothing to run"));
+}
