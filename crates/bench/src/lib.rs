@@ -1,4 +1,5 @@
 //! Every measured claim of Walras, by one command each.
 
+pub mod clearing;
 pub mod daily;
 pub mod workload;
