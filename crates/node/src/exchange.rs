@@ -14,14 +14,13 @@
 //! Locks are taken in this order: ledger, roots, mempool, views, waiters, store.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{Applied, Changes, Genesis, Ledger, Outcome, ReceiptsTrie, Refusal, Roots, Signatures, Snapshot, Stage};
+use ledger::{Applied, Changes, Genesis, Ledger, Outcome, ReceiptsTrie, Refusal, Roots, Signatures, Stage};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
@@ -30,7 +29,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::config::Config;
 use crate::mempool::{Entry, Mempool, Reject};
 use crate::metrics::Metrics;
-use crate::recovery::{Recovered, encode, receipts_with, recover};
+use crate::recovery::{Recovered, encode, receipts_with, recover, write_checkpoint};
 use crate::views::{Committed, Found, Views};
 
 /// Submissions that wait for intake.
@@ -580,15 +579,6 @@ fn checkpoint(shared: &Arc<Shared>, height: Height) {
     if let Err(error) = std::thread::Builder::new().name("checkpoint".into()).spawn(write) {
         tracing::warn!(%error, "no checkpoint this time");
     }
-}
-
-fn write_checkpoint(state: &Ledger, mut writer: store::CheckpointWriter<RealDisk>) -> Result<(), ExchangeError> {
-    for chunk in Snapshot::of(state) {
-        let length = u32::try_from(chunk.len()).expect("chunks are small").to_le_bytes();
-        let written = writer.write_all(&length).and_then(|()| writer.write_all(&chunk));
-        written.map_err(|error| ExchangeError::Unreadable(state.height(), error))?;
-    }
-    Ok(writer.finish()?)
 }
 
 /// The publisher thread.

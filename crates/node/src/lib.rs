@@ -19,7 +19,7 @@ pub mod views;
 pub use config::Config;
 pub use exchange::{Answer, Closed, Exchange, ExchangeError};
 pub use page::is_embedded as page_is_embedded;
-pub use recovery::restore;
+pub use recovery::{Restored, receipts, recover_state, restore, write_checkpoint};
 
 use std::net::SocketAddr;
 use std::path::Path;

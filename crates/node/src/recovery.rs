@@ -1,13 +1,13 @@
 //! What a node finds when it starts: the newest checkpoint, the log after it, and the archive.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use ledger::{Applied, BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restore, Roots, Signatures};
-use primitives::{Digest, Superblock, Transaction, TransactionId};
+use ledger::{Applied, BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restore, Roots, Signatures, Snapshot};
+use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
-use store::{CheckpointReader, Disk, Options, RealDisk, Store};
+use store::{CheckpointReader, CheckpointWriter, Disk, Options, RealDisk, Repair, Store};
 
 use crate::config::Config;
 use crate::exchange::ExchangeError;
@@ -21,13 +21,28 @@ pub(crate) struct Recovered {
     pub views: Views,
 }
 
-/// Checkpoint, then the log after it, each block held against the root that the next one names.
+/// The state that a store holds.
+pub struct Restored<D: Disk> {
+    /// The state after the last logged block.
+    pub ledger: Ledger,
+    /// Its tries.
+    pub roots: Roots,
+    /// Their root.
+    pub root: Digest,
+    /// The store, ready for the next block; it has the receipts of every block.
+    pub store: Store<D>,
+    /// Height of the checkpoint that the replay began at; 0 for genesis.
+    pub from: Height,
+    /// What was cut off because a crash had left it unfinished.
+    pub repairs: Vec<Repair>,
+}
+
 pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result<Recovered, ExchangeError> {
     let begun = Instant::now();
     let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
     let disk = RealDisk::new(data).map_err(directory)?;
-    let (mut store, recovery) = Store::open(disk, Options::default())?;
-    for repair in &recovery.repairs {
+    let Restored { ledger, roots, root, store, from, repairs } = recover_state(disk, Options::default(), genesis)?;
+    for repair in &repairs {
         tracing::warn!(
             file = repair.file,
             offset = repair.offset,
@@ -35,6 +50,26 @@ pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result
             "cut off what a crash left unfinished"
         );
     }
+    let views = recover_views(config, &ledger, &store, root)?;
+    tracing::info!(
+        height = ledger.height(),
+        from_checkpoint = from,
+        replayed = ledger.height() - from,
+        accounts = ledger.accounts().len(),
+        offers = ledger.book().len(),
+        ms = begun.elapsed().as_millis() as u64,
+        "recovered"
+    );
+    Ok(Recovered { ledger, roots, store, views })
+}
+
+/// Opens a store and brings its state up to its last block: checkpoint, then the log after it, each block held against
+/// the root that the next one names, and its receipts against those archived.
+///
+/// # Errors
+/// [`ExchangeError`] names what is damaged, or where the replay went another way than the first run.
+pub fn recover_state<D: Disk>(disk: D, options: Options, genesis: &Genesis) -> Result<Restored<D>, ExchangeError> {
+    let (mut store, recovery) = Store::open(disk, options)?;
     let mut ledger = match recovery.checkpoint {
         None => Ledger::new(genesis)?,
         Some(checkpoint) => restore(checkpoint)?,
@@ -57,17 +92,20 @@ pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result
         // Receipts that are archived already are compared with these.
         store.put_receipts(height, &encode(&receipts(&block, &applied)))?;
     }
-    let views = recover_views(config, &ledger, &store, root)?;
-    tracing::info!(
-        height = ledger.height(),
-        from_checkpoint = from,
-        replayed = ledger.height() - from,
-        accounts = ledger.accounts().len(),
-        offers = ledger.book().len(),
-        ms = begun.elapsed().as_millis() as u64,
-        "recovered"
-    );
-    Ok(Recovered { ledger, roots, store, views })
+    Ok(Restored { ledger, roots, root, store, from, repairs: recovery.repairs })
+}
+
+/// Writes a checkpoint that [`restore`] reads.
+///
+/// # Errors
+/// As the store says.
+pub fn write_checkpoint<D: Disk>(state: &Ledger, mut writer: CheckpointWriter<D>) -> Result<(), ExchangeError> {
+    for chunk in Snapshot::of(state) {
+        let length = u32::try_from(chunk.len()).expect("chunks are small").to_le_bytes();
+        let written = writer.write_all(&length).and_then(|()| writer.write_all(&chunk));
+        written.map_err(|error| ExchangeError::Unreadable(state.height(), error))?;
+    }
+    Ok(writer.finish()?)
 }
 
 /// Reads a checkpoint: chunks of the state, each after its length.
@@ -125,7 +163,8 @@ pub(crate) fn encode<T: borsh::BorshSerialize>(value: &T) -> Vec<u8> {
     borsh::to_vec(value).expect("writing to memory cannot fail")
 }
 
-fn receipts(block: &Superblock, applied: &Applied) -> BlockReceipts {
+/// The receipts of a block that was applied, as they are archived.
+pub fn receipts(block: &Superblock, applied: &Applied) -> BlockReceipts {
     let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
     let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
     receipts_with(applied, &ids)

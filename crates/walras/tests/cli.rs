@@ -1,0 +1,236 @@
+//! The command line from end to end, by processes: a home, its node, wallets that trade on it, and every way to go wrong.
+
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use process::{Process, agent, get, walras};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A home with two assets, and the folder that it is in.
+struct World {
+    folder: TempDir,
+    home: PathBuf,
+    issuer: String,
+}
+
+impl World {
+    fn new() -> World {
+        let folder = TempDir::new().expect("a folder");
+        let home = folder.path().join("home");
+        let arguments = ["init", "--json", "--asset", "USD:2", "--asset", "EUR:2", "--supply", "1000", "--home"];
+        let made = json(&good(walras().args(arguments).arg(&home).output()));
+        let issuer = made["issuer"].as_str().expect("an issuer").to_string();
+        World { folder, home, issuer }
+    }
+
+    fn start(&self) -> Process {
+        Process::start(&self.home, &[("WALRAS_BLOCKS__INTERVAL_MS", "10")])
+    }
+
+    /// A second attempt to run the node, which must fail.
+    fn refused(&self) -> String {
+        bad(walras().args(["node", "--listen", "127.0.0.1:0", "--home"]).arg(&self.home).output(), 1)
+    }
+
+    fn issuer_key(&self) -> PathBuf {
+        self.home.join("issuer-key.json")
+    }
+}
+
+/// A wallet that talks to a node.
+struct Holder<'a> {
+    key: PathBuf,
+    server: &'a str,
+}
+
+impl Holder<'_> {
+    fn run(&self, arguments: &str) -> std::io::Result<Output> {
+        let mut command = walras();
+        command.arg("wallet").args(arguments.split(' ')).arg("--key").arg(&self.key);
+        command.env("WALRAS_SERVER", self.server).output()
+    }
+
+    fn json(&self, arguments: &str) -> Value {
+        json(&good(self.run(&format!("{arguments} --json"))))
+    }
+
+    /// Units that it can spend and that are locked.
+    fn units(&self, symbol: &str) -> (u64, u64) {
+        let shown = self.json("show");
+        let balances = shown["account"]["balances"].as_array().expect("balances");
+        let Some(found) = balances.iter().find(|balance| balance["asset"] == symbol) else { return (0, 0) };
+        let units = |name: &str| found[name].as_str().and_then(|units| units.parse().ok()).expect("units");
+        (units("available"), units("locked"))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn good(output: std::io::Result<Output>) -> String {
+    let output = output.expect("walras runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn bad(output: std::io::Result<Output>, code: i32) -> String {
+    let output = output.expect("walras runs");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{} {message}", text(&output.stdout));
+    message
+}
+
+fn json(output: &str) -> Value {
+    serde_json::from_str(output).unwrap_or_else(|error| panic!("{error}: {output}"))
+}
+
+/// Makes a key, and an account for it by the issuer.
+fn open_account<'a>(world: &World, issuer: &Holder<'a>, name: &str) -> (Holder<'a>, String) {
+    let holder = Holder { key: world.folder.path().join(name), server: issuer.server };
+    let made = holder.json("new");
+    let public = made["public_key"].as_str().expect("a key");
+    assert_eq!(issuer.json(&format!("create-account --new-key {public}"))["outcome"]["result"], "applied");
+    let address = made["address"].as_str().expect("an address").to_string();
+    assert_eq!(good(holder.run("address")).trim(), address);
+    (holder, address)
+}
+
+#[test]
+fn wallets_pay_trade_cancel_issue_and_burn() {
+    let world = World::new();
+    let node = world.start();
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    let (alice, address) = open_account(&world, &issuer, "alice.json");
+    assert_eq!(issuer.json("show")["account"]["address"], world.issuer);
+
+    let paid = issuer.json(&format!("pay --to {address} --asset USD --amount 250.5"));
+    assert_eq!((&paid["status"], &paid["outcome"]["result"]), (&"committed".into(), &"applied".into()));
+    assert_eq!((alice.units("USD"), issuer.units("USD")), ((25_050, 0), (74_950, 0)));
+
+    let offered = alice.json("offer --sell USD --buy EUR --amount 100 --limit 0.5");
+    assert_eq!((&offered["outcome"]["result"], &offered["outcome"]["left"]), (&"offered".into(), &"10000".into()));
+    assert_eq!(alice.units("USD"), (15_050, 10_000));
+    let id = alice.json("show")["offers"][0]["id"].as_u64().expect("an id");
+
+    let met = issuer.json("offer --sell EUR --buy USD --amount 20 --limit 1");
+    let units = |name: &str| met["outcome"][name].as_str().and_then(|units| units.parse::<u64>().ok()).expect("units");
+    assert!(units("sold") > 0 && units("bought") >= units("sold"), "{met}");
+    let (received, locked) = (alice.units("EUR").0, alice.units("USD").1);
+    // Alice gets at least half a EUR for each USD; commission and rounding are burnt.
+    assert!(received > 0 && received <= units("sold") && 2 * received >= 10_000 - locked, "{received} {locked} {met}");
+
+    if locked > 0 {
+        assert_eq!(alice.json(&format!("cancel --offer {id}"))["outcome"]["result"], "applied");
+    }
+    assert_eq!(alice.units("USD").1, 0);
+    assert_eq!(alice.json("show")["offers"], Value::Array(vec![]));
+
+    let issued = |at: usize| get(&agent(), &node.server, "/v1/assets").1["assets"][at]["issued"].clone();
+    let before = issued(0).as_str().and_then(|units| units.parse::<u64>().ok()).expect("units");
+    assert_eq!(issuer.json(&format!("issue --to {address} --asset USD --amount 5"))["outcome"]["result"], "applied");
+    assert_eq!(issued(0), (before + 500).to_string());
+    assert_eq!(issuer.json("burn --asset USD --amount 7")["outcome"]["result"], "applied");
+    assert_eq!(issued(0), (before - 200).to_string());
+
+    // And for people.
+    assert!(good(alice.run("show")).contains("USD"));
+    assert!(good(alice.run(&format!("pay --to {} --asset USD --amount 0.01", world.issuer))).contains("in block"));
+    assert_eq!(node.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_wallets_mistakes_are_named() {
+    let world = World::new();
+    let node = world.start();
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    let to = format!("0x{}", "11".repeat(20));
+    let pay = |asset: &str, amount: &str| issuer.run(&format!("pay --to {to} --asset {asset} --amount {amount}"));
+    assert!(bad(pay("USD", "1000.01"), 1).contains("overdraft"));
+    assert!(bad(pay("GBP", "1"), 1).contains("no asset \"GBP\"; there are USD, EUR"));
+    assert!(bad(pay("USD", "0.001"), 1).contains("0.001"));
+    assert!(bad(pay("USD", "0"), 1).contains("zero_amount"));
+    assert!(bad(issuer.run("cancel --offer 99"), 1).contains("no offer 99"));
+    assert!(bad(issuer.run("pay --to nobody --asset USD --amount 1"), 2).contains("nobody"));
+    assert!(bad(issuer.run("spend"), 2).contains("spend"));
+    assert!(bad(issuer.run("new"), 1).contains("never overwritten"));
+
+    let mut command = walras();
+    command.args(["wallet", "burn", "--asset", "USD", "--amount", "1", "--server", &node.server, "--key"]);
+    let wrong = command.arg(world.issuer_key()).env("WALRAS_PASSPHRASE", "battery staple").output();
+    assert!(bad(wrong, 1).contains("the passphrase is wrong"));
+    assert_eq!(issuer.units("USD"), (100_000, 0), "mistakes change nothing");
+
+    // No one listens on the discard port.
+    let nowhere = Holder { key: world.issuer_key(), server: "http://127.0.0.1:9" };
+    assert!(bad(nowhere.run("show"), 1).contains("no node answers at http://127.0.0.1:9"));
+}
+
+#[test]
+fn a_node_refuses_what_it_cannot_run() {
+    let world = World::new();
+    let nowhere = world.folder.path().join("nowhere");
+    let message = bad(walras().args(["node", "--home"]).arg(&nowhere).output(), 1);
+    assert!(message.contains("is no home") && message.contains("walras init --home"), "{message}");
+    assert!(bad(walras().args(["node", "--listen", "here"]).output(), 2).contains("here"));
+    let again = bad(walras().args(["init", "--home"]).arg(&world.home).output(), 1);
+    assert!(again.contains("is a home already"), "{again}");
+
+    let node = world.start();
+    assert!(world.refused().contains("in use by another process"));
+    assert_eq!(node.terminate().code(), Some(0));
+
+    std::fs::write(world.home.join("walras.toml"), "[blocks]\nintervall_ms = 5\n").expect("written");
+    let message = world.refused();
+    assert!(message.contains("walras.toml") && message.contains("did you mean \"interval_ms\"?"), "{message}");
+    std::fs::write(world.home.join("walras.toml"), "").expect("written");
+    let variable = walras().args(["node", "--home"]).arg(&world.home).env("WALRAS_BLOCKS__INTERVALL_MS", "5").output();
+    assert!(bad(variable, 1).contains("WALRAS_BLOCKS__INTERVALL_MS"));
+    std::fs::write(world.home.join("genesis.json"), "{\"chain\": }").expect("written");
+    assert!(world.refused().contains("genesis.json"));
+}
+
+/// The only file whose name begins so.
+fn file(data: &Path, prefix: &str) -> PathBuf {
+    let names = std::fs::read_dir(data).expect("a store").map(|entry| entry.expect("an entry").path());
+    let mut found =
+        names.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)));
+    found.next().expect("a file")
+}
+
+#[test]
+fn damage_is_named_with_file_and_offset() {
+    let world = World::new();
+    let node = world.start();
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    for _ in 0..2 {
+        issuer.json(&format!("pay --to 0x{} --asset USD --amount 1", "11".repeat(20)));
+    }
+    assert_eq!(node.terminate().code(), Some(0));
+    let inspect = || walras().args(["inspect", "--home"]).arg(&world.home).output();
+    assert!(good(inspect()).contains("matches its digest"));
+
+    let log = file(&world.home.join("data"), "blocks-");
+    let sound = std::fs::read(&log).expect("read");
+    // The file's header takes 96 bytes, a record's 64: this is in the payload of block 1.
+    let mut damaged = sound.clone();
+    damaged[96 + 64 + 10] ^= 1;
+    std::fs::write(&log, &damaged).expect("written");
+    let message = world.refused();
+    let place = format!("{}, byte 96", log.display());
+    assert!(message.contains(&place) && message.contains("fetch the state anew"), "{message}");
+    let output = inspect().expect("walras runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("DAMAGED") && text(&output.stdout).contains("byte 96"));
+    assert_eq!(std::fs::read(&log).expect("read"), damaged, "a damaged log is left as it is");
+
+    // Repaired, all is there again.
+    std::fs::write(&log, &sound).expect("written");
+    let node = world.start();
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    assert_eq!(issuer.units("USD"), (99_800, 0));
+    assert_eq!(node.terminate().code(), Some(0));
+}
