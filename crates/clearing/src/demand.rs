@@ -66,7 +66,7 @@ pub(crate) struct Demand<'a> {
 impl<'a> Demand<'a> {
     pub(crate) fn new(part: &'a Part, curves: &'a Curves) -> Demand<'a> {
         let curves: Vec<_> = part.pairs.iter().map(|pair| curves.curve(pair.index as usize)).collect();
-        Demand { part, hints: vec![[0; 2]; curves.len()], curves, queries: 0 }
+        Demand { part, hints: vec![[UNKNOWN; 2]; curves.len()], curves, queries: 0 }
     }
 
     /// The flows at `prices`.
@@ -131,6 +131,16 @@ impl<'a> Demand<'a> {
         if larger > 0.0 { (sold - bought) / larger } else { 0.0 }
     }
 
+    /// The fewest price levels that any asset has, on all its pairs.
+    pub(crate) fn fewest_levels(&self) -> usize {
+        let mut levels = vec![0; self.part.assets.len()];
+        for (pair, curve) in self.part.pairs.iter().zip(&self.curves) {
+            levels[pair.sell as usize] += curve.prices.len();
+            levels[pair.buy as usize] += curve.prices.len();
+        }
+        levels.into_iter().min().unwrap_or(0)
+    }
+
     /// The median limit price of every pair and the number of its price levels.
     pub(crate) fn medians(&self) -> impl Iterator<Item = (usize, usize, f64, usize)> {
         self.part.pairs.iter().zip(&self.curves).map(|(pair, curve)| {
@@ -174,29 +184,47 @@ fn flow(curve: &Curve, hint: &mut [u32; 2], sell: f64, buy: f64, band: Band) -> 
     (sold, slope.max(0.0))
 }
 
+/// A hint before the first search.
+const UNKNOWN: u32 = u32::MAX;
+/// Curves of at most this many levels are counted through without any branch.
+const SHORT: usize = 16;
+
 /// What is offered below `price`; the search begins at `hint` and leaves there where it ended.
 fn below(curve: &Curve, hint: &mut u32, price: f64) -> Sum {
     let prices = curve.prices;
-    let at = (*hint as usize).min(prices.len());
-    let found = if at < prices.len() && prices[at] < price {
-        let mut step = 1;
+    if prices.len() <= SHORT {
+        return curve.sums[prices.iter().map(|p| usize::from(*p < price)).sum::<usize>()];
+    }
+    let at = if *hint == UNKNOWN { interpolated(prices, price) } else { *hint as usize };
+    let (low, high) = bracket(prices, at, price);
+    let found = low + prices[low..high].partition_point(|p| *p < price);
+    *hint = found as u32;
+    curve.sums[found]
+}
+
+/// Where `price` would stand if the levels were evenly spaced.
+fn interpolated(prices: &[f64], price: f64) -> usize {
+    let last = prices.len() - 1;
+    let share = (price - prices[0]) / (prices[last] - prices[0]);
+    (share.clamp(0.0, 1.0) * last as f64) as usize
+}
+
+/// Bounds of the number of levels below `price`, found by steps of growing width from `at`.
+fn bracket(prices: &[f64], at: usize, price: f64) -> (usize, usize) {
+    let mut step = 1;
+    if at < prices.len() && prices[at] < price {
         let mut low = at + 1;
         while low + step <= prices.len() && prices[low + step - 1] < price {
             low += step;
             step *= 2;
         }
-        let high = (low + step - 1).min(prices.len());
-        low + prices[low..high].partition_point(|p| *p < price)
+        (low, (low + step - 1).min(prices.len()))
     } else {
-        let mut step = 1;
         let mut high = at;
         while high >= step && prices[high - step] >= price {
             high -= step;
             step *= 2;
         }
-        let low = (high + 1).saturating_sub(step);
-        low + prices[low..high].partition_point(|p| *p < price)
-    };
-    *hint = found as u32;
-    curve.sums[found]
+        ((high + 1).saturating_sub(step), high)
+    }
 }

@@ -19,7 +19,8 @@ struct Rung {
 }
 
 /// Tried in turn until the prices are found. Hardly any book needs the second.
-const LADDER: [Rung; 8] = [
+const LADDER: [Rung; 9] = [
+    Rung { widest: 0.0075, window: None, halvings: 8, sweeps: 6 },
     Rung { widest: 0.03, window: None, halvings: 8, sweeps: 6 },
     Rung { widest: 0.03, window: Some(0.004), halvings: 8, sweeps: 6 },
     Rung { widest: 0.03, window: Some(0.02), halvings: 8, sweeps: 6 },
@@ -35,6 +36,15 @@ const STEPS: u32 = 30;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
+/// Where to begin: books in which every asset has many offers need no continuation.
+fn widest(demand: &Demand) -> f64 {
+    match demand.fewest_levels() {
+        ..250 => LADDER[0].widest,
+        250..1000 => 0.002,
+        _ => 0.0,
+    }
+}
+
 /// The relative shortage that the commission covers, but for what rounding may need.
 fn tolerance(target: Target) -> f64 {
     (0.5 * target.epsilon).max(1e-7)
@@ -44,14 +54,15 @@ fn tolerance(target: Target) -> f64 {
 pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
     let mut search = Search::new(demand, start);
     let mut solved = false;
-    for rung in LADDER {
+    let first = Rung { widest: widest(search.demand), ..LADDER[0] };
+    for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
         search.rung = rung;
         solved = search.continuation(target, rung) || scene.amounts(&search.prices).full;
         if solved {
             break;
         }
     }
-    search.finish(target, solved)
+    search.finish(solved)
 }
 
 struct Search<'a, 'b> {
@@ -212,8 +223,7 @@ impl<'a, 'b> Search<'a, 'b> {
         direction
     }
 
-    fn finish(mut self, target: Target, solved: bool) -> Found {
-        self.demand.flows(&self.prices, target.band(target.mu), &mut self.flows);
+    fn finish(self, solved: bool) -> Found {
         Found {
             imbalance: self.flows.largest(),
             prices: self.prices,
