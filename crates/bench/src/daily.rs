@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clearing::Offer;
+use ::clearing::Offer;
 use primitives::{AssetId, Price};
 
 use crate::workload::Seeded;

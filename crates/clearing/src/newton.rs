@@ -41,8 +41,7 @@ fn tolerance(target: Target) -> f64 {
 }
 
 /// Solves for prices from `start`.
-pub(crate) fn newton(scene: Scene, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let target = Target::of(scene.params);
+pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
     let mut search = Search::new(demand, start);
     let mut solved = false;
     for rung in LADDER {
@@ -72,7 +71,17 @@ impl<'a, 'b> Search<'a, 'b> {
     fn new(demand: &'a mut Demand<'b>, prices: Vec<f64>) -> Search<'a, 'b> {
         let n = prices.len();
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
-        Search { demand, prices, flows, matrix: Matrix::zero(n), trial, trial_flows, steps: 0, rung: LADDER[0], pairs: vec![] }
+        Search {
+            demand,
+            prices,
+            flows,
+            matrix: Matrix::zero(n),
+            trial,
+            trial_flows,
+            steps: 0,
+            rung: LADDER[0],
+            pairs: vec![],
+        }
     }
 
     fn continuation(&mut self, target: Target, rung: Rung) -> bool {

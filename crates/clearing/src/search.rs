@@ -12,17 +12,22 @@ use primitives::Price;
 pub(crate) struct Target {
     pub(crate) epsilon: f64,
     pub(crate) mu: f64,
+    /// By how much the band in which offers trade in part stops short of ε, because a partial fill at the very limit
+    /// of its offer would break that limit by rounding.
+    inset: f64,
 }
 
 impl Target {
-    pub(crate) fn of(params: &Params) -> Target {
-        Target { epsilon: params.epsilon.to_f64(), mu: params.mu.to_f64() }
+    /// What `params` ask for. Each later `attempt`, up to 4, leaves more of the band from ε to μ free for rounding, at both ends.
+    pub(crate) fn new(params: &Params, attempt: u32) -> Target {
+        let (epsilon, mu) = (params.epsilon.to_f64(), params.mu.to_f64());
+        let (width, steps) = (mu - epsilon, f64::from(attempt));
+        Target { epsilon, mu: mu - width * steps / 10.0, inset: width * (0.125 + steps / 10.0) }
     }
 
-    /// The band from `mu` nearly to the commission. It stops short of it, because a partial fill at the very limit of
-    /// its offer would break that limit by rounding.
+    /// The band from `mu` to where offers stop trading.
     pub(crate) fn band(&self, mu: f64) -> Band {
-        Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon - (self.mu - self.epsilon) / 8.0 }
+        Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon - self.inset }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::market::{Part, Split};
 use crate::newton::newton;
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
-use crate::search::{Found, Scene};
+use crate::search::{Found, Scene, Target};
 use crate::start::start;
 use crate::tatonnement::tatonnement;
 
@@ -25,10 +25,11 @@ use crate::tatonnement::tatonnement;
 pub fn clear(book: &Book, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
     params.check()?;
     let market = Market::new(book)?;
-    let prices = market.prices(params, last)?;
-    let amounts = market.amounts(params, &prices.valuations)?;
-    Ok(market.conclude(params, prices, amounts))
+    market.clear(params, last)
 }
+
+/// How often prices are computed anew when whole units cannot follow them.
+const ATTEMPTS: u32 = 5;
 
 /// A book made ready for clearing: checked, summed up, and split into parts that trade.
 pub struct Market<'a> {
@@ -62,24 +63,59 @@ impl<'a> Market<'a> {
         Ok(Market { book, curves: Curves::new(book), split: Split::new(book) })
     }
 
+    /// Clears the book, as [`clear`] does.
+    ///
+    /// Prices may balance supply and demand, and yet no whole units do, when a book is small or its units are large:
+    /// then prices a little off may serve, and a few are tried.
+    ///
+    /// # Errors
+    /// [`InputError`] if the parameters break a rule or `last` is not one valuation per asset.
+    pub fn clear(&self, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
+        params.check()?;
+        last.map_or(Ok(()), |last| self.check_length(last))?;
+        let attempt = |attempt| {
+            let prices = self.attempt(params, last, attempt);
+            let amounts = amounts(self.book, &self.curves, params, &prices.valuations);
+            let again = prices.solved && !amounts.full;
+            (self.conclude(params, prices, amounts), again)
+        };
+        let (mut best, mut again) = attempt(0);
+        for number in 1..ATTEMPTS {
+            if !again {
+                break;
+            }
+            let (other, more) = attempt(number);
+            let gains = other.report.unrealized_utility_ratio < best.report.unrealized_utility_ratio;
+            again = more;
+            if other.full || gains {
+                best = other;
+            }
+        }
+        Ok(best)
+    }
+
     /// Computes prices only.
     ///
     /// # Errors
     /// [`InputError`] if the parameters break a rule or `last` is not one valuation per asset.
     pub fn prices(&self, params: &Params, last: Option<&[Price]>) -> Result<Prices, InputError> {
         params.check()?;
-        if let Some(last) = last {
-            self.check_length(last)?;
-        }
-        let found: Vec<Found> = self.split.parts.par_iter().map(|part| self.price(part, params, last)).collect();
+        last.map_or(Ok(()), |last| self.check_length(last))?;
+        Ok(self.attempt(params, last, 0))
+    }
+
+    fn attempt(&self, params: &Params, last: Option<&[Price]>, attempt: u32) -> Prices {
+        let target = Target::new(params, attempt);
+        let price = |part| self.price(part, params, target, last);
+        let found: Vec<Found> = self.split.parts.par_iter().map(price).collect();
         let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
-        Ok(Prices {
+        Prices {
             valuations: self.split.join(self.book, &self.curves, &prices, last),
             iterations: found.iter().map(|found| found.iterations).sum(),
             demand_queries: found.iter().map(|found| found.queries).sum(),
             imbalance: found.iter().map(|found| found.imbalance).fold(0.0, f64::max),
             solved: found.iter().all(|found| found.solved),
-        })
+        }
     }
 
     /// Computes the amounts at any `valuations` whatever: they conserve every asset and respect every limit price.
@@ -115,7 +151,7 @@ impl<'a> Market<'a> {
     }
 
     /// Prices of one part.
-    fn price(&self, part: &Part, params: &Params, last: Option<&[Price]>) -> Found {
+    fn price(&self, part: &Part, params: &Params, target: Target, last: Option<&[Price]>) -> Found {
         if part.pairs.is_empty() {
             return Found { prices: vec![1.0; part.assets.len()], solved: true, ..Found::default() };
         }
@@ -126,9 +162,9 @@ impl<'a> Market<'a> {
             Solver::Newton => {
                 let mut demand = Demand::new(part, &self.curves);
                 let start = start(&demand, last.as_deref());
-                newton(scene, &mut demand, start)
+                newton(scene, target, &mut demand, start)
             }
-            Solver::Tatonnement => tatonnement(scene, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
+            Solver::Tatonnement => tatonnement(scene, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
         }
     }
 }

@@ -53,8 +53,9 @@ const INSTANCES: [Constants; 3] = [
 ];
 
 /// Solves for prices from `start`.
-pub(crate) fn tatonnement(scene: Scene, start: Vec<f64>) -> Found {
-    let mut instances: Vec<Instance> = INSTANCES.iter().map(|c| Instance::new(scene, *c, start.clone())).collect();
+pub(crate) fn tatonnement(scene: Scene, target: Target, start: Vec<f64>) -> Found {
+    let mut instances: Vec<Instance> =
+        INSTANCES.iter().map(|c| Instance::new(scene, target, *c, start.clone())).collect();
     for _ in 0..BUDGET / TURN {
         instances.par_iter_mut().for_each(|instance| instance.turn(scene));
         if instances.iter().any(|instance| instance.solved) {
@@ -92,8 +93,8 @@ struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    fn new(scene: Scene<'a>, constants: Constants, prices: Vec<f64>) -> Instance<'a> {
-        let (demand, target) = (Demand::new(scene.part, scene.curves), Target::of(scene.params));
+    fn new(scene: Scene<'a>, target: Target, constants: Constants, prices: Vec<f64>) -> Instance<'a> {
+        let demand = Demand::new(scene.part, scene.curves);
         let (trial, volume) = (prices.clone(), vec![0.0; prices.len()]);
         let (flows, trial_flows) = (Flows::default(), Flows::default());
         let mut instance = Instance {

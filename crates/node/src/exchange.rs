@@ -599,12 +599,12 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
         let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         poisoned(shared.views.write()).commit(&committed, &transactions);
+        shared.metrics.committed(&committed);
         answer_waiters(shared, &committed);
         let bytes = encode(&receipts);
         if let Err(error) = shared.lock_store().put_receipts(block.height, &bytes) {
             return shared.fail(&error);
         }
-        shared.metrics.committed(&committed);
         let summary = &committed.summary;
         tracing::info!(
             height = summary.height,

@@ -1,0 +1,160 @@
+/** The node's HTTP interface, as docs/api.md describes it: the shapes of its answers and one way to ask. */
+
+export type Units = string;
+export type PriceText = string;
+
+export type Status = {
+  version: string;
+  chain: number | string;
+  engine: string;
+  height: number;
+  block: string;
+  time_ms: number;
+  state: { height: number; root: string };
+  accounts: number;
+  offers: number;
+  mempool: { transactions: number; limit: number };
+  uptime_ms: number;
+  transactions_per_second: number;
+  committed: number;
+  refused: number;
+};
+
+export type Asset = {
+  asset: number;
+  symbol: string;
+  decimals: number;
+  issuer: string;
+  issued: Units;
+  valuation: PriceText;
+};
+
+export type Market = {
+  market: string;
+  base: string;
+  quote: string;
+  price: PriceText | null;
+  base_volume: Units;
+  quote_volume: Units;
+  offers: number;
+  best_sell: PriceText | null;
+  best_buy: PriceText | null;
+};
+
+export type Level = { price: PriceText; amount: Units; offers: number };
+export type Book = { height: number; market: string; price: PriceText | null; sells: Level[]; buys: Level[] };
+export type CurvePoint = { price: PriceText; amount: Units };
+export type Curves = {
+  height: number;
+  market: string;
+  price: PriceText | null;
+  supply: CurvePoint[];
+  demand: CurvePoint[];
+  sold: Units;
+  bought: Units;
+};
+export type HistoryPoint = { height: number; time_ms: number; price: PriceText; base_volume: Units };
+
+export type Block = {
+  height: number;
+  block: string;
+  parent: string;
+  time_ms: number;
+  transactions: number;
+  applied: number;
+  refused: number;
+  fills: number;
+  pairs: number;
+  full: boolean;
+  receipts_root: string;
+  state_root: string | null;
+  /** Empty for a block from before the node's last start. */
+  stages_ms: Record<string, number>;
+};
+
+export type Why = "filled" | "part" | "at_the_margin" | "above_the_rate" | "rounding" | "not_taken";
+export type Outcome =
+  | { result: "applied" }
+  | { result: "offered"; sold: Units; bought: Units; left: Units; why: Why }
+  | { result: "refused"; code: string; message: string };
+export type Operation =
+  | { type: "create_account"; account: string; key: string }
+  | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText }
+  | { type: "cancel_offer"; sell: string; buy: string; limit: PriceText; offer: number | string }
+  | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
+  | { type: "burn"; asset: string; amount: Units };
+export type IdOutcome = { id: string; outcome: Outcome };
+export type BlockOutcome = IdOutcome & { account: string; sequence: number | string; operation: Operation };
+export type BlockDetail = Block & { outcomes: BlockOutcome[]; more: boolean };
+
+export type BatchTrade = { sell: string; buy: string; sold: Units; bought: Units };
+export type Batch = {
+  height: number;
+  time_ms: number;
+  full: boolean;
+  valuations: Record<string, PriceText>;
+  trades: BatchTrade[];
+  burnt: Record<string, Units>;
+  /** Null for a batch from before the node's last start. */
+  solver: { name: string; iterations: number; demand_queries: number; unrealized_utility_ratio: number | string } | null;
+};
+
+export type Balance = { asset: string; available: Units; locked: Units };
+export type Account = {
+  address: string;
+  height: number;
+  key: string | null;
+  sequence: { highest: number | string; next: number | string };
+  balances: Balance[];
+};
+export type Offer = { sell: string; buy: string; limit: PriceText; id: number | string; amount: Units };
+
+export type TransactionStatus =
+  | { id: string; status: "pending" }
+  | { id: string; status: "committed"; height: number; outcome: Outcome };
+
+/** An answer that is no success: what the node said, or that it said nothing (status 0). */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The answer to `GET v1/{path}`. Throws an `ApiError`, or an `AbortError` where `signal` says so. */
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await reach(new URL("v1/" + path, document.baseURI), signal);
+  if (!response.ok) throw await refusal(response);
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(response.status, "malformed", "The node's answer could not be read.");
+  }
+}
+
+/** A path of the interface whose parts may contain any character. */
+export function path(...parts: (string | number)[]): string {
+  return parts.map((part) => encodeURIComponent(part)).join("/");
+}
+
+async function reach(url: URL, signal?: AbortSignal): Promise<Response> {
+  try {
+    return await fetch(url, { signal: signal ?? null, headers: { accept: "application/json" } });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "unreachable", "The node does not answer.");
+  }
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  const body = (await response.json().catch(() => null)) as { error?: { code?: string; message?: string } } | null;
+  return new ApiError(
+    response.status,
+    body?.error?.code ?? "unknown",
+    body?.error?.message ?? `The node answered with status ${response.status}.`,
+  );
+}

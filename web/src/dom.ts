@@ -1,0 +1,77 @@
+/** Elements from code: text is always text, never markup, so nothing that a node sends can become part of the page. */
+
+export type Child = Node | string | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+
+/** An element with attributes (a function is a listener for its event; null, undefined and false leave one out). */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value as EventListener);
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  append(element, children);
+  return element;
+}
+
+export function append(parent: Element, children: Child[]): void {
+  for (const child of children) if (child) parent.append(child);
+}
+
+/** Sets the text only where it differs, so that a selection survives. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Replaces what an element holds. */
+export function fill(parent: Element, ...children: Child[]): void {
+  parent.replaceChildren(...children.filter((child): child is Node | string => Boolean(child)));
+}
+
+/** A part of a view under its own heading. */
+export function panel(title: string, attributes: { class?: string; aside?: Child }, ...children: Child[]): HTMLElement {
+  const heading = h("h2", {}, title);
+  const head = h("header", { class: "panel-head" }, heading, attributes.aside);
+  return h("section", { class: `panel ${attributes.class ?? ""}`, "aria-label": title }, head, ...children);
+}
+
+/** A notice in plain words; `hidden` until it has something to say. */
+export function notice(): { element: HTMLElement; say: (text: string | null) => void } {
+  const element = h("p", { class: "notice", role: "status", hidden: true });
+  return {
+    element,
+    say(text) {
+      element.hidden = text === null;
+      setText(element, text ?? "");
+    },
+  };
+}
+
+/** Term and value pairs whose values are set by name. */
+export function facts<Name extends string>(
+  names: Record<Name, string>,
+): { element: HTMLElement; set: (name: Name, value: Child, title?: string) => void } {
+  const element = h("dl", { class: "facts" });
+  const values = new Map<Name, HTMLElement>();
+  for (const name of Object.keys(names) as Name[]) {
+    const value = h("dd", {}, "–");
+    values.set(name, value);
+    element.append(h("div", { "data-fact": name }, h("dt", {}, names[name]), value));
+  }
+  return {
+    element,
+    set(name, value, title) {
+      const cell = values.get(name);
+      if (!cell) return;
+      if (typeof value === "string") setText(cell, value);
+      else fill(cell, value);
+      if (title !== undefined) cell.title = title;
+    },
+  };
+}

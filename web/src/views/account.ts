@@ -1,0 +1,280 @@
+/** One account: balances, resting offers, and fills as they happen. */
+import type { View } from "./view";
+import { format, formatAmount, humanPrice, parseDecimal, roundSignificant, trimZeros } from "../amount";
+import { get, path, type Account, type Balance, type IdOutcome, type Offer } from "../api";
+import { facts, h, notice, panel } from "../dom";
+import type { Live } from "../live";
+import { refresh } from "../refresh";
+import { find, href } from "../router";
+import type { AccountMessage, Fill, Message } from "../stream";
+import { table } from "../table";
+import { brief, count, explain, outcomeText } from "../words";
+
+const OFFERS_SHOWN = 100;
+const OFFERS_PAUSE_MS = 2_000;
+/** Fills, and transactions, that stay in view. */
+const ROWS_KEPT = 50;
+const RECENT_KEY = "walras.accounts";
+const RECENT_KEPT = 6;
+
+/** The search for an account, and the account itself where an address is given. */
+export function accountView(live: Live, address: string | null): View {
+  const shown = address === null ? null : accountPanels(live, address);
+  const places = placesToStart(live, address);
+  const element = h(
+    "div",
+    { class: "view" },
+    h("h1", { tabindex: -1 }, "Account"),
+    addressForm(address),
+    ...(shown?.elements ?? []),
+    places.element,
+  );
+  return {
+    title: address === null ? "Account" : `Account ${brief(address, 4)}`,
+    element,
+    update() {
+      shown?.update();
+      places.update();
+    },
+    close: () => shown?.close(),
+  };
+}
+
+function addressForm(address: string | null): HTMLElement {
+  const problem = notice();
+  const input = h("input", {
+    id: "address",
+    name: "address",
+    value: address ?? "",
+    placeholder: "0x and 40 hexadecimal digits",
+    autocomplete: "off",
+    spellcheck: "false",
+    class: "hex",
+  });
+  const go = (event: Event) => {
+    event.preventDefault();
+    const there = find(input.value, []);
+    const good = there?.startsWith(`${href.accounts}/`) === true;
+    input.setAttribute("aria-invalid", String(!good));
+    problem.say(good ? null : "An address is 0x and 40 hexadecimal digits; this is something else.");
+    if (good && there) location.hash = there;
+  };
+  return h(
+    "form",
+    { class: "address-form", submit: go },
+    h("label", { for: "address" }, "Address"),
+    input,
+    h("button", { type: "submit" }, "Show"),
+    problem.element,
+  );
+}
+
+/** Links for those who have no address at hand: accounts seen before, and the issuers of the assets. */
+function placesToStart(live: Live, address: string | null) {
+  const list = h("ul", { class: "places" });
+  const element = panel("Accounts to look at", {}, list);
+  let count = -1;
+  return {
+    element,
+    update() {
+      if (count === live.assets.size) return;
+      count = live.assets.size;
+      const recent = recentAccounts().filter((one) => one !== address);
+      const links = [...recent.map((one) => place(one, "seen before")), ...issuers(live).map(([one, symbols]) => place(one, `issues ${symbols}`))];
+      list.replaceChildren(...links);
+      element.hidden = links.length === 0;
+    },
+  };
+}
+
+function place(address: string, note: string): HTMLElement {
+  return h("li", {}, h("a", { href: href.account(address), class: "hex" }, brief(address, 10)), " ", h("span", { class: "quiet" }, note));
+}
+
+function issuers(live: Live): [string, string][] {
+  const symbols = new Map<string, string[]>();
+  for (const asset of live.assets.values()) symbols.set(asset.issuer, [...(symbols.get(asset.issuer) ?? []), asset.symbol]);
+  return [...symbols].map(([issuer, list]) => [issuer, list.length > 4 ? `${list.slice(0, 3).join(", ")} and ${list.length - 3} more` : list.join(", ")]);
+}
+
+function accountPanels(live: Live, address: string) {
+  const problem = notice();
+  const summary = facts({ address: "Address", key: "Key", sequence: "Highest sequence number", height: "As of block" });
+  summary.element.classList.add("summary");
+  summary.set("address", h("code", {}, address));
+  const balances = balancesTable(live);
+  const offers = offersTable(live);
+  const fills = fillsTable(live);
+  const outcomes = outcomesTable();
+  let account: Account | null = null;
+  let resting: Offer[] = [];
+  let filled: (Fill & { height: number })[] = [];
+  let done: (IdOutcome & { height: number })[] = [];
+
+  const loading = refresh(load, failed, OFFERS_PAUSE_MS);
+  const stop = live.stream.subscribe(`account:${address}`, receive);
+  loading.request();
+
+  function failed(error: unknown): void {
+    problem.say(explain(error));
+  }
+
+  async function load(signal: AbortSignal): Promise<void> {
+    const place = path("accounts", address);
+    const [loaded, answer] = await Promise.all([
+      get<Account>(place, signal),
+      get<{ offers: Offer[]; more: boolean }>(`${place}/offers?limit=${OFFERS_SHOWN}`, signal),
+    ]);
+    problem.say(answer.more ? `Only the first ${OFFERS_SHOWN} offers are shown.` : null);
+    become(loaded, answer.offers);
+    remember(address);
+  }
+
+  function become(loaded: Account | null, offers: Offer[]): void {
+    if (loaded && loaded.height >= (account?.height ?? 0)) account = loaded;
+    resting = offers;
+    update();
+  }
+
+  function receive(message: Message): void {
+    if (message.type === "snapshot") return loading.request();
+    if (message.type === "account") increment(message);
+  }
+
+  function increment(message: AccountMessage): void {
+    if (account) account = { ...account, height: message.height, balances: merged(account.balances, message.balances) };
+    const { height } = message;
+    filled = [...message.fills.map((fill) => ({ ...fill, height })), ...filled].slice(0, ROWS_KEPT);
+    done = [...message.outcomes.map((outcome) => ({ ...outcome, height })), ...done].slice(0, ROWS_KEPT);
+    // New and cancelled offers do not stand in the message, so the list is asked for again.
+    if (message.fills.length + message.outcomes.length > 0 || !account) loading.request();
+    update();
+  }
+
+  function update(): void {
+    if (live.assets.size === 0) return;
+    if (account) {
+      summary.set("key", account.key ? h("code", {}, brief(account.key, 12)) : "none registered");
+      summary.set("sequence", count(account.sequence.highest));
+      summary.set("height", h("a", { href: href.block(account.height) }, count(account.height)));
+      balances.show(account.balances);
+      offers.show(resting);
+    }
+    fills.show(filled);
+    outcomes.show(done);
+  }
+
+  return {
+    elements: [
+      problem.element,
+      panel("Summary", {}, summary.element),
+      h("div", { class: "grid" }, panel("Balances", { class: "balances" }, balances.element), panel("Resting offers", {}, offers.element)),
+      h(
+        "div",
+        { class: "grid" },
+        panel("Fills since this view opened", { class: "tall" }, fills.element),
+        panel("Transactions since this view opened", { class: "tall" }, outcomes.element),
+      ),
+    ],
+    update,
+    close() {
+      stop();
+      loading.close();
+    },
+  };
+}
+
+/** The balances with those of `news` in their place; an asset seen for the first time goes to the end. */
+export function merged(balances: Balance[], news: Balance[]): Balance[] {
+  const bySymbol = new Map([...balances, ...news].map((balance) => [balance.asset, balance]));
+  return [...bySymbol.values()];
+}
+
+function balancesTable(live: Live) {
+  const exact = (units: string, symbol: string) => formatAmount(units, live.decimals(symbol));
+  return table<Balance>({
+    caption: "Balances",
+    key: (balance) => balance.asset,
+    empty: "This account holds nothing.",
+    columns: [
+      { name: "Asset", class: "strong", cell: (b) => b.asset },
+      { name: "Available", class: "number", cell: (b) => exact(b.available, b.asset) },
+      { name: "Locked in offers", class: "number", cell: (b) => exact(b.locked, b.asset) },
+      { name: "Total", class: "number wide", cell: (b) => total(b, live.decimals(b.asset)) },
+    ],
+  });
+}
+
+function total(balance: Balance, decimals: number): string {
+  const [available, locked] = [parseDecimal(balance.available), parseDecimal(balance.locked)];
+  return available && locked ? formatAmount((available.digits + locked.digits).toString(), decimals) : "–";
+}
+
+function offersTable(live: Live) {
+  return table<Offer>({
+    caption: "Resting offers",
+    key: (offer) => `${offer.sell}/${offer.buy}/${offer.limit}/${offer.id}`,
+    empty: "No offers rest on the book.",
+    columns: [
+      { name: "Sells for", cell: (o) => ({ text: `${o.sell} → ${o.buy}`, href: href.market(o.sell, o.buy) }) },
+      { name: "Amount", class: "number", cell: (o) => ({ text: formatAmount(o.amount, live.decimals(o.sell)), title: o.sell }) },
+      { name: "Limit price", class: "number", cell: (o) => ({ text: limit(live, o), title: `${o.buy} per ${o.sell}; signed as ${o.limit} units per unit` }) },
+      { name: "Id", class: "number wide", cell: (o) => String(o.id) },
+    ],
+  });
+}
+
+/** A limit as people count the two assets, to ten digits; what was signed, digit by digit, is in the title. */
+function limit(live: Live, offer: { sell: string; buy: string; limit: string }): string {
+  const price = humanPrice(offer.limit, live.decimals(offer.sell), live.decimals(offer.buy));
+  return price ? format(trimZeros(roundSignificant(price, 10), 0)) : "–";
+}
+
+function fillsTable(live: Live) {
+  const money = (units: string, symbol: string) => `${formatAmount(units, live.decimals(symbol))} ${symbol}`;
+  return table<Fill & { height: number }>({
+    caption: "Fills since this view opened",
+    key: (fill) => `${fill.height}/${fill.sell}/${fill.buy}/${fill.limit}/${fill.id}`,
+    empty: "None yet. They appear here with the block that settles them.",
+    columns: [
+      { name: "Block", class: "number first", cell: (f) => ({ text: count(f.height), href: href.block(f.height) }) },
+      { name: "Offer", class: "wide", cell: (f) => `${f.sell} → ${f.buy}, ${f.id}` },
+      { name: "Sold", class: "number", cell: (f) => money(f.sold, f.sell) },
+      { name: "Bought", class: "number", cell: (f) => money(f.bought, f.buy) },
+      { name: "Left", class: "number wide", cell: (f) => money(f.left, f.sell) },
+    ],
+  });
+}
+
+function outcomesTable() {
+  return table<IdOutcome & { height: number }>({
+    caption: "Transactions since this view opened",
+    key: (row) => row.id,
+    empty: "None yet. They appear here with their block.",
+    columns: [
+      { name: "Block", class: "number first", cell: (row) => ({ text: count(row.height), href: href.block(row.height) }) },
+      { name: "Transaction", class: "hex", cell: (row) => ({ text: brief(row.id, 4), title: row.id, href: href.transaction(row.id) }) },
+      { name: "Outcome", class: "prose", cell: (row) => outcomeText(row.outcome) },
+    ],
+  });
+}
+
+/** Addresses looked at before on this machine; nothing where the browser keeps nothing. */
+function recentAccounts(): string[] {
+  try {
+    const list: unknown = JSON.parse(localStorage.getItem(RECENT_KEY) ?? "[]");
+    return Array.isArray(list) ? list.filter((one): one is string => typeof one === "string" && find(one, [])?.startsWith(href.accounts) === true) : [];
+  } catch {
+    return [];
+  }
+}
+
+function remember(address: string): void {
+  try {
+    const list = [address, ...recentAccounts().filter((one) => one !== address)].slice(0, RECENT_KEPT);
+    localStorage.setItem(RECENT_KEY, JSON.stringify(list));
+  } catch {
+    // The browser keeps nothing; the list is a convenience alone.
+  }
+}
+

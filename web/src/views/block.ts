@@ -1,0 +1,264 @@
+/** One block: its summary, its valuations, its trades and what became of each transaction. */
+import type { View } from "./view";
+import { divide, formatAmount, formatPrice, formatShort, fromUnits } from "../amount";
+import { get, path, type Batch, type BatchTrade, type Block, type BlockDetail, type BlockOutcome } from "../api";
+import { stageColour } from "../charts/blocks";
+import { stagesOf, total } from "../charts/series";
+import { facts, h, notice, panel, setText } from "../dom";
+import { loadBatch, type Live } from "../live";
+import { refresh } from "../refresh";
+import { href } from "../router";
+import { table } from "../table";
+import { batchPrice, numeraire } from "../value";
+import { brief, count, dateAndClock, explain, milliseconds, operationText, outcomeText, outcomeWord, stageName } from "../words";
+
+const PAGE = 50;
+const RETRY_MS = 2_000;
+
+export function blockView(live: Live, height: number): View {
+  const summary = summaryFacts();
+  const [problem, batchProblem] = [notice(), notice()];
+  const stages = h("div", {});
+  const solver = h("p", { class: "caption" });
+  const valuations = valuationsTable(live);
+  const trades = tradesTable(live);
+  const outcomes = outcomesPanel(height);
+  const next = h("a", { href: href.block(height + 1), hidden: true }, "Next");
+  const element = h(
+    "div",
+    { class: "view" },
+    h(
+      "header",
+      { class: "view-head" },
+      h("h1", { tabindex: -1 }, `Block ${count(height)}`),
+      h("nav", { class: "pages", "aria-label": "Blocks beside" }, height > 0 && h("a", { href: href.block(height - 1) }, "Previous"), next),
+    ),
+    problem.element,
+    panel("Summary", {}, summary.element, stages),
+    h(
+      "div",
+      { class: "grid" },
+      panel("Valuations of the batch", { class: "tall" }, batchProblem.element, valuations.element, solver),
+      panel("Trades of the batch", { class: "tall" }, trades.element),
+    ),
+    outcomes.element,
+  );
+
+  let block: BlockDetail | null = null;
+  let batch: Batch | null = null;
+  const loading = refresh(load, (error) => problem.say(explain(error)), RETRY_MS);
+  const batchLoading = refresh(loadTheBatch, (error) => batchProblem.say(explain(error)), RETRY_MS);
+  const stop = live.onBlock(begin);
+  begin();
+
+  /** Asks for what is still missing, unless the block is known not to be there yet. */
+  function begin(): void {
+    if (height > live.height && live.height > 0) {
+      return problem.say(`Block ${count(height)} does not exist yet; the latest is ${count(live.height)}. It is shown when it comes.`);
+    }
+    if (!block?.state_root) loading.request();
+    if (!batch) batchLoading.request();
+  }
+
+  async function load(signal: AbortSignal): Promise<void> {
+    const answer = await get<BlockDetail>(`${path("blocks", height)}?offset=0&limit=${PAGE}`, signal);
+    problem.say(null);
+    if (!block) outcomes.start(answer);
+    block = answer;
+    summary.show(answer);
+    stages.replaceChildren(stageBar(answer));
+  }
+
+  async function loadTheBatch(signal: AbortSignal): Promise<void> {
+    batch = await loadBatch(height, signal);
+    batchProblem.say(null);
+    update();
+  }
+
+  function update(): void {
+    next.hidden = live.height <= height;
+    if (!batch || live.assets.size === 0) return;
+    valuations.show(valuationRows(batch, live));
+    trades.show(batch.trades);
+    setText(solver, clearingText(batch));
+  }
+
+  return {
+    title: `Block ${height}`,
+    element,
+    update,
+    close() {
+      stop();
+      loading.close();
+      batchLoading.close();
+      outcomes.close();
+    },
+  };
+}
+
+/** How well the batch cleared and how its prices were found. */
+function clearingText({ full, solver }: Batch): string {
+  const cleared = full ? "Cleared in full." : "Cleared in part: some offers that should have traded did not.";
+  if (!solver) return cleared;
+  const ratio = (100 * Number(solver.unrealized_utility_ratio)).toFixed(3);
+  return (
+    `${cleared} Solver ${solver.name}: ${count(solver.iterations)} iterations, ${count(solver.demand_queries)} demand queries; ` +
+    `the utility left unrealized is ${ratio} % of that realized.`
+  );
+}
+
+function summaryFacts() {
+  const list = facts({
+    time: "Time",
+    transactions: "Transactions",
+    applied: "Applied",
+    refused: "Refused",
+    fills: "Fills",
+    pairs: "Pairs traded",
+    full: "Clearing",
+    took: "Took",
+    block: "Digest",
+    parent: "Parent",
+    receipts: "Receipts root",
+    state: "State root",
+  });
+  list.element.classList.add("summary");
+  const hex = (digest: string) => h("code", { title: digest }, brief(digest, 10));
+  return {
+    element: list.element,
+    show(block: Block) {
+      list.set("time", dateAndClock(block.time_ms));
+      list.set("transactions", count(block.transactions));
+      list.set("applied", count(block.applied));
+      list.set("refused", count(block.refused));
+      list.set("fills", count(block.fills));
+      list.set("pairs", count(block.pairs));
+      list.set("full", block.full ? "full" : "partial");
+      list.set("took", milliseconds(total(block)));
+      list.set("block", hex(block.block));
+      list.set("parent", hex(block.parent));
+      list.set("receipts", hex(block.receipts_root));
+      list.set("state", block.state_root ? hex(block.state_root) : "being computed");
+    },
+  };
+}
+
+/** The stages side by side, as wide as they took. */
+function stageBar(block: Block): HTMLElement {
+  const stages = stagesOf([block]).map((stage): [string, number] => [stage, block.stages_ms[stage] ?? 0]);
+  const sum = total(block) || 1;
+  const parts = stages.map(([stage, ms], i) => {
+    const part = h("span", { title: `${stageName(stage)}: ${milliseconds(ms)}` });
+    part.style.flexGrow = String(ms / sum);
+    part.style.background = `var(--${stageColour(i)})`;
+    return part;
+  });
+  const names = stages.map(([stage, ms], i) => {
+    const swatch = h("span", { class: "swatch" });
+    swatch.style.setProperty("--swatch", `var(--${stageColour(i)})`);
+    return h("li", {}, swatch, `${stageName(stage)} `, h("b", {}, milliseconds(ms)));
+  });
+  return h("div", { class: "stage-bar" }, h("div", { class: "bar", "aria-hidden": "true" }, ...parts), h("ul", { class: "legend" }, ...names));
+}
+
+type Valuation = { symbol: string; valuation: string; batch: Batch };
+
+/** In the order of the assets' numbers. */
+function valuationRows(batch: Batch, live: Live): Valuation[] {
+  const number = (row: Valuation) => live.assets.get(row.symbol)?.asset ?? Infinity;
+  const rows = Object.entries(batch.valuations).map(([symbol, valuation]) => ({ symbol, valuation, batch }));
+  return rows.sort((a, b) => number(a) - number(b));
+}
+
+function valuationsTable(live: Live) {
+  const first = () => numeraire(live.assets)?.symbol ?? "";
+  return table<Valuation>({
+    caption: "Valuations of the batch",
+    key: (row) => row.symbol,
+    empty: "Not loaded yet.",
+    columns: [
+      { name: "Asset", class: "strong", cell: (row) => row.symbol },
+      { name: "One is worth", class: "number", cell: (row) => `${formatPrice(batchPrice(row.batch, live.assets, row.symbol, first()))} ${first()}` },
+      { name: "Valuation of a unit", class: "number wide", cell: (row) => ({ text: row.valuation }) },
+      {
+        name: "Burnt",
+        class: "number",
+        cell: (row) => formatAmount(row.batch.burnt[row.symbol] ?? "0", live.decimals(row.symbol)),
+      },
+    ],
+  });
+}
+
+function tradesTable(live: Live) {
+  const amount = (units: string, symbol: string) => ({
+    text: formatShort(units, live.decimals(symbol)),
+    title: `${formatAmount(units, live.decimals(symbol))} ${symbol}`,
+  });
+  const rate = (trade: BatchTrade): string => {
+    const [sold, bought] = [fromUnits(trade.sold, live.decimals(trade.sell)), fromUnits(trade.bought, live.decimals(trade.buy))];
+    return formatPrice(sold && bought ? divide(bought, sold, 7) : null);
+  };
+  return table<BatchTrade>({
+    caption: "Trades of the batch",
+    key: (trade) => `${trade.sell}/${trade.buy}`,
+    empty: "Nothing traded in this batch.",
+    columns: [
+      { name: "Sold for", cell: (t) => ({ text: `${t.sell} → ${t.buy}`, href: href.market(t.sell, t.buy) }) },
+      { name: "Sold", class: "number", cell: (t) => amount(t.sold, t.sell) },
+      { name: "Bought", class: "number", cell: (t) => amount(t.bought, t.buy) },
+      { name: "Bought per sold", class: "number wide", cell: rate },
+    ],
+  });
+}
+
+function outcomesPanel(height: number) {
+  let rows: BlockOutcome[] = [];
+  let more = false;
+  const abort = new AbortController();
+  const problem = notice();
+  const button = h("button", { type: "button", hidden: true, click: () => void load() }, "Show more");
+  const list = outcomesTable();
+
+  function show(answer: BlockDetail): void {
+    rows = [...rows, ...answer.outcomes];
+    more = answer.more;
+    list.show(rows);
+    button.hidden = !more;
+    setText(button, `Show more (${count(rows.length)} of ${count(answer.transactions)} shown)`);
+  }
+
+  async function load(): Promise<void> {
+    button.disabled = true;
+    try {
+      show(await get<BlockDetail>(`${path("blocks", height)}?offset=${rows.length}&limit=${PAGE}`, abort.signal));
+      problem.say(null);
+    } catch (error) {
+      if (!abort.signal.aborted) problem.say(explain(error));
+    }
+    button.disabled = false;
+  }
+
+  return {
+    element: panel("Transactions and what became of them", {}, list.element, problem.element, button),
+    start: show,
+    close: () => abort.abort(),
+  };
+}
+
+function outcomesTable() {
+  return table<BlockOutcome>({
+    caption: "Transactions and what became of them",
+    key: (row) => row.id,
+    empty: "This block has no transactions.",
+    columns: [
+      { name: "Transaction", class: "hex", cell: (row) => ({ text: brief(row.id), title: row.id, href: href.transaction(row.id) }) },
+      { name: "Account", class: "hex", cell: (row) => ({ text: brief(row.account), title: row.account, href: href.account(row.account) }) },
+      { name: "Asked", cell: (row) => operationText(row.operation) },
+      { name: "Kind", cell: (row) => ({ text: outcomeWord(row), class: `badge ${row.outcome.result}` }) },
+      { name: "Outcome", class: "prose", cell: (row) => outcomeText(row.outcome) },
+      { name: "Sold, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.sold, 0) : "") },
+      { name: "Bought, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.bought, 0) : "") },
+      { name: "Left, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.left, 0) : "") },
+    ],
+  });
+}

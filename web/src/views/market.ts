@@ -1,0 +1,246 @@
+/** One pair: the picture of its latest batch, its prices, its book and its trades. */
+import { curvesPanel } from "./curves";
+import type { View } from "./view";
+import {
+  formatAmount,
+  formatPrice,
+  formatShort,
+  fromUnits,
+  humanPrice,
+  placesFor,
+  round,
+  subtract,
+  toNumber,
+  trimZeros,
+  type Decimal,
+} from "../amount";
+import { get, path, type Book, type HistoryPoint, type Level } from "../api";
+import { historyChart } from "../charts/history";
+import { h, notice, panel, setText } from "../dom";
+import type { Live } from "../live";
+import { refresh } from "../refresh";
+import { href } from "../router";
+import type { Message } from "../stream";
+import { table } from "../table";
+import { clock, count, explain, percent } from "../words";
+
+const PAUSE_MS = 1_000;
+const HISTORY_PAUSE_MS = 5_000;
+const HISTORY_POINTS = 500;
+const LEVELS = 10;
+const TRADES_SHOWN = 11;
+
+export function marketView(live: Live, base: string, quote: string): View {
+  const market = `${base}/${quote}`;
+  const head = marketHead(live, base, quote);
+  const problem = notice();
+  const picture = curvesPanel(live, { compact: false, height: 400 });
+  const history = historyChart(350);
+  const book = bookPanel(live, base, quote);
+  const trades = tradesTable(live, base, quote);
+  let points: HistoryPoint[] = [];
+  let drawn: HistoryPoint[] | null = null;
+
+  const element = h(
+    "div",
+    { class: "view market" },
+    head.element,
+    problem.element,
+    h(
+      "div",
+      { class: "market-grid" },
+      h("div", {}, picture.element, panel("Batch prices", {}, history.element)),
+      h("div", {}, book.element, panel("Latest trades", {}, trades.element)),
+    ),
+  );
+
+  const failed = (error: unknown) => problem.say(explain(error));
+  const bookLoading = refresh(loadBook, failed, PAUSE_MS);
+  const historyLoading = refresh(loadHistory, failed, HISTORY_PAUSE_MS);
+  const stops = [
+    live.onBlock(() => {
+      bookLoading.request();
+      historyLoading.request();
+    }),
+    live.stream.subscribe(`trades:${market}`, receive),
+  ];
+  picture.choose(base, quote);
+  bookLoading.request();
+  historyLoading.request();
+
+  async function loadBook(signal: AbortSignal): Promise<void> {
+    book.show(await get<Book>(`${path("markets", base, quote)}/book?levels=${LEVELS}`, signal));
+    problem.say(null);
+  }
+
+  async function loadHistory(signal: AbortSignal): Promise<void> {
+    const answer = await get<{ points: HistoryPoint[] }>(`${path("markets", base, quote)}/history?limit=${HISTORY_POINTS}`, signal);
+    const newest = answer.points.at(-1)?.height ?? 0;
+    points = [...answer.points, ...points.filter((point) => point.height > newest)];
+    update();
+  }
+
+  /** A trade of the newest batch continues the history before the next load. */
+  function receive(message: Message): void {
+    if (message.type !== "trade" || message.height <= (points.at(-1)?.height ?? 0)) return;
+    const time_ms = live.block(message.height)?.time_ms ?? live.now_ms;
+    const { height, price, base_volume } = message;
+    points = [...points, { height, time_ms, price, base_volume }].slice(-HISTORY_POINTS);
+    update();
+  }
+
+  function update(): void {
+    head.update(points);
+    if (drawn === points || live.assets.size === 0) return;
+    drawn = points;
+    history.show(points, { symbol: base, decimals: live.decimals(base) }, { symbol: quote, decimals: live.decimals(quote) });
+    trades.show(points.filter((point) => !/^0*$/.test(point.base_volume)).slice(-TRADES_SHOWN).reverse());
+  }
+
+  return {
+    title: market,
+    element,
+    update,
+    close() {
+      stops.forEach((stop) => stop());
+      bookLoading.close();
+      historyLoading.close();
+      picture.close();
+      history.close();
+    },
+  };
+}
+
+/** The pair's name, the choice of another, and the latest figures. */
+function marketHead(live: Live, base: string, quote: string) {
+  const price = h("strong", { class: "price", "data-price": "" }, "–");
+  const change = h("span", { class: "change" });
+  const volume = h("span", { class: "quiet" });
+  const chooser = pairChooser(live, base, quote);
+  const element = h(
+    "header",
+    { class: "market-head" },
+    h("h1", { tabindex: -1 }, `${base}/${quote}`),
+    h("p", { class: "latest" }, price, " ", h("span", { class: "quiet" }, `${quote} per ${base}`), " ", change, " ", volume),
+    chooser.element,
+  );
+
+  function update(points: HistoryPoint[]): void {
+    chooser.update();
+    const [first, last] = [points[0], points.at(-1)];
+    if (!first || !last || live.assets.size === 0) return;
+    const toPrice = (point: HistoryPoint) => humanPrice(point.price, live.decimals(base), live.decimals(quote));
+    const [from, to] = [toPrice(first), toPrice(last)];
+    setText(price, formatPrice(to));
+    setText(volume, `${formatShort(last.base_volume, live.decimals(base))} ${base} in block ${count(last.height)}`);
+    if (!from || !to) return;
+    const { text, direction } = percent(toNumber(subtract(to, from)) / toNumber(from));
+    change.className = `change ${direction}`;
+    change.title = `since block ${count(first.height)}, ${clock(first.time_ms)}`;
+    setText(change, text);
+  }
+
+  return { element, update };
+}
+
+function pairChooser(live: Live, base: string, quote: string) {
+  const go = () => {
+    if (bases.value !== quotes.value) location.hash = href.market(bases.value, quotes.value);
+  };
+  const bases = h("select", { id: "base", "aria-label": "Base asset", change: go });
+  const quotes = h("select", { id: "quote", "aria-label": "Quote asset", change: go });
+  const element = h(
+    "div",
+    { class: "chooser" },
+    bases,
+    h("a", { href: href.market(quote, base), class: "swap", title: "Swap base and quote", "aria-label": `Show ${quote}/${base}` }, "⇄"),
+    quotes,
+  );
+
+  function update(): void {
+    const symbols = [...live.assets.keys()];
+    if (bases.options.length === symbols.length) return;
+    for (const [select, chosen, other] of [[bases, base, quote], [quotes, quote, base]] as const) {
+      select.replaceChildren(...symbols.map((symbol) => h("option", { value: symbol, disabled: symbol === other, selected: symbol === chosen }, symbol)));
+    }
+  }
+
+  return { element, update };
+}
+
+type Row = { price: Decimal; amount: Decimal; level: Level; part: number };
+
+function bookPanel(live: Live, base: string, quote: string) {
+  const side = (name: "sells" | "buys", caption: string) =>
+    table<Row>({
+      caption,
+      key: (row) => row.level.price,
+      empty: name === "sells" ? `Nobody sells ${base}.` : `Nobody buys ${base}.`,
+      rowClass: () => name,
+      depth: (row) => row.part,
+      columns: [
+        { name: `Price, ${quote}`, class: "number", cell: (row) => ({ text: formatPrice(row.price, places), title: `${row.level.price} units per unit` }) },
+        {
+          name: `Amount, ${base}`,
+          class: "number",
+          cell: (row) => ({ text: formatPrice(row.amount, amountPlaces), title: `${formatAmount(row.level.amount, live.decimals(base))} ${base}` }),
+        },
+        { name: "Offers", class: "number", cell: (row) => count(row.level.offers) },
+      ],
+    });
+  let [places, amountPlaces] = [2, 0];
+  const [sells, buys] = [side("sells", "Sell offers, the lowest price last"), side("buys", "Buy offers, the highest price first")];
+  const middle = h("p", { class: "middle" }, "–");
+
+  function show(book: Book): void {
+    if (live.assets.size === 0) return;
+    const toPrice = (text: string) => humanPrice(text, live.decimals(base), live.decimals(quote));
+    const price = book.price === null ? null : toPrice(book.price);
+    const rows = (levels: Level[]) => levels.slice(0, LEVELS).flatMap((level) => rowOf(level, toPrice(level.price), live.decimals(base)));
+    const [above, below] = [rows(book.sells), rows(book.buys)];
+    places = placesOf([...above, ...below], price);
+    amountPlaces = placesOfAmounts([...above, ...below], live.decimals(base));
+    const most = Math.max(...[...above, ...below].map((row) => row.part), 1e-300);
+    for (const row of [...above, ...below]) row.part /= most;
+    sells.show(above.reverse());
+    buys.show(below);
+    setText(middle, price ? `Batch price ${formatPrice(price)}` : "No batch price yet");
+  }
+
+  return { element: panel("Book after the batch", { class: "book" }, sells.element, middle, buys.element), show };
+}
+
+/** Places that show every level's price, but no more than seven significant digits of the batch price and at least two. */
+function placesOf(rows: Row[], price: Decimal | null): number {
+  const most = price ? placesFor(price, 7) : 9;
+  return Math.max(2, ...rows.map((row) => trimZeros(round(row.price, most), 0).scale));
+}
+
+/** A level with its amount as a double, which becomes the length of its bar. */
+function rowOf(level: Level, price: Decimal | null, decimals: number): Row[] {
+  const amount = fromUnits(level.amount, decimals);
+  return price && amount ? [{ price, amount, level, part: toNumber(amount) }] : [];
+}
+
+/** Places that show the least amount to four digits, while the largest takes nine at most. */
+function placesOfAmounts(rows: Row[], decimals: number): number {
+  const amounts = rows.map((row) => row.amount).filter((amount) => amount.digits > 0n).sort((a, b) => toNumber(a) - toNumber(b));
+  const [least, most] = [amounts[0], amounts.at(-1)];
+  return least && most ? Math.min(decimals, placesFor(least, 4), placesFor(most, 9)) : 0;
+}
+
+function tradesTable(live: Live, base: string, quote: string) {
+  const price = (point: HistoryPoint) => humanPrice(point.price, live.decimals(base), live.decimals(quote));
+  return table<HistoryPoint>({
+    caption: "Latest trades, one row per batch",
+    key: (point) => String(point.height),
+    empty: "No batch has traded this pair yet.",
+    columns: [
+      { name: "Block", class: "number first", cell: (p) => ({ text: count(p.height), href: href.block(p.height) }) },
+      { name: "Time", class: "number", cell: (p) => clock(p.time_ms) },
+      { name: `Price, ${quote}`, class: "number", cell: (p) => ({ text: formatPrice(price(p)), title: `${p.price} units per unit` }) },
+      { name: `Volume, ${base}`, class: "number", cell: (p) => ({ text: formatShort(p.base_volume, live.decimals(base)), title: `${formatAmount(p.base_volume, live.decimals(base))} ${base}` }) },
+    ],
+  });
+}
+

@@ -1,0 +1,119 @@
+/** Times, counts, codes and errors as people say them. */
+import { ApiError, type IdOutcome, type Operation, type Outcome } from "./api";
+import { formatAmount } from "./amount";
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const COUNT = new Intl.NumberFormat("en-US");
+
+export const clock = (time_ms: number): string => CLOCK.format(time_ms);
+export const dateAndClock = (time_ms: number): string => `${DAY.format(time_ms)}, ${clock(time_ms)}`;
+
+/** A whole number with grouped thousands. */
+export function count(value: number | string | undefined): string {
+  if (typeof value === "number") return Number.isFinite(value) ? COUNT.format(value) : "–";
+  return value ?? "–";
+}
+
+/** A rate: whole above ten, one place below. */
+export function rate(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return "–";
+  return value >= 10 ? COUNT.format(Math.round(value)) : value.toFixed(1);
+}
+
+export function milliseconds(value: number): string {
+  if (value >= 10_000) return `${(value / 1000).toFixed(1)} s`;
+  if (value >= 100) return `${value.toFixed(0)} ms`;
+  return `${value.toFixed(value >= 10 ? 1 : 2)} ms`;
+}
+
+/** A relative change with its sign, and `up`, `down` or nothing. */
+export function percent(part: number): { text: string; direction: "up" | "down" | "" } {
+  const size = Math.abs(100 * part).toFixed(2);
+  if (Number(size) === 0) return { text: "0.00 %", direction: "" };
+  return part > 0 ? { text: `+${size} %`, direction: "up" } : { text: `−${size} %`, direction: "down" };
+}
+
+/** How long ago, or how long: the two largest units. */
+export function duration(ms: number): string {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+  if (s < 86_400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`;
+}
+
+/** The ends of an address or digest. */
+export function brief(hex: string | null | undefined, ends = 6): string {
+  if (!hex) return "–";
+  return hex.length <= 2 * ends + 3 ? hex : `${hex.slice(0, ends + 2)}…${hex.slice(-ends)}`;
+}
+
+/** A stage's name for people: `state_root` becomes `State root`. */
+export function stageName(name: string): string {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const WHY: Record<string, string> = {
+  filled: "sold in full",
+  part: "sold in part",
+  at_the_margin: "limit is at the margin; the rest waits",
+  above_the_rate: "limit is above the batch rate; waits",
+  rounding: "too small to trade at this rate",
+  not_taken: "nobody took it in this batch; waits",
+};
+
+export const why = (code: string): string => WHY[code] ?? code.replaceAll("_", " ");
+
+/** What a transaction asks for, in a few words. */
+export function operationText(operation: Operation): string {
+  switch (operation.type) {
+    case "create_account":
+      return "Register an account";
+    case "create_offer":
+      return `Sell ${operation.sell} for ${operation.buy}`;
+    case "cancel_offer":
+      return `Cancel ${operation.sell} for ${operation.buy}`;
+    case "pay":
+      return `Pay ${operation.asset}`;
+    case "issue":
+      return `Issue ${operation.asset}`;
+    case "burn":
+      return `Burn ${operation.asset}`;
+  }
+}
+
+/** What became of a transaction, in a sentence. */
+export function outcomeText(outcome: Outcome): string {
+  if (outcome.result === "applied") return "Applied";
+  if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
+  if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
+  return "Unknown outcome";
+}
+
+/** One word for a badge. */
+export function outcomeWord({ outcome }: IdOutcome): string {
+  return outcome.result === "offered" ? "offer" : outcome.result;
+}
+
+/** An amount with its asset, every digit. */
+export function money(units: string, symbol: string, decimals: number): string {
+  return `${formatAmount(units, decimals)} ${symbol}`;
+}
+
+/** An error in plain words, with what can be done about it. */
+export function explain(error: unknown): string {
+  if (!(error instanceof ApiError)) return `This view failed: ${error instanceof Error ? error.message : String(error)}`;
+  if (error.status === 0) return "The node does not answer. The page tries again by itself.";
+  if (error.status === 404) return sentence(error.message, "The node does not know this.");
+  if (error.status === 429) return "The node is busy and asked for a pause. The page tries again by itself.";
+  if (error.status === 503) return "The node is recovering its state and not ready yet. The page tries again by itself.";
+  return sentence(error.message, "The node refused the request.");
+}
+
+function sentence(message: string, otherwise: string): string {
+  const text = message.trim() || otherwise;
+  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(capital) ? capital : capital + ".";
+}

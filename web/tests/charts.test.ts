@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import type { Block, Curves } from "../src/api";
+import { rates, stagesOf, sums, total } from "../src/charts/series";
+import { aligned, amountsAt, heightOf, shapeOf, windowOf } from "../src/charts/shape";
+
+const curves: Curves = {
+  height: 9,
+  market: "BTC/USD",
+  price: "0.063",
+  supply: [{ price: "0.062", amount: "100000000" }, { price: "0.063", amount: "300000000" }, { price: "0.2", amount: "90000000000" }],
+  demand: [{ price: "0.06", amount: "500000000" }, { price: "0.064", amount: "200000000" }],
+  sold: "300000000",
+  bought: "200000000",
+};
+const shape = shapeOf(curves, 8, 2);
+
+describe("the curves of a batch", () => {
+  it("are in the units that people count", () => {
+    expect(shape.price).toBe(63000);
+    expect(shape.label).toBe("63,000.00");
+    expect(shape.supply[0]).toEqual({ x: 62000, y: 1 });
+  });
+  it("step: supply holds to the right, demand to the left", () => {
+    expect(amountsAt(shape, 61999)).toEqual({ supply: 0, demand: 2 });
+    expect(amountsAt(shape, 62000)).toEqual({ supply: 1, demand: 2 });
+    expect(amountsAt(shape, 63500)).toEqual({ supply: 3, demand: 2 });
+    expect(amountsAt(shape, 64001)).toEqual({ supply: 3, demand: 0 });
+    expect(amountsAt(shape, 60000).demand).toBe(5);
+  });
+  it("share one rising list of prices from edge to edge of the window", () => {
+    expect(aligned(shape, [61000, 65000])).toEqual([
+      [61000, 62000, 63000, 64000, 65000],
+      [0, 1, 3, 3, 3],
+      [2, 2, 2, 2, 0],
+    ]);
+  });
+  it("show most points, not beyond those known, and not the far giant", () => {
+    const [low, high] = windowOf(shape, "auto");
+    expect(low).toBe(60000);
+    expect(high).toBeLessThan(67000);
+    expect(heightOf(shape, "auto")).toBeLessThanOrEqual(9);
+    expect(windowOf(shape, "all")).toEqual([60000, 200000]);
+    expect(heightOf(shape, "all")).toBe(900);
+    expect(windowOf(shape, "±1 %")).toEqual([62370, 63630]);
+  });
+  it("stand when there is nothing", () => {
+    const none = shapeOf({ ...curves, supply: [], demand: [] }, 8, 2);
+    for (const window of ["auto", "±5 %", "all"] as const) {
+      const [low, high] = windowOf(none, window);
+      expect(low).toBeLessThan(high);
+      expect(aligned(none, [low, high])[1]).toEqual([0, 0]);
+    }
+    const unpriced = shapeOf({ ...curves, price: null }, 8, 2);
+    expect(windowOf(unpriced, "auto")).toEqual([60000, 200000]);
+  });
+});
+
+describe("the bars of blocks", () => {
+  const block = (height: number, time_ms: number, transactions: number, stages_ms: Record<string, number>) =>
+    ({ height, time_ms, transactions, stages_ms }) as Block;
+  const blocks = [block(1, 1000, 50, {}), block(2, 1500, 100, { log: 1, clearing: 2 }), block(3, 3000, 300, { log: 4, extra: 1, signatures: 8 })];
+
+  it("put stages into the pipeline's order, unknown ones last", () => {
+    expect(stagesOf(blocks)).toEqual(["signatures", "clearing", "log", "extra"]);
+  });
+  it("stack the stages", () => {
+    expect(sums(blocks, ["signatures", "clearing", "log"])).toEqual([[0, 0, 8], [0, 2, 8], [0, 3, 12]]);
+    expect(total(blocks[2]!)).toBe(13);
+  });
+  it("average the rate over time, without the first block's own transactions", () => {
+    expect(rates(blocks)).toEqual([null, 200, 200]);
+  });
+});

@@ -1,0 +1,13 @@
+export const ACCOUNT: string;
+export const EMPTY_ACCOUNT: string;
+export type Fixture = {
+  url: string;
+  height: () => number;
+  streams: () => number;
+  cut: () => void;
+  skip: () => void;
+  mute: () => void;
+  mend: () => void;
+  close: () => Promise<void>;
+};
+export function startFixture(options?: { port?: number; height?: number; interval_ms?: number }): Promise<Fixture>;

@@ -1,0 +1,477 @@
+/**
+ * A small exchange for the page's tests: it speaks docs/api.md, and what it says at a height depends on the seed alone.
+ * `node tests/fixture.mjs [port]` serves it with the built page for a person to look at.
+ */
+import { createReadStream, existsSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { WebSocketServer } from "ws";
+
+const DIST = fileURLToPath(new URL("../dist", import.meta.url));
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const HEADERS = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" };
+const EPOCH_MS = Date.UTC(2026, 0, 5, 9, 0, 0);
+const BLOCKS_KEPT = 400;
+/** Blocks below were read from the archive at start: without stage times and solver reports. */
+const STARTED = 190;
+const STAGES = { signatures: 21, filter: 3.1, effects: 6.4, clearing: 2.6, settlement: 4.8, digests: 7.7, log: 5.2 };
+
+/** Symbol, decimals, value of one whole in US dollars. */
+const ASSETS = [
+  ["USD", 2, 1],
+  ["EUR", 2, 1.0973],
+  ["GBP", 2, 1.2741],
+  ["JPY", 0, 0.00681],
+  ["CHF", 2, 1.1364],
+  ["BTC", 8, 64_210],
+  ["ETH", 9, 3_180],
+  ["SOL", 6, 146.2],
+  ["XAU", 6, 2_338],
+  ["GAS", 9, 0.021],
+].map(([symbol, decimals, value], asset) => ({ asset, symbol, decimals, value }));
+
+export const ACCOUNT = "0x" + "a1".repeat(20);
+export const EMPTY_ACCOUNT = "0x" + "00".repeat(20);
+
+/** A stream of numbers in [0, 1) that the words of the seed decide. */
+function random(...seed) {
+  let state = 0x9e3779b9;
+  for (const word of seed.flat().join("|")) state = Math.imul(state ^ word.charCodeAt(0), 0x85ebca6b) ^ (state >>> 13);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const normal = (draw) => Math.sqrt(-2 * Math.log(1 - draw())) * Math.cos(2 * Math.PI * draw());
+const hex = (bytes, ...seed) => {
+  const draw = random("hex", ...seed);
+  return "0x" + Array.from({ length: bytes }, () => Math.floor(256 * draw()).toString(16).padStart(2, "0")).join("");
+};
+
+/** A plain decimal with up to 12 significant digits. */
+function plain(value) {
+  if (value === 0) return "0";
+  const text = value.toPrecision(12);
+  if (!text.includes("e")) return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  const [digits, exponent] = text.split("e");
+  const places = 11 - Number(exponent);
+  const all = digits.replace(".", "");
+  if (places <= 0) return all + "0".repeat(-places);
+  const padded = all.padStart(places + 1, "0");
+  return `${padded.slice(0, -places)}.${padded.slice(-places)}`.replace(/\.?0+$/, "");
+}
+
+/** What the exchange is at every height up to its latest. */
+class Exchange {
+  heights = [];
+
+  grow(height) {
+    while (this.heights.length <= height) {
+      const h = this.heights.length;
+      const before = this.heights[h - 1]?.values ?? ASSETS.map((asset) => asset.value);
+      const values = before.map((value, i) => (i === 0 ? 1 : value * Math.exp(0.0012 * normal(random("walk", h, i)))));
+      this.heights.push({ values, markets: new Map() });
+    }
+  }
+
+  /** Units of quote per unit of base. */
+  price(height, base, quote) {
+    const { values } = this.heights[height];
+    return (values[base.asset] / values[quote.asset]) * 10 ** (quote.decimals - base.decimals);
+  }
+
+  /** Offers of a pair before the batch: limits in quote per base, amounts in units of what is sold. */
+  market(height, base, quote) {
+    const { markets } = this.heights[height];
+    const key = `${base.symbol}/${quote.symbol}`;
+    if (!markets.has(key)) markets.set(key, this.makeMarket(height, base, quote));
+    return markets.get(key);
+  }
+
+  makeMarket(height, base, quote) {
+    const [low, high] = base.asset < quote.asset ? [base, quote] : [quote, base];
+    const draw = random("book", height, low.symbol, high.symbol);
+    const price = this.price(height, base, quote);
+    const size = Math.ceil(140 / (1 + 0.4 * (low.asset + high.asset)));
+    const offers = (asset, toward) =>
+      Array.from({ length: size + Math.floor(size * draw()) }, () => {
+        const limit = price * Math.exp(toward * 0.004 + 0.011 * normal(draw));
+        const whole = (900 * (1 - draw()) ** -0.7) / this.heights[height].values[asset.asset];
+        return { limit, units: Math.max(1, Math.round(whole * 10 ** asset.decimals)) };
+      });
+    const ascending = (a, b) => a.limit - b.limit;
+    const sells = offers(base, +1).sort(ascending);
+    const buys = offers(quote, -1).sort(ascending);
+    const sold = sells.filter((o) => o.limit <= price).reduce((sum, o) => sum + o.units, 0);
+    const spent = buys.filter((o) => o.limit >= price).reduce((sum, o) => sum + o.units, 0);
+    return { base, quote, price, sells, buys, sold, spent, bought: Math.floor(spent / price) };
+  }
+
+  block(height) {
+    const draw = random("block", height);
+    const transactions = Math.round(2600 + 900 * Math.sin(height / 17) + 500 * normal(draw) + (draw() < 0.04 ? 2500 : 0));
+    const refused = Math.floor(transactions * 0.02 * draw());
+    const stages_ms = Object.fromEntries(
+      // By name, as a node writes them.
+      Object.entries(STAGES).sort().map(([stage, ms]) => [stage, +(ms * (transactions / 2600) * (0.75 + draw() / 2)).toFixed(3)]),
+    );
+    return {
+      height,
+      block: hex(32, "block", height),
+      parent: hex(32, "block", height - 1),
+      time_ms: EPOCH_MS + 1000 * height,
+      transactions,
+      applied: transactions - refused,
+      refused,
+      fills: Math.floor(transactions * 0.6),
+      pairs: (ASSETS.length * (ASSETS.length - 1)) / 2,
+      full: height % 23 !== 0,
+      receipts_root: hex(32, "receipts", height),
+      state_root: height > this.heights.length - 2 ? null : hex(32, "state", height),
+      stages_ms: height < STARTED ? {} : stages_ms,
+    };
+  }
+
+  batch(height) {
+    const { values } = this.heights[height];
+    const trades = pairs().flatMap(([base, quote]) => {
+      const { sold, spent, price } = this.market(height, base, quote);
+      return [
+        { sell: base.symbol, buy: quote.symbol, sold: String(sold), bought: String(Math.floor(sold * price)) },
+        { sell: quote.symbol, buy: base.symbol, sold: String(spent), bought: String(Math.floor(spent / price)) },
+      ];
+    });
+    return {
+      height,
+      time_ms: EPOCH_MS + 1000 * height,
+      full: height % 23 !== 0,
+      valuations: Object.fromEntries(ASSETS.map((a, i) => [a.symbol, plain(values[i] / 10 ** a.decimals)])),
+      trades,
+      burnt: { USD: String(130 + (height % 40)), EUR: String(height % 17) },
+      solver: height < STARTED ? null : { name: "newton", iterations: 9 + (height % 5), demand_queries: 22, unrealized_utility_ratio: 0.0021 },
+    };
+  }
+}
+
+function pairs() {
+  return ASSETS.flatMap((base, i) => ASSETS.slice(0, i).map((quote) => [base, quote]));
+}
+
+const bySymbol = (symbol) => ASSETS.find((asset) => asset.symbol === symbol);
+const positive = (units) => String(Math.max(0, Math.round(units)));
+
+function marketRow(exchange, height, base, quote) {
+  const m = exchange.market(height, base, quote);
+  const sell = m.sells.find((o) => o.limit > m.price);
+  const buy = m.buys.findLast((o) => o.limit < m.price);
+  return {
+    market: `${base.symbol}/${quote.symbol}`,
+    base: base.symbol,
+    quote: quote.symbol,
+    price: plain(m.price),
+    base_volume: positive(m.sold + m.bought),
+    quote_volume: positive(m.spent + m.sold * m.price),
+    offers: m.sells.filter((o) => o.limit > m.price).length + m.buys.filter((o) => o.limit < m.price).length,
+    best_sell: sell ? plain(sell.limit) : null,
+    best_buy: buy ? plain(buy.limit) : null,
+  };
+}
+
+function levels(offers, toBase, step, count) {
+  const grouped = new Map();
+  for (const { limit, units } of offers) {
+    const price = Math.round(limit / step) * step;
+    const level = grouped.get(price) ?? { price: plain(price), amount: 0, offers: 0 };
+    grouped.set(price, { ...level, amount: level.amount + toBase(units, limit), offers: level.offers + 1 });
+  }
+  return [...grouped.values()].slice(0, count).map((l) => ({ ...l, amount: positive(l.amount) }));
+}
+
+function book(exchange, height, base, quote, count) {
+  const m = exchange.market(height, base, quote);
+  const step = 10 ** Math.floor(Math.log10(m.price) - 3);
+  const sells = m.sells.filter((o) => o.limit > m.price);
+  const buys = m.buys.filter((o) => o.limit < m.price).reverse();
+  return {
+    height,
+    market: `${base.symbol}/${quote.symbol}`,
+    price: plain(m.price),
+    sells: levels(sells, (units) => units, step, count),
+    buys: levels(buys, (units, limit) => units / limit, step, count),
+  };
+}
+
+function curves(exchange, height, base, quote, count) {
+  const m = exchange.market(height, base, quote);
+  const all = [...new Set([...m.sells, ...m.buys].map((o) => o.limit))].sort((a, b) => a - b);
+  const chosen = all.filter((_, i) => i % Math.ceil(all.length / count) === 0 || i === all.length - 1);
+  const sum = (offers) => offers.reduce((total, o) => total + o.units, 0);
+  return {
+    height,
+    market: `${base.symbol}/${quote.symbol}`,
+    price: plain(m.price),
+    supply: chosen.map((p) => ({ price: plain(p), amount: positive(sum(m.sells.filter((o) => o.limit <= p))) })),
+    demand: chosen.map((p) => ({ price: plain(p), amount: positive(sum(m.buys.filter((o) => o.limit >= p)) / p) })),
+    sold: positive(m.sold),
+    bought: positive(m.bought),
+  };
+}
+
+const WHYS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding", "not_taken"];
+const TAKEN = ["filled", "part", "at_the_margin"];
+const REFUSALS = [
+  ["overdraft", "the account's transactions would spend more than its balance; fund it or cancel offers first"],
+  ["unknown_offer", "no such offer rests on the book; it was filled or cancelled before"],
+];
+
+function offered(draw) {
+  const why = WHYS[Math.floor(WHYS.length * draw())];
+  const [sold, left] = [TAKEN.includes(why) ? 50_000 * draw() : 0, why === "filled" ? 0 : 9_000 * draw()];
+  return { result: "offered", sold: positive(sold), bought: positive(1.1 * sold), left: positive(left), why };
+}
+
+function outcomes(exchange, height, offset, limit) {
+  const { transactions } = exchange.block(height);
+  const end = Math.min(transactions, offset + limit);
+  return Array.from({ length: Math.max(0, end - offset) }, (_, i) => {
+    const draw = random("outcome", height, offset + i);
+    const kind = draw();
+    const [code, message] = REFUSALS[Math.floor(2 * draw())];
+    const outcome =
+      kind < 0.3 ? { result: "applied" }
+      : kind < 0.34 ? { result: "refused", code, message }
+      : offered(draw);
+    const account = hex(20, "sender", height, offset + i);
+    const operation =
+      outcome.result === "offered"
+        ? { type: "create_offer", sell: "EUR", buy: "USD", amount: "60000", limit: "1.1" }
+        : { type: "pay", to: hex(20, "receiver", height, offset + i), asset: "USD", amount: "500" };
+    return { id: hex(32, "transaction", height, offset + i), account, sequence: i + 1, operation, outcome };
+  });
+}
+
+function balances(height, address) {
+  if (address !== ACCOUNT) return [];
+  return [
+    { asset: "USD", available: String(1_284_550_75 + 1_311 * height), locked: "25000000" },
+    { asset: "EUR", available: String(98_431_20 - 97 * (height % 50)), locked: "1250050" },
+    { asset: "BTC", available: "341250000", locked: "50000000" },
+    { asset: "JPY", available: "18450221", locked: "0" },
+    { asset: "GAS", available: String(52_000_000_000 - 1_000 * height), locked: "0" },
+  ];
+}
+
+function account(height, address) {
+  const key = address === ACCOUNT ? hex(32, "key") : null;
+  return { address, height, key, sequence: { highest: 40 + height, next: 41 + height }, balances: balances(height, address) };
+}
+
+function offersOf(address) {
+  if (address !== ACCOUNT) return [];
+  return [
+    { sell: "EUR", buy: "USD", limit: "1.105", id: 7, amount: "1250050" },
+    { sell: "USD", buy: "EUR", limit: "0.918", id: 8, amount: "20000000" },
+    { sell: "USD", buy: "BTC", limit: "15.9", id: 11, amount: "5000000" },
+    { sell: "BTC", buy: "USD", limit: "0.066", id: 12, amount: "50000000" },
+  ];
+}
+
+function fillsOf(height) {
+  const sold = 10_000 + 137 * (height % 31);
+  return [{ sell: "EUR", buy: "USD", limit: "1.105", id: 7, sold: String(sold), bought: String(Math.ceil(sold * 1.105)), left: String(1_250_050 - (height % 31) * 100) }];
+}
+
+class NotFound extends Error {}
+
+function answer(exchange, height, url) {
+  const parts = url.pathname.split("/").slice(2).map(decodeURIComponent);
+  const number = (name, otherwise) => Number(url.searchParams.get(name) ?? otherwise);
+  const pair = () => {
+    const [base, quote] = [bySymbol(parts[1]), bySymbol(parts[2])];
+    if (!base || !quote || base === quote) throw new NotFound(`there is no market ${parts[1]}/${parts[2]}`);
+    return [base, quote];
+  };
+  const oldest = Math.max(0, height - BLOCKS_KEPT);
+  const known = (text) => {
+    const h = Number(text);
+    if (!Number.isInteger(h) || h < oldest || h > height) throw new NotFound(`there is no block ${text}; the latest is ${height}`);
+    return h;
+  };
+  switch (parts[0]) {
+    case "status":
+      return {
+        version: "0.1.0", chain: 31337, engine: "solo", height, block: hex(32, "block", height), time_ms: EPOCH_MS + 1000 * height,
+        state: { height: height - 1, root: hex(32, "state", height - 1) }, accounts: 1_200 + height, offers: 24_310 + (height % 900),
+        mempool: { transactions: Math.floor(400 * random("mempool", height)()), limit: 100_000 }, uptime_ms: 1000 * height,
+        transactions_per_second: 2_611.4 + 40 * Math.sin(height / 9), committed: 2_600 * height, refused: 21 * height,
+      };
+    case "assets":
+      return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, issued: "900000000000000", valuation: plain(value / 10 ** decimals) })) };
+    case "markets":
+      if (parts.length === 1) return { height, markets: pairs().map(([base, quote]) => marketRow(exchange, height, base, quote)) };
+      if (parts[3] === "book") return book(exchange, height, ...pair(), number("levels", 50));
+      if (parts[3] === "curves") return curves(exchange, height, ...pair(), number("points", 200));
+      if (parts[3] === "history") {
+        const [base, quote] = pair();
+        const from = Math.max(oldest, height - number("limit", 500) + 1);
+        const points = Array.from({ length: height - from + 1 }, (_, i) => {
+          const { sold, bought } = exchange.market(from + i, base, quote);
+          return { height: from + i, time_ms: EPOCH_MS + 1000 * (from + i), price: plain(exchange.price(from + i, base, quote)), base_volume: positive(sold + bought) };
+        });
+        return { market: `${base.symbol}/${quote.symbol}`, points };
+      }
+      break;
+    case "blocks": {
+      if (parts.length === 1) {
+        const before = Math.min(height + 1, number("before", height + 1));
+        const length = Math.max(0, Math.min(number("limit", 20), before - oldest));
+        return { blocks: Array.from({ length }, (_, i) => exchange.block(before - 1 - i)) };
+      }
+      const h = known(parts[1]);
+      if (parts[2] === "batch") return exchange.batch(h);
+      const [offset, limit] = [number("offset", 0), number("limit", 100)];
+      return { ...exchange.block(h), outcomes: outcomes(exchange, h, offset, limit), more: offset + limit < exchange.block(h).transactions };
+    }
+    case "accounts":
+      if (!/^0x[0-9a-f]{40}$/.test(parts[1] ?? "")) break;
+      if (parts[2] === "offers") return { height, offers: offersOf(parts[1]), more: false };
+      if (parts[1] === EMPTY_ACCOUNT) throw new NotFound("there is no account at this address");
+      return account(height, parts[1]);
+    case "transactions":
+      if (parts[1] === hex(32, "transaction", height - 1, 0)) return { id: parts[1], status: "pending" };
+      return { id: parts[1], status: "committed", height: height - 1, outcome: { result: "applied" } };
+  }
+  throw new NotFound("there is nothing at this path");
+}
+
+function serveFile(url, response) {
+  const name = normalize(url.pathname === "/" ? "/index.html" : url.pathname);
+  const file = join(DIST, name);
+  if (!file.startsWith(DIST) || !existsSync(file) || !statSync(file).isFile()) return void response.writeHead(404, HEADERS).end();
+  response.writeHead(200, { ...HEADERS, "content-type": TYPES[extname(file)] ?? "application/octet-stream" });
+  createReadStream(file).pipe(response);
+}
+
+function snapshot(exchange, height, channel) {
+  const [name, of] = [channel.split(":")[0], channel.slice(channel.indexOf(":") + 1)];
+  const start = { type: "snapshot", channel };
+  if (name === "blocks") return { ...start, blocks: Array.from({ length: 20 }, (_, i) => exchange.block(height - 19 + i)) };
+  if (name === "batches") return { ...start, batch: exchange.batch(height) };
+  if (name === "trades") return { ...start, trades: trades(exchange, height, channel).map(({ type: _, ...trade }) => trade) };
+  return { ...start, account: account(height, of), offers: offersOf(of) };
+}
+
+function trades(exchange, height, channel) {
+  return pairs()
+    .filter(([base, quote]) => channel === "trades" || channel === `trades:${base.symbol}/${quote.symbol}`)
+    .map(([base, quote]) => {
+      const { market, price, base_volume, quote_volume } = marketRow(exchange, height, base, quote);
+      return { type: "trade", height, market, price, base_volume, quote_volume };
+    });
+}
+
+function increments(exchange, height, channel) {
+  if (channel === "blocks") return [{ type: "block", ...exchange.block(height) }];
+  if (channel === "batches") return [{ type: "batch", ...exchange.batch(height) }];
+  if (channel.startsWith("trades")) return trades(exchange, height, channel);
+  const address = channel.slice("account:".length);
+  const fills = address === ACCOUNT && height % 2 === 0 ? fillsOf(height) : [];
+  return [{ type: "account", height, address, outcomes: [], fills, balances: balances(height, address) }];
+}
+
+/**
+ * Starts the exchange with a block every `interval_ms`. Besides `url`, the answer has the faults that tests inflict:
+ * `cut` refuses and closes streams until `mend`; `skip` leaves one sequence number out; `mute` stops all sending.
+ */
+export async function startFixture({ port = 0, height: start = 260, interval_ms = 500 } = {}) {
+  const exchange = new Exchange();
+  exchange.grow(start);
+  const faults = { cut: false, mute: false };
+  const clients = new Map();
+  let height = start;
+
+  const server = createServer((request, response) => {
+    const url = new URL(request.url, "http://fixture");
+    if (!url.pathname.startsWith("/v1/")) return serveFile(url, response);
+    try {
+      respond(response, 200, answer(exchange, height, url));
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error;
+      respond(response, 404, { error: { code: "not_found", message: error.message } });
+    }
+  });
+
+  const sockets = new WebSocketServer({ noServer: true });
+  server.on("upgrade", (request, socket, head) => {
+    if (faults.cut || request.url !== "/v1/stream") return socket.destroy();
+    sockets.handleUpgrade(request, socket, head, accept);
+  });
+
+  function accept(socket) {
+    const client = { socket, sequence: 0, channels: new Set() };
+    clients.set(socket, client);
+    socket.on("close", () => clients.delete(socket));
+    socket.on("message", (data) => {
+      const { subscribe = [], unsubscribe = [] } = JSON.parse(data);
+      for (const channel of unsubscribe) client.channels.delete(channel);
+      for (const channel of subscribe) {
+        client.channels.add(channel);
+        send(client, snapshot(exchange, height, channel));
+      }
+    });
+  }
+
+  function send(client, message) {
+    if (!faults.mute) client.socket.send(JSON.stringify({ ...message, sequence: client.sequence++ }));
+  }
+
+  function beat() {
+    height += 1;
+    exchange.grow(height);
+    for (const client of clients.values()) {
+      for (const channel of client.channels) for (const message of increments(exchange, height, channel)) send(client, message);
+      send(client, { type: "heartbeat", height, time_ms: EPOCH_MS + 1000 * height });
+    }
+  }
+
+  await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const timer = setInterval(beat, interval_ms);
+  return {
+    url: `http://127.0.0.1:${server.address().port}/`,
+    height: () => height,
+    streams: () => clients.size,
+    cut() {
+      faults.cut = true;
+      for (const { socket } of clients.values()) socket.terminate();
+    },
+    skip() {
+      for (const client of clients.values()) client.sequence += 1;
+    },
+    mute() {
+      faults.mute = true;
+    },
+    mend() {
+      faults.cut = faults.mute = false;
+    },
+    async close() {
+      clearInterval(timer);
+      for (const { socket } of clients.values()) socket.terminate();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function respond(response, status, body) {
+  response.writeHead(status, { ...HEADERS, "content-type": "application/json" });
+  response.end(JSON.stringify(body));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const fixture = await startFixture({ port: Number(process.argv[2] ?? 8090), interval_ms: 1000 });
+  console.log(fixture.url);
+}

@@ -1,0 +1,302 @@
+/**
+ * The built page in headless Chromium. With `WALRAS_URL` it is the page of that running node (give `WALRAS_ACCOUNT` to
+ * look at a certain account); without, it is `dist/` before the fixture exchange, which can also be made to fail.
+ * `CHROMIUM` names another browser, `SCREENSHOTS` a folder to keep pictures of every view in.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ACCOUNT, EMPTY_ACCOUNT, startFixture, type Fixture } from "./fixture.mjs";
+
+const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+/** Patience for anything that must come; what must not come is never waited for. */
+const PATIENCE_MS = 45_000;
+
+const given = process.env["WALRAS_URL"];
+let fixture: Fixture | null = null;
+let browser: Browser;
+let page: Page;
+let base: string;
+let complaints: string[];
+
+beforeAll(async () => {
+  if (!existsSync(EXECUTABLE)) throw new Error(`${EXECUTABLE} is missing: install Chromium, or name one in CHROMIUM`);
+  if (!given && !existsSync(new URL("../dist/index.html", import.meta.url))) throw new Error("web/dist is missing: npm run build");
+  fixture = given ? null : await startFixture({ interval_ms: 400 });
+  base = given ? given.replace(/\/*$/, "/") : fixture!.url;
+  browser = await chromium.launch({ executablePath: EXECUTABLE, args: FLAGS });
+});
+afterAll(async () => {
+  await browser?.close();
+  await fixture?.close();
+});
+
+beforeEach(async () => {
+  page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(PATIENCE_MS);
+  complaints = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+});
+afterEach(async () => {
+  await page.close();
+});
+
+const open = (hash: string) => page.goto(base + hash);
+const get = async <T>(path: string): Promise<T> => (await (await fetch(new URL(`v1/${path}`, base))).json()) as T;
+const height = async () => Number(await page.getAttribute("[data-height]", "data-height"));
+const state = (name: string) => page.waitForSelector(`.state[data-state=${name}]`);
+const texts = (selector: string) => page.locator(selector).allInnerTexts();
+
+async function picture(name: string): Promise<void> {
+  const folder = process.env["SCREENSHOTS"];
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+/** Waits until `check` holds; the message says what was awaited. */
+async function until(what: string, check: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!(await check())) {
+    if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`);
+    await page.waitForTimeout(50);
+  }
+}
+
+/** How many pixels of a chart's canvas are drawn in about this colour of the page. */
+function inked(chart: string, variable: string): Promise<number> {
+  return page.locator(`[data-chart=${chart}] canvas`).first().evaluate((element, name) => {
+    const canvas = element as HTMLCanvasElement;
+    const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+    const probe = copy.getContext("2d", { willReadFrequently: true })!;
+    probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
+    probe.fillRect(0, 0, 1, 1);
+    const wanted = probe.getImageData(0, 0, 1, 1).data;
+    probe.clearRect(0, 0, 1, 1);
+    probe.drawImage(canvas, 0, 0);
+    const { data } = probe.getImageData(0, 0, copy.width, copy.height);
+    let count = 0;
+    for (let i = 0; i < data.length; i += 4) {
+      const near = [0, 1, 2].every((c) => Math.abs(data[i + c]! - wanted[c]!) < 12);
+      if (near && data[i + 3]! > 200) count += 1;
+    }
+    return count;
+  }, variable);
+}
+
+/**
+ * An account that exists. The interface lists none, but the transactions of an encoded block carry theirs, each after
+ * the chain's number; the node itself says whether what stands there is one.
+ */
+async function someAccount(): Promise<string> {
+  const { chain, height } = await get<{ chain: number; height: number }>("status");
+  const mark = Buffer.alloc(8);
+  mark.writeBigUInt64LE(BigInt(chain));
+  for (let at = height; at > Math.max(0, height - 50); at -= 1) {
+    const block = Buffer.from(await (await fetch(new URL(`v1/blocks/${at}/raw`, base))).arrayBuffer());
+    for (let i = block.indexOf(mark); i >= 0; i = block.indexOf(mark, i + 1)) {
+      const address = `0x${block.subarray(i + 8, i + 28).toString("hex")}`;
+      if ((await fetch(new URL(`v1/accounts/${address}`, base))).ok) return address;
+    }
+  }
+  throw new Error("no account in the latest blocks; name one in WALRAS_ACCOUNT");
+}
+
+type Markets = { markets: { market: string; base: string; quote: string; offers: number }[] };
+
+/** The market with most offers: it has curves. */
+async function busiest(): Promise<Markets["markets"][number]> {
+  let most: Markets["markets"][number] | undefined;
+  await until("a market has offers", async () => {
+    const { markets } = await get<Markets>("markets");
+    most = [...markets].sort((a, b) => b.offers - a.offers)[0];
+    return (most?.offers ?? 0) > 0;
+  });
+  return most!;
+}
+
+describe("the page", () => {
+  it("loads without complaint, and its height advances", async () => {
+    await open("");
+    await state("live");
+    await until("a height is shown", async () => (await height()) > 0);
+    const first = await height();
+    await until("the height advances", async () => (await height()) > first + 1);
+    const tiles = await texts(".tiles dd");
+    expect(tiles).toHaveLength(6);
+    expect(tiles.every((text) => /^[\d,.]+$/.test(text))).toBe(true);
+    await until("blocks are listed", async () => (await page.locator("section[aria-label='Latest blocks'] tbody tr").count()) >= 2);
+    await until("throughput is drawn", async () => (await inked("throughput", "bar")) > 50);
+    await until("stages are drawn", async () => (await inked("stages", "stage-0")) > 10);
+    await until("a batch is pictured", async () => (await inked("curves", "supply")) + (await inked("curves", "demand")) > 50);
+    await picture("overview");
+    expect(complaints).toEqual([]);
+  });
+
+  it("lists the markets, sorts and filters them", async () => {
+    await open("#/markets");
+    const { markets } = await get<Markets>("markets");
+    const rows = page.locator("tbody tr");
+    await until("all markets are listed", async () => Math.abs((await rows.count()) - markets.length) <= 2 && (await rows.count()) > 0);
+    await page.getByRole("button", { name: "Market" }).click();
+    const names = await texts("tbody tr td:first-child");
+    expect(names).toEqual([...names].sort((a, b) => a.localeCompare(b)));
+    await picture("markets");
+    const one = markets[0]!;
+    await page.fill("#filter", one.market.toLowerCase());
+    await until("the filtered are listed", async () => (await texts("tbody tr td:first-child")).every((name) => name.includes(one.base)));
+    expect(await texts("tbody tr td:first-child")).toContain(one.market);
+    expect(complaints).toEqual([]);
+  });
+
+  it("draws the curves of a chosen pair with the batch price", async () => {
+    const { base: one, quote: other } = await busiest();
+    await open("#/markets");
+    await page.fill("#filter", `${one}/${other}`);
+    await page.getByRole("link", { name: `${one}/${other}`, exact: true }).click();
+    await page.waitForSelector(`h1:text-is("${one}/${other}")`);
+    await until("supply or demand is drawn", async () => (await inked("curves", "supply")) + (await inked("curves", "demand")) > 200);
+    await until("the price's line and label are drawn", async () => (await inked("curves", "accent")) > 400);
+    const label = await page.getAttribute("[data-chart=curves]", "data-price");
+    expect(label).toMatch(/^\d[\d,]*(\.\d+)?$/);
+    expect(await page.getAttribute("[data-chart=curves]", "aria-label")).toContain("Supply and demand");
+    await until("the price is in the heading", async () => /^\d[\d,]*(\.\d+)?$/.test(await page.innerText("[data-price='']")));
+    await until("the history is drawn", async () => (await inked("history", "accent")) > 20);
+    await until("the book has levels", async () => (await page.locator(".book tbody tr").count()) > 0);
+    await page.getByText("±5 %").click();
+    await until("the curves are drawn wider", async () => (await inked("curves", "supply")) + (await inked("curves", "demand")) > 100);
+    await picture("market");
+
+    const quotes = await page.locator("#quote option:not([disabled])").allInnerTexts();
+    const third = quotes.find((symbol) => symbol !== other)!;
+    await page.selectOption("#quote", third);
+    await page.waitForSelector(`h1:text-is("${one}/${third}")`);
+    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
+  it("shows a block with its valuations, trades and outcomes", async () => {
+    await open("");
+    await page.locator("section[aria-label='Latest blocks'] tbody tr a").first().click();
+    await page.waitForSelector("h1:has-text('Block ')");
+    const { assets } = await get<{ assets: unknown[] }>("assets");
+    await until("every asset has a valuation", async () => (await page.locator("section[aria-label^=Valuations] tbody tr").count()) === assets.length);
+    await until("the digest is shown", async () => (await page.innerText("[data-fact=block] dd")).startsWith("0x"));
+    await picture("block");
+    await page.getByRole("link", { name: "Previous" }).click();
+    await until("the outcomes are listed", async () => (await page.locator("section[aria-label^=Transactions]").count()) === 1);
+    expect(complaints).toEqual([]);
+  });
+
+  it("shows what an account holds, as the node says it", async () => {
+    const address = process.env["WALRAS_ACCOUNT"] ?? (given ? await someAccount() : ACCOUNT);
+    await open("#/account");
+    await page.fill("#address", address);
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.waitForSelector("[data-fact=address]");
+    const account = await get<{ balances: { asset: string }[] }>(`accounts/${address}`);
+    const symbols = account.balances.map((balance) => balance.asset);
+    await until("the balances are shown", async () => {
+      const shown = await texts(".balances tbody td:first-child");
+      return symbols.length > 0 && symbols.every((symbol) => shown.includes(symbol));
+    });
+    const amounts = await texts(".balances tbody td.number");
+    expect(amounts.every((text) => /^[\d,]+(\.\d+)?$/.test(text))).toBe(true);
+    await picture("account");
+    expect(complaints).toEqual([]);
+  });
+
+  it("fits a narrow screen in the dark", async () => {
+    await page.close();
+    page = await browser.newPage({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
+    page.setDefaultTimeout(PATIENCE_MS);
+    const { base: one, quote: other } = await busiest();
+    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/account"]) {
+      await open(hash);
+      await state("live");
+      await page.waitForTimeout(700);
+      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect([hash, beyond]).toEqual([hash, Math.min(beyond, 0)]);
+      await picture(`narrow-${hash.replace(/\W+/g, "-")}`);
+    }
+    await until("supply is drawn in the dark scheme's colour", async () => {
+      await open(`#/market/${one}/${other}`);
+      return (await inked("curves", "supply")) + (await inked("curves", "demand")) > 50;
+    });
+  });
+
+  it("is reachable by the keyboard", async () => {
+    await open("#/markets");
+    await until("markets are listed", async () => (await page.locator("tbody tr").count()) > 0);
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to the content");
+    await page.getByRole("button", { name: "Worth" }).press("Enter");
+    await page.locator("tbody a").nth(20).focus();
+    const focused = await page.evaluate(() => document.activeElement?.textContent);
+    const before = await height();
+    await until("blocks came", async () => (await height()) > before + 3);
+    // Rows move as their worth changes, but the focus stays with its market.
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(focused);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`h1:text-is("${focused}")`);
+  });
+
+  it("answers a mistyped address and an unknown view in words", async () => {
+    await open("#/account");
+    await page.fill("#address", "0x123");
+    await page.keyboard.press("Enter");
+    await until("the mistake is named", async () => (await texts(".address-form .notice"))[0]?.includes("40 hexadecimal digits") === true);
+    await open("#/nowhere");
+    await page.waitForSelector("h1:text-is('Not found')");
+  });
+});
+
+describe.skipIf(given)("the page before a node that fails", () => {
+  const reconnects = async (fault: () => void, words: string) => {
+    await open("");
+    await state("live");
+    fault();
+    await state("waiting");
+    const banner = await page.innerText(".banner");
+    expect(banner).toContain("Reconnecting");
+    expect(banner).toContain(words);
+    expect(await page.innerText(".state")).toContain("Reconnecting");
+    await picture(`reconnecting-${words.replace(/\W+/g, "-")}`);
+    fixture!.mend();
+    await state("live");
+    const seen = await height();
+    await until("the height advances again", async () => (await height()) > seen);
+    expect(await page.isVisible(".banner")).toBe(false);
+  };
+
+  it("says so and comes back when the stream is cut", () => reconnects(() => fixture!.cut(), "closed the stream"));
+  it("says so and comes back when a message is missed", () => reconnects(() => fixture!.skip(), "missed"));
+  it("says so and comes back when the node falls silent", () => reconnects(() => fixture!.mute(), "silent"));
+
+  it("names what does not exist", async () => {
+    await open(`#/account/${EMPTY_ACCOUNT}`);
+    await until("the absence is told", async () => (await texts(".notice")).some((text) => text.includes("no account")));
+    await open("#/block/999999");
+    await until("the future is told", async () => (await texts(".notice")).some((text) => text.includes("does not exist yet")));
+    await open("#/market/EUR/XYZ");
+    await until("the market is told", async () => (await texts(".notice")).some((text) => text.includes("no market")));
+  });
+
+  it("shows an account's fills as they happen", async () => {
+    await open(`#/account/${ACCOUNT}`);
+    const fills = page.locator("section[aria-label^=Fills] tbody tr");
+    await until("fills come", async () => (await fills.count()) >= 2);
+    expect((await texts(".balances tbody tr:first-child td"))[1]).toMatch(/^1,2\d\d,\d{3}\.\d\d$/);
+  });
+});
