@@ -1,6 +1,6 @@
 //! Times a store in a directory: appends with a sync each, group commit, a checkpoint beside appends, opening, reading.
 //!
-//! `cargo run --release -p store --example measure -- DIRECTORY BLOCK_BYTES BLOCKS CHECKPOINT_MIB`
+//! `cargo run --release -p store --example durability -- DIRECTORY BLOCK_BYTES BLOCKS CHECKPOINT_MIB`
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
