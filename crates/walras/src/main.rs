@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("walras: {error:#}");
+            eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }
