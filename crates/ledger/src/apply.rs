@@ -52,6 +52,20 @@ pub enum Stage {
     Digests,
 }
 
+impl Stage {
+    /// The name in reports and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Signatures => "signatures",
+            Stage::Filter => "filter",
+            Stage::Effects => "effects",
+            Stage::Clearing => "clearing",
+            Stage::Settlement => "settlement",
+            Stage::Digests => "digests",
+        }
+    }
+}
+
 /// What a block did.
 #[derive(Debug)]
 pub struct Applied {

@@ -543,15 +543,7 @@ impl Stages {
     }
 
     fn end(&mut self, stage: Stage) {
-        let name = match stage {
-            Stage::Signatures => "signatures",
-            Stage::Filter => "filter",
-            Stage::Effects => "effects",
-            Stage::Clearing => "clearing",
-            Stage::Settlement => "settlement",
-            Stage::Digests => "digests",
-        };
-        self.0.push((name, milliseconds(self.1.elapsed())));
+        self.0.push((stage.name(), milliseconds(self.1.elapsed())));
         self.1 = Instant::now();
     }
 }
