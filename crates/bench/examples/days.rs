@@ -11,6 +11,7 @@ fn main() {
     let params = Params { solver: if tat { Solver::Tatonnement } else { Solver::Newton }, ..Params::default() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let mut t = [vec![], vec![], vec![]];
+    let mut retried = 0;
     let (mut full, mut it, mut q, mut worst, mut solved, mut util) = (0, 0, 0, 0, 0, 0.0f64);
     let step: usize = if tat { 25 } else { 1 };
     let count = 500 / step;
@@ -26,7 +27,9 @@ fn main() {
             let am = market.amounts(&params, &p.valuations).unwrap();
             let t3 = Instant::now();
             solved += p.solved as u32;
-            let c = market.conclude(&params, p, am);
+            retried += !am.full as u32;
+            let _ = am;
+            let c = market.clear(&params, None).unwrap();
             let v = verify(&book, &params, &c).unwrap();
             if verbose && (!c.full || t2 - t1 > std::time::Duration::from_millis(10)) {
                 println!(
@@ -57,7 +60,7 @@ fn main() {
     }
     let f = |t: &Vec<f64>| format!("{:.2}/{:.2}/{:.2}", t[t.len() / 2], t[t.len() * 99 / 100], t[t.len() - 1]);
     println!(
-        "{n} {spread}: full {full}/{count} solved {solved} it {:.1} worst {worst} q {:.1} util {:.5} | prep {} prices {} amounts {}",
+        "{n} {spread}: retried {retried} full {full}/{count} solved {solved} it {:.1} worst {worst} q {:.1} util {:.5} | prep {} prices {} amounts {}",
         it as f64 / count as f64,
         q as f64 / count as f64,
         util / count as f64,

@@ -10,6 +10,7 @@ fn main() {
     let params = Params { solver: if tat { Solver::Tatonnement } else { Solver::Newton }, ..Params::default() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let mut t = [vec![], vec![], vec![]];
+    let mut retried = 0;
     let (mut full, mut it, mut q, mut worst, mut solved) = (0, 0, 0, 0, 0);
     pool.install(|| {
         for seed in 0..count as u64 {
@@ -24,6 +25,7 @@ fn main() {
             let t3 = Instant::now();
             solved += p.solved as u32;
             let first = am.full;
+            retried += !first as u32;
             let _ = am;
             let c = market.clear(&params, None).unwrap();
             if verbose && !first {
@@ -57,7 +59,7 @@ fn main() {
     }
     let f = |t: &Vec<f64>| format!("{:.2}/{:.2}", t[t.len() / 2], t[t.len() - 1]);
     println!(
-        "{n} {m}: full {full}/{count} solved {solved} it {:.1} worst {worst} q {:.1} | prep {} prices {} amounts {}",
+        "{n} {m}: retried {retried} full {full}/{count} solved {solved} it {:.1} worst {worst} q {:.1} | prep {} prices {} amounts {}",
         it as f64 / count as f64,
         q as f64 / count as f64,
         f(&t[0]),
