@@ -53,7 +53,7 @@ impl Flows {
     /// Whether every imbalance is a small part of what need not trade, so that the amount step can surely make up for
     /// it.
     pub(crate) fn is_covered(&self) -> bool {
-        const SMALL: f64 = 0.1;
+        const SMALL: f64 = 0.15;
         (0..self.sold.len()).all(|a| (self.sold[a] - self.bought[a]).abs() <= SMALL * self.free[a])
     }
 
