@@ -28,6 +28,8 @@ pub(crate) struct Flows {
     pub(crate) sold: Vec<f64>,
     /// Value bought of each asset, before commission.
     pub(crate) bought: Vec<f64>,
+    /// The part of both that comes from offers within the band, which need not trade.
+    pub(crate) free: Vec<f64>,
 }
 
 impl Flows {
@@ -46,6 +48,13 @@ impl Flows {
     /// Σ of squared relative imbalances.
     pub(crate) fn merit(&self) -> f64 {
         (0..self.sold.len()).map(|asset| self.imbalance(asset)).map(|r| r * r).sum()
+    }
+
+    /// Whether every imbalance is a small part of what need not trade, so that the amount step can surely make up for
+    /// it.
+    pub(crate) fn is_covered(&self) -> bool {
+        const SMALL: f64 = 0.15;
+        (0..self.sold.len()).all(|a| (self.sold[a] - self.bought[a]).abs() <= SMALL * self.free[a])
     }
 
     /// The largest share by which an asset is bought beyond what is sold of it; the commission has to cover it.
@@ -120,11 +129,11 @@ impl<'a> Demand<'a> {
         for at in pairs.iter().map(|at| *at as usize) {
             let (sell, buy) = (self.part.pairs[at].sell as usize, self.part.pairs[at].buy as usize);
             let value = |other: usize| if other == asset { price } else { prices[other] };
-            let (flow, _) = flow(&self.curves[at], &mut self.hints[at], value(sell), value(buy), band);
+            let (must, free, _) = flow(&self.curves[at], &mut self.hints[at], value(sell), value(buy), band);
             if sell == asset {
-                sold += flow;
+                sold += must + free;
             } else {
-                bought += flow;
+                bought += must + free;
             }
         }
         let larger = f64::max(sold, bought);
@@ -160,28 +169,31 @@ fn evaluate(
     flows: &mut Flows,
     mut add: impl FnMut(usize, f64, f64, f64),
 ) {
-    flows.sold.clear();
-    flows.sold.resize(prices.len(), 0.0);
-    flows.bought.clear();
-    flows.bought.resize(prices.len(), 0.0);
+    for sums in [&mut flows.sold, &mut flows.bought, &mut flows.free] {
+        sums.clear();
+        sums.resize(prices.len(), 0.0);
+    }
     for (at, ((pair, curve), hint)) in part.pairs.iter().zip(curves).zip(hints).enumerate() {
         let (a, b) = (pair.sell as usize, pair.buy as usize);
-        let (sold, slope) = flow(curve, hint, prices[a], prices[b], band);
+        let (must, free, slope) = flow(curve, hint, prices[a], prices[b], band);
+        let sold = must + free;
+        flows.free[a] += free;
+        flows.free[b] += free;
         flows.sold[a] += sold;
         flows.bought[b] += sold;
         add(at, sold, slope, prices[a] / prices[b]);
     }
 }
 
-/// The value y that one pair sells at prices `sell` and `buy`, and the slope e.
-fn flow(curve: &Curve, hint: &mut [u32; 2], sell: f64, buy: f64, band: Band) -> (f64, f64) {
+/// The value y that one pair sells at prices `sell` and `buy`, below the band and in it, and the slope e.
+fn flow(curve: &Curve, hint: &mut [u32; 2], sell: f64, buy: f64, band: Band) -> (f64, f64, f64) {
     let (rate, width) = (sell / buy, 1.0 / (band.beta - band.alpha));
     let low = below(curve, &mut hint[0], rate * band.alpha);
     let high = below(curve, &mut hint[1], rate * band.beta);
     let amount = (high.amount - low.amount) as f64;
     let slope = buy * (high.value - low.value) * width;
-    let sold = sell * low.amount as f64 + (band.beta * sell * amount * width - slope).max(0.0);
-    (sold, slope.max(0.0))
+    let free = band.beta * sell * amount * width - slope;
+    (sell * low.amount as f64, free.max(0.0), slope.max(0.0))
 }
 
 /// A hint before the first search.

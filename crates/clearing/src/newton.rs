@@ -52,7 +52,7 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let mut search = Search::new(demand, start);
+    let mut search = Search::new(demand, target, start);
     let mut solved = false;
     let first = Rung { widest: widest(search.demand), ..LADDER[0] };
     for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
@@ -74,12 +74,14 @@ struct Search<'a, 'b> {
     trial_flows: Flows,
     steps: u32,
     rung: Rung,
+    /// Whether to stop as soon as the amount step can make up for imbalances.
+    early: bool,
     /// The pairs of every asset, once they are asked for.
     pairs: Vec<Vec<u32>>,
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(demand: &'a mut Demand<'b>, prices: Vec<f64>) -> Search<'a, 'b> {
+    fn new(demand: &'a mut Demand<'b>, target: Target, prices: Vec<f64>) -> Search<'a, 'b> {
         let n = prices.len();
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
         Search {
@@ -91,6 +93,7 @@ impl<'a, 'b> Search<'a, 'b> {
             trial_flows,
             steps: 0,
             rung: LADDER[0],
+            early: target.first,
             pairs: vec![],
         }
     }
@@ -178,14 +181,20 @@ impl<'a, 'b> Search<'a, 'b> {
         let cap = 2.0 * mu.max(0.02);
         self.demand.slopes(&self.prices, band, window, &mut self.flows, &mut self.matrix);
         for _ in 0..STEPS {
-            if self.flows.shortage() <= tolerance {
+            if self.balanced(tolerance) {
                 return true;
             }
             if !self.step(band, window, cap) {
                 return false;
             }
         }
-        self.flows.shortage() <= tolerance
+        self.balanced(tolerance)
+    }
+
+    /// Whether no asset is short by more than `tolerance`, or, in a first attempt at the last level, whether the amount
+    /// step will make up for it.
+    fn balanced(&self, tolerance: f64) -> bool {
+        self.flows.shortage() <= tolerance || tolerance < LOOSE && self.early && self.flows.is_covered()
     }
 
     /// One damped step; false if none improves the merit.

@@ -5,11 +5,11 @@ use rayon::prelude::*;
 
 use crate::amounts::{Amounts, amounts};
 use crate::book::{Book, InputError, Params, Solver};
-use crate::clearing::{Clearing, Obstacle, Report, Trade};
 use crate::curve::Curves;
 use crate::demand::Demand;
 use crate::market::{Part, Split};
 use crate::newton::newton;
+use crate::outcome::{Clearing, Obstacle, Report, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
 use crate::search::{Found, Scene, Target};
