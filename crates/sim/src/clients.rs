@@ -1,0 +1,168 @@
+//! Simulated clients: sensible transactions, and every kind of bad one.
+
+use ledger::Genesis;
+use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Transaction};
+
+use crate::dice::Dice;
+
+pub(crate) const CHAIN: u64 = 4_242;
+const HOLDING: u64 = 100_000_000;
+
+struct Person {
+    address: Address,
+    /// Those it has had; the last one controls the account unless a change was lost or refused.
+    keys: Vec<SecretKey>,
+    next: Sequence,
+    /// Cancellations of the offers that it made.
+    offers: Vec<Operation>,
+}
+
+/// A transaction, and whether any node must refuse it.
+pub(crate) struct Drawn {
+    pub transaction: Transaction,
+    pub must_refuse: bool,
+}
+
+pub(crate) struct Clients {
+    people: Vec<Person>,
+    assets: u64,
+    /// Every transaction ever sent, for replays.
+    sent: Vec<Transaction>,
+}
+
+fn key(dice: &mut Dice) -> SecretKey {
+    let mut seed = [0; 32];
+    seed.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&dice.bits().to_le_bytes()));
+    SecretKey::from_seed(seed)
+}
+
+impl Clients {
+    pub fn new(people: u64, assets: u64, dice: &mut Dice) -> Clients {
+        let person = |_| {
+            let key = key(dice);
+            Person { address: key.public().address(), keys: vec![key], next: 1, offers: Vec::new() }
+        };
+        Clients { people: (0..people).map(person).collect(), assets, sent: Vec::new() }
+    }
+
+    /// Everybody holds some of everything; the first issues all assets.
+    pub fn genesis(&self, fee: u64) -> Genesis {
+        let issuer = self.people[0].address;
+        let assets = self.assets;
+        let holdings = |person: &Person| {
+            (0..assets).map(|asset| (person.address, AssetId(asset as u32), HOLDING)).collect::<Vec<_>>()
+        };
+        Genesis {
+            chain: CHAIN,
+            fee,
+            epsilon: Fraction::power_of_two(15),
+            mu: Fraction::power_of_two(10),
+            assets: (0..assets).map(|asset| (format!("A{asset}"), 2, issuer)).collect(),
+            balances: self.people.iter().flat_map(holdings).collect(),
+        }
+    }
+
+    pub fn draw(&mut self, dice: &mut Dice) -> Drawn {
+        let drawn = if dice.once_in(6) { self.bad(dice) } else { self.sensible(dice) };
+        self.sent.push(drawn.transaction.clone());
+        drawn
+    }
+
+    fn sensible(&mut self, dice: &mut Dice) -> Drawn {
+        let who = dice.index(self.people.len());
+        let operation = match dice.below(20) {
+            0..5 => self.pay(who, dice),
+            5..8 if !self.people[who].offers.is_empty() => {
+                let at = dice.index(self.people[who].offers.len());
+                // Sometimes the same offer is cancelled twice.
+                self.people[who].offers[at].clone()
+            }
+            8 => self.issue(dice),
+            9 => Operation::Burn { asset: self.asset(dice), amount: 1 + dice.below(1_000) },
+            10 => {
+                let new = key(dice).public();
+                Operation::CreateAccount { account: new.address(), key: new }
+            }
+            11 => self.rotate(who, dice),
+            _ => self.offer(dice),
+        };
+        Drawn { transaction: self.sign(who, operation, dice), must_refuse: false }
+    }
+
+    fn asset(&self, dice: &mut Dice) -> AssetId {
+        AssetId(dice.below(self.assets) as u32)
+    }
+
+    fn pay(&self, who: usize, dice: &mut Dice) -> Operation {
+        let other = (who + 1 + dice.index(self.people.len() - 1)) % self.people.len();
+        // One in ten is more than anybody has.
+        let amount = if dice.once_in(10) { HOLDING * 90 } else { 1 + dice.below(HOLDING / 3) };
+        Operation::Pay { to: self.people[other].address, asset: self.asset(dice), amount }
+    }
+
+    fn issue(&self, dice: &mut Dice) -> Operation {
+        let to = self.people[dice.index(self.people.len())].address;
+        Operation::Issue { to, asset: self.asset(dice), amount: 1 + dice.below(1_000_000) }
+    }
+
+    fn rotate(&mut self, who: usize, dice: &mut Dice) -> Operation {
+        let next = key(dice);
+        let operation = Operation::CreateAccount { account: self.people[who].address, key: next.public() };
+        self.people[who].keys.push(next);
+        operation
+    }
+
+    fn offer(&self, dice: &mut Dice) -> Operation {
+        let sell = dice.below(self.assets);
+        let buy = (sell + 1 + dice.below(self.assets - 1)) % self.assets;
+        let limit = Price::from_f64(dice.between(0.9, 1.05)).expect("in range");
+        let amount = if dice.once_in(4) { 1 + dice.below(20) } else { 1 + dice.below(HOLDING / 10) };
+        Operation::CreateOffer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit }
+    }
+
+    /// Signs with the newest key, or an older one, as nobody has told whether the change took effect.
+    fn sign(&mut self, who: usize, operation: Operation, dice: &mut Dice) -> Transaction {
+        let person = &mut self.people[who];
+        if let Operation::CreateOffer { sell, buy, limit, .. } = operation {
+            person.offers.push(Operation::CancelOffer { sell, buy, limit, offer: person.next });
+        }
+        let body = Body { chain: CHAIN, account: person.address, sequence: person.next, operation };
+        person.next += 1;
+        let key = if dice.once_in(3) { dice.index(person.keys.len()) } else { person.keys.len() - 1 };
+        body.sign(&person.keys[key])
+    }
+
+    fn bad(&mut self, dice: &mut Dice) -> Drawn {
+        let Drawn { mut transaction, .. } = self.sensible(dice);
+        if dice.once_in(4) && !self.sent.is_empty() {
+            let transaction = self.sent[dice.index(self.sent.len())].clone();
+            return Drawn { transaction, must_refuse: false };
+        }
+        let account = transaction.body.account;
+        let person = self.people.iter().find(|person| person.address == account).expect("a person");
+        let body = &mut transaction.body;
+        let asset = AssetId(0);
+        match dice.below(7) {
+            0 => {
+                transaction.signature.0[dice.index(64)] ^= 1 << dice.below(8);
+                return Drawn { transaction, must_refuse: true };
+            }
+            1 => body.chain += 1,
+            2 => body.sequence += 1 << 40,
+            3 => body.operation = Operation::Burn { asset: AssetId(self.assets as u32), amount: 1 },
+            4 => body.operation = Operation::Burn { asset, amount: 0 },
+            5 => body.operation = Operation::Pay { to: account, asset, amount: 1 },
+            _ => body.operation = Operation::Burn { asset, amount: u64::MAX },
+        }
+        let transaction = transaction.body.sign(person.keys.last().expect("a key"));
+        Drawn { transaction, must_refuse: true }
+    }
+
+    /// What an account would use next, after a restart has told it.
+    pub fn resume(&mut self, ledger: &ledger::Ledger) {
+        for person in &mut self.people {
+            let highest = ledger.accounts().get(&person.address).map_or(0, |account| account.window().highest());
+            person.next = person.next.clamp(highest + 1, highest + 40);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What must be true: the history replayed from genesis on another number of threads, and what clients were told.
+
+use std::collections::BTreeMap;
+
+use ledger::{BlockReceipts, Genesis, Ledger, Outcome, Roots, Signatures};
+use node::Restored;
+use primitives::{Digest, Height, Superblock, TransactionId};
+use rayon::ThreadPool;
+use store::FaultDisk;
+
+use crate::bugs::{Bug, execute};
+use crate::dice::Dice;
+use crate::shadow::{Shadow, verify_batch};
+
+/// The state after one height.
+struct Epoch {
+    bytes: Vec<u8>,
+    ledger: Ledger,
+    root: Digest,
+    receipts: Vec<u8>,
+    shadow: Shadow,
+}
+
+/// See the module text.
+pub(crate) struct Oracle {
+    epochs: Vec<Epoch>,
+    told: BTreeMap<TransactionId, (Height, Outcome)>,
+    threads: ThreadPool,
+    bug: Option<Bug>,
+}
+
+fn root_anew(ledger: &Ledger) -> Digest {
+    Roots::of(ledger).parts().root()
+}
+
+fn decode(receipts: &[u8]) -> BlockReceipts {
+    borsh::from_slice(receipts).expect("receipts of our own")
+}
+
+impl Oracle {
+    pub fn new(genesis: &Genesis, bug: Option<Bug>) -> Oracle {
+        let ledger = Ledger::new(genesis).expect("a sound genesis");
+        let root = root_anew(&ledger);
+        let shadow = Shadow::new(genesis);
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+        let first = Epoch { bytes: Vec::new(), ledger, root, receipts: Vec::new(), shadow };
+        Oracle { epochs: vec![first], told: BTreeMap::new(), threads, bug }
+    }
+
+    fn newest(&self) -> &Epoch {
+        self.epochs.last().expect("genesis at least")
+    }
+
+    pub fn height(&self) -> Height {
+        self.epochs.len() as Height - 1
+    }
+
+    pub fn root(&self, height: Height) -> Digest {
+        self.epochs[height as usize].root
+    }
+
+    pub fn receipts(&self, height: Height) -> &[u8] {
+        &self.epochs[height as usize].receipts
+    }
+
+    pub fn told(&self) -> usize {
+        self.told.len()
+    }
+
+    /// The next block, as every node must execute it.
+    pub fn extend(&mut self, block: &Superblock, dice: &mut Dice) -> Result<(), String> {
+        let last = self.newest();
+        if block.parent_root != last.root {
+            return Err(format!("block {} names another state root than its parent has", block.height));
+        }
+        let bug = self.bug;
+        let mut ledger = last.ledger.clone();
+        let run = || execute(&mut ledger, block, Signatures::Unchecked, bug);
+        let applied = self.threads.install(run).map_err(|error| error.to_string())?;
+        ledger.audit().map_err(|error| format!("conservation: {error}"))?;
+        let receipts = node::receipts(block, &applied);
+        verify_batch(&ledger, &receipts, applied.report.clone()).map_err(|error| format!("clearing: {error}"))?;
+        let mut shadow = last.shadow.clone();
+        shadow.apply(block, &receipts).map_err(|error| format!("bookkeeping: {error}"))?;
+        shadow.hold(&ledger).map_err(|error| format!("bookkeeping: {error}"))?;
+        let root = root_anew(&ledger);
+        self.check_shuffled(block, &receipts, root, dice)?;
+        let receipts = borsh::to_vec(&receipts).expect("encodes");
+        self.epochs.push(Epoch { bytes: block.to_bytes(), ledger, root, receipts, shadow });
+        Ok(())
+    }
+
+    /// The order of transactions in a block changes nothing.
+    fn check_shuffled(
+        &self,
+        block: &Superblock,
+        receipts: &BlockReceipts,
+        root: Digest,
+        dice: &mut Dice,
+    ) -> Result<(), String> {
+        let mut shuffled = block.clone();
+        shuffled.sub_blocks.iter_mut().for_each(|sub| dice.shuffle(&mut sub.native));
+        let mut ledger = self.newest().ledger.clone();
+        let applied = execute(&mut ledger, &shuffled, Signatures::Unchecked, self.bug).map_err(|e| e.to_string())?;
+        let other = node::receipts(&shuffled, &applied);
+        let by_id = |receipts: &BlockReceipts| receipts.outcomes.iter().copied().collect::<BTreeMap<_, _>>();
+        let same = root_anew(&ledger) == root && other.batch == receipts.batch && by_id(&other) == by_id(receipts);
+        if same { Ok(()) } else { Err(format!("block {} depends on the order of its transactions", block.height)) }
+    }
+
+    /// A node's state is that of its height.
+    pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
+        ledger.audit().map_err(|error| format!("conservation: {error}"))?;
+        let epoch = self.epochs.get(ledger.height() as usize).ok_or("a height that never was")?;
+        epoch.shadow.hold(ledger).map_err(|error| format!("bookkeeping: {error}"))?;
+        if root_anew(ledger) != epoch.root || ledger.last_block() != epoch.ledger.last_block() {
+            return Err(format!("the state after block {} is not that of a replay from genesis", ledger.height()));
+        }
+        Ok(())
+    }
+
+    /// A client was told this.
+    pub fn tell(&mut self, id: TransactionId, height: Height, outcome: Outcome) -> Result<(), String> {
+        let receipts = decode(self.receipts(height));
+        if !receipts.outcomes.contains(&(id, outcome)) {
+            return Err(format!("a client was told {outcome:?} of {id}, which block {height} does not say"));
+        }
+        match self.told.get(&id) {
+            // A refused transaction may be sent again.
+            Some((_, first)) if first.refusal().is_none() && *first != outcome => {
+                Err(format!("a client was told {first:?} of {id}, and then {outcome:?}"))
+            }
+            Some((_, first)) if first.refusal().is_none() => Ok(()),
+            _ => {
+                self.told.insert(id, (height, outcome));
+                Ok(())
+            }
+        }
+    }
+
+    /// What a restarted node has must be the history that clients know, perhaps with more at its end.
+    pub fn restarted(&mut self, restored: &Restored<FaultDisk>, dice: &mut Dice) -> Result<(), String> {
+        let (height, archive) = (restored.ledger.height(), restored.store.archive());
+        let told = self.told.values().map(|(height, _)| *height).max().unwrap_or(0);
+        if height < told {
+            return Err(format!("blocks {} to {told} were acknowledged and are lost", height + 1));
+        }
+        self.epochs.truncate(height as usize + 1);
+        for at in 1..=height {
+            let bytes = archive.block(at).map_err(|e| e.to_string())?.ok_or(format!("block {at} is missing"))?;
+            let known = self.epochs.get(at as usize).map(|epoch| epoch.bytes == bytes);
+            if known == Some(false) {
+                return Err(format!("block {at} has become another one"));
+            }
+            if known.is_none() {
+                self.extend(&borsh::from_slice(&bytes).map_err(|e| e.to_string())?, dice)?;
+            }
+            let receipts = archive.receipts(at).map_err(|error| error.to_string())?;
+            if receipts.as_deref() != Some(self.receipts(at)) {
+                let what = if receipts.is_some() { "are others than before" } else { "are missing" };
+                return Err(format!("the receipts of block {at} {what}"));
+            }
+        }
+        if restored.root != self.root(height) {
+            return Err(format!("the tries after block {height} are not those built anew"));
+        }
+        self.hold(&restored.ledger)
+    }
+}

@@ -1,0 +1,247 @@
+//! The accounts and offers once more, kept by plain bookkeeping from the receipts: what the ledger says it did must be
+//! what it did.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ledger::{BlockReceipts, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
+use primitives::{Address, Amount, AssetId, Operation, PublicKey, Sequence, Superblock, Transaction};
+
+use crate::bugs::transactions;
+
+#[derive(Clone, Default)]
+struct Holder {
+    balances: BTreeMap<AssetId, i128>,
+    used: BTreeSet<Sequence>,
+    key: Option<PublicKey>,
+}
+
+/// See the module text.
+#[derive(Clone)]
+pub(crate) struct Shadow {
+    fee: Amount,
+    issued: Vec<i128>,
+    holders: BTreeMap<Address, Holder>,
+    offers: BTreeMap<(Pair, Place), Amount>,
+}
+
+impl Shadow {
+    pub fn new(genesis: &Genesis) -> Shadow {
+        let issued = vec![0; genesis.assets.len()];
+        let mut shadow = Shadow { fee: genesis.fee, issued, holders: BTreeMap::new(), offers: BTreeMap::new() };
+        for (_, _, issuer) in &genesis.assets {
+            shadow.holders.entry(*issuer).or_default();
+        }
+        for &(account, asset, units) in &genesis.balances {
+            shadow.add(account, asset, i128::from(units));
+            shadow.issued[asset.0 as usize] += i128::from(units);
+        }
+        shadow
+    }
+
+    fn add(&mut self, account: Address, asset: AssetId, units: i128) {
+        *self.holders.entry(account).or_default().balances.entry(asset).or_default() += units;
+    }
+
+    /// Takes in what a block did.
+    pub fn apply(&mut self, block: &Superblock, receipts: &BlockReceipts) -> Result<(), String> {
+        let effective: Vec<(&Transaction, Outcome)> = transactions(block)
+            .zip(&receipts.outcomes)
+            .map(|(transaction, (_, outcome))| (transaction, *outcome))
+            .filter(|(_, outcome)| outcome.refusal().is_none())
+            .collect();
+        for (transaction, _) in &effective {
+            self.debit(transaction)?;
+        }
+        // Nothing that a block pays in can be spent in it.
+        self.check_overdrafts()?;
+        for (transaction, outcome) in &effective {
+            self.credit(transaction, outcome, receipts)?;
+        }
+        self.settle(receipts, effective.len())
+    }
+
+    fn debit(&mut self, transaction: &Transaction) -> Result<(), String> {
+        let body = &transaction.body;
+        let holder = self.holders.get_mut(&body.account).ok_or_else(|| format!("{} never existed", body.account))?;
+        if !holder.used.insert(body.sequence) {
+            return Err(format!("sequence number {} of {} is used twice", body.sequence, body.account));
+        }
+        self.add(body.account, AssetId(0), -i128::from(self.fee));
+        if let Some((asset, units)) = body.operation.debit() {
+            self.add(body.account, asset, -i128::from(units));
+        }
+        Ok(())
+    }
+
+    fn check_overdrafts(&self) -> Result<(), String> {
+        for (address, holder) in &self.holders {
+            if let Some((asset, units)) = holder.balances.iter().find(|(_, units)| **units < 0) {
+                return Err(format!("{address} is overdrawn: {units} of asset {asset}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn credit(&mut self, transaction: &Transaction, outcome: &Outcome, receipts: &BlockReceipts) -> Result<(), String> {
+        let (account, id) = (transaction.body.account, transaction.body.sequence);
+        match transaction.body.operation {
+            Operation::CreateAccount { account: to, key } => {
+                let holder = self.holders.entry(to).or_default();
+                // A new account is under the key that its address is the hash of.
+                holder.key = if to == account { Some(key) } else { holder.key };
+            }
+            Operation::CreateOffer { sell, buy, amount, limit } => {
+                let (pair, place) = (Pair { sell, buy }, Place { limit, account, id });
+                self.offers.insert((pair, place), amount);
+                check_offer(pair, place, amount, outcome, receipts)?;
+            }
+            Operation::CancelOffer { sell, buy, limit, offer } => {
+                let place = Place { limit, account, id: offer };
+                let left = self.offers.remove(&(Pair { sell, buy }, place));
+                let left = left.ok_or_else(|| format!("offer {offer} of {account} was cancelled and did not rest"))?;
+                self.add(account, sell, i128::from(left));
+            }
+            Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
+            Operation::Issue { to, asset, amount } => {
+                self.add(to, asset, i128::from(amount));
+                self.issued[asset.0 as usize] += i128::from(amount);
+            }
+            Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
+        }
+        Ok(())
+    }
+
+    /// Fills, and what is burnt.
+    fn settle(&mut self, receipts: &BlockReceipts, effective: usize) -> Result<(), String> {
+        let batch = &receipts.batch;
+        let mut kept = vec![0; self.issued.len()];
+        kept[0] = i128::from(self.fee) * effective as i128;
+        for fill in &batch.fills {
+            let key = (fill.pair, fill.place);
+            if self.offers.get(&key) != Some(&(fill.sold + fill.left)) || fill.sold == 0 {
+                return Err(format!("a fill of what is not offered: {fill:?}"));
+            }
+            if !fill.place.limit.accepts(fill.sold, fill.bought) {
+                return Err(format!("a fill below its limit: {fill:?}"));
+            }
+            match fill.left {
+                0 => self.offers.remove(&key),
+                left => self.offers.insert(key, left),
+            };
+            self.add(fill.place.account, fill.pair.buy, i128::from(fill.bought));
+            kept[fill.pair.sell.0 as usize] += i128::from(fill.sold);
+            kept[fill.pair.buy.0 as usize] -= i128::from(fill.bought);
+        }
+        let burnt: BTreeMap<AssetId, i128> =
+            batch.burnt.iter().map(|(asset, units)| (*asset, (*units).into())).collect();
+        for (number, kept) in kept.iter().enumerate() {
+            let asset = AssetId(number as u32);
+            if burnt.get(&asset).copied().unwrap_or(0) != *kept {
+                return Err(format!("asset {asset}: {kept} units were kept, and burnt: {:?}", burnt.get(&asset)));
+            }
+            self.issued[number] -= kept;
+        }
+        Ok(())
+    }
+
+    /// Holds the ledger against these books.
+    pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
+        if ledger.accounts().len() != self.holders.len() {
+            return Err(format!("{} accounts, {} by the receipts", ledger.accounts().len(), self.holders.len()));
+        }
+        for (number, asset) in ledger.assets().iter().enumerate() {
+            if i128::from(asset.issued) != self.issued[number] {
+                let by_receipts = self.issued[number];
+                return Err(format!("asset {number}: {} issued, {by_receipts} by the receipts", asset.issued));
+            }
+        }
+        self.holders.iter().try_for_each(|(address, holder)| holder.hold(address, ledger))?;
+        let resting: BTreeMap<(Pair, Place), Amount> = ledger
+            .book()
+            .iter()
+            .flat_map(|(pair, offers)| offers.iter().map(move |offer| ((pair, offer.place), offer.amount)))
+            .collect();
+        if resting == self.offers { Ok(()) } else { Err("the book is not that of the receipts".into()) }
+    }
+}
+
+impl Holder {
+    fn hold(&self, address: &Address, ledger: &Ledger) -> Result<(), String> {
+        let account = ledger.accounts().get(address).ok_or_else(|| format!("{address} is missing"))?;
+        let state = account.state();
+        let held: Vec<(AssetId, i128)> =
+            state.balances.iter().map(|(asset, units)| (*asset, (*units).into())).collect();
+        let ours: Vec<(AssetId, i128)> =
+            self.balances.iter().filter(|(_, units)| **units != 0).map(|(asset, units)| (*asset, *units)).collect();
+        if held != ours {
+            return Err(format!("{address} holds {held:?}, by the receipts {ours:?}"));
+        }
+        if let Some(free) = self.used.iter().find(|used| state.window.check(**used).is_ok()) {
+            return Err(format!("sequence number {free} of {address} is used and still free"));
+        }
+        if state.window.highest() != self.used.last().copied().unwrap_or(0) || state.key != self.key {
+            return Err(format!("{address} has another key or window than by the receipts"));
+        }
+        Ok(())
+    }
+}
+
+/// A new offer's receipt tells what the batch's fills tell.
+fn check_offer(
+    pair: Pair,
+    place: Place,
+    amount: Amount,
+    outcome: &Outcome,
+    receipts: &BlockReceipts,
+) -> Result<(), String> {
+    let Outcome::Offered(met) = outcome else { return Err(format!("an offer came to {outcome:?}")) };
+    let fill = receipts.batch.fills_of(pair).iter().find(|fill| fill.place == place);
+    let told = fill.map_or((0, 0, amount), |fill| (fill.sold, fill.bought, fill.left));
+    if (met.sold, met.bought, met.left) == told { Ok(()) } else { Err(format!("{met:?} was told, {fill:?} filled")) }
+}
+
+/// Checks the batch independently of the solver, on the book that it met.
+pub(crate) fn verify_batch(
+    ledger: &Ledger,
+    receipts: &BlockReceipts,
+    report: Option<clearing::Report>,
+) -> Result<(), String> {
+    let batch = &receipts.batch;
+    let pairs: BTreeSet<Pair> =
+        ledger.book().iter().map(|(pair, _)| pair).chain(batch.fills.iter().map(|fill| fill.pair)).collect();
+    let Some(report) = report else {
+        return if pairs.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
+    };
+    let none = PairOffers::default();
+    let met: Vec<(Pair, PairOffers)> = pairs
+        .into_iter()
+        .map(|pair| (pair, ledger.book().get(pair).unwrap_or(&none).before(batch.fills_of(pair))))
+        .collect();
+    let pairs = met.iter().map(|(pair, offers)| clearing::PairBook {
+        sell: pair.sell,
+        buy: pair.buy,
+        limits: offers.limits(),
+        amounts: offers.amounts(),
+    });
+    let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect() };
+    let trade = |trade: &ledger::PairTrade| {
+        let (sell, buy) = (trade.pair.sell, trade.pair.buy);
+        clearing::Trade { sell, buy, sold: trade.sold }
+    };
+    let trades = batch.trades.iter().map(trade).collect();
+    let claimed = clearing::Clearing { valuations: batch.valuations.clone(), trades, full: batch.full, report };
+    let verified = clearing::verify(&book, &ledger.clearing_params(), &claimed).map_err(|error| error.to_string())?;
+    for (asset, surplus) in verified.surplus.iter().enumerate() {
+        let sold: i128 = of(asset, batch, |trade| (trade.pair.sell, trade.sold));
+        let bought: i128 = of(asset, batch, |trade| (trade.pair.buy, trade.bought));
+        if sold - bought != i128::from(*surplus) {
+            return Err(format!("asset {asset}: {} units kept in trades, {surplus} are due", sold - bought));
+        }
+    }
+    Ok(())
+}
+
+fn of(asset: usize, batch: &ledger::Batch, side: impl Fn(&ledger::PairTrade) -> (AssetId, Amount)) -> i128 {
+    let sides = batch.trades.iter().map(side).filter(|(traded, _)| traded.0 as usize == asset);
+    sides.map(|(_, units)| i128::from(units)).sum()
+}

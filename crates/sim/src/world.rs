@@ -1,0 +1,368 @@
+//! One run: a node, its clients, a clock, a disk, and what happens to them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ledger::Genesis;
+use primitives::Transaction;
+use store::{Disk, Fault, FaultDisk, Surviving};
+
+use crate::bugs::Bug;
+use crate::clients::{Clients, Drawn};
+use crate::dice::Dice;
+use crate::oracle::Oracle;
+use crate::pipeline::{Answer, Setup, SimNode, Stop, recover};
+use crate::{Options, Report};
+
+/// Whose turn it is.
+#[derive(Clone, Copy)]
+enum Turn {
+    Produce,
+    Publish,
+    Follow,
+    Checkpoint,
+}
+
+/// The disk as a crash will leave it.
+type Slot = Arc<Mutex<Option<FaultDisk>>>;
+
+pub(crate) struct World {
+    options: Options,
+    setup: Setup,
+    dice: Dice,
+    genesis: Genesis,
+    clients: Clients,
+    oracle: Oracle,
+    disk: FaultDisk,
+    slot: Slot,
+    /// `None` between a crash and the next start.
+    node: Option<SimNode>,
+    /// Whether an error of the disk was asked for since the last start.
+    faulty: bool,
+    now_ms: u64,
+    wall_ms: u64,
+    /// Sent and not known to be in a block.
+    unanswered: Vec<Transaction>,
+    trace: blake3::Hasher,
+    report: Report,
+}
+
+impl World {
+    pub fn new(seed: u64, options: Options) -> World {
+        let mut dice = Dice::new(seed);
+        let clients = Clients::new(4 + dice.below(8), 2 + dice.below(4), &mut dice);
+        let genesis = clients.genesis(dice.below(3) * 7 + if options.bug == Some(Bug::FeeNotBurnt) { 1 } else { 0 });
+        let setup = Setup {
+            mempool: 20 + dice.index(100),
+            block: 1 + dice.index(30),
+            interval_ms: 10 + dice.below(100),
+            checkpoint_every: 1 + dice.below(8),
+            segment_bytes: 2_000 + dice.below(60_000),
+            bug: options.bug,
+        };
+        World {
+            setup,
+            oracle: Oracle::new(&genesis, options.bug),
+            disk: FaultDisk::new(dice.bits()),
+            slot: Slot::default(),
+            node: None,
+            faulty: false,
+            now_ms: 0,
+            wall_ms: 1_800_000_000_000,
+            unanswered: Vec::new(),
+            trace: blake3::Hasher::new(),
+            report: Report { seed, ..Report::default() },
+            dice,
+            genesis,
+            clients,
+            options,
+        }
+    }
+
+    pub fn height(&self) -> u64 {
+        self.oracle.height()
+    }
+
+    pub fn trace(&self) -> String {
+        self.trace.finalize().to_hex().to_string()
+    }
+
+    fn note(&mut self, event: &str, number: u64) {
+        self.trace.update(event.as_bytes()).update(&number.to_le_bytes());
+    }
+
+    /// Runs until enough blocks were made under faults; then everything heals, and all that is owed must be given.
+    pub fn run(&mut self) -> Result<Report, String> {
+        self.start()?;
+        while self.oracle.height() < self.options.blocks {
+            self.report.steps += 1;
+            if self.report.steps > 2_000 * (1 + self.options.blocks) {
+                return Err("no progress".into());
+            }
+            self.step()?;
+        }
+        self.heal()?;
+        self.report.blocks = self.oracle.height();
+        self.report.acknowledged = self.oracle.told() as u64;
+        self.report.trace = self.trace();
+        Ok(self.report.clone())
+    }
+
+    fn node(&mut self) -> &mut SimNode {
+        self.node.as_mut().expect("a node runs between steps")
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        match self.dice.below(40) {
+            0..14 => self.submit(),
+            14..22 => self.take(Turn::Produce),
+            22..29 => self.take(Turn::Publish),
+            29..33 => self.take(Turn::Follow),
+            33..35 => self.take(Turn::Checkpoint),
+            35..39 => self.pass_time(),
+            _ => self.misfortune(),
+        }
+    }
+
+    /// One step of one of the node's threads.
+    fn take(&mut self, turn: Turn) -> Result<(), String> {
+        let (now, wall) = (self.now_ms, self.wall_ms);
+        let node = self.node.as_mut().expect("a node runs between steps");
+        let (name, done) = match turn {
+            Turn::Produce => ("produce", node.produce(now, wall, &mut self.oracle, &mut self.dice).map(|n| n as u64)),
+            Turn::Publish => ("publish", node.publish(&mut self.oracle).map(|n| n as u64)),
+            Turn::Follow => ("follow", node.follow(&self.oracle).map(u64::from)),
+            Turn::Checkpoint => ("checkpoint", node.finish_checkpoint().map(u64::from)),
+        };
+        self.after(name, done)
+    }
+
+    /// What follows a step: nothing, or the crash that happened in it, or the end of a node whose disk failed.
+    fn after(&mut self, name: &str, done: Result<u64, Stop>) -> Result<(), String> {
+        self.note(name, *done.as_ref().unwrap_or(&u64::MAX));
+        let crashed = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (crashed, done) {
+            (_, Err(Stop::Broken(what))) => Err(what),
+            (Some(left), _) => {
+                self.report.crashes += 1;
+                self.restart_on(left)
+            }
+            (None, Err(Stop::Disk(error))) if !self.faulty => Err(format!("a sound disk was blamed: {error}")),
+            (None, Err(Stop::Disk(_))) => {
+                self.report.disk_errors += 1;
+                let surviving = self.surviving();
+                let left = self.disk.after_crash(surviving);
+                self.restart_on(left)
+            }
+            (None, Ok(_)) => Ok(()),
+        }
+    }
+
+    fn submit(&mut self) -> Result<(), String> {
+        let Drawn { transaction, must_refuse } =
+            if self.unanswered.len() > 60 || (!self.unanswered.is_empty() && self.dice.once_in(8)) {
+                // A client that was not answered asks again.
+                let at = self.dice.index(self.unanswered.len());
+                Drawn { transaction: self.unanswered.swap_remove(at), must_refuse: false }
+            } else {
+                self.clients.draw(&mut self.dice)
+            };
+        let (id, now) = (transaction.id(), self.now_ms);
+        let answer = self.node().submit(transaction.clone(), now);
+        self.report.submitted += 1;
+        self.trace.update(&id.0).update(format!("{answer:?}").as_bytes());
+        match answer {
+            _ if must_refuse && !matches!(answer, Answer::Refused(_) | Answer::Full) => {
+                Err(format!("{:?} was answered {answer:?}", transaction.body))
+            }
+            Answer::Committed(height, outcome) => self.oracle.tell(id, height, outcome),
+            Answer::Waits | Answer::Full => {
+                self.unanswered.push(transaction);
+                Ok(())
+            }
+            Answer::Refused(_) => {
+                self.report.refused += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn pass_time(&mut self) -> Result<(), String> {
+        let ms = 1 + self.dice.below(80);
+        self.now_ms += ms;
+        self.wall_ms += ms;
+        if self.dice.once_in(50) {
+            // The clock on the wall may jump; nothing may depend on it.
+            self.wall_ms = self.wall_ms + self.dice.below(7_200_000) - 3_600_000;
+        }
+        Ok(())
+    }
+
+    fn surviving(&mut self) -> Surviving {
+        match self.dice.below(6) {
+            0 => Surviving::Nothing,
+            1 => Surviving::Everything,
+            2 => Surviving::Torn(self.dice.below(8)),
+            _ => Surviving::Some(self.dice.bits()),
+        }
+    }
+
+    /// Sees to it that something goes wrong soon.
+    fn misfortune(&mut self) -> Result<(), String> {
+        let soon = self.disk.points() + self.dice.below(12);
+        match self.dice.below(8) {
+            0..4 => self.arm_crash(soon),
+            4 => self.inject(soon, Fault::Error),
+            5 => self.inject(soon, Fault::Half),
+            6 => self.fill_disk(),
+            _ => return self.stop_in_order(),
+        }
+        self.note("misfortune", soon);
+        Ok(())
+    }
+
+    /// Keeps what a crash after this change of the disk would leave.
+    fn arm_crash(&mut self, point: u64) {
+        let (slot, surviving) = (self.slot.clone(), self.surviving());
+        self.disk.watch(move |disk| {
+            if disk.points() > point {
+                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                slot.get_or_insert_with(|| disk.after_crash(surviving));
+            }
+        });
+    }
+
+    fn inject(&mut self, point: u64, fault: Fault) {
+        self.disk.inject(point, fault);
+        self.faulty = true;
+    }
+
+    fn fill_disk(&mut self) {
+        let used: u64 = self.disk.list().expect("lists").iter().map(|(_, length)| length).sum();
+        self.disk.set_capacity(Some(used + self.dice.below(4_000)));
+        self.faulty = true;
+    }
+
+    /// A stop without loss; while the node is down, a bit of the disk may flip.
+    fn stop_in_order(&mut self) -> Result<(), String> {
+        self.note("stop", self.now_ms);
+        if self.drain()? {
+            let left = self.disk.after_crash(Surviving::Everything);
+            self.flip(&left)?;
+            self.restart_on(left)?;
+        }
+        Ok(())
+    }
+
+    /// Commits and publishes what waits; false if the node went down on the way.
+    fn drain(&mut self) -> Result<bool, String> {
+        let restarts = self.report.restarts;
+        while !self.node().is_idle() {
+            self.now_ms += self.setup.interval_ms;
+            for turn in [Turn::Produce, Turn::Publish, Turn::Follow, Turn::Checkpoint] {
+                self.take(turn)?;
+                if self.report.restarts != restarts {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// One flipped bit is named, or it changes nothing.
+    fn flip(&mut self, disk: &FaultDisk) -> Result<(), String> {
+        let copy = disk.after_crash(Surviving::Everything);
+        let files = copy.list().expect("lists");
+        let (name, length) = &files[self.dice.index(files.len())];
+        if *length == 0 {
+            return Ok(());
+        }
+        let (offset, bit) = (self.dice.below(*length), self.dice.below(8));
+        copy.flip(name, offset, 1 << bit);
+        self.note("flip", offset);
+        self.report.flips += 1;
+        let height = self.oracle.height();
+        match recover(&copy, &self.setup, &self.genesis) {
+            Err(error) => {
+                self.report.flips_named += 1;
+                let text = error.to_string();
+                if text.is_empty() { Err("damage without a word".into()) } else { Ok(()) }
+            }
+            Ok(restored) if restored.ledger.height() != height => {
+                Err(format!("bit {bit} of byte {offset} of {name} flipped, and block {height} was lost without a word"))
+            }
+            Ok(restored) => {
+                let archive = restored.store.archive();
+                for at in 1..=height {
+                    match archive.receipts(at) {
+                        // Named when it is read.
+                        Err(_) => {}
+                        Ok(receipts) if receipts.as_deref() == Some(self.oracle.receipts(at)) => {}
+                        Ok(_) => {
+                            return Err(format!("byte {offset} of {name} flipped, and receipts {at} were given wrong"));
+                        }
+                    }
+                }
+                self.oracle.hold(&restored.ledger)
+            }
+        }
+    }
+
+    fn start(&mut self) -> Result<(), String> {
+        let disk = self.disk.clone();
+        self.restart_on(disk)
+    }
+
+    /// Starts the node on what is left, perhaps crashing again on the way.
+    fn restart_on(&mut self, left: FaultDisk) -> Result<(), String> {
+        self.node = None;
+        self.disk = left;
+        self.faulty = false;
+        self.report.restarts += 1;
+        let restored = loop {
+            let point = self.disk.points() + self.dice.below(20);
+            let crash = self.dice.once_in(4);
+            if crash {
+                self.arm_crash(point);
+            }
+            let recovered = recover(&self.disk, &self.setup, &self.genesis);
+            let crashed = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match (crashed, recovered) {
+                (Some(left), _) => {
+                    self.report.crashes_in_recovery += 1;
+                    self.disk = left;
+                }
+                (None, Ok(restored)) => break restored,
+                (None, Err(error)) => return Err(format!("a crash left what cannot be recovered: {error}")),
+            }
+            self.note("crash in recovery", point);
+        };
+        // The crash that did not come in time does not come.
+        self.disk.watch(|_| ());
+        self.oracle.restarted(&restored, &mut self.dice)?;
+        self.clients.resume(&restored.ledger);
+        self.note("restart", restored.ledger.height());
+        self.trace.update(&restored.root.0);
+        self.node = Some(SimNode::new(restored, self.disk.clone(), self.setup));
+        Ok(())
+    }
+
+    /// The end: no more faults. Every client gets its answer, and the state survives one more stop.
+    fn heal(&mut self) -> Result<(), String> {
+        let left = self.disk.after_crash(Surviving::Everything);
+        self.restart_on(left)?;
+        for transaction in std::mem::take(&mut self.unanswered) {
+            let now = self.now_ms;
+            let answer = self.node().submit(transaction.clone(), now);
+            if answer == Answer::Full {
+                self.drain()?;
+                self.node().submit(transaction, now);
+            }
+        }
+        self.drain()?;
+        let left = self.disk.after_crash(Surviving::Everything);
+        self.restart_on(left)?;
+        let damage = store::inspect(self.disk.after_crash(Surviving::Everything)).map_err(|error| error.to_string())?;
+        let first = damage.damage().next().map(ToString::to_string);
+        first.map_or(Ok(()), |damage| Err(format!("an undamaged store is called damaged: {damage}")))
+    }
+}

@@ -1,0 +1,53 @@
+//! Some seeds hold, the same seed is the same run, and every seeded bug is caught.
+
+use sim::{Bug, Options, run};
+
+#[test]
+fn seeds_hold() {
+    let mut crashes = 0;
+    for seed in 0..50 {
+        let report = run(seed, Options::default()).unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(report.acknowledged > 0 && report.blocks >= Options::default().blocks);
+        crashes += report.crashes + report.crashes_in_recovery;
+    }
+    assert!(crashes > 100, "only {crashes} crashes");
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let (one, again) = (run(7, Options::default()), run(7, Options::default()));
+    assert_eq!(one, again);
+    assert_ne!(one.expect("holds").trace, run(8, Options::default()).expect("holds").trace);
+}
+
+#[test]
+fn every_seeded_bug_is_caught() {
+    for bug in Bug::ALL {
+        let caught = (0..40).find_map(|seed| run(seed, Options { bug: Some(bug), ..Options::default() }).err());
+        let failure = caught.unwrap_or_else(|| panic!("{bug:?} goes unnoticed"));
+        println!("{bug:?}: {failure}");
+        assert!(
+            expected(bug).iter().any(|part| failure.what.contains(part)),
+            "{bug:?} was caught elsewhere: {failure}"
+        );
+    }
+}
+
+/// What the checks say of which one must catch a bug.
+fn expected(bug: Bug) -> &'static [&'static str] {
+    match bug {
+        Bug::AnswerBeforeSync | Bug::SyncSkipped | Bug::DiskErrorIgnored => &["acknowledged and are lost"],
+        Bug::ReceiptsSkipped => &["receipts"],
+        Bug::ReceiptsChanged => &["the receipts of block"],
+        Bug::CheckpointBeforeReceipts => &["receipts"],
+        Bug::CheckpointOfLaterState => &["cannot be recovered", "the state after block"],
+        Bug::CheckpointInPlace => &["cannot be recovered"],
+        Bug::RootsSkipped => &["another state root", "the tries after block"],
+        Bug::SignaturesUnchecked => &["was answered Waits"],
+        Bug::SequenceNotMarked => &["used and still free"],
+        Bug::RefundTwice => &["bookkeeping"],
+        Bug::FeeNotBurnt => &["units were kept"],
+        Bug::RoundedUp => &["clearing"],
+        Bug::TradeOverstated => &["clearing"],
+    }
+}
