@@ -19,7 +19,7 @@
 //! | step | module | of the paper |
 //! |---|---|---|
 //! | check the book, sum supply up by price | `book`, `curve` | appendix G |
-//! | split it into parts that can trade | `market` | – |
+//! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
 //! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `tatonnement` | §5, appendix C |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding` | appendix D |
 //! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
@@ -70,6 +70,7 @@ extern crate self as clearing;
 
 mod amounts;
 mod arc;
+mod blocks;
 mod book;
 mod curve;
 mod demand;

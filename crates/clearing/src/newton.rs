@@ -1,4 +1,17 @@
 //! Prices by a semismooth Newton method on their logarithms, with continuation in μ.
+//!
+//! The demand of a part has gross substitutes: a dearer asset is sold more and bought less, and others the other way
+//! round. So the matrix of its slopes is a singular M-matrix, whose one free direction is the scale of prices; with one
+//! price fixed it needs no pivoting. A step is capped, and halved while the sum of squared relative imbalances does not
+//! fall. From a wide band, in which demand is smooth, μ is divided by 4 down to the one asked for.
+//!
+//! An asset with hardly any offers has a demand of steps and ledges, on which Newton's method stalls. But at fixed
+//! prices of the others its balance never falls as its own price rises. So where the steps stall, every asset that is
+//! out of balance is brought back into it on its own by bisection, and the steps go on from there. Books on which that
+//! fails too climb a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
+//!
+//! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
+//! small part of what need not trade, so that the amount step can make up for it.
 
 use crate::demand::{Band, Demand, Flows};
 use crate::dense::Matrix;
@@ -33,6 +46,8 @@ const LADDER: [Rung; 9] = [
 
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
+/// Parts of more assets than this are not solved by Newton steps, whose cost grows with the cube of their number.
+pub(crate) const MOST_ASSETS: usize = 1000;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -88,7 +103,7 @@ impl<'a, 'b> Search<'a, 'b> {
             demand,
             prices,
             flows,
-            matrix: Matrix::zero(n),
+            matrix: Matrix::zero(if n > MOST_ASSETS { 0 } else { n }),
             trial,
             trial_flows,
             steps: 0,
@@ -110,6 +125,9 @@ impl<'a, 'b> Search<'a, 'b> {
 
     /// Newton steps at one band; where they stall, assets out of balance are brought back into it one by one.
     fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
+        if self.prices.len() > MOST_ASSETS {
+            return self.only_sweep(band, tolerance);
+        }
         for _ in 0..self.rung.sweeps {
             if self.level(band, mu, window, tolerance) {
                 return true;
@@ -117,6 +135,19 @@ impl<'a, 'b> Search<'a, 'b> {
             self.sweep(band, tolerance);
         }
         self.level(band, mu, window, tolerance)
+    }
+
+    /// What stands in for Newton steps where the matrix would be too large.
+    fn only_sweep(&mut self, band: Band, tolerance: f64) -> bool {
+        for _ in 0..self.rung.sweeps {
+            self.demand.flows(&self.prices, band, &mut self.flows);
+            if self.balanced(tolerance) {
+                return true;
+            }
+            self.sweep(band, tolerance);
+        }
+        self.demand.flows(&self.prices, band, &mut self.flows);
+        self.balanced(tolerance)
     }
 
     /// Balances every asset that is out of balance by more than `tolerance` on its own, at fixed prices of the others.
