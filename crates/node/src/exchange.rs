@@ -595,8 +595,8 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
             fills = summary.fills,
             pairs = summary.pairs,
             full = summary.full,
-            ms = summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>(),
-            log_ms = summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms),
+            ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>()),
+            log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
             "block"
         );
         // No reader, no matter.
