@@ -165,6 +165,9 @@ struct Made {
     entries: Vec<TransactionId>,
     applied: Applied,
     stages_ms: Vec<(&'static str, f64)>,
+    /// The state, if a checkpoint of it is due. It is begun once the receipts up to it are archived: recovery does not
+    /// make those again.
+    checkpoint: Option<Ledger>,
 }
 
 pub(crate) fn poisoned<T>(result: Result<T, std::sync::PoisonError<T>>) -> T {
@@ -442,11 +445,13 @@ fn produce(shared: &Arc<Shared>, made: &SyncSender<Made>, changed: &SyncSender<(
             Ok((applied, changes, stages_ms)) => {
                 let height = block.height;
                 let entries = entries.iter().map(|entry| entry.id).collect();
-                let sent = made.send(Made { block, entries, applied, stages_ms }).is_ok();
+                let every = shared.config.store.checkpoint_blocks;
+                let due = every != 0 && height.is_multiple_of(every);
+                let checkpoint = due.then(|| shared.read_ledger().clone());
+                let sent = made.send(Made { block, entries, applied, stages_ms, checkpoint }).is_ok();
                 if !sent || changed.send((height, changes)).is_err() {
                     return;
                 }
-                checkpoint(shared, height);
             }
         }
     }
@@ -548,14 +553,10 @@ impl Stages {
     }
 }
 
-/// Starts a checkpoint in the background, if one is due and none is being written.
-fn checkpoint(shared: &Arc<Shared>, height: Height) {
-    let every = shared.config.store.checkpoint_blocks;
-    if every == 0 || !height.is_multiple_of(every) {
-        return;
-    }
-    let state = shared.read_ledger().clone();
-    let writer = match shared.lock_store().begin_checkpoint(state.height()) {
+/// Starts a checkpoint in the background, if none is being written.
+fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
+    let height = state.height();
+    let writer = match shared.lock_store().begin_checkpoint(height) {
         Ok(writer) => writer,
         Err(StoreError::CheckpointRunning) => return,
         Err(error) => return shared.fail(&error),
@@ -575,7 +576,7 @@ fn checkpoint(shared: &Arc<Shared>, height: Height) {
 
 /// The publisher thread.
 fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
-    for Made { block, entries, applied, stages_ms } in blocks {
+    for Made { block, entries, applied, stages_ms, checkpoint: state } in blocks {
         let receipts = receipts_with(&applied, &entries);
         let receipts_root = ReceiptsTrie::new(&receipts).root();
         let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
@@ -586,6 +587,9 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
         let bytes = encode(&receipts);
         if let Err(error) = shared.lock_store().put_receipts(block.height, &bytes) {
             return shared.fail(&error);
+        }
+        if let Some(state) = state {
+            checkpoint(shared, state);
         }
         let summary = &committed.summary;
         tracing::info!(

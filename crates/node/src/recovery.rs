@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use ledger::{Applied, BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restore, Roots, Signatures, Snapshot};
+use ledger::{Applied, Batch, BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restore, Roots, Signatures, Snapshot};
 use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
 use store::{CheckpointReader, CheckpointWriter, Disk, Options, RealDisk, Repair, Store};
@@ -129,7 +129,8 @@ pub fn restore<D: Disk>(mut checkpoint: CheckpointReader<D>) -> Result<Ledger, E
     restore.finish().map_err(unsound)
 }
 
-/// Reads the newest archived receipts back, as many as the index holds.
+/// Reads the newest archived receipts back, as many as the index holds. Of blocks too old to be shown, only where their
+/// transactions went.
 fn recover_views(
     config: &Config,
     ledger: &Ledger,
@@ -143,15 +144,20 @@ fn recover_views(
     for height in (1..=ledger.height()).rev() {
         let (Some(bytes), Some(block)) = (store.receipts(height)?, store.block(height)?) else { break };
         let undecodable = |error| ExchangeError::Undecodable(height, error);
-        let receipts: BlockReceipts = borsh::from_slice(&bytes).map_err(undecodable)?;
+        let mut receipts: BlockReceipts = borsh::from_slice(&bytes).map_err(undecodable)?;
         let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
         transactions += receipts.outcomes.len();
-        let receipts_root = ReceiptsTrie::new(&receipts).root();
+        let mut receipts_root = Digest::default();
+        if recent.len() < RECENT_BLOCKS {
+            receipts_root = ReceiptsTrie::new(&receipts).root();
+        } else {
+            receipts.batch = Batch::default();
+        }
         let mut committed = Committed::from_archive(&block, receipts, receipts_root);
         committed.summary.state_root = Some(state_root);
         state_root = block.parent_root;
         recent.push(committed);
-        if transactions >= limit || recent.len() >= RECENT_BLOCKS {
+        if transactions >= limit {
             break;
         }
     }

@@ -31,6 +31,9 @@ mod world;
 
 pub use bugs::Bug;
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use world::World;
 
 /// How much to simulate.
@@ -100,6 +103,14 @@ pub fn run(seed: u64, options: Options) -> Result<Report, Failure> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     one.install(|| {
         let mut world = World::new(seed, options);
-        world.run().map_err(|what| Failure { seed, height: world.height(), what })
+        // A panic of an engine is a finding like any other, and needs its seed.
+        let held = catch_unwind(AssertUnwindSafe(|| world.run()));
+        let held = held.unwrap_or_else(|panic| Err(format!("panic: {}", message(&*panic))));
+        held.map_err(|what| Failure { seed, height: world.height(), what })
     })
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
 }

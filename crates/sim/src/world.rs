@@ -271,11 +271,11 @@ impl World {
     /// One flipped bit is named, or it changes nothing.
     fn flip(&mut self, disk: &FaultDisk) -> Result<(), String> {
         let copy = disk.after_crash(Surviving::Everything);
-        let files = copy.list().expect("lists");
-        let (name, length) = &files[self.dice.index(files.len())];
-        if *length == 0 {
+        let files: Vec<(String, u64)> = copy.list().expect("lists").into_iter().filter(|file| file.1 > 0).collect();
+        if files.is_empty() {
             return Ok(());
         }
+        let (name, length) = &files[self.dice.index(files.len())];
         let (offset, bit) = (self.dice.below(*length), self.dice.below(8));
         copy.flip(name, offset, 1 << bit);
         self.note("flip", offset);

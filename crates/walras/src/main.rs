@@ -10,6 +10,7 @@ mod keystore;
 mod node_command;
 mod offers;
 mod replay;
+mod sim;
 mod traders;
 mod verify;
 mod wallet;
@@ -57,6 +58,8 @@ enum Command {
     /// Measure.
     #[command(subcommand)]
     Bench(bench_command::Bench),
+    /// Run the whole system under seeded faults.
+    Sim(sim::Sim),
     /// Look into a node's store, and check it.
     Inspect(inspect::Inspect),
     /// Print a shell's completions.
@@ -93,6 +96,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Verify(verify) => verify::run(&verify, json),
         Command::Replay(replay) => replay.run(json),
         Command::Bench(bench) => bench.run(json),
+        Command::Sim(sim) => sim.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());

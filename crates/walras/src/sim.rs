@@ -1,0 +1,111 @@
+//! `walras sim`: the whole system under seeded faults.
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use ::sim::{Failure, Options, Report, run};
+use serde_json::{Value, json};
+
+/// Simulates the whole system under faults: crashes, torn writes, errors of the disk, bad clients. A seed decides all.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras sim --seeds 200           # seeds 0 to 199
+  walras sim --seed 17             # that one again
+  walras sim --seeds 200 --json
+
+Exits with 1 if an invariant broke; the seed that shows it is printed.")]
+pub struct Sim {
+    /// Run this seed.
+    #[arg(long, conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Run the seeds from --from, so many of them.
+    #[arg(long, default_value_t = 20)]
+    seeds: u64,
+    /// First seed.
+    #[arg(long, default_value_t = 0, conflicts_with = "seed")]
+    from: u64,
+    /// Blocks made under faults in each run.
+    #[arg(long, default_value_t = Options::default().blocks)]
+    blocks: u64,
+}
+
+impl Sim {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let options = Options { blocks: self.blocks, ..Options::default() };
+        let seeds = match self.seed {
+            Some(seed) => seed..=seed,
+            None if self.seeds == 0 => anyhow::bail!("--seeds 0: nothing to run"),
+            None => self.from..=self.from.saturating_add(self.seeds - 1),
+        };
+        let results = run_all(seeds, options);
+        let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+        let reports: Vec<&Report> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
+        if json {
+            println!("{}", as_json(&reports, &failures));
+        } else {
+            print(&reports, &failures, self.seed.is_some());
+        }
+        Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Runs know nothing of one another: as many at once as there are cores.
+fn run_all(seeds: impl Iterator<Item = u64> + Send, options: Options) -> Vec<Result<Report, Failure>> {
+    let seeds = Mutex::new(seeds);
+    let next = || seeds.lock().expect("runs do not panic").next();
+    let work = || std::iter::from_fn(next).map(|seed| (seed, run(seed, options))).collect::<Vec<_>>();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut results = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("runs do not panic")).collect::<Vec<_>>()
+    });
+    results.sort_by_key(|(seed, _)| *seed);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Names and sums of what runs count.
+fn sums(reports: &[&Report]) -> [(&'static str, u64); 10] {
+    let sum = |count: fn(&Report) -> u64| reports.iter().map(|report| count(report)).sum();
+    [
+        ("blocks", sum(|report| report.blocks)),
+        ("submitted", sum(|report| report.submitted)),
+        ("refused", sum(|report| report.refused)),
+        ("acknowledged", sum(|report| report.acknowledged)),
+        ("restarts", sum(|report| report.restarts)),
+        ("crashes", sum(|report| report.crashes)),
+        ("crashes_in_recovery", sum(|report| report.crashes_in_recovery)),
+        ("disk_errors", sum(|report| report.disk_errors)),
+        ("flips", sum(|report| report.flips)),
+        ("flips_named", sum(|report| report.flips_named)),
+    ]
+}
+
+fn as_json(reports: &[&Report], failures: &[&Failure]) -> Value {
+    let failure = |failure: &&Failure| json!({"seed": failure.seed, "height": failure.height, "what": failure.what});
+    let trace = |report: &&Report| json!({"seed": report.seed, "trace": report.trace});
+    let mut result = json!({
+        "seeds": reports.len() + failures.len(),
+        "failures": failures.iter().map(failure).collect::<Vec<_>>(),
+        "traces": reports.iter().map(trace).collect::<Vec<_>>(),
+    });
+    for (name, sum) in sums(reports) {
+        result[name] = sum.into();
+    }
+    result
+}
+
+fn print(reports: &[&Report], failures: &[&Failure], one: bool) {
+    println!("{:<20} {:>10}", "seeds", reports.len() + failures.len());
+    for (name, sum) in sums(reports) {
+        println!("{:<20} {sum:>10}", name.replace('_', " "));
+    }
+    if let (true, [report]) = (one, reports) {
+        println!("{:<20} {}", "trace", report.trace);
+    }
+    for failure in failures {
+        println!("\nBROKEN: {failure}");
+    }
+    if failures.is_empty() {
+        println!("\nevery invariant held");
+    }
+}
