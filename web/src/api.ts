@@ -77,8 +77,15 @@ export type Outcome =
   | { result: "applied" }
   | { result: "offered"; sold: Units; bought: Units; left: Units; why: Why }
   | { result: "refused"; code: string; message: string };
+export type Operation =
+  | { type: "create_account"; account: string; key: string }
+  | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText }
+  | { type: "cancel_offer"; sell: string; buy: string; limit: PriceText; offer: number | string }
+  | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
+  | { type: "burn"; asset: string; amount: Units };
 export type IdOutcome = { id: string; outcome: Outcome };
-export type BlockDetail = Block & { outcomes: IdOutcome[]; more: boolean };
+export type BlockOutcome = IdOutcome & { account: string; sequence: number | string; operation: Operation };
+export type BlockDetail = Block & { outcomes: BlockOutcome[]; more: boolean };
 
 export type BatchTrade = { sell: string; buy: string; sold: Units; bought: Units };
 export type Batch = {

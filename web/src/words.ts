@@ -1,5 +1,5 @@
 /** Times, counts, codes and errors as people say them. */
-import { ApiError, type IdOutcome, type Outcome } from "./api";
+import { ApiError, type IdOutcome, type Operation, type Outcome } from "./api";
 import { formatAmount } from "./amount";
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
@@ -65,6 +65,24 @@ const WHY: Record<string, string> = {
 };
 
 export const why = (code: string): string => WHY[code] ?? code.replaceAll("_", " ");
+
+/** What a transaction asks for, in a few words. */
+export function operationText(operation: Operation): string {
+  switch (operation.type) {
+    case "create_account":
+      return "Register an account";
+    case "create_offer":
+      return `Sell ${operation.sell} for ${operation.buy}`;
+    case "cancel_offer":
+      return `Cancel ${operation.sell} for ${operation.buy}`;
+    case "pay":
+      return `Pay ${operation.asset}`;
+    case "issue":
+      return `Issue ${operation.asset}`;
+    case "burn":
+      return `Burn ${operation.asset}`;
+  }
+}
 
 /** What became of a transaction, in a sentence. */
 export function outcomeText(outcome: Outcome): string {

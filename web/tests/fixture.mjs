@@ -245,7 +245,12 @@ function outcomes(exchange, height, offset, limit) {
       kind < 0.3 ? { result: "applied" }
       : kind < 0.34 ? { result: "refused", code, message }
       : offered(draw);
-    return { id: hex(32, "transaction", height, offset + i), outcome };
+    const account = hex(20, "sender", height, offset + i);
+    const operation =
+      outcome.result === "offered"
+        ? { type: "create_offer", sell: "EUR", buy: "USD", amount: "60000", limit: "1.1" }
+        : { type: "pay", to: hex(20, "receiver", height, offset + i), asset: "USD", amount: "500" };
+    return { id: hex(32, "transaction", height, offset + i), account, sequence: i + 1, operation, outcome };
   });
 }
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clearing::Offer;
+use ::clearing::Offer;
 use primitives::{AssetId, Price};
 
 use crate::workload::Seeded;
@@ -154,13 +154,18 @@ fn joined(symbols: Vec<String>, rows: &[Rows], count: usize) -> History {
 /// The fewest decimals with which 100 dollars are 10^6 units at every one of `prices`.
 fn decimals(prices: impl Iterator<Item = f64>) -> u32 {
     let dearest = prices.fold(0.0, f64::max);
-    (0..18).find(|decimals| 100.0 / dearest * 10f64.powi(*decimals) >= 1e6).unwrap_or(18) as u32
+    (0..18u32).find(|decimals| 100.0 / dearest * power_of_ten(*decimals) >= 1e6).unwrap_or(18)
+}
+
+/// Exact for up to 22.
+fn power_of_ten(power: u32) -> f64 {
+    (0..power).fold(1.0, |product, _| product * 10.0)
 }
 
 impl History {
     /// Dollars per unit of `asset` on `day`.
     pub fn unit_price(&self, day: usize, asset: usize) -> f64 {
-        self.days[day].prices[asset] / 10f64.powi(self.decimals[asset] as i32)
+        self.days[day].prices[asset] / power_of_ten(self.decimals[asset])
     }
 
     /// `count` offers of day number `day`, with limits up to `spread` (0.02 is 2 %) from the day's rates. A pure

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use ledger::{Genesis, Ledger, Roots, Signatures, Stage};
+use ledger::{Genesis, Ledger, Roots, Signatures};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, SubBlock, Superblock, Transaction,
 };
@@ -234,7 +234,7 @@ fn measure(genesis: &Genesis, blocks: &[Superblock], threads: usize, signatures:
             let begun = Instant::now();
             let mut last = begun;
             let applied = ledger.apply(block, check, &mut |stage| {
-                stages.push((name(stage), last.elapsed()));
+                stages.push((stage.name(), last.elapsed()));
                 last = Instant::now();
             });
             stages.push(("block", begun.elapsed()));
@@ -255,17 +255,6 @@ fn measure(genesis: &Genesis, blocks: &[Superblock], threads: usize, signatures:
         let transactions = blocks.last().map_or(0, Superblock::native_len);
         Run { threads, signatures, block_ms, tries_ms, stages, transactions }
     })
-}
-
-fn name(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Signatures => "signatures",
-        Stage::Filter => "filter",
-        Stage::Effects => "effects",
-        Stage::Clearing => "clearing",
-        Stage::Settlement => "settlement",
-        Stage::Digests => "digests",
-    }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

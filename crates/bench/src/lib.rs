@@ -1,5 +1,6 @@
 //! Every measured claim of Walras, by one command each.
 
+pub mod clearing;
 pub mod daily;
 pub mod ledger;
 pub mod workload;

@@ -3,7 +3,7 @@
 //! A book is a pure function of its parameters and a seed, on any machine and with any version of any dependency, so
 //! the generator of random numbers stands here too.
 
-use clearing::{Offer, SortedOffers};
+use ::clearing::{Offer, SortedOffers};
 use primitives::{AssetId, Price};
 
 /// SplitMix64 (Steele, Lea and Flood 2014): a small generator whose sequence is fixed by its definition.

@@ -43,21 +43,21 @@ impl Arc {
     /// The most that may be sold if pay-outs are to stay within `bound`.
     pub(crate) fn most_within(&self, bound: u128) -> Amount {
         let credit = if bound >= self.paid_at(self.low) { self.credit } else { 0 };
-        self.rate.most_within(bound + credit)
+        self.rate.most_within(bound.saturating_add(credit))
     }
 
     /// What fills can give from `sold` up: not always the least, as ever larger steps are tried.
     pub(crate) fn executable_above(&self, book: &Book, sold: Amount) -> Amount {
         let mut aim = sold.min(self.high);
-        let mut step = 0;
-        loop {
+        for step in 0..u128::BITS - 1 {
             let got = self.executable(book, aim);
             if got >= sold || aim == self.high {
                 return got;
             }
-            aim = self.most_within(self.paid_at(aim) + step).saturating_add(1).min(self.high);
-            step = 2 * step + 1;
+            let more = (1u128 << step) - 1;
+            aim = self.most_within(self.paid_at(aim).saturating_add(more)).saturating_add(1).clamp(aim, self.high);
         }
+        self.executable(book, self.high)
     }
 
     /// The most of `sold` units that fills can give.

@@ -31,8 +31,6 @@ struct Span {
     offers: usize,
     /// First entry of `sums`, which has one more than there are levels.
     sums: usize,
-    /// First entry of `risk`.
-    blocks: usize,
 }
 
 /// Prefix sums of all pairs of a book.
@@ -44,8 +42,9 @@ pub(crate) struct Curves {
     sums: Vec<Sum>,
     /// First offer of each level.
     starts: Vec<u32>,
-    /// For each block of offers, the largest limit + 1/amount: above it no offer of the block can be a hole.
-    risk: Vec<f64>,
+    /// For each offer, the largest limit + 1/amount from the first offer of its block to it, rounded up: above that rate
+    /// none of them can be a hole.
+    risk: Vec<f32>,
 }
 
 /// The curve of one pair.
@@ -56,7 +55,7 @@ pub(crate) struct Curve<'a> {
     /// What is offered strictly below each level, and in all.
     pub(crate) sums: &'a [Sum],
     starts: &'a [u32],
-    risk: &'a [f64],
+    risk: &'a [f32],
     offers: usize,
 }
 
@@ -64,17 +63,16 @@ impl Curves {
     /// Sums up a checked book, pairs in parallel on the current rayon pool.
     pub(crate) fn new(book: &Book) -> Curves {
         let mut spans = Vec::with_capacity(book.pairs.len());
-        let (mut first, mut blocks) = (0, 0);
+        let mut first = 0;
         for (index, pair) in book.pairs.iter().enumerate() {
             let offers = pair.limits.len();
-            spans.push(Span { first, levels: 0, offers, sums: first + index, blocks });
+            spans.push(Span { first, levels: 0, offers, sums: first + index });
             first += offers;
-            blocks += offers.div_ceil(BLOCK);
         }
         let mut prices = vec![0.0; first];
         let mut sums = vec![Sum::default(); first + book.pairs.len()];
         let mut starts = vec![0; first];
-        let mut risk = vec![0.0; blocks];
+        let mut risk = vec![0.0; first];
         let mut room = Room { prices: &mut prices, sums: &mut sums, starts: &mut starts, risk: &mut risk };
         let rooms: Vec<Room> = book.pairs.iter().map(|pair| room.take(pair.limits.len())).collect();
         spans.par_iter_mut().zip(&book.pairs).zip(rooms).for_each(|((span, pair), room)| span.levels = room.fill(pair));
@@ -83,12 +81,12 @@ impl Curves {
 
     /// The curve of the pair at `index` of the book.
     pub(crate) fn curve(&self, index: usize) -> Curve<'_> {
-        let Span { first, levels, offers, sums, blocks } = self.spans[index];
+        let Span { first, levels, offers, sums } = self.spans[index];
         Curve {
             prices: &self.prices[first..first + levels],
             sums: &self.sums[sums..=sums + levels],
             starts: &self.starts[first..first + levels],
-            risk: &self.risk[blocks..blocks + offers.div_ceil(BLOCK)],
+            risk: &self.risk[first..first + offers],
             offers,
         }
     }
@@ -99,7 +97,7 @@ struct Room<'a> {
     prices: &'a mut [f64],
     sums: &'a mut [Sum],
     starts: &'a mut [u32],
-    risk: &'a mut [f64],
+    risk: &'a mut [f32],
 }
 
 impl<'a> Room<'a> {
@@ -114,7 +112,7 @@ impl<'a> Room<'a> {
             prices: cut(&mut self.prices, offers),
             sums: cut(&mut self.sums, offers + 1),
             starts: cut(&mut self.starts, offers),
-            risk: cut(&mut self.risk, offers.div_ceil(BLOCK)),
+            risk: cut(&mut self.risk, offers),
         }
     }
 
@@ -131,8 +129,8 @@ impl<'a> Room<'a> {
             }
             sum.amount += amount;
             sum.value += price * *amount as f64;
-            let risk = &mut self.risk[index / BLOCK];
-            *risk = risk.max(price + 1.0 / *amount as f64);
+            let before = if index % BLOCK == 0 { 0.0 } else { self.risk[index - 1] };
+            self.risk[index] = before.max(rounded_up(price + 1.0 / *amount as f64));
         }
         self.sums[levels] = sum;
         levels
@@ -140,10 +138,16 @@ impl<'a> Room<'a> {
 }
 
 impl Curve<'_> {
-    /// The number of levels for which `within` holds; it must hold for a prefix, and `guess` is where the search
-    /// begins.
-    pub(crate) fn level_at(&self, guess: f64, within: impl Fn(usize) -> bool) -> usize {
-        let mut level = self.prices.partition_point(|price| *price < guess);
+    /// The number of levels below a price that is about `price`, where `within` says exactly whether a level is. It is
+    /// asked about levels too close to tell, and must hold for a prefix of them.
+    pub(crate) fn level_at(&self, price: f64, within: impl Fn(usize) -> bool) -> usize {
+        const CLOSE: f64 = 1e-12;
+        let within = |level: usize| match self.prices[level] {
+            p if p < price * (1.0 - CLOSE) => true,
+            p if p > price * (1.0 + CLOSE) => false,
+            _ => within(level),
+        };
+        let mut level = self.prices.partition_point(|p| *p < price);
         while level < self.prices.len() && within(level) {
             level += 1;
         }
@@ -166,7 +170,7 @@ impl Curve<'_> {
         let mut index = from;
         while index < to {
             let end = to.min((index / BLOCK + 1) * BLOCK);
-            if self.risk[index / BLOCK] > surely {
+            if f64::from(self.risk[end - 1]) > surely {
                 units += (index..end)
                     .filter(|i| is_unusable(pair, rate, surely, *i))
                     .map(|i| pair.amounts[i])
@@ -176,6 +180,11 @@ impl Curve<'_> {
         }
         units
     }
+}
+
+/// A single that is not below `x`.
+fn rounded_up(x: f64) -> f32 {
+    (x * (1.0 + 1e-6)) as f32
 }
 
 fn is_unusable(pair: &PairBook, rate: &Rate, surely: f64, index: usize) -> bool {

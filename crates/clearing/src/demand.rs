@@ -28,6 +28,8 @@ pub(crate) struct Flows {
     pub(crate) sold: Vec<f64>,
     /// Value bought of each asset, before commission.
     pub(crate) bought: Vec<f64>,
+    /// The part of both that comes from offers within the band, which need not trade.
+    pub(crate) free: Vec<f64>,
 }
 
 impl Flows {
@@ -48,6 +50,13 @@ impl Flows {
         (0..self.sold.len()).map(|asset| self.imbalance(asset)).map(|r| r * r).sum()
     }
 
+    /// Whether every imbalance is a small part of what need not trade, so that the amount step can surely make up for
+    /// it.
+    pub(crate) fn is_covered(&self) -> bool {
+        const SMALL: f64 = 0.15;
+        (0..self.sold.len()).all(|a| (self.sold[a] - self.bought[a]).abs() <= SMALL * self.free[a])
+    }
+
     /// The largest share by which an asset is bought beyond what is sold of it; the commission has to cover it.
     pub(crate) fn shortage(&self) -> f64 {
         (0..self.sold.len()).map(|asset| -self.imbalance(asset)).fold(0.0, f64::max)
@@ -66,7 +75,7 @@ pub(crate) struct Demand<'a> {
 impl<'a> Demand<'a> {
     pub(crate) fn new(part: &'a Part, curves: &'a Curves) -> Demand<'a> {
         let curves: Vec<_> = part.pairs.iter().map(|pair| curves.curve(pair.index as usize)).collect();
-        Demand { part, hints: vec![[0; 2]; curves.len()], curves, queries: 0 }
+        Demand { part, hints: vec![[UNKNOWN; 2]; curves.len()], curves, queries: 0 }
     }
 
     /// The flows at `prices`.
@@ -120,15 +129,25 @@ impl<'a> Demand<'a> {
         for at in pairs.iter().map(|at| *at as usize) {
             let (sell, buy) = (self.part.pairs[at].sell as usize, self.part.pairs[at].buy as usize);
             let value = |other: usize| if other == asset { price } else { prices[other] };
-            let (flow, _) = flow(&self.curves[at], &mut self.hints[at], value(sell), value(buy), band);
+            let (must, free, _) = flow(&self.curves[at], &mut self.hints[at], value(sell), value(buy), band);
             if sell == asset {
-                sold += flow;
+                sold += must + free;
             } else {
-                bought += flow;
+                bought += must + free;
             }
         }
         let larger = f64::max(sold, bought);
         if larger > 0.0 { (sold - bought) / larger } else { 0.0 }
+    }
+
+    /// The fewest price levels that any asset has, on all its pairs.
+    pub(crate) fn fewest_levels(&self) -> usize {
+        let mut levels = vec![0; self.part.assets.len()];
+        for (pair, curve) in self.part.pairs.iter().zip(&self.curves) {
+            levels[pair.sell as usize] += curve.prices.len();
+            levels[pair.buy as usize] += curve.prices.len();
+        }
+        levels.into_iter().min().unwrap_or(0)
     }
 
     /// The median limit price of every pair and the number of its price levels.
@@ -150,53 +169,74 @@ fn evaluate(
     flows: &mut Flows,
     mut add: impl FnMut(usize, f64, f64, f64),
 ) {
-    flows.sold.clear();
-    flows.sold.resize(prices.len(), 0.0);
-    flows.bought.clear();
-    flows.bought.resize(prices.len(), 0.0);
+    for sums in [&mut flows.sold, &mut flows.bought, &mut flows.free] {
+        sums.clear();
+        sums.resize(prices.len(), 0.0);
+    }
     for (at, ((pair, curve), hint)) in part.pairs.iter().zip(curves).zip(hints).enumerate() {
         let (a, b) = (pair.sell as usize, pair.buy as usize);
-        let (sold, slope) = flow(curve, hint, prices[a], prices[b], band);
+        let (must, free, slope) = flow(curve, hint, prices[a], prices[b], band);
+        let sold = must + free;
+        flows.free[a] += free;
+        flows.free[b] += free;
         flows.sold[a] += sold;
         flows.bought[b] += sold;
         add(at, sold, slope, prices[a] / prices[b]);
     }
 }
 
-/// The value y that one pair sells at prices `sell` and `buy`, and the slope e.
-fn flow(curve: &Curve, hint: &mut [u32; 2], sell: f64, buy: f64, band: Band) -> (f64, f64) {
+/// The value y that one pair sells at prices `sell` and `buy`, below the band and in it, and the slope e.
+fn flow(curve: &Curve, hint: &mut [u32; 2], sell: f64, buy: f64, band: Band) -> (f64, f64, f64) {
     let (rate, width) = (sell / buy, 1.0 / (band.beta - band.alpha));
     let low = below(curve, &mut hint[0], rate * band.alpha);
     let high = below(curve, &mut hint[1], rate * band.beta);
     let amount = (high.amount - low.amount) as f64;
     let slope = buy * (high.value - low.value) * width;
-    let sold = sell * low.amount as f64 + (band.beta * sell * amount * width - slope).max(0.0);
-    (sold, slope.max(0.0))
+    let free = band.beta * sell * amount * width - slope;
+    (sell * low.amount as f64, free.max(0.0), slope.max(0.0))
 }
+
+/// A hint before the first search.
+const UNKNOWN: u32 = u32::MAX;
+/// Curves of at most this many levels are counted through without any branch.
+const SHORT: usize = 16;
 
 /// What is offered below `price`; the search begins at `hint` and leaves there where it ended.
 fn below(curve: &Curve, hint: &mut u32, price: f64) -> Sum {
     let prices = curve.prices;
-    let at = (*hint as usize).min(prices.len());
-    let found = if at < prices.len() && prices[at] < price {
-        let mut step = 1;
+    if prices.len() <= SHORT {
+        return curve.sums[prices.iter().map(|p| usize::from(*p < price)).sum::<usize>()];
+    }
+    let at = if *hint == UNKNOWN { interpolated(prices, price) } else { *hint as usize };
+    let (low, high) = bracket(prices, at, price);
+    let found = low + prices[low..high].partition_point(|p| *p < price);
+    *hint = found as u32;
+    curve.sums[found]
+}
+
+/// Where `price` would stand if the levels were evenly spaced.
+fn interpolated(prices: &[f64], price: f64) -> usize {
+    let last = prices.len() - 1;
+    let share = (price - prices[0]) / (prices[last] - prices[0]);
+    (share.clamp(0.0, 1.0) * last as f64) as usize
+}
+
+/// Bounds of the number of levels below `price`, found by steps of growing width from `at`.
+fn bracket(prices: &[f64], at: usize, price: f64) -> (usize, usize) {
+    let mut step = 1;
+    if at < prices.len() && prices[at] < price {
         let mut low = at + 1;
         while low + step <= prices.len() && prices[low + step - 1] < price {
             low += step;
             step *= 2;
         }
-        let high = (low + step - 1).min(prices.len());
-        low + prices[low..high].partition_point(|p| *p < price)
+        (low, (low + step - 1).min(prices.len()))
     } else {
-        let mut step = 1;
         let mut high = at;
         while high >= step && prices[high - step] >= price {
             high -= step;
             step *= 2;
         }
-        let low = (high + 1).saturating_sub(step);
-        low + prices[low..high].partition_point(|p| *p < price)
-    };
-    *hint = found as u32;
-    curve.sums[found]
+        ((high + 1).saturating_sub(step), high)
+    }
 }

@@ -242,3 +242,62 @@ impl Program {
         if edge.less { u128::from(sold.saturating_sub(arc.sold)) } else { arc.paid().saturating_sub(paid) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arc::arc;
+    use crate::book::{Params, SortedOffers};
+    use crate::curve::Curves;
+    use crate::rate::approx;
+    use crate::solve::Market;
+    use crate::workload;
+    use primitives::{Fraction, Price};
+
+    /// What any amounts within the bounds can trade at most, in value, if no asset may be short: the weak dual of the
+    /// program, with a price on every unit short that the levels say. It holds for any levels from 0 up.
+    fn most_trade(program: &Program, values: &[f64], epsilon: f64) -> f64 {
+        let dual = |asset: usize| (0..program.level[asset]).fold(0.0, |u, _| (1.0 + u) / (1.0 - epsilon));
+        let most = |arc: &Arc| {
+            let gain = values[arc.sell] * (1.0 + dual(arc.sell) - (1.0 - epsilon) * dual(arc.buy));
+            f64::max(gain * arc.low as f64, gain * arc.high as f64)
+        };
+        program.arcs.iter().map(most).sum()
+    }
+
+    fn traded(program: &Program, values: &[f64]) -> f64 {
+        program.arcs.iter().map(|arc| values[arc.sell] * arc.sold as f64).sum()
+    }
+
+    #[test]
+    fn no_amounts_trade_more() {
+        for (seed, epsilon) in [(1, Fraction::ZERO), (2, Fraction::power_of_two(15)), (3, Fraction::power_of_two(11))] {
+            let offers = workload::cycles(12, 3000, seed);
+            let sorted = SortedOffers::new(12, &offers);
+            let (book, params) = (sorted.book(), Params { epsilon, ..Params::default() });
+            let mut valuations = Market::new(&book).unwrap().prices(&params, None).unwrap().valuations;
+            for shift in [0.0, 0.0002, 0.02] {
+                valuations[3] = Price::from_f64(valuations[3].to_f64() * (1.0 + shift)).unwrap();
+                check(&book, &params, &valuations, shift > 0.01);
+            }
+        }
+    }
+
+    fn check(book: &Book, params: &Params, valuations: &[Price], infeasible: bool) {
+        let curves = Curves::new(book);
+        let arcs = (0..book.pairs.len()).filter_map(|pair| arc(book, &curves, params, valuations, pair));
+        let mut program = Program::new(book, arcs.collect());
+        let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
+        let short = program.solve();
+        assert_eq!(!short.is_empty(), infeasible);
+        if infeasible {
+            program.arcs.iter_mut().for_each(|arc| (arc.low, arc.credit, arc.band.0) = (0, 0, 0));
+            assert!(program.solve().is_empty());
+        }
+        assert!(program.slack.iter().all(|slack| *slack >= 0));
+        assert!(program.arcs.iter().all(|arc| (arc.low..=arc.high).contains(&arc.sold)));
+        let (got, most) = (traded(&program, &values), most_trade(&program, &values, params.epsilon.to_f64()));
+        // Pay-outs are rounded down, so that amounts may even be a little better than their reals.
+        assert!((got / most - 1.0).abs() < 1e-6, "{got} of at most {most}");
+    }
+}

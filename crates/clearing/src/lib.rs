@@ -1,9 +1,77 @@
-//! A batch of limit orders in, one price vector and exact trade amounts out; also checks such an answer.
+//! A batch of limit orders in, one price vector and exact trade amounts out; also checks such an answer. Usable alone.
+//!
+//! # The problem
+//!
+//! Offers sell a fixed amount of one asset for as much as possible of another, at a limit price or better. A batch is
+//! *cleared* by a valuation p_A > 0 for every asset and an amount x_AB sold on every ordered pair: everybody trades
+//! with an auctioneer at the rate p_A/p_B, less a commission ε. A clearing is (ε, μ)-approximate (SPEEDEX appendix B)
+//! when
+//!
+//! 1. every asset is conserved: what is sold of A covers what is paid out of A, in whole units, account by account;
+//! 2. no offer executes below its limit price;
+//! 3. every offer with a limit below (1−μ)·p_A/p_B executes in full.
+//!
+//! 1 and 2 hold at any prices whatever. When 3 cannot be met, trade is maximised without it, and the clearing says
+//! which assets stood in the way. At one price vector there is no arbitrage, and nothing to gain from being first.
+//!
+//! # The way
+//!
+//! | step | module | of the paper |
+//! |---|---|---|
+//! | check the book, sum supply up by price | `book`, `curve` | appendix G |
+//! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
+//! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `tatonnement` | §5, appendix C |
+//! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding` | appendix D |
+//! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
+//! | check a clearing without solving | `verify` | K.3 |
+//!
+//! [`clear`] does all of it; [`Market`] offers the steps one by one.
+//!
+//! ```
+//! use clearing::{Offer, Params, SortedOffers, clear, verify};
+//! use primitives::AssetId;
+//!
+//! let (eur, usd) = (AssetId(0), AssetId(1));
+//! let offers = [
+//!     Offer { sell: eur, buy: usd, amount: 1_000_000, limit: "1.08".parse()? },
+//!     Offer { sell: usd, buy: eur, amount: 1_200_000, limit: "0.90".parse()? },
+//! ];
+//! let sorted = SortedOffers::new(2, &offers);
+//! let (book, params) = (sorted.book(), Params::default());
+//! let clearing = clear(&book, &params, None)?;
+//! assert!(clearing.full);
+//! let verified = verify(&book, &params, &clearing)?;
+//! assert_eq!(verified.executed, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Properties
+//!
+//! - A clearing is a function of the book, the parameters and the earlier prices: no clock, no randomness, budgets in
+//!   iterations; doubles only by + − × ÷ and square root in a fixed order; the same for any number of threads.
+//! - Doubles decide prices and which offers are worth trying; whole numbers decide everything that moves money.
+//!
+//! # Deviations from the paper
+//!
+//! - **Limits are net and integral**: an offer fills only if what it receives, after commission and rounding down,
+//!   satisfies its limit. What a trader sees is never worse than what was signed. So the band in which offers may trade
+//!   ends at (1−ε)·p_A/p_B and not at the rate, μ must exceed ε, and an amount so small that no whole unit of pay-out
+//!   satisfies its limit is exempt from 3.
+//! - **Newton's method** finds prices by default; Tâtonnement is there to be compared with. Both know the exact slope of
+//!   demand from the same prefix sums.
+//! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, and not a linear program in floating
+//!   point whose answer has to be repaired.
+//! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named.
+//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, prices a little off are
+//!   tried before 3 is given up.
+
+#[cfg(test)]
+extern crate self as clearing;
 
 mod amounts;
 mod arc;
+mod blocks;
 mod book;
-mod clearing;
 mod curve;
 mod demand;
 mod dense;
@@ -12,6 +80,7 @@ mod float;
 mod flow;
 mod market;
 mod newton;
+mod outcome;
 mod quality;
 mod rate;
 mod rounding;
@@ -21,11 +90,15 @@ mod start;
 mod tatonnement;
 mod verify;
 mod wide;
+#[cfg(test)]
+#[path = "../../bench/src/workload.rs"]
+#[allow(dead_code)]
+mod workload;
 
 pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
-pub use clearing::{Clearing, Obstacle, Report, Trade};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
+pub use outcome::{Clearing, Obstacle, Report, Trade};
 pub use rate::{Rate, must_fill};
 pub use solve::{Market, Prices, clear};
 pub use verify::{Verified, Violation, verify};

@@ -1,22 +1,28 @@
 //! Which assets can trade with which, and how the prices of parts become prices of all.
 //!
 //! Amounts that conserve every asset run in cycles: what is sold for B must be met by offers that sell B, and so on
-//! around. So only pairs inside a *strongly connected* part of the graph "an offer sells A for B" can ever trade. A
-//! part is solved on its own. Assets that nobody sells, or nobody buys, are parts of one asset and are never solved.
+//! around. So only pairs inside a *strongly connected group* of the graph "an offer sells A for B" can ever trade.
+//! Assets that nobody sells, or nobody buys, are groups of one asset and are never solved.
 //!
-//! Between parts no offer can be met, so fullness asks for prices at which none wants to trade: the valuations of a
-//! part are scaled until every offer into it or out of it asks for more than the rate. As parts form no cycle, this is
+//! A group falls into *parts* that share no more than one asset each: the blocks of its block-cut tree. As every other
+//! asset of a part balances within it, so does the shared one, and each part can be solved on its own (SPEEDEX appendix
+//! E, of which stocks that trade against one numeraire each are the plainest case). Parts of a group are then scaled to
+//! agree on the assets that they share.
+//!
+//! Between groups no offer can be met, so fullness asks for prices at which none wants to trade: the valuations of a
+//! group are scaled until every offer into it or out of it asks for at least the rate. As groups form no cycle, this is
 //! always possible, up to the range of [`Price`]. An asset that is only sold, or only bought, so ends at the best
 //! quote for it, or stays where the last batch left it if that is beyond.
 
 use primitives::Price;
 
+use crate::blocks::blocks;
 use crate::book::Book;
 use crate::curve::Curves;
 use crate::float::{exp, ln};
 use crate::rate::approx;
 
-/// One strongly connected part of the market.
+/// One part of the market that is solved on its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     /// Asset ids, rising.
@@ -37,53 +43,60 @@ pub(crate) struct Pair {
 
 /// The parts of a market.
 pub(crate) struct Split {
-    /// In an order in which every pair between parts sells an asset of a later part for one of an earlier.
+    /// Parts of one group stand so that each but the first shares one asset with those before it.
     pub(crate) parts: Vec<Part>,
-    /// The part of every asset.
-    part_of: Vec<usize>,
+    /// The group of every asset. A pair between groups sells an asset of a later group for one of an earlier.
+    group_of: Vec<usize>,
+    groups: usize,
 }
 
 impl Split {
     pub(crate) fn new(book: &Book) -> Split {
-        let (part_of, count) = strong_parts(book);
-        let mut parts = vec![Part::default(); count];
-        let mut place = vec![0; part_of.len()];
-        for (asset, part) in part_of.iter().enumerate() {
-            place[asset] = parts[*part].assets.len() as u32;
-            parts[*part].assets.push(asset as u32);
-        }
-        for (index, pair) in book.pairs.iter().enumerate() {
-            let (sell, buy) = (pair.sell.0 as usize, pair.buy.0 as usize);
-            if part_of[sell] == part_of[buy] {
-                let pair = Pair { sell: place[sell], buy: place[buy], index: index as u32 };
-                parts[part_of[sell]].pairs.push(pair);
-            }
-        }
-        Split { parts, part_of }
+        let (group_of, groups) = strong_groups(book);
+        let within = |index: &usize| {
+            let pair = &book.pairs[*index];
+            group_of[pair.sell.0 as usize] == group_of[pair.buy.0 as usize]
+        };
+        let inner: Vec<usize> = (0..book.pairs.len()).filter(within).collect();
+        let parts = blocks(book, &inner).into_iter().map(|pairs| part(book, &pairs)).collect();
+        Split { parts, group_of, groups }
     }
 
     /// Joins `prices`, given for each part up to a factor of its own, to valuations of all assets.
     pub(crate) fn join(&self, book: &Book, curves: &Curves, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
-        let mut log = vec![0.0; self.part_of.len()];
+        let mut log: Vec<Option<f64>> = vec![None; self.group_of.len()];
         for (part, prices) in self.parts.iter().zip(prices) {
             let own: Vec<f64> = prices.iter().map(|price| ln(*price)).collect();
-            let wanted = |at: usize| last.map_or(0.0, |last| ln(approx(last[part.assets[at] as usize])));
-            let shift = (0..own.len()).map(|at| wanted(at) - own[at]).sum::<f64>() / own.len() as f64;
-            part.assets.iter().zip(own).for_each(|(asset, own)| log[*asset as usize] = own + shift);
+            let shared = (0..own.len()).find_map(|at| Some(log[part.assets[at] as usize]? - own[at]));
+            for (asset, own) in part.assets.iter().zip(own) {
+                log[*asset as usize].get_or_insert(own + shared.unwrap_or(0.0));
+            }
         }
+        let mut log: Vec<f64> = log.into_iter().map(Option::unwrap_or_default).collect();
+        self.follow(&mut log, last);
         // Without earlier prices nothing speaks against the best quote itself.
         let stay = if last.is_some() { 0.0 } else { f64::NEG_INFINITY };
         self.separate(book, curves, &mut log, stay);
         within_range(&log)
     }
 
-    /// Scales parts until no offer between two of them gains at their prices. The part with most assets stays; others
+    /// Scales each group so that its prices are those of `last` on average, or 1.
+    fn follow(&self, log: &mut [f64], last: Option<&[Price]>) {
+        let mut sums = vec![(0.0, 0.0); self.groups];
+        for (asset, group) in self.group_of.iter().enumerate() {
+            sums[*group].0 += last.map_or(0.0, |last| ln(approx(last[asset]))) - log[asset];
+            sums[*group].1 += 1.0;
+        }
+        log.iter_mut().zip(&self.group_of).for_each(|(log, group)| *log += sums[*group].0 / sums[*group].1);
+    }
+
+    /// Scales groups until no offer between two of them gains at their prices. The group with most assets stays; others
     /// move by at least `stay`.
     fn separate(&self, book: &Book, curves: &Curves, log: &mut [f64], stay: f64) {
-        // Between parts, by the part sold from: (part bought into, pair).
-        let mut out = vec![Vec::new(); self.parts.len()];
+        // Between groups, by the group sold from: (group bought into, pair).
+        let mut out = vec![Vec::new(); self.groups];
         for (index, pair) in book.pairs.iter().enumerate() {
-            let (from, to) = (self.part_of[pair.sell.0 as usize], self.part_of[pair.buy.0 as usize]);
+            let (from, to) = (self.group_of[pair.sell.0 as usize], self.group_of[pair.buy.0 as usize]);
             if from != to {
                 out[from].push((to, index));
             }
@@ -93,32 +106,34 @@ impl Split {
             let pair = &book.pairs[index];
             log[pair.sell.0 as usize] - log[pair.buy.0 as usize] - ln(curves.curve(index).prices[0])
         };
-        let anchor = (0..self.parts.len()).max_by_key(|part| (self.parts[*part].assets.len(), usize::MAX - part));
-        let mut reaches: Vec<bool> = (0..self.parts.len()).map(|part| Some(part) == anchor).collect();
-        let mut shift = vec![0.0; self.parts.len()];
-        // Parts that sell into the anchor, nearest first, fall.
-        for part in 0..self.parts.len() {
-            let into = || out[part].iter().filter(|(to, _)| reaches[*to]);
-            if Some(part) == anchor || into().next().is_none() {
+        let mut sizes = vec![0; self.groups];
+        self.group_of.iter().for_each(|group| sizes[*group] += 1);
+        let anchor = (0..self.groups).max_by_key(|group| (sizes[*group], usize::MAX - group));
+        let mut reaches: Vec<bool> = (0..self.groups).map(|group| Some(group) == anchor).collect();
+        let mut shift = vec![0.0; self.groups];
+        // Groups that sell into the anchor, nearest first, fall.
+        for group in 0..self.groups {
+            let into = || out[group].iter().filter(|(to, _)| reaches[*to]);
+            if Some(group) == anchor || into().next().is_none() {
                 continue;
             }
             let excess = into().map(|(to, index)| gain(log, *index) - shift[*to]).fold(stay, f64::max);
-            shift[part] = -excess;
-            reaches[part] = true;
+            shift[group] = -excess;
+            reaches[group] = true;
         }
         // The others rise, those farthest from being bought into first.
-        let mut rise = vec![stay; self.parts.len()];
-        for part in (0..self.parts.len()).rev() {
-            if !reaches[part] && rise[part] > f64::NEG_INFINITY {
-                shift[part] = rise[part];
+        let mut rise = vec![stay; self.groups];
+        for group in (0..self.groups).rev() {
+            if !reaches[group] && rise[group] > f64::NEG_INFINITY {
+                shift[group] = rise[group];
             }
-            for (to, index) in &out[part] {
+            for (to, index) in &out[group] {
                 if !reaches[*to] {
-                    rise[*to] = f64::max(rise[*to], gain(log, *index) + shift[part]);
+                    rise[*to] = f64::max(rise[*to], gain(log, *index) + shift[group]);
                 }
             }
         }
-        log.iter_mut().zip(&self.part_of).for_each(|(log, part)| *log += shift[*part]);
+        log.iter_mut().zip(&self.group_of).for_each(|(log, group)| *log += shift[*group]);
     }
 }
 
@@ -132,16 +147,30 @@ fn within_range(log: &[f64]) -> Vec<Price> {
     log.iter().map(price).collect()
 }
 
-/// The strongly connected part of every asset, and the number of parts (Tarjan 1972, without recursion). A part is
-/// numbered after every part that it sells into.
-fn strong_parts(book: &Book) -> (Vec<usize>, usize) {
+/// The part that `pairs` make up.
+fn part(book: &Book, pairs: &[usize]) -> Part {
+    let ends = |index: &usize| [book.pairs[*index].sell.0, book.pairs[*index].buy.0];
+    let mut assets: Vec<u32> = pairs.iter().flat_map(ends).collect();
+    assets.sort_unstable();
+    assets.dedup();
+    let place = |asset: u32| assets.binary_search(&asset).expect("every asset is listed") as u32;
+    let pair = |index: &usize| {
+        let [sell, buy] = ends(index).map(place);
+        Pair { sell, buy, index: *index as u32 }
+    };
+    Part { pairs: pairs.iter().map(pair).collect(), assets }
+}
+
+/// The strongly connected group of every asset, and the number of groups (Tarjan 1972, without recursion). A group is
+/// numbered after every group that it sells into.
+fn strong_groups(book: &Book) -> (Vec<usize>, usize) {
     const NONE: usize = usize::MAX;
     let assets = book.assets as usize;
     let first = |asset: usize| book.pairs.partition_point(|pair| (pair.sell.0 as usize) < asset);
-    let mut part_of = vec![NONE; assets];
+    let mut group_of = vec![NONE; assets];
     let mut order = vec![NONE; assets];
     let mut low = vec![NONE; assets];
-    let (mut parts, mut visited) = (0, 0);
+    let (mut groups, mut visited) = (0, 0);
     let (mut open, mut path): (Vec<usize>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     for root in 0..assets {
         if order[root] == NONE {
@@ -160,7 +189,7 @@ fn strong_parts(book: &Book) -> (Vec<usize>, usize) {
                     let to = pair.buy.0 as usize;
                     if order[to] == NONE {
                         path.push((to, first(to)));
-                    } else if part_of[to] == NONE {
+                    } else if group_of[to] == NONE {
                         low[asset] = low[asset].min(order[to]);
                     }
                 }
@@ -171,12 +200,12 @@ fn strong_parts(book: &Book) -> (Vec<usize>, usize) {
                     }
                     if low[asset] == order[asset] {
                         let members = open.iter().rposition(|a| *a == asset).expect("a root is open");
-                        open.drain(members..).for_each(|member| part_of[member] = parts);
-                        parts += 1;
+                        open.drain(members..).for_each(|member| group_of[member] = groups);
+                        groups += 1;
                     }
                 }
             }
         }
     }
-    (part_of, parts)
+    (group_of, groups)
 }

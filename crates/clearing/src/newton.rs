@@ -1,4 +1,17 @@
 //! Prices by a semismooth Newton method on their logarithms, with continuation in μ.
+//!
+//! The demand of a part has gross substitutes: a dearer asset is sold more and bought less, and others the other way
+//! round. So the matrix of its slopes is a singular M-matrix, whose one free direction is the scale of prices; with one
+//! price fixed it needs no pivoting. A step is capped, and halved while the sum of squared relative imbalances does not
+//! fall. From a wide band, in which demand is smooth, μ is divided by 4 down to the one asked for.
+//!
+//! An asset with hardly any offers has a demand of steps and ledges, on which Newton's method stalls. But at fixed
+//! prices of the others its balance never falls as its own price rises. So where the steps stall, every asset that is
+//! out of balance is brought back into it on its own by bisection, and the steps go on from there. Books on which that
+//! fails too climb a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
+//!
+//! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
+//! small part of what need not trade, so that the amount step can make up for it.
 
 use crate::demand::{Band, Demand, Flows};
 use crate::dense::Matrix;
@@ -19,7 +32,8 @@ struct Rung {
 }
 
 /// Tried in turn until the prices are found. Hardly any book needs the second.
-const LADDER: [Rung; 8] = [
+const LADDER: [Rung; 9] = [
+    Rung { widest: 0.0075, window: None, halvings: 8, sweeps: 6 },
     Rung { widest: 0.03, window: None, halvings: 8, sweeps: 6 },
     Rung { widest: 0.03, window: Some(0.004), halvings: 8, sweeps: 6 },
     Rung { widest: 0.03, window: Some(0.02), halvings: 8, sweeps: 6 },
@@ -32,8 +46,19 @@ const LADDER: [Rung; 8] = [
 
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
+/// Parts of more assets than this are not solved by Newton steps, whose cost grows with the cube of their number.
+pub(crate) const MOST_ASSETS: usize = 1000;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
+
+/// Where to begin: books in which every asset has many offers need no continuation.
+fn widest(demand: &Demand) -> f64 {
+    match demand.fewest_levels() {
+        ..250 => LADDER[0].widest,
+        250..1000 => 0.002,
+        _ => 0.0,
+    }
+}
 
 /// The relative shortage that the commission covers, but for what rounding may need.
 fn tolerance(target: Target) -> f64 {
@@ -42,16 +67,17 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let mut search = Search::new(demand, start);
+    let mut search = Search::new(demand, target, start);
     let mut solved = false;
-    for rung in LADDER {
+    let first = Rung { widest: widest(search.demand), ..LADDER[0] };
+    for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
         search.rung = rung;
         solved = search.continuation(target, rung) || scene.amounts(&search.prices).full;
         if solved {
             break;
         }
     }
-    search.finish(target, solved)
+    search.finish(solved)
 }
 
 struct Search<'a, 'b> {
@@ -63,23 +89,26 @@ struct Search<'a, 'b> {
     trial_flows: Flows,
     steps: u32,
     rung: Rung,
+    /// Whether to stop as soon as the amount step can make up for imbalances.
+    early: bool,
     /// The pairs of every asset, once they are asked for.
     pairs: Vec<Vec<u32>>,
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(demand: &'a mut Demand<'b>, prices: Vec<f64>) -> Search<'a, 'b> {
+    fn new(demand: &'a mut Demand<'b>, target: Target, prices: Vec<f64>) -> Search<'a, 'b> {
         let n = prices.len();
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
         Search {
             demand,
             prices,
             flows,
-            matrix: Matrix::zero(n),
+            matrix: Matrix::zero(if n > MOST_ASSETS { 0 } else { n }),
             trial,
             trial_flows,
             steps: 0,
             rung: LADDER[0],
+            early: target.first,
             pairs: vec![],
         }
     }
@@ -96,6 +125,9 @@ impl<'a, 'b> Search<'a, 'b> {
 
     /// Newton steps at one band; where they stall, assets out of balance are brought back into it one by one.
     fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
+        if self.prices.len() > MOST_ASSETS {
+            return self.only_sweep(band, tolerance);
+        }
         for _ in 0..self.rung.sweeps {
             if self.level(band, mu, window, tolerance) {
                 return true;
@@ -103,6 +135,19 @@ impl<'a, 'b> Search<'a, 'b> {
             self.sweep(band, tolerance);
         }
         self.level(band, mu, window, tolerance)
+    }
+
+    /// What stands in for Newton steps where the matrix would be too large.
+    fn only_sweep(&mut self, band: Band, tolerance: f64) -> bool {
+        for _ in 0..self.rung.sweeps {
+            self.demand.flows(&self.prices, band, &mut self.flows);
+            if self.balanced(tolerance) {
+                return true;
+            }
+            self.sweep(band, tolerance);
+        }
+        self.demand.flows(&self.prices, band, &mut self.flows);
+        self.balanced(tolerance)
     }
 
     /// Balances every asset that is out of balance by more than `tolerance` on its own, at fixed prices of the others.
@@ -167,14 +212,20 @@ impl<'a, 'b> Search<'a, 'b> {
         let cap = 2.0 * mu.max(0.02);
         self.demand.slopes(&self.prices, band, window, &mut self.flows, &mut self.matrix);
         for _ in 0..STEPS {
-            if self.flows.shortage() <= tolerance {
+            if self.balanced(tolerance) {
                 return true;
             }
             if !self.step(band, window, cap) {
                 return false;
             }
         }
-        self.flows.shortage() <= tolerance
+        self.balanced(tolerance)
+    }
+
+    /// Whether no asset is short by more than `tolerance`, or, in a first attempt at the last level, whether the amount
+    /// step will make up for it.
+    fn balanced(&self, tolerance: f64) -> bool {
+        self.flows.shortage() <= tolerance || tolerance < LOOSE && self.early && self.flows.is_covered()
     }
 
     /// One damped step; false if none improves the merit.
@@ -212,8 +263,7 @@ impl<'a, 'b> Search<'a, 'b> {
         direction
     }
 
-    fn finish(mut self, target: Target, solved: bool) -> Found {
-        self.demand.flows(&self.prices, target.band(target.mu), &mut self.flows);
+    fn finish(self, solved: bool) -> Found {
         Found {
             imbalance: self.flows.largest(),
             prices: self.prices,

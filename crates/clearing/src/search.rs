@@ -15,6 +15,8 @@ pub(crate) struct Target {
     /// By how much the band in which offers trade in part stops short of ε, because a partial fill at the very limit
     /// of its offer would break that limit by rounding.
     inset: f64,
+    /// Whether this is the first attempt.
+    pub(crate) first: bool,
 }
 
 impl Target {
@@ -22,7 +24,7 @@ impl Target {
     pub(crate) fn new(params: &Params, attempt: u32) -> Target {
         let (epsilon, mu) = (params.epsilon.to_f64(), params.mu.to_f64());
         let (width, steps) = (mu - epsilon, f64::from(attempt));
-        Target { epsilon, mu: mu - width * steps / 10.0, inset: width * (0.125 + steps / 10.0) }
+        Target { epsilon, mu: mu - width * steps / 10.0, inset: width * (0.125 + steps / 10.0), first: attempt == 0 }
     }
 
     /// The band from `mu` to where offers stop trading.

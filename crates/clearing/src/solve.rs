@@ -5,11 +5,11 @@ use rayon::prelude::*;
 
 use crate::amounts::{Amounts, amounts};
 use crate::book::{Book, InputError, Params, Solver};
-use crate::clearing::{Clearing, Obstacle, Report, Trade};
 use crate::curve::Curves;
 use crate::demand::Demand;
 use crate::market::{Part, Split};
 use crate::newton::newton;
+use crate::outcome::{Clearing, Obstacle, Report, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
 use crate::search::{Found, Scene, Target};
@@ -152,9 +152,6 @@ impl<'a> Market<'a> {
 
     /// Prices of one part.
     fn price(&self, part: &Part, params: &Params, target: Target, last: Option<&[Price]>) -> Found {
-        if part.pairs.is_empty() {
-            return Found { prices: vec![1.0; part.assets.len()], solved: true, ..Found::default() };
-        }
         let of_part = |last: &[Price]| part.assets.iter().map(|asset| approx(last[*asset as usize])).collect();
         let last: Option<Vec<f64>> = last.map(of_part);
         let scene = Scene { book: self.book, curves: &self.curves, params, part };

@@ -4,8 +4,8 @@ use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use crate::book::{Book, InputError, PairBook, Params};
-use crate::clearing::{Clearing, Trade};
 use crate::fills::{PairFills, Use, fills, usable};
+use crate::outcome::{Clearing, Trade};
 use crate::rate::{Rate, must_fill};
 
 /// What a clearing that passes amounts to.

@@ -200,7 +200,9 @@ fn what_is_wrong_is_found() {
     assert!(matches!(check(&|c| c.trades[0].sold = 0), Violation::TradeOrder { .. }));
     assert!(matches!(check(&|c| c.trades[0].buy = AssetId(0)), Violation::NoOffers { .. }));
     assert!(matches!(check(&|c| c.trades[3].sold = u64::MAX), Violation::Sold { .. }));
-    let dropped = check(&|c| drop(c.trades.remove(0)));
+    let dropped = check(&|c| {
+        c.trades.remove(0);
+    });
     assert!(matches!(dropped, Violation::Conservation { .. } | Violation::NotFull { .. }), "{dropped}");
     assert!(matches!(check(&|c| c.trades.clear()), Violation::NotFull { .. }));
     let dearer = Price::from_f64(good.valuations[2].to_f64() * 1.01).expect("a price");

@@ -10,6 +10,7 @@
 //! every asset, the change of spendable balances plus the change of what offers lock equals the change of what is
 //! issued: three sums taken where the three are written.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clearing::{Clearing, PairBook, Params, Rate};
@@ -49,6 +50,20 @@ pub enum Stage {
     Settlement,
     /// Digests of what changed.
     Digests,
+}
+
+impl Stage {
+    /// The name in reports and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Signatures => "signatures",
+            Stage::Filter => "filter",
+            Stage::Effects => "effects",
+            Stage::Clearing => "clearing",
+            Stage::Settlement => "settlement",
+            Stage::Digests => "digests",
+        }
+    }
 }
 
 /// What a block did.
@@ -130,6 +145,9 @@ struct NewOffer {
     index: u32,
 }
 
+/// What comes into a pair's book and what leaves it, by place.
+type PairWork<'a> = (&'a [NewOffer], &'a [(Pair, Place)]);
+
 /// What one shard's transactions ask of the rest of the ledger.
 #[derive(Default)]
 struct Effects {
@@ -204,7 +222,8 @@ impl Ledger {
         stage(Stage::Effects);
         let cleared = self.clear(block.height)?;
         stage(Stage::Clearing);
-        let mut outcomes = filtered.refusals.iter().map(|r| r.map_or(Outcome::Applied, Outcome::Refused)).collect();
+        let mut outcomes: Vec<Outcome> =
+            filtered.refusals.iter().map(|r| r.map_or(Outcome::Applied, Outcome::Refused)).collect();
         let mut batch = self.settle(&cleared, &mut gathered, &mut pair_changes);
         self.explain_offers(&new_offers, &cleared, &batch, &mut outcomes);
         self.burn(&transactions, &filtered, &mut batch, &mut gathered);
@@ -273,7 +292,7 @@ impl Ledger {
         credits: &mut Vec<Credit>,
         gathered: &mut Block,
     ) -> Vec<PairChange> {
-        let mut offers_of: std::collections::BTreeMap<Pair, (&[NewOffer], &[(Pair, Place)])> = Default::default();
+        let mut offers_of: BTreeMap<Pair, PairWork> = BTreeMap::new();
         for new in offers.chunk_by(|a, b| a.pair == b.pair) {
             offers_of.entry(new[0].pair).or_default().0 = new;
         }
@@ -416,7 +435,7 @@ impl Ledger {
         new_offers: &[NewOffer],
         cleared: &Option<Clearing>,
         batch: &Batch,
-        outcomes: &mut Vec<Outcome>,
+        outcomes: &mut [Outcome],
     ) {
         let Some(cleared) = cleared else { return };
         let valuation = |asset: AssetId| cleared.valuations[asset.0 as usize];

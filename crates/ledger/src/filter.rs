@@ -42,11 +42,14 @@ struct Candidate<'a> {
     transaction: &'a Transaction,
 }
 
+/// What one shard's transactions come to: those that stand alone, and those that are refused.
+type Judged<'a> = (Vec<Candidate<'a>>, Vec<(u32, Refusal)>);
+
 impl Ledger {
     /// Judges all transactions of a block; `valid[i]` says whether the signature of `transactions[i]` is.
     pub(crate) fn filter(&self, transactions: &[&Transaction], valid: Option<&[bool]>) -> Filtered {
         let order = by_shard(transactions);
-        let judged: Vec<(Vec<Candidate>, Vec<(u32, Refusal)>)> = (0..SHARDS)
+        let judged: Vec<Judged> = (0..SHARDS)
             .into_par_iter()
             .map(|shard| self.filter_shard(shard, &order.indices[order.range(shard)], transactions, valid))
             .collect();
@@ -71,7 +74,7 @@ impl Ledger {
         indices: &[u32],
         transactions: &[&'a Transaction],
         valid: Option<&[bool]>,
-    ) -> (Vec<Candidate<'a>>, Vec<(u32, Refusal)>) {
+    ) -> Judged<'a> {
         let shard = &self.accounts.shards()[shard];
         let mut candidates = Vec::with_capacity(indices.len());
         let mut refused = Vec::new();
@@ -172,11 +175,7 @@ impl Ledger {
         overdrawn.then_some(Refusal::Overdraft)
     }
 
-    fn refuse_conflicts_between_accounts(
-        &self,
-        judged: &[(Vec<Candidate>, Vec<(u32, Refusal)>)],
-        refusals: &mut [Option<Refusal>],
-    ) {
+    fn refuse_conflicts_between_accounts(&self, judged: &[Judged], refusals: &mut [Option<Refusal>]) {
         let mut created: Vec<(Address, u32)> = Vec::new();
         let mut issued: Vec<(AssetId, u32, Amount)> = Vec::new();
         for candidate in judged.iter().flat_map(|(candidates, _)| candidates) {

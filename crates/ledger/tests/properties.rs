@@ -3,6 +3,8 @@
 
 mod model;
 
+use std::collections::BTreeSet;
+
 use ledger::{Genesis, Ledger, Outcome, Pair, Place, Refusal, Restore, Roots, Signatures, Snapshot};
 use model::Model;
 use primitives::{
@@ -56,7 +58,9 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     };
     let operation = match rng.random_range(0..20) {
         0 => {
-            let other = rng.random_range(0..PEOPLE + 12);
+            // A new account that others of the block are likely to pick, too, or any.
+            let fresh = PEOPLE + 12 + (model.accounts.len() % 100) as u8;
+            let other = if rng.random_ratio(1, 2) { fresh } else { rng.random_range(0..PEOPLE + 12) };
             let own = rng.random_ratio(1, 2);
             let new_key = key(other).public();
             let bad = rng.random_ratio(1, 8);
@@ -76,7 +80,11 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
         4..=6 => {
             Operation::Pay { to: address(rng.random_range(0..PEOPLE + 4)), asset: asset(rng), amount: amount(rng) }
         }
-        7 => Operation::Issue { to: address(rng.random_range(0..PEOPLE)), asset: asset(rng), amount: amount(rng) },
+        7 => {
+            let asset = if u32::from(person) < ASSETS { AssetId(u32::from(person)) } else { asset(rng) };
+            let amount = if rng.random_ratio(1, 4) { i64::MAX as u64 - 7 } else { amount(rng) };
+            Operation::Issue { to: address(rng.random_range(0..PEOPLE)), asset, amount }
+        }
         8 => Operation::Burn { asset: asset(rng), amount: amount(rng) },
         _ => {
             let limit = f64::from(rng.random_range(900..1_100)) / 1_000.0;
@@ -87,7 +95,7 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     };
     let chain = 7 + u64::from(rng.random_ratio(1, 60));
     let signer = match model.accounts.get(&account).and_then(|a| a.key) {
-        Some(registered) => (0..PEOPLE + 12).find(|p| key(*p).public() == registered).expect("a key of ours"),
+        Some(registered) => (0..200).find(|p| key(*p).public() == registered).expect("a key of ours"),
         None => person,
     };
     let signer = if rng.random_ratio(1, 60) { signer + 1 } else { signer };
@@ -109,7 +117,9 @@ fn apply(ledger: &mut Ledger, parts: Vec<Vec<Transaction>>) -> ledger::Applied {
     ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies")
 }
 
-fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) {
+/// Runs a random history; returns the refusals that it met.
+fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BTreeSet<Refusal> {
+    let mut met = BTreeSet::new();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let genesis = genesis(fee, epsilon);
     let mut model = Model::new(&genesis);
@@ -127,6 +137,7 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) {
         let applied = apply(&mut real, vec![block.clone()]);
         let (refusals, fills) = model.apply(&block);
         assert_outcomes(&block, &applied.outcomes, &refusals);
+        met.extend(refusals.into_iter().flatten());
         assert_eq!(applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought)).collect::<Vec<_>>(), fills);
         model.assert_same(&real);
         real.audit().expect("sound");
@@ -142,6 +153,7 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) {
     }
     assert_proofs(&real, &mut roots, &model);
     assert_recovers(&real, &mut roots);
+    met
 }
 
 /// Which of several copies counts is nobody's business, so copies are compared by their bodies.
@@ -218,6 +230,33 @@ proptest! {
 }
 
 #[test]
-fn a_longer_history_equals_the_model() {
-    run(1, 40, 80, 1, Fraction::power_of_two(15));
+fn a_longer_history_equals_the_model_and_meets_every_refusal() {
+    let met = run(1, 60, 100, 1, Fraction::power_of_two(15));
+    let all = [
+        Refusal::BadSignature,
+        Refusal::WrongChain,
+        Refusal::UnknownAccount,
+        Refusal::WrongSigner,
+        Refusal::SequenceUsed,
+        Refusal::SequenceTooOld,
+        Refusal::SequenceTooFar,
+        Refusal::UnknownAsset,
+        Refusal::ZeroAmount,
+        Refusal::AmountTooLarge,
+        Refusal::SameAsset,
+        Refusal::SelfPayment,
+        Refusal::AddressNotOfKey,
+        Refusal::AccountExists,
+        Refusal::NotIssuer,
+        Refusal::UnknownOffer,
+        Refusal::Overdraft,
+        Refusal::Duplicate,
+        Refusal::SequenceConflict,
+        Refusal::CancelConflict,
+        Refusal::KeyConflict,
+        Refusal::CreateConflict,
+        Refusal::IssueTooLarge,
+    ];
+    let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
+    assert!(missed.is_empty(), "the history never met {missed:?}");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 /// What an operator sets. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The HTTP interface.
@@ -65,17 +65,6 @@ pub struct StoreConfig {
     pub checkpoint_blocks: u64,
     /// How many transactions stay findable by their id.
     pub indexed_transactions: usize,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            http: Http::default(),
-            blocks: Blocks::default(),
-            mempool: MempoolConfig::default(),
-            store: StoreConfig::default(),
-        }
-    }
 }
 
 impl Default for Http {

@@ -548,15 +548,7 @@ impl Stages {
     }
 
     fn end(&mut self, stage: Stage) {
-        let name = match stage {
-            Stage::Signatures => "signatures",
-            Stage::Filter => "filter",
-            Stage::Effects => "effects",
-            Stage::Clearing => "clearing",
-            Stage::Settlement => "settlement",
-            Stage::Digests => "digests",
-        };
-        self.0.push((name, milliseconds(self.1.elapsed())));
+        self.0.push((stage.name(), milliseconds(self.1.elapsed())));
         self.1 = Instant::now();
     }
 }
@@ -590,6 +582,7 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
         let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         poisoned(shared.views.write()).commit(&committed, &transactions);
+        shared.metrics.committed(&committed);
         answer_waiters(shared, &committed);
         let bytes = encode(&receipts);
         if let Err(error) = shared.lock_store().put_receipts(block.height, &bytes) {
@@ -598,7 +591,6 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
         if let Some(state) = state {
             checkpoint(shared, state);
         }
-        shared.metrics.committed(&committed);
         let summary = &committed.summary;
         tracing::info!(
             height = summary.height,
@@ -607,8 +599,8 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
             fills = summary.fills,
             pairs = summary.pairs,
             full = summary.full,
-            ms = summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>(),
-            log_ms = summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms),
+            ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>()),
+            log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
             "block"
         );
         // No reader, no matter.

@@ -10,7 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use ledger::{BlockReceipts, Pair, Place, ReceiptsTrie, SEQUENCE_WINDOW};
-use primitives::{Address, AssetId, Digest, Price, Transaction, TransactionId, to_hex};
+use primitives::{Address, AssetId, Digest, Price, Superblock, Transaction, TransactionId, to_hex};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 use utoipa::OpenApi;
@@ -529,12 +529,21 @@ async fn block(
     api.blocking(move |api| {
         let block = api.shared().read_views().block(height).map(json::block).ok_or_else(|| no_block(height))?;
         let receipts = api.receipts(height)?;
+        let bytes = api.shared().archive.block(height).map_err(|error| archive_failed(&error))?;
+        let archived: Superblock =
+            borsh::from_slice(&bytes.ok_or_else(|| no_block(height))?).map_err(|error| archive_failed(&error))?;
+        let transactions = archived.sub_blocks.iter().flat_map(|sub| &sub.native);
         let (offset, limit) = (page.offset.unwrap_or(0), page.limit(100));
-        let outcome = |(id, outcome): &(TransactionId, ledger::Outcome)| json::TransactionOutcome {
-            id: id.to_string(),
-            outcome: outcome.into(),
+        let outcome = |(transaction, (id, outcome)): (&Transaction, &(TransactionId, ledger::Outcome))| {
+            json::TransactionOutcome {
+                id: id.to_string(),
+                account: transaction.body.account.to_string(),
+                sequence: transaction.body.sequence,
+                operation: api.symbols.operation(&transaction.body.operation),
+                outcome: outcome.into(),
+            }
         };
-        let outcomes = receipts.outcomes.iter().skip(offset).take(limit).map(outcome).collect();
+        let outcomes = transactions.zip(&receipts.outcomes).skip(offset).take(limit).map(outcome).collect();
         let more = receipts.outcomes.len() > offset.saturating_add(limit);
         Ok(Json(json::BlockDetail { block, outcomes, more }))
     })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ledger::{Asset, Ledger, Outcome, Pair, Refusal, Why};
-use primitives::{Amount, AssetId, Price};
+use primitives::{Amount, AssetId, Operation, Price};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -360,8 +360,74 @@ pub struct BlockDetail {
 pub struct TransactionOutcome {
     /// Id.
     pub id: String,
+    /// The account that acted.
+    pub account: String,
+    /// Its number for this transaction.
+    pub sequence: u64,
+    /// What it asked for.
+    pub operation: OperationBody,
     /// Outcome.
     pub outcome: OutcomeBody,
+}
+
+/// What a transaction asks for.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum OperationBody {
+    /// Registers an account, or rotates the own key.
+    CreateAccount {
+        /// The account.
+        account: String,
+        /// The key that controls it from the next block on.
+        key: String,
+    },
+    /// Offers an asset for another.
+    CreateOffer {
+        /// Symbol sold.
+        sell: String,
+        /// Symbol bought.
+        buy: String,
+        /// Units to sell at most.
+        amount: String,
+        /// Units bought per unit sold, at least.
+        limit: String,
+    },
+    /// Takes an offer back.
+    CancelOffer {
+        /// Symbol sold.
+        sell: String,
+        /// Symbol bought.
+        buy: String,
+        /// Its limit.
+        limit: String,
+        /// Its id.
+        offer: u64,
+    },
+    /// Moves units to another account.
+    Pay {
+        /// Receiving account.
+        to: String,
+        /// Symbol.
+        asset: String,
+        /// Units.
+        amount: String,
+    },
+    /// Creates units.
+    Issue {
+        /// Receiving account.
+        to: String,
+        /// Symbol.
+        asset: String,
+        /// Units.
+        amount: String,
+    },
+    /// Destroys units.
+    Burn {
+        /// Symbol.
+        asset: String,
+        /// Units.
+        amount: String,
+    },
 }
 
 /// An outcome.
@@ -533,6 +599,41 @@ impl Symbols {
     /// The symbol of an asset.
     pub fn get(&self, asset: AssetId) -> &str {
         &self.0[asset.0 as usize]
+    }
+
+    /// The symbol of an asset, or its number if there is no such asset: refused transactions may name any.
+    fn name(&self, asset: AssetId) -> String {
+        self.0.get(asset.0 as usize).cloned().unwrap_or_else(|| asset.to_string())
+    }
+
+    /// An operation.
+    pub fn operation(&self, operation: &Operation) -> OperationBody {
+        match *operation {
+            Operation::CreateAccount { account, key } => {
+                OperationBody::CreateAccount { account: account.to_string(), key: key.to_string() }
+            }
+            Operation::CreateOffer { sell, buy, amount, limit } => OperationBody::CreateOffer {
+                sell: self.name(sell),
+                buy: self.name(buy),
+                amount: amount.to_string(),
+                limit: limit.to_string(),
+            },
+            Operation::CancelOffer { sell, buy, limit, offer } => OperationBody::CancelOffer {
+                sell: self.name(sell),
+                buy: self.name(buy),
+                limit: limit.to_string(),
+                offer,
+            },
+            Operation::Pay { to, asset, amount } => {
+                OperationBody::Pay { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
+            }
+            Operation::Issue { to, asset, amount } => {
+                OperationBody::Issue { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
+            }
+            Operation::Burn { asset, amount } => {
+                OperationBody::Burn { asset: self.name(asset), amount: amount.to_string() }
+            }
+        }
     }
 
     /// The asset of a symbol.

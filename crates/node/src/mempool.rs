@@ -129,10 +129,8 @@ impl Mempool {
     fn check_reserved(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), Refusal> {
         let body = &transaction.body;
         match &body.operation {
-            Operation::CreateAccount { account, .. } if *account != body.account => {
-                if self.created.contains(account) {
-                    return Err(Refusal::CreateConflict);
-                }
+            Operation::CreateAccount { account, .. } if *account != body.account && self.created.contains(account) => {
+                return Err(Refusal::CreateConflict);
             }
             Operation::Issue { asset, amount, .. } => {
                 let waiting = self.issued.get(asset).copied().unwrap_or(0);

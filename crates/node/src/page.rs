@@ -6,12 +6,12 @@ use rust_embed::RustEmbed;
 
 /// What Vite made of `web/`; empty where Node was missing at build time.
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/../../web/dist"]
+#[folder = "../../web/dist"]
 #[allow_missing = true]
 struct Files;
 
-const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data:; \
-     style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; \
+     frame-ancestors 'none'";
 
 const MISSING: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Walras</title>\
     <h1>Walras is running</h1>\

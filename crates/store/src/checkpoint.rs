@@ -2,8 +2,8 @@
 //! needs a second copy of the state in memory.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::archive::path;
 use crate::disk::{Disk, DiskFile};
@@ -13,7 +13,7 @@ use crate::record::{DIGEST_BYTES, Digest, Fields, VERSION};
 use crate::store::Health;
 
 const MAGIC: [u8; 8] = *b"walrasck";
-const HEADER_BYTES: usize = 96;
+const HEADER_BYTES: usize = 88;
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_OVERHEAD_BYTES: usize = 4 + DIGEST_BYTES;
 const END_COUNTS_BYTES: usize = 20;
@@ -42,27 +42,18 @@ fn height_of(name: &str) -> Option<u64> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) height: u64,
-    /// Receipts had been put through this height.
-    pub(crate) receipts: u64,
     /// Digest of the block's record; zeros if the block was never here.
     pub(crate) block: Digest,
 }
 
 impl Header {
-    /// The height through which blocks had been durable here.
-    pub(crate) fn blocks(&self) -> u64 {
+    /// The height through which blocks and receipts had been durable here.
+    pub(crate) fn archived(&self) -> u64 {
         if self.block == [0; DIGEST_BYTES] { 0 } else { self.height }
     }
 
     fn encode(&self) -> [u8; HEADER_BYTES] {
-        let fields = [
-            &MAGIC[..],
-            &VERSION.to_le_bytes(),
-            &[0; 4],
-            &self.height.to_le_bytes(),
-            &self.receipts.to_le_bytes(),
-            &self.block,
-        ];
+        let fields = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; 4], &self.height.to_le_bytes(), &self.block];
         let mut bytes = fields.concat();
         bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
         bytes.try_into().expect("the fields add up")
@@ -78,7 +69,7 @@ impl Header {
             return Err("the header does not match its digest".into());
         }
         match (fields.u32(), fields.u32()) {
-            (VERSION, 0) => Ok(Header { height: fields.u64(), receipts: fields.u64(), block: fields.next() }),
+            (VERSION, 0) => Ok(Header { height: fields.u64(), block: fields.next() }),
             (version, _) => Err(format!("format version {version}, this program reads {VERSION}")),
         }
     }
@@ -96,86 +87,75 @@ fn end_counts(chunks: u64, payload_bytes: u64) -> [u8; END_COUNTS_BYTES] {
     counts.try_into().expect("the counts add up")
 }
 
-/// Writes one checkpoint, from any thread. What is written is the state; [`CheckpointWriter::finish`] makes it count.
-/// Dropped unfinished, it leaves the store as it was.
+/// That a checkpoint is being written; no other is begun while this lives.
 #[derive(Debug)]
-pub struct CheckpointWriter<D: Disk> {
-    disk: Arc<D>,
-    health: Arc<Health>,
-    /// Keeps the directory locked should the store be dropped first.
-    _lock: Arc<D::Lock>,
-    running: Arc<AtomicBool>,
-    receipts: Option<Syncer<D>>,
-    file: D::File,
-    name: String,
-    offset: u64,
-    chunk: Vec<u8>,
-    chunks: u64,
-    payload_bytes: u64,
-    /// Over the header and the chunk digests.
-    total: blake3::Hasher,
-    finished: bool,
+struct Running(Arc<AtomicBool>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
-impl<D: Disk> CheckpointWriter<D> {
-    pub(crate) fn begin(
-        disk: Arc<D>,
-        health: Arc<Health>,
-        lock: Arc<D::Lock>,
-        running: Arc<AtomicBool>,
-        receipts: Option<Syncer<D>>,
-        header: &Header,
-    ) -> Result<CheckpointWriter<D>, StoreError> {
-        let name = name(header.height);
+/// A checkpoint that is complete and synced, but still under its temporary name.
+#[derive(Debug)]
+struct Complete {
+    header: Header,
+    _running: Running,
+}
+
+/// Where the writer of receipts and the writer of a checkpoint meet. A checkpoint takes its name only when the receipts
+/// through its height are durable, because the replay after it will not make them again; whichever comes last sees to it.
+#[derive(Debug)]
+pub(crate) struct Meeting<D: Disk> {
+    disk: Arc<D>,
+    running: Arc<AtomicBool>,
+    state: Mutex<MeetingState<D>>,
+}
+
+#[derive(Debug)]
+struct MeetingState<D: Disk> {
+    /// Receipts have been put through this height.
+    put: u64,
+    syncer: Option<Syncer<D>>,
+    waiting: Option<Complete>,
+}
+
+impl<D: Disk> Meeting<D> {
+    pub(crate) fn new(disk: Arc<D>, put: u64, syncer: Option<Syncer<D>>) -> Meeting<D> {
+        let state = Mutex::new(MeetingState { put, syncer, waiting: None });
+        Meeting { disk, running: Arc::default(), state }
+    }
+
+    /// A panic cannot leave the state half changed, so a poisoned lock is as good as any.
+    fn state(&self) -> MutexGuard<'_, MeetingState<D>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Receipts have been put through this height.
+    pub(crate) fn receipts_put(&self, put: u64, syncer: Option<Syncer<D>>) -> Result<(), StoreError> {
+        let mut state = self.state();
+        (state.put, state.syncer) = (put, syncer);
+        self.publish(state)
+    }
+
+    fn complete(&self, complete: Complete) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.waiting = Some(complete);
+        self.publish(state)
+    }
+
+    /// Gives a complete checkpoint its name, if the receipts are there.
+    fn publish(&self, mut state: MutexGuard<'_, MeetingState<D>>) -> Result<(), StoreError> {
+        let put = state.put;
+        let Some(complete) = state.waiting.take_if(|waiting| waiting.header.archived() <= put) else { return Ok(()) };
+        let syncer = state.syncer.clone();
+        drop(state);
+        syncer.map_or(Ok(()), |syncer| syncer.sync())?;
+        let name = name(complete.header.height);
         let temporary = format!("{name}{TEMPORARY}");
-        let at = path(&*disk, &temporary);
-        let file = disk.create(&temporary).map_err(StoreError::io("create", &at))?;
-        let (bytes, mut total) = (header.encode(), blake3::Hasher::new());
-        file.write_at(0, &bytes).map_err(StoreError::io("write", &at))?;
-        total.update(&bytes);
-        Ok(CheckpointWriter {
-            disk,
-            health,
-            _lock: lock,
-            running,
-            receipts,
-            file,
-            name,
-            offset: HEADER_BYTES as u64,
-            chunk: Vec::with_capacity(CHUNK_BYTES),
-            chunks: 0,
-            payload_bytes: 0,
-            total,
-            finished: false,
-        })
-    }
-
-    /// Completes the checkpoint: once this returns, recovery begins at it. Older ones than the one before are removed.
-    ///
-    /// # Errors
-    /// If writing or syncing failed, now or before; the checkpoint then does not count, and the store refuses from here on.
-    pub fn finish(mut self) -> Result<(), StoreError> {
-        self.health.check()?;
-        let done = self.complete();
-        self.health.note(done)?;
-        self.finished = true;
-        Ok(())
-    }
-
-    fn complete(&mut self) -> Result<(), StoreError> {
-        if !self.chunk.is_empty() {
-            self.write_chunk()?;
-        }
-        let temporary = format!("{}{TEMPORARY}", self.name);
         let at = path(&*self.disk, &temporary);
-        let counts = end_counts(self.chunks, self.payload_bytes);
-        let total = self.total.update(&counts).finalize();
-        let end = [&counts[..], total.as_bytes()].concat();
-        self.file.write_at(self.offset, &end).map_err(StoreError::io("write", &at))?;
-        self.file.sync().map_err(StoreError::io("sync", &at))?;
-        // The replay after this checkpoint will not make earlier receipts again.
-        self.receipts.as_ref().map_or(Ok(()), Syncer::sync)?;
-        self.disk.rename(&temporary, &self.name).map_err(StoreError::io("rename", &at))?;
+        self.disk.rename(&temporary, &name).map_err(StoreError::io("rename", &at))?;
         self.disk.sync_directory().map_err(StoreError::io("sync the directory of", &at))?;
         self.remove_old()
     }
@@ -188,11 +168,95 @@ impl<D: Disk> CheckpointWriter<D> {
         }
         Ok(())
     }
+}
+
+/// Writes one checkpoint, from any thread. What is written is the state; [`CheckpointWriter::finish`] makes it count.
+/// Dropped unfinished, it leaves the store as it was.
+#[derive(Debug)]
+pub struct CheckpointWriter<D: Disk> {
+    disk: Arc<D>,
+    health: Arc<Health>,
+    /// Keeps the directory locked should the store be dropped first.
+    _lock: Arc<D::Lock>,
+    meeting: Arc<Meeting<D>>,
+    /// Taken by `finish`.
+    running: Option<Running>,
+    header: Header,
+    file: D::File,
+    temporary: String,
+    offset: u64,
+    chunk: Vec<u8>,
+    chunks: u64,
+    payload_bytes: u64,
+    /// Over the header and the chunk digests.
+    total: blake3::Hasher,
+}
+
+impl<D: Disk> CheckpointWriter<D> {
+    pub(crate) fn begin(
+        disk: Arc<D>,
+        health: Arc<Health>,
+        lock: Arc<D::Lock>,
+        meeting: Arc<Meeting<D>>,
+        header: Header,
+    ) -> Result<CheckpointWriter<D>, StoreError> {
+        if meeting.running.swap(true, Ordering::AcqRel) {
+            return Err(StoreError::CheckpointRunning);
+        }
+        let running = Some(Running(meeting.running.clone()));
+        let temporary = format!("{}{TEMPORARY}", name(header.height));
+        let at = path(&*disk, &temporary);
+        let file = disk.create(&temporary).map_err(StoreError::io("create", &at))?;
+        let (bytes, mut total) = (header.encode(), blake3::Hasher::new());
+        file.write_at(0, &bytes).map_err(StoreError::io("write", &at))?;
+        total.update(&bytes);
+        Ok(CheckpointWriter {
+            disk,
+            health,
+            _lock: lock,
+            meeting,
+            running,
+            header,
+            file,
+            temporary,
+            offset: HEADER_BYTES as u64,
+            chunk: Vec::with_capacity(CHUNK_BYTES),
+            chunks: 0,
+            payload_bytes: 0,
+            total,
+        })
+    }
+
+    /// Completes the checkpoint. Once this has returned and the receipts through its height have been put, in whichever
+    /// order, recovery begins at it, and checkpoints older than the one before it are removed.
+    ///
+    /// # Errors
+    /// If writing or syncing failed, now or before; the checkpoint then does not count, and the store refuses from here on.
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        self.health.check()?;
+        let written = self.write_end();
+        self.health.note(written)?;
+        let running = self.running.take().expect("only this takes it");
+        let complete = Complete { header: self.header.clone(), _running: running };
+        self.health.note(self.meeting.complete(complete))
+    }
+
+    fn write_end(&mut self) -> Result<(), StoreError> {
+        if !self.chunk.is_empty() {
+            self.write_chunk()?;
+        }
+        let at = path(&*self.disk, &self.temporary);
+        let counts = end_counts(self.chunks, self.payload_bytes);
+        let total = self.total.update(&counts).finalize();
+        let end = [&counts[..], total.as_bytes()].concat();
+        self.file.write_at(self.offset, &end).map_err(StoreError::io("write", &at))?;
+        self.file.sync().map_err(StoreError::io("sync", &at))
+    }
 
     fn write_chunk(&mut self) -> Result<(), StoreError> {
         let digest = chunk_digest(self.chunks, &self.chunk);
         let bytes = [&(self.chunk.len() as u32).to_le_bytes()[..], &self.chunk, &digest].concat();
-        let at = path(&*self.disk, &self.name);
+        let at = path(&*self.disk, &self.temporary);
         self.file.write_at(self.offset, &bytes).map_err(StoreError::io("write", &at))?;
         self.total.update(&digest);
         self.offset += bytes.len() as u64;
@@ -223,11 +287,10 @@ impl<D: Disk> Write for CheckpointWriter<D> {
 
 impl<D: Disk> Drop for CheckpointWriter<D> {
     fn drop(&mut self) {
-        if !self.finished && self.health.check().is_ok() {
+        if self.running.is_some() && self.health.check().is_ok() {
             // If this fails the file is removed when the store is next opened.
-            let _ = self.disk.remove(&format!("{}{TEMPORARY}", self.name));
+            let _ = self.disk.remove(&self.temporary);
         }
-        self.running.store(false, Ordering::Release);
     }
 }
 

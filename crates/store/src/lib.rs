@@ -17,11 +17,12 @@
 //! - A block is *durable* when [`Store::sync`] has returned a height not below its own. Acknowledge nothing earlier.
 //!   Several [`Store::append`] may share one sync (group commit).
 //! - After a crash [`Store::open`] gives back every durable block, perhaps followed by some that were appended and not yet
-//!   durable, never a gap; and the newest checkpoint whose [`CheckpointWriter::finish`] returned, or a newer one.
-//! - *Receipts* need no sync of their own: they follow from the blocks. Those put before [`Store::begin_checkpoint`] are
-//!   durable once that checkpoint's `finish` returns. After a crash later ones may be missing, from some height on;
-//!   whoever replays the blocks after the checkpoint puts their receipts again. Receipts that are there already are then
-//!   compared, and different ones are refused: the replay went another way than the first run.
+//!   durable, never a gap; and the newest checkpoint that was finished, or a newer one. A checkpoint is finished when
+//!   [`CheckpointWriter::finish`] has returned and the receipts through its height have been put.
+//! - *Receipts* follow from the blocks and need no sync of their own. Put them for every block, in order, at any time
+//!   after the block. After a crash they are there at least through the newest checkpoint, and may be missing from some
+//!   later height on; whoever replays the blocks after the checkpoint puts their receipts again. Receipts that are there
+//!   already are then compared, and different ones are refused: the replay went another way than the first run.
 //! - After one failed write or sync every later call refuses ([`StoreError::Failed`]). An fsync is never tried again: the
 //!   operating system may have dropped the pages it could not write. Restart, and recover what is on the disk.
 //! - Every byte handed out has been checked against a digest. A *torn tail*, that is the unfinished end of what was being
@@ -76,7 +77,7 @@
 //!
 //! # Checkpoint files, byte by byte
 //!
-//! A header of 96 bytes:
+//! A header of 88 bytes:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -84,16 +85,15 @@
 //! | 8 | 4 | version of the format: 1 |
 //! | 12 | 4 | zeros |
 //! | 16 | 8 | height; also in the name |
-//! | 24 | 8 | the height through which receipts had been put |
-//! | 32 | 32 | digest of the block's record; zeros if this store has never held the block (a restored snapshot) |
-//! | 64 | 32 | BLAKE3 of the 64 before |
+//! | 24 | 32 | digest of the block's record; zeros if this store has never held the block (a restored snapshot) |
+//! | 56 | 32 | BLAKE3 of the 56 before |
 //!
 //! Then chunks, numbered from 0, all but the last of 2^20 bytes: length `n` (4 bytes, not zero), `n` bytes of payload,
 //! BLAKE3 of the chunk's number (8 bytes), `n` (4 bytes) and the payload. Then the end of 52 bytes: four zeros, the number
 //! of chunks (8), the bytes of payload in all (8), and BLAKE3 of the header, of all chunk digests and of these 20 bytes.
 //!
-//! A checkpoint is written under a name ending in `.tmp`, synced, renamed, and the directory synced: under its final name
-//! it is complete or damaged.
+//! A checkpoint is written under a name ending in `.tmp` and synced; then the receipts are synced, the file renamed, and
+//! the directory synced: under its final name it is complete or damaged.
 
 mod archive;
 mod checkpoint;

@@ -62,6 +62,13 @@ pub(crate) struct Syncer<D: Disk> {
     durable: Arc<AtomicU64>,
 }
 
+impl<D: Disk> Clone for Syncer<D> {
+    fn clone(&self) -> Self {
+        let Syncer { file, path, last, durable } = self;
+        Syncer { file: file.clone(), path: path.clone(), last: *last, durable: durable.clone() }
+    }
+}
+
 impl<D: Disk> Syncer<D> {
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         self.file.sync().map_err(StoreError::io("sync", &self.path))?;

@@ -1,10 +1,9 @@
 //! The store: logs and checkpoints together.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::archive::{Archive, Blocks, Kind, path};
-use crate::checkpoint::{self, CheckpointReader, CheckpointWriter, Header, TEMPORARY};
+use crate::checkpoint::{self, CheckpointReader, CheckpointWriter, Header, Meeting, TEMPORARY};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::log::{Known, Log};
@@ -86,7 +85,7 @@ pub struct Store<D: Disk> {
     health: Arc<Health>,
     blocks: Log<D>,
     receipts: Log<D>,
-    checkpoint_running: Arc<AtomicBool>,
+    meeting: Arc<Meeting<D>>,
     checkpoint_height: u64,
 }
 
@@ -106,21 +105,22 @@ impl<D: Disk> Store<D> {
         let checkpoint = checkpoint.map(|height| CheckpointReader::open(disk.clone(), height)).transpose()?;
         let header = checkpoint.as_ref().map(|checkpoint| checkpoint.header.clone()).unwrap_or_default();
         let base = header.height;
-        let known = Known { durable: header.blocks(), ..Known::NOTHING };
+        let known = Known { durable: header.archived(), ..Known::NOTHING };
         let mut blocks = Log::open(&disk, Kind::Blocks, known, segment_bytes, &mut repairs)?;
         join(&mut blocks, &header)?;
-        let known = Known { durable: header.receipts, limit: blocks.last() };
+        let known = Known { durable: header.archived(), limit: blocks.last() };
         let mut receipts = Log::open(&disk, Kind::Receipts, known, segment_bytes, &mut repairs)?;
         join_receipts(&mut receipts, &header)?;
         disk.sync_directory().map_err(StoreError::io("sync the directory", &disk.place()))?;
         let replay = Blocks { files: blocks.files.clone(), next: base + 1, last: blocks.last() };
+        let meeting = Arc::new(Meeting::new(disk.clone(), receipts.last(), receipts.syncer()));
         let store = Store {
             disk,
             lock: Arc::new(lock),
             health: Arc::default(),
             blocks,
             receipts,
-            checkpoint_running: Arc::default(),
+            meeting,
             checkpoint_height: base,
         };
         Ok((store, Recovery { checkpoint, blocks: replay, repairs }))
@@ -192,7 +192,8 @@ impl<D: Disk> Store<D> {
             return Err(StoreError::OutOfOrder { what: "receipts", height, expected: self.blocks.last() });
         }
         let appended = self.receipts.append(receipts);
-        self.health.note(appended)
+        self.health.note(appended)?;
+        self.health.note(self.meeting.receipts_put(height, self.receipts.syncer()))
     }
 
     /// The receipts of the block of this height; `None` if there are none.
@@ -224,21 +225,11 @@ impl<D: Disk> Store<D> {
             return Err(StoreError::NotDurable { height, durable: self.durable_height() });
         }
         let block = self.blocks.files.read(height)?.map_or([0; 32], |record| record.digest);
-        if self.checkpoint_running.swap(true, Ordering::AcqRel) {
-            return Err(StoreError::CheckpointRunning);
-        }
-        let header = Header { height, receipts: self.receipts_held(), block };
         let (disk, health, lock) = (self.disk.clone(), self.health.clone(), self.lock.clone());
-        let running = self.checkpoint_running.clone();
-        let begun = CheckpointWriter::begin(disk, health, lock, running, self.receipts.syncer(), &header);
+        let begun = CheckpointWriter::begin(disk, health, lock, self.meeting.clone(), Header { height, block });
         let writer = self.health.note(begun)?;
         self.checkpoint_height = height;
         Ok(writer)
-    }
-
-    /// The height through which there are receipts; 0 if there are none at all.
-    fn receipts_held(&self) -> u64 {
-        if self.receipts.is_empty() { 0 } else { self.receipts.last() }
     }
 }
 
@@ -259,7 +250,7 @@ fn remove_temporaries(disk: &impl Disk) -> Result<(), StoreError> {
 fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreError> {
     let height = checkpoint.height;
     let Some(first) = blocks.first() else {
-        if checkpoint.blocks() > 0 {
+        if checkpoint.archived() > 0 {
             return Err(
                 blocks.damaged_at_end(format!("the blocks up to the newest checkpoint, at {height}, are missing"))
             );
@@ -275,7 +266,7 @@ fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreEr
         let what = format!("the log ends at height {}, before the newest checkpoint, at {height}", blocks.last());
         return Err(blocks.damaged_at_end(what));
     }
-    if checkpoint.blocks() > 0
+    if checkpoint.archived() > 0
         && let Some(record) = blocks.files.read(height)?
         && record.digest != checkpoint.block
     {
@@ -287,14 +278,13 @@ fn join<D: Disk>(blocks: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreEr
 
 /// Checks that no receipts are missing that a replay from the checkpoint would not make again.
 fn join_receipts<D: Disk>(receipts: &mut Log<D>, checkpoint: &Header) -> Result<(), StoreError> {
-    if receipts.first().is_none() && checkpoint.receipts == 0 {
+    if receipts.first().is_none() && checkpoint.archived() == 0 {
         receipts.start_after(checkpoint.height);
     }
-    if receipts.last() >= checkpoint.receipts {
+    if receipts.last() >= checkpoint.archived() {
         return Ok(());
     }
-    let (held, needed) = (receipts.last(), checkpoint.receipts);
-    Err(receipts.damaged_at_end(format!(
-        "receipts up to {held} are there, and {needed} had been when the newest checkpoint was made"
-    )))
+    let (held, height) = (receipts.last(), checkpoint.height);
+    Err(receipts
+        .damaged_at_end(format!("the receipts end at height {held}, before the newest checkpoint, at {height}")))
 }

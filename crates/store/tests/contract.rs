@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use store::{Disk, FaultDisk, Options, PAYLOAD_BYTES_MAX, RealDisk, Store, StoreError, inspect};
+use store::{Disk, FaultDisk, Options, PAYLOAD_BYTES_MAX, RealDisk, Store, StoreError, Surviving, inspect};
 
 /// A path for a test's store, with nothing there.
 fn directory(name: &str) -> PathBuf {
@@ -125,6 +125,30 @@ fn order_is_kept() {
     assert_eq!((store.receipts(1).unwrap(), store.receipts(2).unwrap()), (Some(b"one".to_vec()), None));
 }
 
+/// The replay after a checkpoint does not make earlier receipts again, so it counts only once they are there.
+#[test]
+fn a_checkpoint_waits_for_the_receipts() {
+    let disk = FaultDisk::new(1);
+    let (mut store, _) = Store::open(disk.clone(), Options::default()).expect("a new store opens");
+    for height in 1..=4 {
+        store.append(height, &block(height)).expect("appended");
+    }
+    store.sync().expect("synced");
+    store.put_receipts(1, b"one").expect("put");
+    store.begin_checkpoint(3).expect("begun").finish().expect("finished");
+    let found = |disk: &FaultDisk| {
+        let (_, recovery) = Store::open(disk.after_crash(Surviving::Nothing), Options::default()).expect("recovers");
+        recovery.checkpoint.map(|checkpoint| checkpoint.height())
+    };
+    for height in 2..=3 {
+        assert_eq!(found(&disk), None);
+        assert!(matches!(store.begin_checkpoint(4), Err(StoreError::CheckpointRunning)));
+        store.put_receipts(height, b"more").expect("put");
+    }
+    assert_eq!(found(&disk), Some(3));
+    drop(store.begin_checkpoint(4).expect("begun"));
+}
+
 #[test]
 fn a_snapshot_begins_a_store() {
     let disk = FaultDisk::new(1);
@@ -167,7 +191,7 @@ fn the_format_stays() {
     let expected = [
         ("e0e484f09660bce4", 2484, "blocks-00000000000000000001.log"),
         ("c08794cd2c35bcd2", 1752, "blocks-00000000000000000004.log"),
-        ("cd60180b43d5f29c", 1048801, "checkpoint-00000000000000000004.ckpt"),
+        ("ffc531e97a45affb", 1048793, "checkpoint-00000000000000000004.ckpt"),
         ("e6fc38680add7628", 591, "receipts-00000000000000000001.log"),
     ];
     let found: Vec<_> = found.iter().map(|(digest, length, name)| (&**digest, *length, &**name)).collect();

@@ -38,20 +38,27 @@ struct Acknowledged {
     checkpoint: Arc<AtomicU64>,
 }
 
-/// The run: groups of one to four blocks per sync, a checkpoint every 13 heights whose writing is spread over the next.
+/// The run: groups of one to four blocks per sync; receipts up to seven blocks late; a checkpoint every 13 heights, whose
+/// writing is spread over the next ones.
 fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
     let (mut store, _) = Store::open(disk, OPTIONS).expect("a new store opens");
-    let mut checkpoint = None;
+    let (mut checkpoint, mut finished) = (None, 0);
     for height in 1..=HEIGHTS {
         store.append(height, &block(height)).expect("appended");
         if mix(height).is_multiple_of(4) {
             acknowledged.blocks.store(store.sync().expect("synced"), Ordering::SeqCst);
         }
-        store.put_receipts(height, &receipts(height)).expect("receipts put");
+        let late = if mix(height / 16).is_multiple_of(3) { 7 } else { 0 };
+        for due in store.receipts_height() + 1..=height.saturating_sub(late) {
+            store.put_receipts(due, &receipts(due)).expect("receipts put");
+        }
         if let Some((at, writer)) = checkpoint.take_if(|(at, _)| height == *at + 5) {
             let writer: store::CheckpointWriter<FaultDisk> = writer;
             writer.finish().expect("finished");
-            acknowledged.checkpoint.store(at, Ordering::SeqCst);
+            finished = at;
+        }
+        if store.receipts_height() >= finished {
+            acknowledged.checkpoint.store(finished, Ordering::SeqCst);
         }
         if height.is_multiple_of(13) {
             store.sync().expect("synced");
@@ -91,6 +98,7 @@ fn recover(disk: FaultDisk, acknowledged: (u64, u64), context: &str) -> u64 {
     }
     for height in at + 1..=at + 3 {
         store.append(height, &block(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
+        store.put_receipts(height, &receipts(height)).unwrap_or_else(|error| panic!("{context}: {error}"));
     }
     assert_eq!(store.sync().expect("synced"), at + 3, "{context}");
     let mut writer = store.begin_checkpoint(at + 3).unwrap_or_else(|error| panic!("{context}: {error}"));

@@ -155,6 +155,7 @@ fn started() -> (FaultDisk, Store<FaultDisk>) {
     let (mut store, _) = Store::open(disk.clone(), Options::default()).expect("a new store opens");
     for height in 1..=4 {
         store.append(height, &block(height)).expect("appended");
+        store.put_receipts(height, &receipts(height)).expect("put");
     }
     assert_eq!(store.sync().expect("synced"), 4);
     (disk, store)
@@ -166,7 +167,7 @@ fn refuses_and_recovers(disk: &FaultDisk, mut store: Store<FaultDisk>) {
     refused(store.append(store.last_height() + 1, b"more"));
     refused(store.sync().map(drop));
     refused(store.block(1).map(drop));
-    refused(store.put_receipts(1, b"more"));
+    refused(store.put_receipts(5, b"more"));
     refused(store.receipts(1).map(drop));
     refused(store.begin_checkpoint(4).map(drop));
     drop(store);
@@ -326,6 +327,7 @@ fn files_of_two_stores_do_not_mix() {
     store.append(5, b"a block").expect("appended");
     for store in [&mut store, &mut theirs] {
         store.sync().expect("synced");
+        store.put_receipts(5, b"").expect("put");
         checkpoint(store, 5);
     }
     drop(store);

@@ -1,5 +1,6 @@
 //! `walras bench`: every measured claim, by one command each.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::Value;
@@ -7,6 +8,22 @@ use serde_json::Value;
 /// Measures.
 #[derive(clap::Subcommand)]
 pub enum Bench {
+    /// Prices and amounts by both solvers on the same books, one thread, cold.
+    #[command(after_help = "Examples:
+  walras bench clearing
+  walras bench clearing --suite assets --json
+  walras bench clearing --suite coingecko --data ../shared/data/coingecko --books 500")]
+    Clearing {
+        /// What to clear.
+        #[arg(long, value_enum, default_value_t = Suite::Scaling)]
+        suite: Suite,
+        /// Books of each size, or days; of books of a million offers a tenth as many.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        books: u32,
+        /// Folder of the daily prices, for the suite that needs them.
+        #[arg(long, default_value = "../shared/data/coingecko")]
+        data: PathBuf,
+    },
     /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
     #[command(
         after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
@@ -30,10 +47,31 @@ pub enum Bench {
     },
 }
 
+/// A set of books.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Suite {
+    /// Random books of 50 assets, from 10^4 to 10^6 offers.
+    Scaling,
+    /// Random books of 200,000 offers, from 10 to 200 assets.
+    Assets,
+    /// The daily batches of SPEEDEX §6.2.
+    Coingecko,
+}
+
 impl Bench {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let mut say = |step: &str| eprintln!("{step} …");
         match self {
+            Bench::Clearing { suite, books, data } => {
+                let suite = match suite {
+                    Suite::Scaling => bench::clearing::Suite::Scaling,
+                    Suite::Assets => bench::clearing::Suite::Assets,
+                    Suite::Coingecko => bench::clearing::Suite::Coingecko(data),
+                };
+                say("clearing books on one thread; this takes some minutes");
+                let report = bench::clearing::run(&bench::clearing::Options { suite, books: books as usize })?;
+                if json { println!("{}", serde_json::to_string(&report)?) } else { print!("{report}") }
+            }
             Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
                 let options = bench::ledger::Options {
                     accounts: accounts as usize,

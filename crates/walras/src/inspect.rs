@@ -23,7 +23,7 @@ impl Inspect {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let data = self.home.join("data");
         anyhow::ensure!(data.exists(), "{} holds no store yet; a node makes it when it starts", data.display());
-        let disk = RealDisk::new(&data).with_context(|| data.display().to_string())?;
+        let disk = RealDisk::existing(&data).with_context(|| data.display().to_string())?;
         let found = store::inspect(disk)?;
         if json {
             println!("{}", as_json(&data, &found));

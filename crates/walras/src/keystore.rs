@@ -151,7 +151,7 @@ pub fn open(path: &Path, passphrase: &Passphrase) -> anyhow::Result<SecretKey> {
     let file = read(path)?;
     let mode = std::fs::metadata(path)?.permissions().mode() & 0o077;
     ensure!(mode == 0, "{} can be read by others: chmod 600 it first", path.display());
-    let cipher = cipher(&*passphrase.read("Passphrase: ")?, &file.argon2id)?;
+    let cipher = cipher(&passphrase.read("Passphrase: ")?, &file.argon2id)?;
     let nonce: [u8; 24] = from_hex(&file.xchacha20poly1305.nonce).context("nonce")?;
     let ciphertext: [u8; 48] = from_hex(&file.xchacha20poly1305.ciphertext).context("ciphertext")?;
     let payload = Payload { msg: &ciphertext, aad: file.address.as_bytes() };

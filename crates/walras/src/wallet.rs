@@ -31,7 +31,10 @@ pub enum Wallet {
         key: PathBuf,
     },
     /// Show an account's balances and offers.
-    #[command(after_help = "Examples:\n  walras wallet show --key alice.json\n  walras wallet show 0x53e0…")]
+    #[command(
+        visible_alias = "balances",
+        after_help = "Examples:\n  walras wallet show --key alice.json\n  walras wallet show 0x53e0…"
+    )]
     Show {
         /// The account; else the key's.
         address: Option<Address>,

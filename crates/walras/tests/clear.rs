@@ -59,7 +59,8 @@ fn verify_names_the_first_violation() {
         change(&mut bad);
         verified(&offers, &write(&folder, "bad.json", &bad.to_string()))
     };
-    let cases: [(&dyn Fn(&mut Value), &str); 6] = [
+    type Change<'a> = &'a dyn Fn(&mut Value);
+    let cases: [(Change, &str); 6] = [
         (&|c| c["trades"][0]["sold"] = "999999999".into(), "trade EUR/JPY sells 999999999 units"),
         (&|c| c["fills"][0]["bought"] = "2000000".into(), "fills: row 1 sells 1000000"),
         (&|c| c["trades"] = Value::Array(vec![]), "is below (1-mu) of the rate but not filled in full"),

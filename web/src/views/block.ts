@@ -1,7 +1,7 @@
 /** One block: its summary, its valuations, its trades and what became of each transaction. */
 import type { View } from "./view";
 import { divide, formatAmount, formatPrice, formatShort, fromUnits } from "../amount";
-import { get, path, type Batch, type BatchTrade, type Block, type BlockDetail, type IdOutcome } from "../api";
+import { get, path, type Batch, type BatchTrade, type Block, type BlockDetail, type BlockOutcome } from "../api";
 import { stageColour } from "../charts/blocks";
 import { stagesOf, total } from "../charts/series";
 import { facts, h, notice, panel, setText } from "../dom";
@@ -10,7 +10,7 @@ import { refresh } from "../refresh";
 import { href } from "../router";
 import { table } from "../table";
 import { batchPrice, numeraire } from "../value";
-import { brief, count, dateAndClock, explain, milliseconds, outcomeText, outcomeWord, stageName } from "../words";
+import { brief, count, dateAndClock, explain, milliseconds, operationText, outcomeText, outcomeWord, stageName } from "../words";
 
 const PAGE = 50;
 const RETRY_MS = 2_000;
@@ -212,7 +212,7 @@ function tradesTable(live: Live) {
 }
 
 function outcomesPanel(height: number) {
-  let rows: IdOutcome[] = [];
+  let rows: BlockOutcome[] = [];
   let more = false;
   const abort = new AbortController();
   const problem = notice();
@@ -246,12 +246,14 @@ function outcomesPanel(height: number) {
 }
 
 function outcomesTable() {
-  return table<IdOutcome>({
+  return table<BlockOutcome>({
     caption: "Transactions and what became of them",
     key: (row) => row.id,
     empty: "This block has no transactions.",
     columns: [
       { name: "Transaction", class: "hex", cell: (row) => ({ text: brief(row.id), title: row.id, href: href.transaction(row.id) }) },
+      { name: "Account", class: "hex", cell: (row) => ({ text: brief(row.account), title: row.account, href: href.account(row.account) }) },
+      { name: "Asked", cell: (row) => operationText(row.operation) },
       { name: "Kind", cell: (row) => ({ text: outcomeWord(row), class: `badge ${row.outcome.result}` }) },
       { name: "Outcome", class: "prose", cell: (row) => outcomeText(row.outcome) },
       { name: "Sold, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.sold, 0) : "") },

@@ -7,6 +7,11 @@ use ledger::{Asset, Genesis, Ledger, Pair, Place, Refusal};
 use num_bigint::BigUint;
 use primitives::{Address, Amount, AssetId, Body, MAX_ISSUED, Operation, Price, PublicKey, Transaction};
 
+/// Pair, place, units sold, units received.
+type Executed = (Pair, Place, Amount, Amount);
+/// Limits, amounts and places of a pair's offers.
+type Columns = (Vec<Price>, Vec<Amount>, Vec<Place>);
+
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct ModelAccount {
     pub key: Option<PublicKey>,
@@ -180,7 +185,7 @@ impl Model {
     }
 
     /// Applies a block with the valuations and amounts of `clearing`; returns refusals and (pair, place, sold, bought).
-    pub fn apply(&mut self, block: &[Transaction]) -> (Vec<Option<Refusal>>, Vec<(Pair, Place, Amount, Amount)>) {
+    pub fn apply(&mut self, block: &[Transaction]) -> (Vec<Option<Refusal>>, Vec<Executed>) {
         let refusals = self.filter(block);
         for (t, refusal) in block.iter().zip(&refusals) {
             if refusal.is_none() {
@@ -227,8 +232,8 @@ impl Model {
     }
 
     /// Clears the book, and executes it offer by offer with fractions of big integers.
-    fn trade(&mut self) -> Vec<(Pair, Place, Amount, Amount)> {
-        let mut columns: BTreeMap<Pair, (Vec<Price>, Vec<Amount>, Vec<Place>)> = BTreeMap::new();
+    fn trade(&mut self) -> Vec<Executed> {
+        let mut columns: BTreeMap<Pair, Columns> = BTreeMap::new();
         for ((pair, place), amount) in &self.offers {
             let (limits, amounts, places) = columns.entry(*pair).or_default();
             limits.push(place.limit);

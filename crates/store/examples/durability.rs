@@ -1,6 +1,6 @@
 //! Times a store in a directory: appends with a sync each, group commit, a checkpoint beside appends, opening, reading.
 //!
-//! `cargo run --release -p store --example measure -- DIRECTORY BLOCK_BYTES BLOCKS CHECKPOINT_MIB`
+//! `cargo run --release -p store --example durability -- DIRECTORY BLOCK_BYTES BLOCKS CHECKPOINT_MIB`
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -21,6 +21,7 @@ fn main() {
         let begun = Instant::now();
         store.append(height, &block).expect("appended");
         store.sync().expect("synced");
+        store.put_receipts(height, &block[..block.len() / 10]).expect("put");
         slowest = slowest.max(begun.elapsed());
     }
     report("append and sync, each", start, blocks as usize * block_bytes);
@@ -44,6 +45,7 @@ fn main() {
         let begun = Instant::now();
         store.append(height, &block).expect("appended");
         store.sync().expect("synced");
+        store.put_receipts(height, &block[..block.len() / 10]).expect("put");
         waits.push(begun.elapsed());
         if thread.is_finished() {
             break;

@@ -1,6 +1,6 @@
 //! Builds a trie of random 20-byte keys, applies batches and prints seconds and bytes.
 //!
-//! `cargo run --release -p trie --example measure -- ENTRIES THREADS [BATCH]`
+//! `cargo run --release -p trie --example accounts -- ENTRIES THREADS [BATCH]`
 
 use std::time::Instant;
 
