@@ -22,6 +22,8 @@ pub(crate) struct Setup {
     pub block: usize,
     pub interval_ms: u64,
     pub checkpoint_every: u64,
+    /// Whether a checkpoint is begun before the receipts up to it are archived: the store must not mind.
+    pub checkpoint_early: bool,
     pub segment_bytes: u64,
     pub bug: Option<Bug>,
 }
@@ -163,7 +165,7 @@ impl SimNode {
         oracle.hold(&self.ledger)?;
         let due = block.height.is_multiple_of(self.setup.checkpoint_every);
         let mut checkpoint = due.then(|| self.ledger.clone());
-        if self.has(Bug::CheckpointBeforeReceipts)
+        if self.setup.checkpoint_early
             && let Some(state) = checkpoint.take()
         {
             self.begin_checkpoint(state)?;

@@ -56,6 +56,7 @@ impl World {
             block: 1 + dice.index(30),
             interval_ms: 10 + dice.below(100),
             checkpoint_every: 1 + dice.below(8),
+            checkpoint_early: dice.once_in(2),
             segment_bytes: 2_000 + dice.below(60_000),
             bug: options.bug,
         };

@@ -39,7 +39,6 @@ fn expected(bug: Bug) -> &'static [&'static str] {
         Bug::AnswerBeforeSync | Bug::SyncSkipped | Bug::DiskErrorIgnored => &["acknowledged and are lost"],
         Bug::ReceiptsSkipped => &["receipts"],
         Bug::ReceiptsChanged => &["the receipts of block"],
-        Bug::CheckpointBeforeReceipts => &["receipts"],
         Bug::CheckpointOfLaterState => &["cannot be recovered", "the state after block"],
         Bug::CheckpointInPlace => &["cannot be recovered"],
         Bug::RootsSkipped => &["another state root", "the tries after block"],
