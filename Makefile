@@ -53,7 +53,7 @@ bench: build ## Run every measurement
 	./$(WALRAS) bench clearing
 	./$(WALRAS) bench ledger
 
-soak: ## Long simulations
+soak: build ## Long simulations
 	./$(WALRAS) sim --seeds 10000
 
 clean: ## Remove what was built
