@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 WALRAS = target/release/walras
+APT = $(if $(filter 0,$(shell id -u)),,sudo) apt-get
 APT_PACKAGES = gcc libc6-dev make
 NODE_MAJOR = $(shell node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
 HAS_NODE = $(shell [ "$(NODE_MAJOR)" -ge 20 ] 2>/dev/null && command -v npm >/dev/null && echo yes)
@@ -12,8 +13,8 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
 
 setup: ## Install what a fresh Debian machine with a Rust toolchain and Node lacks
-	@command -v cc >/dev/null || (apt-get update && apt-get install -y --no-install-recommends $(APT_PACKAGES))
-	@[ -z "$(HAS_NODE)" ] || command -v chromium >/dev/null || (apt-get update && apt-get install -y --no-install-recommends chromium)
+	@command -v cc >/dev/null || ($(APT) update && $(APT) install -y --no-install-recommends $(APT_PACKAGES))
+	@[ -z "$(HAS_NODE)" ] || command -v chromium >/dev/null || ($(APT) update && $(APT) install -y --no-install-recommends chromium)
 
 page: ## Build the page, which the binary embeds
 ifeq ($(HAS_NODE),yes)
@@ -52,7 +53,7 @@ bench: build ## Run every measurement
 	./$(WALRAS) bench clearing
 	./$(WALRAS) bench ledger
 
-soak: ## Long simulations
+soak: build ## Long simulations
 	./$(WALRAS) sim --seeds 10000
 
 clean: ## Remove what was built
