@@ -34,11 +34,10 @@ test: setup page test-rust test-page ## Run every test
 test-rust:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked --workspace
 
-# The page in a real browser, against a real node.
-test-page:
+# The page in a real browser, against a real node: the binary that the tests before it have built.
+test-page: test-rust
 ifeq ($(HAS_NODE),yes)
 	cd web && npm run --silent check && npm test
-	CARGO_INCREMENTAL=0 $(CARGO) build --locked -p walras
 	./web/tests/with-demo.sh target/debug/walras
 else
 	@echo "Node.js 20 or later is missing: the page is not tested."
