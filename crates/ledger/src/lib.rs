@@ -21,7 +21,7 @@ mod refusal;
 mod roots;
 mod snapshot;
 
-pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window};
+pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window, WindowError};
 pub use accounts::{Accounts, SHARDS, Shard};
 pub use apply::{Applied, Fault, Signatures, Stage};
 pub use audit::{Audit, AuditError};
