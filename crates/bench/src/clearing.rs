@@ -11,7 +11,7 @@ use rayon::ThreadPoolBuilder;
 use serde::Serialize;
 
 use crate::daily::{History, HistoryError, history};
-use crate::workload::cycle_book;
+use crate::workload::{cycle_book, hard};
 
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Suite {
     Scaling,
     /// Random books of 200,000 offers, from 10 to 200 assets.
     Assets,
+    /// Random hard books of up to 100,000 offers; see [`crate::workload::hard`].
+    Hard,
     /// The daily batches of SPEEDEX §6.2, from the price files in this folder.
     Coingecko(PathBuf),
 }
@@ -84,6 +86,10 @@ pub fn run(options: &Options) -> Result<Report, HistoryError> {
                 let name = format!("clearing, {assets} assets, 200000 offers");
                 pool.install(|| measure(&mut report, &name, options.books, |seed| cycle_book(assets, 200_000, seed)));
             }
+        }
+        Suite::Hard => {
+            let name = "clearing, hard books";
+            pool.install(|| measure(&mut report, name, options.books, |seed| hard(100_000, seed)));
         }
         Suite::Coingecko(folder) => {
             let history = history(folder, options.books)?;

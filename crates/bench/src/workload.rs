@@ -95,3 +95,50 @@ fn distinct(assets: u32, count: usize, random: &mut Seeded) -> Vec<u32> {
 pub fn cycle_book(assets: u32, offers: usize, seed: u64) -> SortedOffers {
     SortedOffers::new(assets, &cycles(assets, offers, seed))
 }
+
+/// A book made to be hard: power-law volumes, valuations up to 10^15 apart, few distinct limit prices, assets that
+/// nobody sells or nobody buys, groups that do not trade with each other, small amounts, and one giant offer. The seed decides
+/// which of these it has; it has 2 to 60 assets and 500 to `most` offers.
+pub fn hard(most: usize, seed: u64) -> SortedOffers {
+    let mut random = Seeded::new(seed ^ 0x5eed);
+    let mut has = |share: f64| random.unit() < share;
+    let [far, ticks, one_sided, groups, dust, giant, even] =
+        [has(0.3), has(0.3), has(0.4), has(0.3), has(0.2), has(0.3), has(0.3)];
+    let assets = 2 + random.below(59);
+    let count = 500 + random.below(most.saturating_sub(500) as u64 + 1) as usize;
+    let weights: Vec<f64> =
+        (0..assets).map(|asset| if even { 1.0 } else { 1.0 / ((asset + 1) * (asset + 1)) as f64 }).collect();
+    let values: Vec<f64> = (0..assets).map(|_| valuation(far, &mut random)).collect();
+    let parts = if groups { 1 + random.below(4) } else { 1 };
+    let worth = if dust { 1e6 } else { 1e11 };
+    let mut offers = Vec::with_capacity(count + 1);
+    // Draws that fall between groups are thrown away, so a book of many groups may be small.
+    for _ in 0..2 * count {
+        let (sell, buy) = (random.weighted(&weights) as u64, random.weighted(&weights) as u64);
+        let shunned = one_sided && (buy % 7 == 3 || sell % 7 == 5);
+        let limit = values[sell as usize] / values[buy as usize] * (1.0 + random.between(-0.02, 0.01));
+        let limit = if ticks { rounded(limit, 3) } else { limit };
+        let amount = (worth * random.unit() / values[sell as usize]).clamp(1e3, 1e14) as u64;
+        let limit = Price::from_f64(limit.clamp(1e-17, 1e17)).expect("within the range");
+        if sell != buy && sell % parts == buy % parts && !shunned && offers.len() < count {
+            offers.push(Offer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit });
+        }
+    }
+    if giant && let Some(offer) = offers.first().copied() {
+        offers.push(Offer { amount: 1_000_000_000_000_000_000, ..offer });
+    }
+    SortedOffers::new(assets as u32, &offers)
+}
+
+fn valuation(far: bool, random: &mut Seeded) -> f64 {
+    let decades = if far { random.below(13) as i32 - 6 } else { 0 };
+    let scale = (0..decades.abs()).fold(1.0, |scale, _| scale * 10.0);
+    let value = random.between(1.0, 1000.0);
+    if decades < 0 { value / scale } else { value * scale }
+}
+
+/// `x` to `digits` significant digits, as traders like to write prices.
+fn rounded(x: f64, digits: u32) -> f64 {
+    let text = format!("{x:.*e}", digits as usize - 1);
+    text.parse().expect("a number printed is a number read")
+}

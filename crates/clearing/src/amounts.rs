@@ -37,6 +37,9 @@ pub struct Amounts {
     pub short: Vec<AssetId>,
 }
 
+/// How often amounts are made executable, with ever more in reserve for it.
+const ROUNDINGS: u32 = 8;
+
 /// The amounts of all pairs at `valuations`, whatever they are.
 pub(crate) fn amounts(book: &Book, curves: &Curves, params: &Params, valuations: &[Price]) -> Amounts {
     amounts_of(book, curves, params, valuations, (0..book.pairs.len()).collect())
@@ -69,20 +72,39 @@ impl Program {
             if exact {
                 self.count_payouts(book);
             }
-            short = self.solve();
-            // What is short by no more than rounding may be found by rounding.
-            self.execute(book, values);
-            self.cut(book);
-            let below = |arc: &&Arc| arc.sold < arc.low;
-            if !self.arcs.iter().any(|arc| below(&arc)) {
-                return Vec::new();
+            short = self.try_bounds(book, values);
+            if short.is_empty() {
+                return short;
             }
-            short.extend(self.arcs.iter().filter(below).map(|arc| arc.buy));
         }
         self.arcs.iter_mut().for_each(|arc| (arc.low, arc.credit, arc.band.0) = (0, 0, 0));
-        self.solve();
-        self.execute(book, values);
-        self.cut(book);
+        if !self.try_bounds(book, values).is_empty() {
+            self.cut(book);
+        }
+        short
+    }
+
+    /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so. Assets
+    /// that rounding leaves short keep something in reserve the next time.
+    fn try_bounds(&mut self, book: &Book, values: &[f64]) -> Vec<usize> {
+        self.reserve.fill(0);
+        for _ in 0..ROUNDINGS {
+            self.solve();
+            self.execute(book, values);
+            if self.short().is_empty() {
+                return Vec::new();
+            }
+            for (reserve, slack) in self.reserve.iter_mut().zip(&self.slack) {
+                *reserve = 2 * (*reserve - slack.min(&0));
+            }
+        }
+        self.short()
+    }
+
+    /// Assets of which more is paid out than sold, or bought by offers that must execute and do not.
+    fn short(&self) -> Vec<usize> {
+        let below = self.arcs.iter().filter(|arc| arc.sold < arc.low).map(|arc| arc.buy);
+        let mut short: Vec<usize> = (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).chain(below).collect();
         short.sort_unstable();
         short.dedup();
         short

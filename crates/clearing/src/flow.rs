@@ -15,6 +15,8 @@ pub(crate) struct Program {
     pub(crate) first: Vec<usize>,
     /// Units sold of each asset less units paid out of it.
     pub(crate) slack: Vec<i128>,
+    /// What is kept of each asset, for rounding.
+    pub(crate) reserve: Vec<i128>,
     /// Dual values: how many pairs give way for one unit of the asset.
     pub(crate) level: Vec<i32>,
     /// Assets whose surplus turned out to be worth less than a unit of an asset on the way.
@@ -62,6 +64,7 @@ impl Program {
             edges,
             first,
             slack: vec![0; assets],
+            reserve: vec![0; assets],
             level: vec![0; assets],
             spent: vec![false; assets],
             closed: vec![[false; 2]; arcs.len()],
@@ -76,6 +79,7 @@ impl Program {
         self.spent.fill(false);
         self.closed.fill([false; 2]);
         self.count_slack();
+        self.slack.iter_mut().zip(&self.reserve).for_each(|(slack, reserve)| *slack -= reserve);
         while self.slack.iter().any(|slack| *slack < 0) {
             let hops = self.search();
             if !self.send(&hops) {

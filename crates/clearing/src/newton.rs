@@ -46,6 +46,8 @@ const LADDER: [Rung; 9] = [
 
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
+/// Pairs looked at, over all evaluations of demand, after which the search gives up.
+const MOST_WORK: usize = 8_000_000;
 /// Parts of more assets than this are not solved by Newton steps, whose cost grows with the cube of their number.
 pub(crate) const MOST_ASSETS: usize = 1000;
 /// How closely a level before the last is solved.
@@ -73,7 +75,7 @@ pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: V
     for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
         search.rung = rung;
         solved = search.continuation(target, rung) || scene.amounts(&search.prices).full;
-        if solved {
+        if solved || search.is_spent() {
             break;
         }
     }
@@ -132,6 +134,9 @@ impl<'a, 'b> Search<'a, 'b> {
             if self.level(band, mu, window, tolerance) {
                 return true;
             }
+            if self.is_spent() {
+                return false;
+            }
             self.sweep(band, tolerance);
         }
         self.level(band, mu, window, tolerance)
@@ -148,6 +153,11 @@ impl<'a, 'b> Search<'a, 'b> {
         }
         self.demand.flows(&self.prices, band, &mut self.flows);
         self.balanced(tolerance)
+    }
+
+    /// Whether the search has used up its budget.
+    fn is_spent(&self) -> bool {
+        self.demand.queries as usize > (MOST_WORK / self.demand.part.pairs.len()).clamp(2_000, 100_000)
     }
 
     /// Balances every asset that is out of balance by more than `tolerance` on its own, at fixed prices of the others.
