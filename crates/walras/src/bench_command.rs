@@ -54,6 +54,8 @@ pub enum Suite {
     Scaling,
     /// Random books of 200,000 offers, from 10 to 200 assets.
     Assets,
+    /// Hard books: one-sided and disconnected assets, giant offers, prices 10^±12 apart; some cannot be full.
+    Hard,
     /// The daily batches of SPEEDEX §6.2.
     Coingecko,
 }
@@ -66,6 +68,7 @@ impl Bench {
                 let suite = match suite {
                     Suite::Scaling => bench::clearing::Suite::Scaling,
                     Suite::Assets => bench::clearing::Suite::Assets,
+                    Suite::Hard => bench::clearing::Suite::Hard,
                     Suite::Coingecko => bench::clearing::Suite::Coingecko(data),
                 };
                 say("clearing books on one thread; this takes some minutes");
