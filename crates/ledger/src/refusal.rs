@@ -38,19 +38,19 @@ pub enum Refusal {
     #[error("no asset has this number; /v1/assets lists them")]
     UnknownAsset,
     /// An amount of zero.
-    #[error("the amount is zero")]
+    #[error("{}", Malformed::ZeroAmount)]
     ZeroAmount,
     /// An amount above 2^63 − 1.
-    #[error("the amount exceeds 9223372036854775807, the most of an asset that can exist")]
+    #[error("{}", Malformed::AmountTooLarge)]
     AmountTooLarge,
     /// An offer whose two assets are one.
-    #[error("the offer sells and buys the same asset")]
+    #[error("{}", Malformed::SameAsset)]
     SameAsset,
     /// A payment to oneself.
-    #[error("the payment goes to its own sender")]
+    #[error("{}", Malformed::SelfPayment)]
     SelfPayment,
     /// A new account's address is not that of its key.
-    #[error("the address is not that of the key: a new account's address is the hash of its key")]
+    #[error("{}", Malformed::AddressNotOfKey)]
     AddressNotOfKey,
     /// The account to create exists.
     #[error("the account to create exists already")]

@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{Applied, Changes, Genesis, Ledger, Outcome, ReceiptsTrie, Refusal, Roots, Signatures, Stage};
+use ledger::{Applied, Changes, Genesis, Ledger, ReceiptsTrie, Refusal, Roots, Signatures, Stage};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
@@ -633,12 +633,5 @@ fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>) {
         shared.rooted.notify_all();
         shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
         poisoned(shared.views.write()).set_state_root(height, root);
-    }
-}
-
-impl Found {
-    /// Whether the transaction took effect.
-    pub fn took_effect(&self) -> bool {
-        !matches!(self.outcome, Outcome::Refused(_))
     }
 }

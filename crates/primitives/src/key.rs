@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use rayon::prelude::*;
+use zeroize::Zeroize;
 
 use crate::hash::{HexError, from_hex, to_hex};
 
@@ -65,6 +66,12 @@ impl SecretKey {
     /// Signs `message`, deterministically.
     pub fn sign(&self, message: &[u8]) -> Signature {
         Signature(self.0.sign(message).to_bytes())
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use primitives::{Address, AssetId, Body, Operation, Price, PublicKey, Sequence, Transaction};
+use primitives::{Address, Amount, AssetId, Body, Operation, Price, PublicKey, Sequence, Transaction};
 use serde_json::Value;
 
 use crate::decimal::{from_units, to_unit_price, to_units};
@@ -61,12 +61,8 @@ pub enum Wallet {
         /// Receiving account.
         #[arg(long)]
         to: Address,
-        /// Asset to send.
-        #[arg(long)]
-        asset: String,
-        /// Amount, in whole assets.
-        #[arg(long)]
-        amount: String,
+        #[command(flatten)]
+        quantity: Quantity,
         #[command(flatten)]
         sender: Sender,
     },
@@ -121,27 +117,37 @@ pub enum Wallet {
         /// Receiving account.
         #[arg(long)]
         to: Address,
-        /// Asset to issue.
-        #[arg(long)]
-        asset: String,
-        /// Amount, in whole assets.
-        #[arg(long)]
-        amount: String,
+        #[command(flatten)]
+        quantity: Quantity,
         #[command(flatten)]
         sender: Sender,
     },
     /// Burn units of an own asset.
     #[command(after_help = "Example:\n  walras wallet burn --key issuer.json --asset EUR --amount 1000")]
     Burn {
-        /// Asset to burn.
-        #[arg(long)]
-        asset: String,
-        /// Amount, in whole assets.
-        #[arg(long)]
-        amount: String,
+        #[command(flatten)]
+        quantity: Quantity,
         #[command(flatten)]
         sender: Sender,
     },
+}
+
+/// How much of what.
+#[derive(clap::Args, Clone)]
+pub struct Quantity {
+    /// The asset.
+    #[arg(long)]
+    asset: String,
+    /// Amount, in whole assets.
+    #[arg(long)]
+    amount: String,
+}
+
+impl Quantity {
+    fn units(&self, assets: &[Listed]) -> anyhow::Result<(AssetId, Amount)> {
+        let listed = find(assets, &self.asset)?;
+        Ok((listed.asset, to_units(&self.amount, listed.decimals)?))
+    }
 }
 
 /// The node to talk to.
@@ -305,9 +311,9 @@ impl Wallet {
             }
             Wallet::Show { address, key, server } => show(json, account(address, key)?, &server),
             Wallet::Watch { address, key, server } => watch(json, account(address, key)?, &server),
-            Wallet::Pay { to, asset, amount, sender } => sender.send(json, |_, _, assets| {
-                let asset = find(assets, &asset)?;
-                Ok(Operation::Pay { to, asset: asset.asset, amount: to_units(&amount, asset.decimals)? })
+            Wallet::Pay { to, quantity, sender } => sender.send(json, |_, _, assets| {
+                let (asset, amount) = quantity.units(assets)?;
+                Ok(Operation::Pay { to, asset, amount })
             }),
             Wallet::Offer { sell, buy, amount, limit, sender } => sender.send(json, |_, _, assets| {
                 let (sell, buy) = (find(assets, &sell)?, find(assets, &buy)?);
@@ -327,13 +333,13 @@ impl Wallet {
                 let account = if rotate { *own } else { new_key.address() };
                 Ok(Operation::CreateAccount { account, key: new_key })
             }),
-            Wallet::Issue { to, asset, amount, sender } => sender.send(json, |_, _, assets| {
-                let asset = find(assets, &asset)?;
-                Ok(Operation::Issue { to, asset: asset.asset, amount: to_units(&amount, asset.decimals)? })
+            Wallet::Issue { to, quantity, sender } => sender.send(json, |_, _, assets| {
+                let (asset, amount) = quantity.units(assets)?;
+                Ok(Operation::Issue { to, asset, amount })
             }),
-            Wallet::Burn { asset, amount, sender } => sender.send(json, |_, _, assets| {
-                let asset = find(assets, &asset)?;
-                Ok(Operation::Burn { asset: asset.asset, amount: to_units(&amount, asset.decimals)? })
+            Wallet::Burn { quantity, sender } => sender.send(json, |_, _, assets| {
+                let (asset, amount) = quantity.units(assets)?;
+                Ok(Operation::Burn { asset, amount })
             }),
         }
     }
