@@ -237,11 +237,12 @@ impl Replay {
         for trade in &batch.trades {
             before.entry(trade.pair).or_insert_with(|| PairOffers::default().before(batch.fills_of(trade.pair)));
         }
-        let pairs = before.iter().map(|(pair, offers)| PairBook {
+        let columns: Vec<_> = before.iter().map(|(pair, offers)| (pair, offers.columns())).collect();
+        let pairs = columns.iter().map(|(pair, (limits, amounts))| PairBook {
             sell: pair.sell,
             buy: pair.buy,
-            limits: offers.limits(),
-            amounts: offers.amounts(),
+            limits,
+            amounts,
         });
         let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect() };
         let trade = |trade: &ledger::PairTrade| Trade { sell: trade.pair.sell, buy: trade.pair.buy, sold: trade.sold };
