@@ -14,7 +14,7 @@
 //! every asset, the change of spendable balances plus the change of what offers lock equals the change of what is
 //! issued: three sums taken where the three are written.
 
-use clearing::{Clearing, PairBook, Params};
+use clearing::{Clearing, Params};
 use primitives::{Amount, AssetId, Digest, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
@@ -255,10 +255,7 @@ impl Ledger {
             .par_iter()
             .filter_map(|(orders, sold)| {
                 let (offers, rate) = (self.book.get(orders.pair)?, prices.rate(orders.pair));
-                let (limits, amounts) = offers.columns();
-                let Pair { sell, buy } = orders.pair;
-                let view = PairBook { sell, buy, limits: &limits, amounts: &amounts };
-                let fills = clearing::fills(&view, &rate, (*sold)?);
+                let fills = clearing::fills(&offers.view(orders.pair), &rate, (*sold)?);
                 Some((orders.pair, execute(orders.pair, offers.iter(), &fills, &rate)))
             })
             .collect();
@@ -302,14 +299,9 @@ impl Ledger {
             return Ok(None);
         }
         let last: Vec<_> = self.assets.iter().map(|asset| asset.valuation).collect();
-        let columns: Vec<_> = book.iter().map(|(pair, offers)| (pair, offers.columns())).collect();
-        let pairs = columns.iter().map(|(pair, (limits, amounts))| PairBook {
-            sell: pair.sell,
-            buy: pair.buy,
-            limits,
-            amounts,
-        });
-        let book = clearing::Book { assets: self.assets.len() as u32, pairs: pairs.collect() };
+        let offers: Vec<_> = book.iter().collect();
+        let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
+        let book = clearing::Book { assets: self.assets.len() as u32, pairs };
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
     }
 

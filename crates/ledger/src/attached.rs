@@ -50,6 +50,9 @@ pub enum Violation {
     /// One of the rules that need no marginal key.
     #[error(transparent)]
     Clearing(#[from] Wrong),
+    /// The offers up to a marginal key add up to more than can exist.
+    #[error(transparent)]
+    Input(#[from] clearing::InputError),
     /// Valuations where nothing is for sale.
     #[error("nothing is for sale, but there are valuations or trades, or fullness is denied")]
     NothingForSale,
@@ -166,7 +169,7 @@ impl Ledger {
         let limits: Vec<Price> = head.iter().map(|offer| offer.place.limit).collect();
         let amounts: Vec<Amount> = head.iter().map(|offer| offer.amount).collect();
         let rate = prices.rate(pair);
-        let fills = clearing::fills(&PairBook { sell, buy, limits: &limits, amounts: &amounts }, &rate, claimed);
+        let fills = clearing::fills(&PairBook::new(sell, buy, &limits, &amounts)?, &rate, claimed);
         if fills.sold != claimed {
             return Err(Wrong::Sold { sell, buy, claimed, executed: fills.sold }.into());
         }

@@ -35,8 +35,8 @@ pub enum AuditError {
     /// A balance or an offer in an asset that is not listed.
     #[error("asset {0} is held or offered, but not listed")]
     UnknownAsset(AssetId),
-    /// Offers out of order, or an empty one.
-    #[error("the book of {0:?} is out of order or holds an offer of nothing")]
+    /// Offers out of order, an empty one, or more than can exist.
+    #[error("the book of {0:?} is out of order, or holds an offer of nothing or more than can exist")]
     Book(Pair),
 }
 

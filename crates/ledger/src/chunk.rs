@@ -1,5 +1,6 @@
 //! A run of offers of one pair, never changed once it is made: the book shares it with clones of itself.
 
+use clearing::{Run, Total};
 use primitives::{Address, Amount, Price, Sequence};
 
 use crate::book::{Offer, Place};
@@ -14,8 +15,7 @@ pub(crate) struct Chunk {
     amounts: Box<[Amount]>,
     accounts: Box<[Address]>,
     ids: Box<[Sequence]>,
-    /// Held at the largest integer if it is beyond, which only a false snapshot can make it.
-    sum: Amount,
+    total: Total,
 }
 
 impl Chunk {
@@ -31,9 +31,19 @@ impl Chunk {
         &self.amounts
     }
 
+    /// What the offers sum up to.
+    pub(crate) fn total(&self) -> Total {
+        self.total
+    }
+
     /// Units that the offers lock.
     pub(crate) fn sum(&self) -> Amount {
-        self.sum
+        self.total.amount()
+    }
+
+    /// The offers as the solver sees them.
+    pub(crate) fn run(&self) -> Run<'_> {
+        Run { limits: &self.limits, amounts: &self.amounts, total: self.total }
     }
 
     pub(crate) fn place(&self, at: usize) -> Place {
@@ -114,11 +124,11 @@ impl Columns {
     }
 
     fn chunk(&self, range: std::ops::Range<usize>) -> Chunk {
-        let amounts: Box<[Amount]> = self.amounts[range.clone()].into();
+        let (limits, amounts) = (&self.limits[range.clone()], &self.amounts[range.clone()]);
         Chunk {
-            limits: self.limits[range.clone()].into(),
-            sum: amounts.iter().fold(0, |sum, amount| sum.saturating_add(*amount)),
-            amounts,
+            total: Total::of(limits, amounts).expect("offers stand in order, and each sells something"),
+            limits: limits.into(),
+            amounts: amounts.into(),
             accounts: self.accounts[range.clone()].into(),
             ids: self.ids[range].into(),
         }

@@ -7,9 +7,10 @@ use std::iter::Peekable;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use clearing::{PairBook, Total};
 use primitives::{Amount, Price, Sequence};
 
-use crate::book::{Offer, Place};
+use crate::book::{Offer, Pair, Place};
 use crate::chunk::{CHUNK, Chunk, Columns};
 use crate::receipt::Fill;
 
@@ -131,11 +132,10 @@ impl PairOffers {
         before
     }
 
-    /// Limits and amounts in order of execution.
-    pub fn columns(&self) -> (Vec<Price>, Vec<Amount>) {
-        let limits = self.links.iter().flat_map(|link| link.chunk.limits()).copied().collect();
-        let amounts = self.links.iter().flat_map(|link| link.chunk.amounts()).copied().collect();
-        (limits, amounts)
+    /// The offers as the solver sees them: chunks are its runs, and their sums are at hand.
+    pub fn view(&self, pair: Pair) -> PairBook<'_> {
+        let runs = self.links.iter().map(|link| link.chunk.run());
+        PairBook { sell: pair.sell, buy: pair.buy, runs: runs.collect() }
     }
 
     /// Bytes of memory, those shared with other states included.
@@ -147,9 +147,8 @@ impl PairOffers {
     /// Whether places rise, no offer is of nothing, and what is cached is so.
     pub(crate) fn is_sound(&self) -> bool {
         let chunk = |link: &Link| {
-            let sum = link.chunk.amounts().iter().map(|amount| u128::from(*amount)).sum::<u128>();
             let sane = (1..=CHUNK).contains(&link.chunk.len()) && link.first == link.chunk.limits()[0];
-            sane && sum == u128::from(link.chunk.sum()) && !link.chunk.amounts().contains(&0)
+            sane && Total::of(link.chunk.limits(), link.chunk.amounts()) == Ok(link.chunk.total())
         };
         let len: usize = self.links.iter().map(|link| link.chunk.len()).sum();
         len == self.len && self.links.iter().all(chunk) && self.iter().is_sorted_by(|a, b| a.place < b.place)

@@ -4,7 +4,7 @@
 //! with one state write the same bytes, and nobody needs a second copy of the state in memory.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Amount, Digest, Fraction, Height};
+use primitives::{Amount, Digest, Fraction, Height, MAX_ISSUED};
 
 use crate::account::{Account, AccountState};
 use crate::accounts::Accounts;
@@ -143,6 +143,11 @@ impl Restore {
                     book.last().is_none_or(|last| offers.first().is_some_and(|first| last.place < first.place));
                 if !sorted || !follows {
                     return Err(out_of_place());
+                }
+                let sum = offers.iter().map(|offer| u128::from(offer.amount)).sum::<u128>();
+                let is_possible = book.locked() + sum <= u128::from(MAX_ISSUED);
+                if !is_possible || offers.iter().any(|offer| offer.amount == 0) {
+                    return Err(AuditError::Book(pair).into());
                 }
                 let edit = |offer: &Offer| Edit { place: offer.place, amount: Some(offer.amount) };
                 book.apply(None, &offers.iter().map(edit).collect::<Vec<_>>());

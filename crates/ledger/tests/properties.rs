@@ -5,7 +5,7 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clearing::{Clearing, PairBook, Trade};
+use clearing::{Clearing, Trade};
 use ledger::{
     Applied, Attached, Fault, Genesis, Ledger, Outcome, Pair, PairOffers, Place, Refusal, Restore, Roots, Signatures,
     Snapshot,
@@ -223,9 +223,7 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
     }
     let met: Vec<_> =
         met.into_iter().map(|(pair, offers)| (pair, offers.before(applied.batch.fills_of(pair)))).collect();
-    let columns: Vec<_> = met.iter().map(|(pair, offers)| (pair, offers.columns())).collect();
-    let pairs =
-        columns.iter().map(|(pair, (limits, amounts))| PairBook { sell: pair.sell, buy: pair.buy, limits, amounts });
+    let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
     let book = clearing::Book { assets: ASSETS, pairs: pairs.collect() };
     if book.pairs.is_empty() {
         return claim == truth;
