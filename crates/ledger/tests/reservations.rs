@@ -149,7 +149,7 @@ impl Plain {
 
     fn release(&mut self, body: &Body) {
         self.numbers.remove(&(body.account, body.sequence));
-        Plain::once(body).iter().for_each(|(thing, _)| drop(self.things.remove(thing)));
+        Plain::once(body).iter().for_each(|(thing, _)| assert!(self.things.remove(thing)));
         for (key, amount) in Plain::debits(body) {
             *self.sums.get_mut(&key).expect("reserved") -= amount;
         }
