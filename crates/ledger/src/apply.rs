@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use clearing::{Clearing, PairBook, Params, Rate};
+use clearing::{Clearing, Params, Rate};
 use primitives::{Address, Amount, AssetId, Digest, Height, Operation, Superblock, Transaction};
 use rayon::prelude::*;
 
@@ -363,12 +363,7 @@ impl Ledger {
 
     /// The book as the solver sees it.
     pub fn clearing_book(&self) -> clearing::Book<'_> {
-        let pairs = self.book.iter().map(|(pair, offers)| PairBook {
-            sell: pair.sell,
-            buy: pair.buy,
-            limits: offers.limits(),
-            amounts: offers.amounts(),
-        });
+        let pairs = self.book.iter().map(|(pair, offers)| offers.view(pair));
         clearing::Book { assets: self.assets.len() as u32, pairs: pairs.collect() }
     }
 
@@ -600,7 +595,7 @@ fn update_pair(
 fn settle_pair(pair: Pair, book: &mut Arc<PairOffers>, rate: &Rate, sold: Amount) -> (PairChange, Vec<Fill>, i128) {
     let book = Arc::make_mut(book);
     let before = locked(book);
-    let view = PairBook { sell: pair.sell, buy: pair.buy, limits: book.limits(), amounts: book.amounts() };
+    let view = book.view(pair);
     let executed: Vec<(usize, Amount, Amount)> = clearing::fills(&view, rate, sold).each(&view, rate).collect();
     let fill = |&(at, sold, bought): &(usize, Amount, Amount)| {
         let offer = book.offer(at);

@@ -78,6 +78,15 @@ impl PairOffers {
         &self.amounts
     }
 
+    /// The offers as the solver sees them; sums them up.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn view(&self, pair: Pair) -> clearing::PairBook<'_> {
+        let view = clearing::PairBook::new(pair.sell, pair.buy, &self.limits, &self.amounts);
+        view.expect("resting offers stand in order, and each sells something")
+    }
+
     /// The place of an offer by its position.
     pub fn place(&self, at: usize) -> Place {
         Place { limit: self.limits[at], account: self.accounts[at], id: self.ids[at] }

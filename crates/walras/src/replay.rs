@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use bench::daily::{History, history};
 use bench::workload::Seeded;
-use clearing::{Clearing, PairBook, Report, Solver, Trade};
+use clearing::{Clearing, Report, Solver, Trade};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Applied, Genesis, Ledger, PairOffers, Roots, Signatures, Stage};
 use primitives::{
@@ -237,12 +237,7 @@ impl Replay {
         for trade in &batch.trades {
             before.entry(trade.pair).or_insert_with(|| PairOffers::default().before(batch.fills_of(trade.pair)));
         }
-        let pairs = before.iter().map(|(pair, offers)| PairBook {
-            sell: pair.sell,
-            buy: pair.buy,
-            limits: offers.limits(),
-            amounts: offers.amounts(),
-        });
+        let pairs = before.iter().map(|(pair, offers)| offers.view(*pair));
         let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect() };
         let trade = |trade: &ledger::PairTrade| Trade { sell: trade.pair.sell, buy: trade.pair.buy, sold: trade.sold };
         let claim = Clearing {
