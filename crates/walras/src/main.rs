@@ -11,6 +11,7 @@ mod node_command;
 mod offers;
 mod replay;
 mod sim;
+mod tables;
 mod traders;
 mod verify;
 mod wallet;
