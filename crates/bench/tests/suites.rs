@@ -46,7 +46,7 @@ fn hard_books_are_counted_by_kind() {
 #[test]
 fn figure_2_has_a_row_for_every_mu_above_epsilon() {
     let rows = rows(Suite::Figure2, 1, 1_000);
-    assert_eq!(rows.len(), 2 + 4 + 6 + 6);
+    assert_eq!(rows.len(), 2 + 4 + 6 + 8);
     assert!(rows.iter().all(|row| row["newton"].is_u64() || row["newton"].is_null()));
     assert!(rows.iter().any(|row| row["newton"].is_u64()));
 }

@@ -13,10 +13,10 @@ use super::sample::{SOLVERS, Sample};
 use crate::workload::cycle_book;
 
 const LIMIT_MS: f64 = 250.0;
-const FEWEST: usize = 500;
+const FEWEST: usize = 50;
 /// −log2 of ε and of μ.
-const EPSILONS: [u32; 4] = [8, 11, 15, 20];
-const MUS: [u32; 6] = [4, 6, 8, 10, 12, 14];
+const EPSILONS: [u32; 4] = [8, 12, 16, 20];
+const MUS: [u32; 8] = [4, 6, 8, 10, 12, 14, 16, 18];
 
 /// One row for each ε and μ; the fewest offers are null where even the most are too few.
 pub(super) fn run(books: usize, most: usize, step: &mut Step) -> Vec<Value> {
