@@ -49,7 +49,7 @@ check: ## Formatting, lints, documentation
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
 bench: build ## Run every measurement
-	./$(WALRAS) bench clearing
+	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
 	./$(WALRAS) bench ledger
 
 soak: build ## Long simulations

@@ -24,6 +24,7 @@
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding` | appendix D |
 //! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
+//! | say why an offer did or did not trade | `explain` | |
 //!
 //! [`clear`] does all of it; [`Market`] offers the steps one by one.
 //!
@@ -74,6 +75,7 @@ mod blocks;
 mod book;
 mod demand;
 mod dense;
+mod explain;
 mod fills;
 mod float;
 mod flow;
@@ -100,6 +102,7 @@ mod workload;
 
 pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
+pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
 pub use outcome::{Clearing, Obstacle, Report, Trade};
 pub use rate::{Rate, must_fill};

@@ -25,7 +25,7 @@ use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
 use store::{Archive, RealDisk, View};
 
-use crate::table::{Cell, Table};
+use crate::parquet_file::{Cell, Table};
 
 const DAY_MS: u64 = 86_400_000;
 
