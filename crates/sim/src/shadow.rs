@@ -213,7 +213,7 @@ pub(crate) fn verify_batch(
         return if pairs.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
     };
     let none = PairOffers::default();
-    let met: Vec<(Pair, PairOffers)> = pairs
+    let met: Vec<_> = pairs
         .into_iter()
         .map(|pair| (pair, ledger.book().get(pair).unwrap_or(&none).before(batch.fills_of(pair))))
         .collect();

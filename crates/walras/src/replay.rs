@@ -177,8 +177,10 @@ impl Replay {
         let mut cancels = Vec::new();
         let mut before = 0;
         for (pair, offers) in ledger.book().iter() {
-            while let Some(at) = wanted.next_if(|at| *at < before + offers.len()) {
-                let place = offers.place(at - before);
+            for (at, ledger::Offer { place, .. }) in offers.iter().enumerate() {
+                if wanted.next_if_eq(&(before + at)).is_none() {
+                    continue;
+                }
                 let (sell, buy) = (pair.sell, pair.buy);
                 let operation = Operation::CancelOffer { sell, buy, limit: place.limit, offer: place.id };
                 cancels.push((by_address[&place.account], operation));
