@@ -22,9 +22,9 @@ use rayon::prelude::*;
 
 use crate::arc::{Arc, arc};
 use crate::book::{Book, Params};
-use crate::curve::Curves;
 use crate::flow::Program;
 use crate::rate::approx;
+use crate::supply::Supply;
 
 /// Amounts at given prices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,21 +41,21 @@ pub struct Amounts {
 const ROUNDINGS: u32 = 8;
 
 /// The amounts of all pairs at `valuations`, whatever they are.
-pub(crate) fn amounts(book: &Book, curves: &Curves, params: &Params, valuations: &[Price]) -> Amounts {
-    amounts_of(book, curves, params, valuations, (0..book.pairs.len()).collect())
+pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> Amounts {
+    amounts_of(book, supply, params, valuations, (0..book.pairs.len()).collect())
 }
 
 /// The amounts of `pairs` at `valuations`; nothing is sold on others. Runs on the current rayon pool; the answer does
 /// not depend on it.
 pub(crate) fn amounts_of(
     book: &Book,
-    curves: &Curves,
+    supply: &Supply,
     params: &Params,
     valuations: &[Price],
     pairs: Vec<usize>,
 ) -> Amounts {
     let pairs = pairs.into_par_iter().with_min_len(64);
-    let arcs: Vec<Arc> = pairs.filter_map(|pair| arc(book, curves, params, valuations, pair)).collect();
+    let arcs: Vec<Arc> = pairs.filter_map(|pair| arc(book, supply, params, valuations, pair)).collect();
     let mut program = Program::new(book, arcs);
     let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
     let short = program.settle(book, &values);
@@ -64,7 +64,7 @@ pub(crate) fn amounts_of(
     Amounts { sold, full: short.is_empty(), short: short.into_iter().map(|asset| AssetId(asset as u32)).collect() }
 }
 
-impl Program {
+impl Program<'_> {
     /// Finds the amounts; returns the assets for which lower bounds had to be dropped, none if all are met.
     fn settle(&mut self, book: &Book, values: &[f64]) -> Vec<usize> {
         let mut short = Vec::new();
@@ -77,7 +77,7 @@ impl Program {
                 return short;
             }
         }
-        self.arcs.iter_mut().for_each(|arc| (arc.low, arc.credit, arc.band.0) = (0, 0, 0));
+        self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
         if !self.try_bounds(book, values).is_empty() {
             self.cut(book);
         }

@@ -3,37 +3,44 @@
 use primitives::{Amount, MAX_ISSUED, Price};
 
 use crate::book::{Book, Params};
-use crate::curve::Curves;
 use crate::fills::{Use, fills, partial, usable};
 use crate::rate::{Rate, must_fill};
+use crate::supply::{Curve, Place, Supply};
+use crate::threshold::Threshold;
 
 /// U ends this part of the band from ε to μ short of the rate. Offers there gain next to nothing, and a partial fill of
 /// one breaks its limit by rounding unless it is large.
 const MARGIN: f64 = 64.0;
 
 /// One pair with something to trade.
-pub(crate) struct Arc {
+pub(crate) struct Arc<'a> {
     /// Position in the book.
     pub(crate) pair: usize,
     pub(crate) sell: usize,
     pub(crate) buy: usize,
     pub(crate) rate: Rate,
+    curve: Curve<'a>,
     /// L and U, in units of the sold asset.
     pub(crate) low: Amount,
     pub(crate) high: Amount,
     /// The offers between L and U.
-    pub(crate) band: (usize, usize),
+    pub(crate) band: (Place, Place),
     /// Units sold.
     pub(crate) sold: Amount,
     /// By how much the pay-outs of the first L units fall short of [`Rate::payout_bound`], as far as known.
     pub(crate) credit: u128,
 }
 
-impl Arc {
+impl Arc<'_> {
     /// An upper bound of what the offers are paid when `sold` units trade; it never falls as `sold` grows.
     pub(crate) fn paid_at(&self, sold: Amount) -> u128 {
         let bound = self.rate.payout_bound(sold);
         if sold < self.low { bound.min(self.paid_at(self.low)) } else { bound - self.credit }
+    }
+
+    /// Lets go of what must execute.
+    pub(crate) fn drop_bound(&mut self) {
+        (self.low, self.credit, self.band.0) = (0, 0, Place::default());
     }
 
     pub(crate) fn paid(&self) -> u128 {
@@ -70,8 +77,7 @@ impl Arc {
             return sold;
         }
         let mut rest = sold - self.low;
-        for index in self.band.0..self.band.1 {
-            let (limit, amount) = (pair.limits[index], pair.amounts[index]);
+        for (limit, amount) in self.curve.between(self.band.0, self.band.1) {
             match usable(&self.rate, limit, amount) {
                 Use::Nothing => {}
                 Use::Full(_) if amount <= rest => rest -= amount,
@@ -83,31 +89,35 @@ impl Arc {
 }
 
 /// The bounds of one pair; `None` where nothing can trade.
-pub(crate) fn arc(book: &Book, curves: &Curves, params: &Params, valuations: &[Price], pair: usize) -> Option<Arc> {
-    let (offers, curve) = (&book.pairs[pair], curves.curve(pair));
+pub(crate) fn arc<'a>(
+    book: &Book,
+    supply: &'a Supply,
+    params: &Params,
+    valuations: &[Price],
+    pair: usize,
+) -> Option<Arc<'a>> {
+    let (offers, curve) = (&book.pairs[pair], supply.curve(pair));
     let (sell, buy) = (valuations[offers.sell.0 as usize], valuations[offers.buy.0 as usize]);
     let rate = Rate::new(sell, buy, params.epsilon);
-    let limit = |level| offers.limits[curve.first_offer(level)];
     let gross = rate.to_f64() / (1.0 - params.epsilon.to_f64());
     let gap = (params.mu.to_f64() - params.epsilon.to_f64()) / MARGIN * gross;
-    let reached = curve.prices.partition_point(|price| *price <= rate.to_f64() - gap);
-    if reached == 0 {
+    let end = curve.place(Threshold::new(rate.to_f64() - gap));
+    if end == Place::default() {
         return None;
     }
-    let must =
-        curve.level_at((1.0 - params.mu.to_f64()) * gross, |level| must_fill(limit(level), params.mu, sell, buy));
-    let band = (curve.first_offer(must), curve.first_offer(reached));
-    let low = curve.sums[must].amount - curve.unusable(offers, &rate, 0, band.0);
-    let high =
-        low + (curve.sums[reached].amount - curve.sums[must].amount) - curve.unusable(offers, &rate, band.0, band.1);
+    let must = |limit| must_fill(limit, params.mu, sell, buy);
+    let begin = curve.place_exactly((1.0 - params.mu.to_f64()) * gross, must);
+    let low = curve.amount(begin) - curve.unusable(&rate, Place::default(), begin);
+    let high = low + (curve.amount(end) - curve.amount(begin)) - curve.unusable(&rate, begin, end);
     (high > 0).then_some(Arc {
         pair,
         sell: offers.sell.0 as usize,
         buy: offers.buy.0 as usize,
         rate,
+        curve,
         low,
         high,
-        band,
+        band: (begin, end),
         sold: high,
         credit: 0,
     })

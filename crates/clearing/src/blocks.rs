@@ -103,11 +103,8 @@ mod tests {
         let mut edges = edges.to_vec();
         edges.sort_unstable();
         edges.dedup();
-        let pair = |(sell, buy): (u32, u32)| PairBook {
-            sell: AssetId(sell),
-            buy: AssetId(buy),
-            limits: &[Price::ONE],
-            amounts: &[1],
+        let pair = |(sell, buy): (u32, u32)| {
+            PairBook::new(AssetId(sell), AssetId(buy), &[Price::ONE], &[1]).expect("a proper pair")
         };
         Book { assets, pairs: edges.into_iter().map(pair).collect() }
     }

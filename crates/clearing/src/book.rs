@@ -3,18 +3,18 @@
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
 use rayon::prelude::*;
 
+use crate::run::{RUN, Run, RunError, Total};
+
 /// The offers of one ordered pair in execution order: by limit price, then as the caller ranks equals (the ledger by
 /// account and offer id).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PairBook<'a> {
     /// The asset sold.
     pub sell: AssetId,
     /// The asset bought.
     pub buy: AssetId,
-    /// Limit prices in units of `buy` per unit of `sell`, never falling.
-    pub limits: &'a [Price],
-    /// Units of `sell` offered, as many as there are limits, each at least 1.
-    pub amounts: &'a [Amount],
+    /// The offers, cut into runs in any way; limits never fall from one run to the next. At least one.
+    pub runs: Vec<Run<'a>>,
 }
 
 /// All offers of one batch.
@@ -68,16 +68,16 @@ impl SortedOffers {
         SortedOffers { assets, pairs, limits, amounts, rows }
     }
 
-    /// The book of these offers.
+    /// The book of these offers: sums them up in runs of [`RUN`], on the current rayon pool.
     pub fn book(&self) -> Book<'_> {
         let ends = self.pairs.iter().skip(1).map(|pair| pair.0).chain([self.limits.len()]);
-        let pairs = self.pairs.iter().zip(ends).map(|(&(first, sell, buy), end)| PairBook {
-            sell,
-            buy,
-            limits: &self.limits[first..end],
-            amounts: &self.amounts[first..end],
-        });
-        Book { assets: self.assets, pairs: pairs.collect() }
+        let pairs: Vec<_> = self.pairs.iter().zip(ends).collect();
+        let pair = |&(&(first, sell, buy), end): &(&(usize, AssetId, AssetId), usize)| {
+            let runs = self.limits[first..end].chunks(RUN).zip(self.amounts[first..end].chunks(RUN));
+            let run = |(limits, amounts)| Run { limits, amounts, total: Total::of_sorted(limits, amounts) };
+            PairBook { sell, buy, runs: runs.map(run).collect() }
+        };
+        Book { assets: self.assets, pairs: pairs.par_iter().with_min_len(16).map(pair).collect() }
     }
 
     /// For each offer of the pair at `position` of the book, its position among the offers given.
@@ -216,7 +216,7 @@ impl Params {
 impl Book<'_> {
     /// Number of offers.
     pub fn offers(&self) -> usize {
-        self.pairs.iter().map(|pair| pair.limits.len()).sum()
+        self.pairs.iter().map(PairBook::len).sum()
     }
 
     /// The position of pair `sell`/`buy` in [`Book::pairs`].
@@ -224,7 +224,8 @@ impl Book<'_> {
         self.pairs.binary_search_by_key(&(sell, buy), |pair| (pair.sell, pair.buy)).ok()
     }
 
-    /// Checks every precondition that the fields' texts state, in one pass.
+    /// Checks every precondition that the fields' texts state, but for what [`Total::of`] has checked; linear in the
+    /// number of runs.
     ///
     /// # Errors
     /// The first [`InputError`] in pair order.
@@ -250,20 +251,86 @@ impl Book<'_> {
     }
 }
 
-impl PairBook<'_> {
-    /// Checks the offers; returns the units they sell in all.
+impl<'a> PairBook<'a> {
+    /// The offers of one pair, cut into runs of [`RUN`] and summed up.
+    ///
+    /// # Errors
+    /// [`InputError`] if there are none, not as many limits as amounts, they are out of order, or one sells nothing.
+    pub fn new(
+        sell: AssetId,
+        buy: AssetId,
+        limits: &'a [Price],
+        amounts: &'a [Amount],
+    ) -> Result<PairBook<'a>, InputError> {
+        if limits.len() != amounts.len() || limits.is_empty() {
+            return Err(InputError::Lengths { sell, buy, limits: limits.len(), amounts: amounts.len() });
+        }
+        let runs = limits.chunks(RUN).zip(amounts.chunks(RUN)).enumerate();
+        let run = |(at, (limits, amounts))| Run::new(limits, amounts).map_err(|e| e.in_pair(sell, buy, at * RUN));
+        let pair = PairBook { sell, buy, runs: runs.map(run).collect::<Result<_, _>>()? };
+        pair.check_offers()?;
+        Ok(pair)
+    }
+
+    /// Number of offers.
+    pub fn len(&self) -> usize {
+        self.runs.iter().map(|run| run.limits.len()).sum()
+    }
+
+    /// Whether there is no offer, which a proper book does not have pairs of.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The offers as (limit, amount), in execution order.
+    pub fn offers(&self) -> impl Iterator<Item = (Price, Amount)> + use<'a, '_> {
+        self.runs.iter().flat_map(Run::offers)
+    }
+
+    /// The offers whose limit `is` so, which must hold for a prefix of them; asked about few limits of each run.
+    pub(crate) fn leading(&self, is: impl Fn(Price) -> bool + Copy) -> impl Iterator<Item = (Price, Amount)> {
+        let runs = self.runs.iter().take_while(move |run| is(run.total.first()));
+        runs.flat_map(move |run| {
+            let all = is(run.total.last());
+            let end = if all { run.limits.len() } else { run.limits.partition_point(|limit| is(*limit)) };
+            run.offers().take(end)
+        })
+    }
+
+    /// Checks the runs; returns the units they sell in all.
     fn check_offers(&self) -> Result<Amount, InputError> {
-        let (sell, buy, limits, amounts) = (self.sell, self.buy, self.limits.len(), self.amounts.len());
-        if limits != amounts || limits == 0 {
-            return Err(InputError::Lengths { sell, buy, limits, amounts });
+        let (sell, buy) = (self.sell, self.buy);
+        if self.runs.is_empty() {
+            return Err(InputError::Lengths { sell, buy, limits: 0, amounts: 0 });
         }
-        if let Some(index) = self.limits.windows(2).position(|pair| pair[1] < pair[0]) {
-            return Err(InputError::LimitOrder { sell, buy, index: index + 1 });
+        let (mut offers, mut total, mut before) = (0, 0u64, None);
+        for run in &self.runs {
+            let (limits, amounts) = (run.limits.len(), run.amounts.len());
+            if limits != amounts || limits == 0 {
+                return Err(InputError::Lengths { sell, buy, limits, amounts });
+            }
+            if before.replace(run.total.last()) > Some(run.total.first()) {
+                return Err(InputError::LimitOrder { sell, buy, index: offers });
+            }
+            if run.total.least() == 0 {
+                let index = offers + run.amounts.iter().position(|amount| *amount == 0).unwrap_or(0);
+                return Err(InputError::ZeroAmount { sell, buy, index });
+            }
+            offers += limits;
+            total = total.checked_add(run.total.amount()).ok_or(InputError::TooMuch(sell))?;
         }
-        if let Some(index) = self.amounts.iter().position(|amount| *amount == 0) {
-            return Err(InputError::ZeroAmount { sell, buy, index });
+        Ok(total)
+    }
+}
+
+impl RunError {
+    /// The same, of a run that begins with the offer `first` of a pair.
+    fn in_pair(self, sell: AssetId, buy: AssetId, first: usize) -> InputError {
+        match self {
+            RunError::Lengths { limits, amounts } => InputError::Lengths { sell, buy, limits, amounts },
+            RunError::LimitOrder { index } => InputError::LimitOrder { sell, buy, index: first + index },
+            RunError::ZeroAmount { index } => InputError::ZeroAmount { sell, buy, index: first + index },
+            RunError::TooMuch => InputError::TooMuch(sell),
         }
-        let total = self.amounts.iter().try_fold(0u64, |sum, amount| sum.checked_add(*amount));
-        total.ok_or(InputError::TooMuch(sell))
     }
 }

@@ -8,9 +8,14 @@
 //! where E sums amounts and V sums limit·amount up to a price, and Δ is from α r to β r. Its derivatives by the
 //! logarithms of p_A and p_B are y + e and −e with e = p_B·ΔV / (β − α).
 
-use crate::curve::{Curve, Curves, Sum};
+use primitives::Amount;
+
 use crate::dense::Matrix;
 use crate::market::Part;
+use crate::rate::approx;
+use crate::supply::{Curve, Place, Supply};
+use crate::threshold::Threshold;
+use crate::value::Value;
 
 /// The window in which offers trade in part.
 #[derive(Clone, Copy, Debug)]
@@ -63,19 +68,42 @@ impl Flows {
     }
 }
 
-/// Evaluates the demand of a part; remembers where the last searches ended.
+/// Evaluates the demand of a part; remembers where in each pair the last searches ended.
 pub(crate) struct Demand<'a> {
     pub(crate) part: &'a Part,
     curves: Vec<Curve<'a>>,
-    hints: Vec<[u32; 2]>,
+    bands: Vec<Offered>,
+    ends: Vec<[End; 2]>,
     /// Number of evaluations.
     pub(crate) queries: u32,
 }
 
+/// What one pair offers below the band and in it, and for which prices that is so.
+#[derive(Clone, Copy, Debug)]
+struct Offered {
+    /// The band may begin anywhere between these limits, and end anywhere between those.
+    begins: (f64, f64),
+    ends: (f64, f64),
+    /// Units below the band.
+    below: f64,
+    /// Units in the band, and Σ amount · limit of them.
+    amount: f64,
+    value: f64,
+}
+
+/// One end of the band: its place, and what is offered before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct End {
+    place: Place,
+    amount: Amount,
+    value: Value,
+}
+
 impl<'a> Demand<'a> {
-    pub(crate) fn new(part: &'a Part, curves: &'a Curves) -> Demand<'a> {
-        let curves: Vec<_> = part.pairs.iter().map(|pair| curves.curve(pair.index as usize)).collect();
-        Demand { part, hints: vec![[UNKNOWN; 2]; curves.len()], curves, queries: 0 }
+    pub(crate) fn new(part: &'a Part, supply: &'a Supply) -> Demand<'a> {
+        let curves: Vec<_> = part.pairs.iter().map(|pair| supply.curve(pair.index as usize)).collect();
+        let (bands, ends) = (vec![UNKNOWN; curves.len()], vec![[End::default(); 2]; curves.len()]);
+        Demand { part, curves, bands, ends, queries: 0 }
     }
 
     /// The flows at `prices`.
@@ -101,7 +129,7 @@ impl<'a> Demand<'a> {
         let add = |at: usize, y: f64, narrow: f64, rate: f64| {
             let (a, b) = (part.pairs[at].sell as usize, part.pairs[at].buy as usize);
             let wide = window.map_or(0.0, |w| {
-                let supply = |x: f64| curves[at].sums[curves[at].prices.partition_point(|price| *price <= x)].amount;
+                let supply = |x: f64| curves[at].amount(curves[at].place(Threshold::new(x)));
                 prices[a] * (supply(rate * (1.0 + w)) - supply(rate * (1.0 - w))) as f64 / (2.0 * w)
             });
             let e = narrow.max(wide);
@@ -111,14 +139,13 @@ impl<'a> Demand<'a> {
             cells[b * n + b] += e;
         };
         // The curves are lent to the closure and to the loop alike.
-        let mut hints = std::mem::take(&mut self.hints);
-        evaluate(part, &curves, &mut hints, prices, band, flows, add);
-        (self.curves, self.hints) = (curves, hints);
+        evaluate(part, &curves, (&mut self.bands, &mut self.ends), prices, band, flows, add);
+        self.curves = curves;
         self.queries += 1;
     }
 
     fn each(&mut self, prices: &[f64], band: Band, flows: &mut Flows, add: impl FnMut(usize, f64, f64, f64)) {
-        evaluate(self.part, &self.curves, &mut self.hints, prices, band, flows, add);
+        evaluate(self.part, &self.curves, (&mut self.bands, &mut self.ends), prices, band, flows, add);
         self.queries += 1;
     }
 
@@ -129,7 +156,8 @@ impl<'a> Demand<'a> {
         for at in pairs.iter().map(|at| *at as usize) {
             let (sell, buy) = (self.part.pairs[at].sell as usize, self.part.pairs[at].buy as usize);
             let value = |other: usize| if other == asset { price } else { prices[other] };
-            let (must, free, _) = flow(&self.curves[at], &mut self.hints[at], value(sell), value(buy), band);
+            let seen = (&mut self.bands[at], &mut self.ends[at]);
+            let (must, free, _) = flow(&self.curves[at], seen, value(sell), value(buy), band);
             if sell == asset {
                 sold += must + free;
             } else {
@@ -140,21 +168,21 @@ impl<'a> Demand<'a> {
         if larger > 0.0 { (sold - bought) / larger } else { 0.0 }
     }
 
-    /// The fewest price levels that any asset has, on all its pairs.
-    pub(crate) fn fewest_levels(&self) -> usize {
-        let mut levels = vec![0; self.part.assets.len()];
+    /// The fewest offers that any asset has, on all its pairs.
+    pub(crate) fn fewest_offers(&self) -> usize {
+        let mut offers = vec![0; self.part.assets.len()];
         for (pair, curve) in self.part.pairs.iter().zip(&self.curves) {
-            levels[pair.sell as usize] += curve.prices.len();
-            levels[pair.buy as usize] += curve.prices.len();
+            offers[pair.sell as usize] += curve.offers();
+            offers[pair.buy as usize] += curve.offers();
         }
-        levels.into_iter().min().unwrap_or(0)
+        offers.into_iter().min().unwrap_or(0)
     }
 
-    /// The median limit price of every pair and the number of its price levels.
+    /// The median limit price of every pair and the number of its offers.
     pub(crate) fn medians(&self) -> impl Iterator<Item = (usize, usize, f64, usize)> {
         self.part.pairs.iter().zip(&self.curves).map(|(pair, curve)| {
-            let levels = curve.prices.len();
-            (pair.sell as usize, pair.buy as usize, curve.prices[levels / 2], levels)
+            let offers = curve.offers();
+            (pair.sell as usize, pair.buy as usize, approx(curve.limit_at(offers / 2)), offers)
         })
     }
 }
@@ -163,7 +191,7 @@ impl<'a> Demand<'a> {
 fn evaluate(
     part: &Part,
     curves: &[Curve],
-    hints: &mut [[u32; 2]],
+    (bands, ends): (&mut [Offered], &mut [[End; 2]]),
     prices: &[f64],
     band: Band,
     flows: &mut Flows,
@@ -173,9 +201,9 @@ fn evaluate(
         sums.clear();
         sums.resize(prices.len(), 0.0);
     }
-    for (at, ((pair, curve), hint)) in part.pairs.iter().zip(curves).zip(hints).enumerate() {
+    for (at, ((pair, curve), seen)) in part.pairs.iter().zip(curves).zip(bands.iter_mut().zip(ends)).enumerate() {
         let (a, b) = (pair.sell as usize, pair.buy as usize);
-        let (must, free, slope) = flow(curve, hint, prices[a], prices[b], band);
+        let (must, free, slope) = flow(curve, seen, prices[a], prices[b], band);
         let sold = must + free;
         flows.free[a] += free;
         flows.free[b] += free;
@@ -186,57 +214,49 @@ fn evaluate(
 }
 
 /// The value y that one pair sells at prices `sell` and `buy`, below the band and in it, and the slope e.
-fn flow(curve: &Curve, hint: &mut [u32; 2], sell: f64, buy: f64, band: Band) -> (f64, f64, f64) {
+fn flow(
+    curve: &Curve,
+    (offered, ends): (&mut Offered, &mut [End; 2]),
+    sell: f64,
+    buy: f64,
+    band: Band,
+) -> (f64, f64, f64) {
     let (rate, width) = (sell / buy, 1.0 / (band.beta - band.alpha));
-    let low = below(curve, &mut hint[0], rate * band.alpha);
-    let high = below(curve, &mut hint[1], rate * band.beta);
-    let amount = (high.amount - low.amount) as f64;
-    let slope = buy * (high.value - low.value) * width;
-    let free = band.beta * sell * amount * width - slope;
-    (sell * low.amount as f64, free.max(0.0), slope.max(0.0))
-}
-
-/// A hint before the first search.
-const UNKNOWN: u32 = u32::MAX;
-/// Curves of at most this many levels are counted through without any branch.
-const SHORT: usize = 16;
-
-/// What is offered below `price`; the search begins at `hint` and leaves there where it ended.
-fn below(curve: &Curve, hint: &mut u32, price: f64) -> Sum {
-    let prices = curve.prices;
-    if prices.len() <= SHORT {
-        return curve.sums[prices.iter().map(|p| usize::from(*p < price)).sum::<usize>()];
+    let (low, high) = (rate * band.alpha, rate * band.beta);
+    let within = |price: f64, (over, under): (f64, f64)| price > over && price < under;
+    if !within(low, offered.begins) || !within(high, offered.ends) {
+        offered.search(curve, ends, low, high);
     }
-    let at = if *hint == UNKNOWN { interpolated(prices, price) } else { *hint as usize };
-    let (low, high) = bracket(prices, at, price);
-    let found = low + prices[low..high].partition_point(|p| *p < price);
-    *hint = found as u32;
-    curve.sums[found]
+    let slope = buy * offered.value * width;
+    let free = band.beta * sell * offered.amount * width - slope;
+    (sell * offered.below, free.max(0.0), slope.max(0.0))
 }
 
-/// Where `price` would stand if the levels were evenly spaced.
-fn interpolated(prices: &[f64], price: f64) -> usize {
-    let last = prices.len() - 1;
-    let share = (price - prices[0]) / (prices[last] - prices[0]);
-    (share.clamp(0.0, 1.0) * last as f64) as usize
+/// Before the first search.
+const NOWHERE: (f64, f64) = (f64::INFINITY, 0.0);
+const UNKNOWN: Offered = Offered { begins: NOWHERE, ends: NOWHERE, below: 0.0, amount: 0.0, value: 0.0 };
+
+impl Offered {
+    /// Finds the band from `low` to `high`; the searches begin where those before ended.
+    fn search(&mut self, curve: &Curve, ends: &mut [End; 2], low: f64, high: f64) {
+        self.begins = ends[0].seek(curve, low);
+        self.ends = ends[1].seek(curve, high);
+        self.below = ends[0].amount as f64;
+        self.amount = (ends[1].amount - ends[0].amount) as f64;
+        self.value = ends[1].value.minus(ends[0].value).to_f64();
+    }
 }
 
-/// Bounds of the number of levels below `price`, found by steps of growing width from `at`.
-fn bracket(prices: &[f64], at: usize, price: f64) -> (usize, usize) {
-    let mut step = 1;
-    if at < prices.len() && prices[at] < price {
-        let mut low = at + 1;
-        while low + step <= prices.len() && prices[low + step - 1] < price {
-            low += step;
-            step *= 2;
+impl End {
+    /// Moves to `price`; returns bounds of the prices that surely have the same place.
+    fn seek(&mut self, curve: &Curve, price: f64) -> (f64, f64) {
+        const CLOSE: f64 = 1e-12;
+        let place = curve.place_near(self.place, Threshold::new(price));
+        if place != self.place {
+            *self = End { place, amount: curve.amount(place), value: curve.value(place) };
         }
-        (low, (low + step - 1).min(prices.len()))
-    } else {
-        let mut high = at;
-        while high >= step && prices[high - step] >= price {
-            high -= step;
-            step *= 2;
-        }
-        ((high + 1).saturating_sub(step), high)
+        let over = curve.limit_before(place).map_or(0.0, approx);
+        let under = curve.limit(place).map_or(f64::INFINITY, approx);
+        (over * (1.0 + CLOSE), under * (1.0 - CLOSE))
     }
 }

@@ -76,7 +76,7 @@ pub enum Why {
 /// The clearing is taken at its word; [`crate::verify`] checks it.
 pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, index: usize) -> Option<Explanation> {
     let pair = book.pairs.get(pair)?;
-    let (limit, amount) = offers(pair).nth(index)?;
+    let (limit, amount) = pair.offers().nth(index)?;
     let value = |asset: AssetId| clearing.valuations.get(asset.0 as usize).copied();
     let (sell, buy) = (value(pair.sell)?, value(pair.buy)?);
     let rate = Rate::new(sell, buy, params.epsilon);
@@ -94,7 +94,7 @@ pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, i
         limit,
         rate: rate.to_f64(),
         offers_ahead: index,
-        units_ahead: offers(pair).take(index).map(|(_, amount)| amount).sum(),
+        units_ahead: pair.offers().take(index).map(|(_, amount)| amount).sum(),
         pair_sold: got.sold,
         sold,
         bought,
@@ -105,7 +105,7 @@ pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, i
 
 /// Why the offer at `index`, which sells `sold` units, sells no more when its pair sells `pair_sold`.
 fn why(pair: &PairBook, rate: &Rate, index: usize, sold: Amount, pair_sold: Amount) -> Why {
-    let (limit, amount) = offers(pair).nth(index).expect("the offer is there");
+    let (limit, amount) = pair.offers().nth(index).expect("the offer is there");
     if sold == amount {
         return Why::Full;
     }
@@ -126,7 +126,7 @@ fn why(pair: &PairBook, rate: &Rate, index: usize, sold: Amount, pair_sold: Amou
 /// is no such number.
 fn missing(pair: &PairBook, rate: &Rate, index: usize, pair_sold: Amount) -> Option<Amount> {
     let mut reach: Amount = 0;
-    for (limit, amount) in offers(pair).take(index + 1) {
+    for (limit, amount) in pair.offers().take(index + 1) {
         match usable(rate, limit, amount) {
             Use::Full(_) => reach = reach.checked_add(amount)?,
             Use::PartOnly => return None,
@@ -134,10 +134,6 @@ fn missing(pair: &PairBook, rate: &Rate, index: usize, pair_sold: Amount) -> Opt
         }
     }
     reach.checked_sub(pair_sold)
-}
-
-fn offers<'a>(pair: &'a PairBook) -> impl Iterator<Item = (Price, Amount)> + 'a {
-    pair.limits.iter().copied().zip(pair.amounts.iter().copied())
 }
 
 impl fmt::Display for Explanation {

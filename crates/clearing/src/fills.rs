@@ -70,10 +70,10 @@ pub fn fills(pair: &PairBook, rate: &Rate, sold: Amount) -> PairFills {
     if sold == 0 {
         return result;
     }
-    let end = pair.limits.partition_point(|limit| rate.reaches(*limit));
     let mut skipped = 0;
-    for index in 0..end {
-        let (limit, amount, rest) = (pair.limits[index], pair.amounts[index], sold - result.sold);
+    // No offer beyond the rate can ever fill.
+    for (index, (limit, amount)) in pair.leading(|limit| rate.reaches(limit)).enumerate() {
+        let rest = sold - result.sold;
         match usable(rate, limit, amount) {
             Use::Nothing => skipped += 1,
             Use::Full(bought) if amount <= rest => {
@@ -121,10 +121,10 @@ impl PairFills {
         pair: &'a PairBook<'a>,
         rate: &'a Rate,
     ) -> impl Iterator<Item = (usize, Amount, Amount)> + 'a {
-        let full = self.full_offers().map(|index| {
-            let amount = pair.amounts[index];
-            (index, amount, rate.payout(amount).expect("a full fill was paid"))
-        });
+        let mut holes = self.holes.iter().peekable();
+        let full = pair.offers().enumerate().take(self.full);
+        let full = full.filter(move |(index, _)| holes.next_if_eq(&index).is_none());
+        let full = full.map(|(index, (_, amount))| (index, amount, rate.payout(amount).expect("a full fill was paid")));
         full.chain(self.partial.map(|p| (p.index, p.sold, p.bought)))
     }
 }
@@ -148,18 +148,18 @@ mod tests {
     }
 
     fn pair<'a>(limits: &'a [Price], amounts: &'a [Amount]) -> PairBook<'a> {
-        PairBook { sell: AssetId(0), buy: AssetId(1), limits, amounts }
+        PairBook::new(AssetId(0), AssetId(1), limits, amounts).expect("a proper pair")
     }
 
     /// The rule once more, without any short cut: every offer in turn, every partial amount from the largest down.
     fn plainly(pair: &PairBook, rate: &Rate, target: Amount) -> Vec<(usize, Amount, Amount)> {
         let mut result = Vec::new();
         let mut rest = target;
-        for (index, (limit, amount)) in pair.limits.iter().zip(pair.amounts).enumerate() {
-            let Some(bought) = rate.payout(*amount).filter(|b| limit.accepts(*amount, *b)) else { continue };
-            if *amount <= rest {
+        for (index, (limit, amount)) in pair.offers().enumerate() {
+            let Some(bought) = rate.payout(amount).filter(|b| limit.accepts(amount, *b)) else { continue };
+            if amount <= rest {
                 rest -= amount;
-                result.push((index, *amount, bought));
+                result.push((index, amount, bought));
                 continue;
             }
             let minimal = |s: &u64| rate.payout(*s) > rate.payout(s - 1) && limit.accepts(*s, rate.payout(*s).unwrap());

@@ -8,8 +8,8 @@ use crate::fills::fills;
 use rayon::prelude::*;
 
 /// The flow program: arcs, their adjacency, and what each asset has left.
-pub(crate) struct Program {
-    pub(crate) arcs: Vec<Arc>,
+pub(crate) struct Program<'a> {
+    pub(crate) arcs: Vec<Arc<'a>>,
     /// Ways out of every asset's shortage, `edges[first[a]..first[a + 1]]`.
     pub(crate) edges: Vec<Edge>,
     pub(crate) first: Vec<usize>,
@@ -41,8 +41,8 @@ impl Edge {
     }
 }
 
-impl Program {
-    pub(crate) fn new(book: &Book, arcs: Vec<Arc>) -> Program {
+impl<'a> Program<'a> {
+    pub(crate) fn new(book: &Book, arcs: Vec<Arc<'a>>) -> Program<'a> {
         let assets = book.assets as usize;
         let mut first = vec![0; assets + 1];
         for arc in &arcs {
@@ -252,9 +252,9 @@ mod tests {
     use super::*;
     use crate::arc::arc;
     use crate::book::{Params, SortedOffers};
-    use crate::curve::Curves;
     use crate::rate::approx;
     use crate::solve::Market;
+    use crate::supply::Supply;
     use crate::workload;
     use primitives::{Fraction, Price};
 
@@ -288,14 +288,14 @@ mod tests {
     }
 
     fn check(book: &Book, params: &Params, valuations: &[Price], infeasible: bool) {
-        let curves = Curves::new(book);
-        let arcs = (0..book.pairs.len()).filter_map(|pair| arc(book, &curves, params, valuations, pair));
+        let supply = Supply::new(book);
+        let arcs = (0..book.pairs.len()).filter_map(|pair| arc(book, &supply, params, valuations, pair));
         let mut program = Program::new(book, arcs.collect());
         let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
         let short = program.solve();
         assert_eq!(!short.is_empty(), infeasible);
         if infeasible {
-            program.arcs.iter_mut().for_each(|arc| (arc.low, arc.credit, arc.band.0) = (0, 0, 0));
+            program.arcs.iter_mut().for_each(Arc::drop_bound);
             assert!(program.solve().is_empty());
         }
         assert!(program.slack.iter().all(|slack| *slack >= 0));

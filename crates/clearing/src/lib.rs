@@ -18,7 +18,7 @@
 //!
 //! | step | module | of the paper |
 //! |---|---|---|
-//! | check the book, sum supply up by price | `book`, `curve` | appendix G |
+//! | check the book, sum supply up by price | `book`, `run`, `supply` | appendix G |
 //! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
 //! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `tatonnement` | §5, appendix C |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding` | appendix D |
@@ -73,7 +73,6 @@ mod amounts;
 mod arc;
 mod blocks;
 mod book;
-mod curve;
 mod demand;
 mod dense;
 mod explain;
@@ -86,10 +85,14 @@ mod outcome;
 mod quality;
 mod rate;
 mod rounding;
+mod run;
 mod search;
 mod solve;
 mod start;
+mod supply;
 mod tatonnement;
+mod threshold;
+mod value;
 mod verify;
 mod wide;
 #[cfg(test)]
@@ -103,5 +106,6 @@ pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
 pub use outcome::{Clearing, Obstacle, Report, Trade};
 pub use rate::{Rate, must_fill};
+pub use run::{RUN, Run, RunError, Total};
 pub use solve::{Market, Prices, clear};
 pub use verify::{Verified, Violation, verify};

@@ -18,9 +18,9 @@ use primitives::Price;
 
 use crate::blocks::blocks;
 use crate::book::Book;
-use crate::curve::Curves;
 use crate::float::{exp, ln};
 use crate::rate::approx;
+use crate::supply::Supply;
 
 /// One part of the market that is solved on its own.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,7 @@ impl Split {
     }
 
     /// Joins `prices`, given for each part up to a factor of its own, to valuations of all assets.
-    pub(crate) fn join(&self, book: &Book, curves: &Curves, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
+    pub(crate) fn join(&self, book: &Book, supply: &Supply, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
         let mut log: Vec<Option<f64>> = vec![None; self.group_of.len()];
         for (part, prices) in self.parts.iter().zip(prices) {
             let own: Vec<f64> = prices.iter().map(|price| ln(*price)).collect();
@@ -76,7 +76,7 @@ impl Split {
         self.follow(&mut log, last);
         // Without earlier prices nothing speaks against the best quote itself.
         let stay = if last.is_some() { 0.0 } else { f64::NEG_INFINITY };
-        self.separate(book, curves, &mut log, stay);
+        self.separate(book, supply, &mut log, stay);
         within_range(&log)
     }
 
@@ -92,7 +92,7 @@ impl Split {
 
     /// Scales groups until no offer between two of them gains at their prices. The group with most assets stays; others
     /// move by at least `stay`.
-    fn separate(&self, book: &Book, curves: &Curves, log: &mut [f64], stay: f64) {
+    fn separate(&self, book: &Book, supply: &Supply, log: &mut [f64], stay: f64) {
         // Between groups, by the group sold from: (group bought into, pair).
         let mut out = vec![Vec::new(); self.groups];
         for (index, pair) in book.pairs.iter().enumerate() {
@@ -104,7 +104,7 @@ impl Split {
         // By how much the best offer of a pair is in the money.
         let gain = |log: &[f64], index: usize| {
             let pair = &book.pairs[index];
-            log[pair.sell.0 as usize] - log[pair.buy.0 as usize] - ln(curves.curve(index).prices[0])
+            log[pair.sell.0 as usize] - log[pair.buy.0 as usize] - ln(approx(supply.curve(index).lowest()))
         };
         let mut sizes = vec![0; self.groups];
         self.group_of.iter().for_each(|group| sizes[*group] += 1);

@@ -55,7 +55,7 @@ const LOOSE: f64 = 0.05;
 
 /// Where to begin: books in which every asset has many offers need no continuation.
 fn widest(demand: &Demand) -> f64 {
-    match demand.fewest_levels() {
+    match demand.fewest_offers() {
         ..250 => LADDER[0].widest,
         250..1000 => 0.002,
         _ => 0.0,

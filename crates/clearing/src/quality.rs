@@ -7,27 +7,20 @@
 use primitives::{Amount, Price};
 
 use crate::book::Book;
-use crate::curve::{Curve, Curves};
 use crate::rate::approx;
+use crate::supply::Supply;
+use crate::threshold::Threshold;
 
 /// Utility left on the table over utility gained; 0 when there is none of either, infinite when nothing is gained.
-pub(crate) fn unrealized_utility_ratio(book: &Book, curves: &Curves, valuations: &[Price], sold: &[Amount]) -> f64 {
+pub(crate) fn unrealized_utility_ratio(book: &Book, supply: &Supply, valuations: &[Price], sold: &[Amount]) -> f64 {
     let (mut gained, mut offered) = (0.0, 0.0);
     for (index, pair) in book.pairs.iter().enumerate() {
-        let curve = curves.curve(index);
+        let curve = supply.curve(index);
         let (sell, buy) = (approx(valuations[pair.sell.0 as usize]), approx(valuations[pair.buy.0 as usize]));
-        let below = curve.prices.partition_point(|price| price * buy < sell);
-        let all = curve.sums[below];
-        offered += sell * all.amount as f64 - buy * all.value;
-        gained += sell * sold[index] as f64 - buy * cheapest(&curve, sold[index]);
+        let below = curve.place(Threshold::new(sell / buy));
+        offered += sell * curve.amount(below) as f64 - buy * curve.value(below).to_f64();
+        gained += sell * sold[index] as f64 - buy * curve.cheapest(sold[index]);
     }
     let missed = (offered - gained).max(0.0);
     if missed > 0.0 { missed / gained.max(0.0) } else { 0.0 }
-}
-
-/// Σ limit · amount of the cheapest `sold` units.
-fn cheapest(curve: &Curve, sold: Amount) -> f64 {
-    let level = curve.sums.partition_point(|sum| sum.amount <= sold) - 1;
-    let Some(price) = curve.prices.get(level) else { return curve.sums[level].value };
-    curve.sums[level].value + price * (sold - curve.sums[level].amount) as f64
 }

@@ -7,7 +7,7 @@ use crate::book::Book;
 use crate::flow::{Edge, Program};
 use rayon::prelude::*;
 
-impl Program {
+impl Program<'_> {
     /// Makes every amount one that fills can execute. What an asset loses by that is passed on along one edge, towards
     /// the surplus that the widest way leads to; assets far from it go first, so that each passes on all it gets.
     pub(crate) fn execute(&mut self, book: &Book, values: &[f64]) {

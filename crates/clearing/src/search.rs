@@ -2,9 +2,9 @@
 
 use crate::amounts::{Amounts, amounts_of};
 use crate::book::{Book, Params};
-use crate::curve::Curves;
 use crate::demand::Band;
 use crate::market::Part;
+use crate::supply::Supply;
 use primitives::Price;
 
 /// What is asked of a price computation.
@@ -50,7 +50,7 @@ pub(crate) struct Found {
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) book: &'a Book<'a>,
-    pub(crate) curves: &'a Curves,
+    pub(crate) supply: &'a Supply<'a>,
     pub(crate) params: &'a Params,
     pub(crate) part: &'a Part,
 }
@@ -72,6 +72,6 @@ impl Scene<'_> {
     /// The amounts that this part trades at `prices`.
     pub(crate) fn amounts(&self, prices: &[f64]) -> Amounts {
         let pairs = self.part.pairs.iter().map(|pair| pair.index as usize).collect();
-        amounts_of(self.book, self.curves, self.params, &self.valuations(prices), pairs)
+        amounts_of(self.book, self.supply, self.params, &self.valuations(prices), pairs)
     }
 }

@@ -5,7 +5,6 @@ use rayon::prelude::*;
 
 use crate::amounts::{Amounts, amounts};
 use crate::book::{Book, InputError, Params, Solver};
-use crate::curve::Curves;
 use crate::demand::Demand;
 use crate::market::{Part, Split};
 use crate::newton::newton;
@@ -14,6 +13,7 @@ use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
 use crate::search::{Found, Scene, Target};
 use crate::start::start;
+use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
@@ -34,7 +34,7 @@ const ATTEMPTS: u32 = 5;
 /// A book made ready for clearing: checked, summed up, and split into parts that trade.
 pub struct Market<'a> {
     book: &'a Book<'a>,
-    curves: Curves,
+    supply: Supply<'a>,
     split: Split,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Market<'a> {
     /// [`InputError`] if the book breaks a rule.
     pub fn new(book: &'a Book<'a>) -> Result<Market<'a>, InputError> {
         book.check()?;
-        Ok(Market { book, curves: Curves::new(book), split: Split::new(book) })
+        Ok(Market { book, supply: Supply::new(book), split: Split::new(book) })
     }
 
     /// Clears the book, as [`clear`] does.
@@ -75,7 +75,7 @@ impl<'a> Market<'a> {
         last.map_or(Ok(()), |last| self.check_length(last))?;
         let attempt = |attempt| {
             let prices = self.attempt(params, last, attempt);
-            let amounts = amounts(self.book, &self.curves, params, &prices.valuations);
+            let amounts = amounts(self.book, &self.supply, params, &prices.valuations);
             let again = prices.solved && !amounts.full;
             (self.conclude(params, prices, amounts), again)
         };
@@ -110,7 +110,7 @@ impl<'a> Market<'a> {
         let found: Vec<Found> = self.split.parts.par_iter().map(price).collect();
         let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
         Prices {
-            valuations: self.split.join(self.book, &self.curves, &prices, last),
+            valuations: self.split.join(self.book, &self.supply, &prices, last),
             iterations: found.iter().map(|found| found.iterations).sum(),
             demand_queries: found.iter().map(|found| found.queries).sum(),
             imbalance: found.iter().map(|found| found.imbalance).fold(0.0, f64::max),
@@ -125,13 +125,13 @@ impl<'a> Market<'a> {
     pub fn amounts(&self, params: &Params, valuations: &[Price]) -> Result<Amounts, InputError> {
         params.check()?;
         self.check_length(valuations)?;
-        Ok(amounts(self.book, &self.curves, params, valuations))
+        Ok(amounts(self.book, &self.supply, params, valuations))
     }
 
     /// Puts prices and amounts together.
     pub fn conclude(&self, params: &Params, prices: Prices, amounts: Amounts) -> Clearing {
         let Prices { valuations, iterations, demand_queries, imbalance, .. } = prices;
-        let ratio = unrealized_utility_ratio(self.book, &self.curves, &valuations, &amounts.sold);
+        let ratio = unrealized_utility_ratio(self.book, &self.supply, &valuations, &amounts.sold);
         let report = Report {
             solver: params.solver,
             iterations,
@@ -154,10 +154,10 @@ impl<'a> Market<'a> {
     fn price(&self, part: &Part, params: &Params, target: Target, last: Option<&[Price]>) -> Found {
         let of_part = |last: &[Price]| part.assets.iter().map(|asset| approx(last[*asset as usize])).collect();
         let last: Option<Vec<f64>> = last.map(of_part);
-        let scene = Scene { book: self.book, curves: &self.curves, params, part };
+        let scene = Scene { book: self.book, supply: &self.supply, params, part };
         match params.solver {
             Solver::Newton => {
-                let mut demand = Demand::new(part, &self.curves);
+                let mut demand = Demand::new(part, &self.supply);
                 let start = start(&demand, last.as_deref());
                 newton(scene, target, &mut demand, start)
             }

@@ -6,7 +6,7 @@ use crate::float::{exp, ln};
 use crate::newton::MOST_ASSETS;
 
 /// Prices x that fit the median limit price of every pair best: least squares of ln x_A − ln x_B ≈ ln m_AB, weighted by
-/// the square root of the number of levels. A tiny pull to `last` settles what the book leaves open.
+/// the square root of the number of offers. A tiny pull to `last` settles what the book leaves open.
 pub(crate) fn start(demand: &Demand, last: Option<&[f64]>) -> Vec<f64> {
     const PULL: f64 = 1e-9;
     let n = demand.part.assets.len();
@@ -15,8 +15,8 @@ pub(crate) fn start(demand: &Demand, last: Option<&[f64]>) -> Vec<f64> {
     }
     let mut matrix = Matrix::zero(n);
     let mut right = vec![0.0; n];
-    for (a, b, median, levels) in demand.medians() {
-        let weight = (levels as f64).sqrt();
+    for (a, b, median, offers) in demand.medians() {
+        let weight = (offers as f64).sqrt();
         let target = weight * ln(median);
         right[a] += target;
         right[b] -= target;
@@ -42,8 +42,8 @@ fn spread(demand: &Demand, last: Option<&[f64]>) -> Vec<f64> {
         None => vec![0.0; demand.part.assets.len()],
     };
     let mut ways = vec![Vec::new(); log.len()];
-    for (a, b, median, levels) in demand.medians() {
-        let (weight, target) = ((levels as f64).sqrt(), ln(median));
+    for (a, b, median, offers) in demand.medians() {
+        let (weight, target) = ((offers as f64).sqrt(), ln(median));
         ways[a].push((b, weight, target));
         ways[b].push((a, weight, -target));
     }

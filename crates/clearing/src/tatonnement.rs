@@ -94,7 +94,7 @@ struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     fn new(scene: Scene<'a>, target: Target, constants: Constants, prices: Vec<f64>) -> Instance<'a> {
-        let demand = Demand::new(scene.part, scene.curves);
+        let demand = Demand::new(scene.part, scene.supply);
         let (trial, volume) = (prices.clone(), vec![0.0; prices.len()]);
         let (flows, trial_flows) = (Flows::default(), Flows::default());
         let mut instance = Instance {
@@ -170,6 +170,6 @@ impl<'a> Instance<'a> {
     /// The unrealized utility ratio at the prices reached.
     fn missed(&self, scene: Scene) -> f64 {
         let amounts = scene.amounts(&self.prices);
-        unrealized_utility_ratio(scene.book, scene.curves, &scene.valuations(&self.prices), &amounts.sold)
+        unrealized_utility_ratio(scene.book, scene.supply, &scene.valuations(&self.prices), &amounts.sold)
     }
 }

@@ -149,11 +149,10 @@ fn conserved(book: &Book, all: &[PairFills]) -> Result<Vec<Amount>, Violation> {
 fn full(pair: &PairBook, got: &PairFills, rate: &Rate, params: &Params, clearing: &Clearing) -> Result<(), Violation> {
     let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
     let (sell, buy) = (value(pair.sell), value(pair.buy));
-    let end = pair.limits.partition_point(|limit| must_fill(*limit, params.mu, sell, buy));
-    let skipped = (got.full..end).chain(got.holes.iter().copied().take_while(|hole| *hole < end));
-    let usable = |index: &usize| matches!(usable(rate, pair.limits[*index], pair.amounts[*index]), Use::Full(_));
-    match skipped.into_iter().find(usable) {
+    let must = pair.leading(move |limit| must_fill(limit, params.mu, sell, buy)).enumerate();
+    let mut skipped = must.filter(|(index, _)| !got.fills_in_full(*index));
+    match skipped.find(|(_, (limit, amount))| matches!(usable(rate, *limit, *amount), Use::Full(_))) {
         None => Ok(()),
-        Some(index) => Err(Violation::NotFull { sell: pair.sell, buy: pair.buy, index, limit: pair.limits[index] }),
+        Some((index, (limit, _))) => Err(Violation::NotFull { sell: pair.sell, buy: pair.buy, index, limit }),
     }
 }

@@ -5,8 +5,8 @@
 mod workload;
 
 use clearing::{
-    Amounts, Book, Clearing, InputError, Market, Obstacle, Offer, Params, Report, Solver, SortedOffers, Trade,
-    Violation, clear, verify,
+    Amounts, Book, Clearing, InputError, Market, Obstacle, Offer, PairBook, Params, Report, Run, Solver, SortedOffers,
+    Trade, Violation, clear, verify,
 };
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
@@ -171,7 +171,7 @@ fn improper_input_is_refused() {
     book.assets = 1;
     assert!(matches!(clear(&book, &Params::default(), None), Err(InputError::UnknownAsset { .. })));
     book.assets = 2;
-    book.pairs.push(book.pairs[0]);
+    book.pairs.push(book.pairs[0].clone());
     assert!(matches!(clear(&book, &Params::default(), None), Err(InputError::PairOrder { .. })));
     let zero = SortedOffers::new(2, &[offer(0, 1, 0, "1")]);
     assert!(matches!(clear(&zero.book(), &Params::default(), None), Err(InputError::ZeroAmount { .. })));
@@ -179,8 +179,11 @@ fn improper_input_is_refused() {
     assert!(matches!(clear(&own.book(), &Params::default(), None), Err(InputError::SameAsset(_))));
     let much = SortedOffers::new(2, &[offer(0, 1, MAX_ISSUED, "1"), offer(0, 1, 1, "1")]);
     assert!(matches!(clear(&much.book(), &Params::default(), None), Err(InputError::TooMuch(_))));
-    let limits = [price("2"), price("1")];
-    let pair = clearing::PairBook { sell: AssetId(0), buy: AssetId(1), limits: &limits, amounts: &[1, 1] };
+    let (limits, amounts) = ([price("2"), price("1")], [1, 1]);
+    let pair = PairBook::new(AssetId(0), AssetId(1), &limits, &amounts);
+    assert!(matches!(pair, Err(InputError::LimitOrder { index: 1, .. })));
+    let run = |at: usize| Run::new(&limits[at..=at], &amounts[at..=at]).expect("a run");
+    let pair = PairBook { sell: AssetId(0), buy: AssetId(1), runs: vec![run(0), run(1)] };
     let book = Book { assets: 2, pairs: vec![pair] };
     assert!(matches!(clear(&book, &Params::default(), None), Err(InputError::LimitOrder { index: 1, .. })));
 }
@@ -280,6 +283,39 @@ proptest! {
         let clearing = concluded(&book, &amounts, valuations);
         let verified = verify(&book, &params, &clearing);
         prop_assert!(verified.is_ok(), "{:?}", verified);
+    }
+
+    /// Nothing depends on how the offers of a pair are cut into runs.
+    #[test]
+    fn cuts_change_nothing(
+        offers in prop::collection::vec(any_offer(3), 1..80),
+        cycles in 0usize..600,
+        longest in 1u64..200,
+        seed: u64,
+        params in any_params(),
+        solver in prop_oneof![Just(Solver::Newton), Just(Solver::Tatonnement)],
+    ) {
+        let all: Vec<Offer> = offers.into_iter().chain(workload::cycles(3, cycles, seed)).collect();
+        let sorted = SortedOffers::new(3, &all);
+        let (book, params) = (sorted.book(), Params { solver, ..params });
+        let (limits, amounts): (Vec<Vec<Price>>, Vec<Vec<u64>>) =
+            book.pairs.iter().map(|pair| pair.offers().unzip()).unzip();
+        let mut random = Seeded::new(seed);
+        let mut cut = |pair: usize| {
+            let (mut limits, mut amounts, mut runs) = (&limits[pair][..], &amounts[pair][..], Vec::new());
+            while !limits.is_empty() {
+                let length = (1 + random.below(longest) as usize).min(limits.len());
+                runs.push(Run::new(&limits[..length], &amounts[..length]).expect("a run"));
+                (limits, amounts) = (&limits[length..], &amounts[length..]);
+            }
+            PairBook { sell: book.pairs[pair].sell, buy: book.pairs[pair].buy, runs }
+        };
+        let other = Book { assets: 3, pairs: (0..book.pairs.len()).map(&mut cut).collect() };
+        let (one, two) = (clear(&book, &params, None).unwrap(), clear(&other, &params, None).unwrap());
+        prop_assert_eq!(&one.valuations, &two.valuations);
+        prop_assert_eq!(&one.trades, &two.trades);
+        prop_assert_eq!((one.full, &one.report), (two.full, &two.report));
+        prop_assert_eq!(verify(&book, &params, &one), verify(&other, &params, &two));
     }
 
     #[test]

@@ -1,27 +1,31 @@
-//! A superblock's native phase: filter, effects, book, clearing, settlement.
+//! A superblock's native phase: filter, orders, clearing, settlement, effects.
 //!
-//! Upon a decided block, the filter names the transactions that count; each shard of accounts marks sequence numbers
-//! and takes debits; payments, issues and refunds are credited by the shards that receive them; cancelled offers leave
-//! the book and new ones join it; the whole book is cleared as one batch; fills pay the accounts that sold, in order of
-//! limit price, with at most one partial fill a pair; what the auctioneer keeps is burnt.
+//! Upon a decided block, the filter names the transactions that count. Their offers and cancellations are worked into the
+//! book, the whole book is cleared as one batch, and what executes leaves it, in order of limit price, with at most one
+//! partial fill a pair. Then each shard of accounts marks sequence numbers, takes debits, and is paid refunds, payments
+//! and fills; what the auctioneer keeps is burnt.
+//!
+//! A follower that holds the clearing of whoever proposed the block ([`Attached`]) checks it instead of solving
+//! ([`Ledger::apply_attached`], SPEEDEX §K.3): an offer that the marginal key shows to trade in full goes straight from
+//! its transaction to its fill and never enters book or trie. The state after is the same.
 //!
 //! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
 //! the filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
 //! every asset, the change of spendable balances plus the change of what offers lock equals the change of what is
 //! issued: three sums taken where the three are written.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use clearing::{Clearing, PairBook, Params, Rate};
-use primitives::{Address, Amount, AssetId, Digest, Height, Operation, Superblock, Transaction};
+use clearing::{Clearing, Params};
+use primitives::{Amount, AssetId, Digest, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
-use crate::accounts::{SHARDS, Shard, shard_of};
-use crate::book::{Offer, Pair, PairOffers, Place};
-use crate::changes::{Changes, PairChange, account_digest, asset_digest, offer_digest};
-use crate::filter::{Admitted, Filtered};
-use crate::receipt::{Batch, Fill, Outcome, PairTrade, Traded, Why};
+use crate::attached::{Attached, Violation};
+use crate::book::{OrderBook, Pair};
+use crate::changes::{Changes, asset_digest};
+use crate::filter::Filtered;
+use crate::orders::{Credit, Orders};
+use crate::receipt::{Batch, Outcome, PairTrade};
+use crate::settle::{PairOutcome, Prices, execute, work};
+use crate::sums::Sums;
 use crate::{Ledger, Refusal};
 
 /// What is known of a block's signatures.
@@ -38,18 +42,18 @@ pub enum Signatures<'a> {
 /// The steps of a block, told to whoever measures them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Signatures, where they were not checked before.
+    /// The block's digest, and signatures where they were not checked before.
     Signatures,
     /// The deterministic filter.
     Filter,
-    /// Sequence numbers, debits, payments, cancellations and new offers.
-    Effects,
-    /// Prices and amounts.
+    /// Reading offers, cancellations and payments off the transactions, and working offers into the book.
+    Orders,
+    /// Prices and amounts; for a follower the check of those that it was given.
     Clearing,
-    /// Fills and pay-outs.
+    /// Fills, and taking them out of the book.
     Settlement,
-    /// Digests of what changed.
-    Digests,
+    /// The accounts: sequence numbers, debits, credits, and digests of what changed.
+    Effects,
 }
 
 impl Stage {
@@ -58,10 +62,10 @@ impl Stage {
         match self {
             Stage::Signatures => "signatures",
             Stage::Filter => "filter",
-            Stage::Effects => "effects",
+            Stage::Orders => "orders",
             Stage::Clearing => "clearing",
             Stage::Settlement => "settlement",
-            Stage::Digests => "digests",
+            Stage::Effects => "effects",
         }
     }
 }
@@ -77,13 +81,14 @@ pub struct Applied {
     pub outcomes: Vec<Outcome>,
     /// The batch.
     pub batch: Batch,
-    /// How the prices were found.
+    /// How the prices were found, where they were looked for.
     pub report: Option<clearing::Report>,
     /// What the tries have to learn.
     pub changes: Changes,
 }
 
-/// Why a block cannot be applied at all. The state may be half changed: stop, and recover from the log.
+/// Why a block cannot be applied at all. After [`Fault::Clearing`] and [`Fault::Conservation`] the state may be half
+/// changed: stop, and recover from the log. After the others it is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Not the next block.
@@ -103,6 +108,14 @@ pub enum Fault {
         parent: Digest,
         /// What the block names.
         got: Digest,
+    },
+    /// The clearing that came with the block is false.
+    #[error("block {height}: its clearing is false: {violation}")]
+    Attached {
+        /// The block's height.
+        height: Height,
+        /// The first thing found wrong.
+        violation: Violation,
     },
     /// The solver refused the book.
     #[error("block {height}: {reason}")]
@@ -130,64 +143,13 @@ pub enum Fault {
     },
 }
 
-/// Units on their way to an account; zero units make the account exist.
-struct Credit {
-    to: Address,
-    asset: AssetId,
-    amount: Amount,
-}
-
-/// A new offer, and the transaction that made it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct NewOffer {
-    pair: Pair,
-    offer: Offer,
-    index: u32,
-}
-
-/// What comes into a pair's book and what leaves it, by place.
-type PairWork<'a> = (&'a [NewOffer], &'a [(Pair, Place)]);
-
-/// What one shard's transactions ask of the rest of the ledger.
-#[derive(Default)]
-struct Effects {
-    credits: Vec<Credit>,
-    offers: Vec<NewOffer>,
-    cancels: Vec<(Pair, Place)>,
-    issued: Vec<(AssetId, i128)>,
-    touched: Vec<u32>,
-    sums: Sums,
-}
-
-/// Changes of units by asset.
-#[derive(Clone, Default)]
-struct Sums(Vec<i128>);
-
-impl Sums {
-    fn add(&mut self, asset: AssetId, change: i128) {
-        let at = asset.0 as usize;
-        if self.0.len() <= at {
-            self.0.resize(at + 1, 0);
-        }
-        self.0[at] += change;
-    }
-
-    fn merge(&mut self, other: &Sums) {
-        other.0.iter().enumerate().for_each(|(asset, change)| self.add(AssetId(asset as u32), *change));
-    }
-
-    fn get(&self, asset: usize) -> i128 {
-        self.0.get(asset).copied().unwrap_or(0)
-    }
-}
-
-/// What is gathered while a block is applied.
-struct Block {
-    /// Positions of changed accounts, by shard.
-    touched: Vec<Vec<u32>>,
-    balances: Sums,
+/// What the books' side of a block comes to.
+struct Traded {
+    batch: Batch,
+    pairs: Vec<PairOutcome>,
+    /// Change of what offers lock.
     locked: Sums,
-    issued: Sums,
+    report: Option<clearing::Report>,
 }
 
 impl Ledger {
@@ -198,6 +160,32 @@ impl Ledger {
     pub fn apply(
         &mut self,
         block: &Superblock,
+        signatures: Signatures,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Applied, Fault> {
+        self.run(block, None, signatures, stage)
+    }
+
+    /// Applies the next block as [`Ledger::apply`] does, but checks the clearing that came with it instead of looking for
+    /// one. Only where that clearing says that not every offer could be served is the book solved: then it must be what
+    /// the solver finds, or a proposer could choose prices at which nothing trades.
+    ///
+    /// # Errors
+    /// [`Fault`] if the block is not the next one, its clearing is false (the state is as it was), or an invariant broke.
+    pub fn apply_attached(
+        &mut self,
+        block: &Superblock,
+        attached: &Attached,
+        signatures: Signatures,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Applied, Fault> {
+        self.run(block, Some(attached), signatures, stage)
+    }
+
+    fn run(
+        &mut self,
+        block: &Superblock,
+        attached: Option<&Attached>,
         signatures: Signatures,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
@@ -212,28 +200,29 @@ impl Ledger {
         stage(Stage::Signatures);
         let filtered = self.filter(&transactions, valid);
         stage(Stage::Filter);
-        let mut gathered = Block {
-            touched: vec![Vec::new(); SHARDS],
-            balances: Sums::default(),
-            locked: Sums::default(),
-            issued: Sums::default(),
+        let orders = Orders::of(&transactions, &filtered);
+        let mut traded = match attached {
+            None => self.trade(block.height, &orders, stage)?,
+            Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
         };
-        let (new_offers, mut pair_changes) = self.take_effects(&transactions, &filtered, &mut gathered);
-        stage(Stage::Effects);
-        let cleared = self.clear(block.height)?;
-        stage(Stage::Clearing);
-        let mut outcomes: Vec<Outcome> =
-            filtered.refusals.iter().map(|r| r.map_or(Outcome::Applied, Outcome::Refused)).collect();
-        let mut batch = self.settle(&cleared, &mut gathered, &mut pair_changes);
-        self.explain_offers(&new_offers, &cleared, &batch, &mut outcomes);
-        self.burn(&transactions, &filtered, &mut batch, &mut gathered);
-        self.check_conservation(block.height, &gathered)?;
+        let outcomes = outcomes(&filtered, &traded.pairs);
         stage(Stage::Settlement);
+        let paid = traded.batch.fills.iter().map(|fill| Credit {
+            to: fill.place.account,
+            asset: fill.pair.buy,
+            amount: fill.bought,
+        });
+        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).collect();
+        let mut effects = self.take_effects(&transactions, &filtered, &credits);
+        self.burn(&transactions, &filtered, &mut traded.batch, &mut effects.issued);
+        self.check_conservation(block.height, &effects.balances, &traded.locked, &effects.issued)?;
         self.height = block.height;
         self.last_block = digest;
-        let changes = self.changes(gathered.touched, pair_changes);
-        stage(Stage::Digests);
-        let report = cleared.map(|cleared| cleared.report);
+        let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
+        let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
+        let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect() };
+        stage(Stage::Effects);
+        let Traded { batch, report, .. } = traded;
         Ok(Applied { height: block.height, block: digest, outcomes, batch, report, changes })
     }
 
@@ -247,129 +236,73 @@ impl Ledger {
         Ok(())
     }
 
-    /// Debits, credits, cancellations and new offers; returns the new offers by pair and place, and what changed in
-    /// the book.
-    fn take_effects(
+    /// Places the orders, clears the book and takes out what executes.
+    fn trade(&mut self, height: Height, orders: &Orders, stage: &mut dyn FnMut(Stage)) -> Result<Traded, Fault> {
+        let by_pair = orders.by_pair();
+        let mut locked = self.book.place(&by_pair);
+        stage(Stage::Orders);
+        let cleared = self.clear(&self.book).map_err(|reason| Fault::Clearing { height, reason })?;
+        stage(Stage::Clearing);
+        let Some(Clearing { valuations, trades, full, report }) = cleared else {
+            let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
+            return Ok(Traded { batch: Batch { full: true, ..Batch::default() }, pairs, locked, report: None });
+        };
+        let prices = self.prices(&valuations);
+        let trades: Vec<(Pair, Amount)> =
+            trades.iter().map(|trade| (Pair { sell: trade.sell, buy: trade.buy }, trade.sold)).collect();
+        let work = work(orders, &trades);
+        let executed: Vec<_> = work
+            .par_iter()
+            .filter_map(|(orders, sold)| {
+                let (offers, rate) = (self.book.get(orders.pair)?, prices.rate(orders.pair));
+                let fills = clearing::fills(&offers.view(orders.pair), &rate, (*sold)?);
+                Some((orders.pair, execute(orders.pair, offers.iter(), &fills, &rate)))
+            })
+            .collect();
+        locked.merge(&self.book.take_out(&executed));
+        let mut executed = executed.into_iter().peekable();
+        let pairs: Vec<_> = work
+            .iter()
+            .map(|(orders, _)| {
+                (orders, executed.next_if(|(pair, _)| *pair == orders.pair).map(|(_, executed)| executed))
+            })
+            .collect();
+        let pairs: Vec<PairOutcome> = pairs
+            .into_par_iter()
+            .map(|(orders, executed)| PairOutcome::new(orders, executed.unwrap_or_default(), &prices))
+            .collect();
+        let batch = batch(&valuations, full, &pairs);
+        self.revalue(&valuations);
+        Ok(Traded { batch, pairs, locked, report: Some(report) })
+    }
+
+    /// Checks a clearing that came with the block, and makes the changes that it comes to.
+    fn trade_as(
         &mut self,
-        transactions: &[&Transaction],
-        filtered: &Filtered,
-        gathered: &mut Block,
-    ) -> (Vec<NewOffer>, Vec<PairChange>) {
-        let fee = self.fee;
-        let effects: Vec<Effects> = self
-            .accounts
-            .shards_mut()
-            .par_iter_mut()
-            .zip(&filtered.admitted)
-            .map(|(shard, admitted)| match admitted.as_slice() {
-                [] => Effects::default(),
-                admitted => act(Arc::make_mut(shard), admitted, transactions, fee),
-            })
-            .collect();
-        let mut credits = Vec::new();
-        let mut offers = Vec::new();
-        let mut cancels = Vec::new();
-        for (shard, mut effect) in effects.into_iter().enumerate() {
-            credits.append(&mut effect.credits);
-            offers.append(&mut effect.offers);
-            cancels.append(&mut effect.cancels);
-            gathered.touched[shard].append(&mut effect.touched);
-            gathered.balances.merge(&effect.sums);
-            effect.issued.iter().for_each(|&(asset, change)| gathered.issued.add(asset, change));
-        }
-        offers.par_sort_unstable();
-        cancels.par_sort_unstable();
-        let changes = self.update_book(&offers, &cancels, &mut credits, gathered);
-        self.book.drop_empty();
-        self.credit(credits, gathered);
-        (offers, changes)
+        height: Height,
+        orders: &Orders,
+        attached: &Attached,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Traded, Fault> {
+        stage(Stage::Orders);
+        let pairs = self.check_attached(orders, attached).map_err(|violation| Fault::Attached { height, violation })?;
+        stage(Stage::Clearing);
+        let locked = self.book.make(&pairs);
+        let batch = batch(&attached.valuations, attached.full, &pairs);
+        self.revalue(&attached.valuations);
+        Ok(Traded { batch, pairs, locked, report: None })
     }
 
-    fn update_book(
-        &mut self,
-        offers: &[NewOffer],
-        cancels: &[(Pair, Place)],
-        credits: &mut Vec<Credit>,
-        gathered: &mut Block,
-    ) -> Vec<PairChange> {
-        let mut offers_of: BTreeMap<Pair, PairWork> = BTreeMap::new();
-        for new in offers.chunk_by(|a, b| a.pair == b.pair) {
-            offers_of.entry(new[0].pair).or_default().0 = new;
-        }
-        for gone in cancels.chunk_by(|a, b| a.0 == b.0) {
-            offers_of.entry(gone[0].0).or_default().1 = gone;
-        }
-        for pair in offers_of.keys() {
-            self.book.entry(*pair);
-        }
-        let work: Vec<_> = self
-            .book
-            .iter_mut()
-            .filter_map(|(pair, book)| offers_of.get(&pair).map(|&(new, gone)| (pair, book, new, gone)))
-            .collect();
-        let updated: Vec<(PairChange, Vec<Credit>, i128)> =
-            work.into_par_iter().map(|(pair, book, new, gone)| update_pair(pair, book, new, gone)).collect();
-        updated
-            .into_iter()
-            .map(|(change, mut refunds, locked)| {
-                credits.append(&mut refunds);
-                gathered.locked.add(change.pair.sell, locked);
-                change
-            })
-            .collect()
-    }
-
-    /// Pays credits into their accounts, each shard by one thread.
-    fn credit(&mut self, credits: Vec<Credit>, gathered: &mut Block) {
-        let mut starts = vec![0usize; SHARDS + 1];
-        credits.iter().for_each(|credit| starts[shard_of(&credit.to) + 1] += 1);
-        (0..SHARDS).for_each(|shard| starts[shard + 1] += starts[shard]);
-        let mut order = vec![0u32; credits.len()];
-        let mut next = starts.clone();
-        for (at, credit) in credits.iter().enumerate() {
-            let slot = &mut next[shard_of(&credit.to)];
-            order[*slot] = at as u32;
-            *slot += 1;
-        }
-        let sums: Vec<Sums> = self
-            .accounts
-            .shards_mut()
-            .par_iter_mut()
-            .zip(gathered.touched.par_iter_mut())
-            .enumerate()
-            .map(|(number, (shard, touched))| {
-                let mut sums = Sums::default();
-                let own = &order[starts[number]..starts[number + 1]];
-                if !own.is_empty() {
-                    let shard = Arc::make_mut(shard);
-                    own.iter().for_each(|&at| pay_in(shard, &credits[at as usize], touched, &mut sums));
-                }
-                sums
-            })
-            .collect();
-        sums.iter().for_each(|sum| gathered.balances.merge(sum));
-    }
-
-    /// Prices and amounts for the whole book; `None` if nothing is for sale.
-    fn clear(&self, height: Height) -> Result<Option<Clearing>, Fault> {
-        if self.book.is_empty() {
+    /// Prices and amounts for a whole book on top of this ledger's valuations; `None` if nothing is for sale.
+    pub(crate) fn clear(&self, book: &OrderBook) -> Result<Option<Clearing>, String> {
+        if book.is_empty() {
             return Ok(None);
         }
         let last: Vec<_> = self.assets.iter().map(|asset| asset.valuation).collect();
-        clearing::clear(&self.clearing_book(), &self.clearing_params(), Some(&last))
-            .map(Some)
-            .map_err(|error| Fault::Clearing { height, reason: error.to_string() })
-    }
-
-    /// The book as the solver sees it.
-    pub fn clearing_book(&self) -> clearing::Book<'_> {
-        let pairs = self.book.iter().map(|(pair, offers)| PairBook {
-            sell: pair.sell,
-            buy: pair.buy,
-            limits: offers.limits(),
-            amounts: offers.amounts(),
-        });
-        clearing::Book { assets: self.assets.len() as u32, pairs: pairs.collect() }
+        let offers: Vec<_> = book.iter().collect();
+        let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
+        let book = clearing::Book { assets: self.assets.len() as u32, pairs };
+        clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
     }
 
     /// The parameters of this chain's clearings.
@@ -377,90 +310,16 @@ impl Ledger {
         Params { epsilon: self.epsilon, mu: self.mu, ..Params::default() }
     }
 
-    /// Pays what was sold and takes it out of the book.
-    fn settle(
-        &mut self,
-        cleared: &Option<Clearing>,
-        gathered: &mut Block,
-        pair_changes: &mut Vec<PairChange>,
-    ) -> Batch {
-        let Some(cleared) = cleared else {
-            return Batch { full: true, ..Batch::default() };
-        };
-        for (asset, valuation) in self.assets.iter_mut().zip(&cleared.valuations) {
-            asset.valuation = *valuation;
-        }
-        let mut trades = cleared.trades.iter().peekable();
-        let epsilon = self.epsilon;
-        let work: Vec<_> = self
-            .book
-            .iter_mut()
-            .filter_map(|(pair, book)| {
-                trades
-                    .next_if(|trade| (trade.sell, trade.buy) == (pair.sell, pair.buy))
-                    .map(|trade| (pair, book, trade.sold))
-            })
-            .collect();
-        let settled: Vec<(PairChange, Vec<Fill>, i128)> = work
-            .into_par_iter()
-            .map(|(pair, book, sold)| {
-                let valuation = |asset: AssetId| cleared.valuations[asset.0 as usize];
-                let rate = Rate::new(valuation(pair.sell), valuation(pair.buy), epsilon);
-                settle_pair(pair, book, &rate, sold)
-            })
-            .collect();
-        let mut batch = Batch { valuations: cleared.valuations.clone(), full: cleared.full, ..Batch::default() };
-        let mut credits = Vec::new();
-        for (change, mut fills, locked) in settled {
-            gathered.locked.add(change.pair.sell, locked);
-            let sold = fills.iter().map(|fill| fill.sold).sum();
-            let bought = fills.iter().map(|fill| fill.bought).sum();
-            batch.trades.push(PairTrade { pair: change.pair, sold, bought });
-            credits.extend(fills.iter().map(|fill| Credit {
-                to: fill.place.account,
-                asset: fill.pair.buy,
-                amount: fill.bought,
-            }));
-            batch.fills.append(&mut fills);
-            pair_changes.push(change);
-        }
-        self.credit(credits, gathered);
-        self.book.drop_empty();
-        batch
+    pub(crate) fn prices<'a>(&self, valuations: &'a [primitives::Price]) -> Prices<'a> {
+        Prices { valuations, epsilon: self.epsilon, mu: self.mu }
     }
 
-    /// Writes into the receipts of new offers how they met the batch.
-    fn explain_offers(
-        &self,
-        new_offers: &[NewOffer],
-        cleared: &Option<Clearing>,
-        batch: &Batch,
-        outcomes: &mut [Outcome],
-    ) {
-        let Some(cleared) = cleared else { return };
-        let valuation = |asset: AssetId| cleared.valuations[asset.0 as usize];
-        let met: Vec<(u32, Traded)> = new_offers
-            .par_chunk_by(|a, b| a.pair == b.pair)
-            .flat_map_iter(|new| {
-                let pair = new[0].pair;
-                let rate = Rate::new(valuation(pair.sell), valuation(pair.buy), self.epsilon);
-                let mut fills = batch.fills_of(pair).iter().peekable();
-                new.iter().map(move |new| {
-                    while fills.next_if(|fill| fill.place < new.offer.place).is_some() {}
-                    let fill = fills.peek().filter(|fill| fill.place == new.offer.place);
-                    let far =
-                        clearing::must_fill(new.offer.place.limit, self.mu, valuation(pair.sell), valuation(pair.buy));
-                    (new.index, met(&new.offer, fill.copied(), &rate, far))
-                })
-            })
-            .collect();
-        for (index, traded) in met {
-            outcomes[index as usize] = Outcome::Offered(traded);
-        }
+    fn revalue(&mut self, valuations: &[primitives::Price]) {
+        self.assets.iter_mut().zip(valuations).for_each(|(asset, valuation)| asset.valuation = *valuation);
     }
 
     /// Burns fees and what the auctioneer keeps.
-    fn burn(&mut self, transactions: &[&Transaction], filtered: &Filtered, batch: &mut Batch, gathered: &mut Block) {
+    fn burn(&mut self, transactions: &[&Transaction], filtered: &Filtered, batch: &mut Batch, issued: &mut Sums) {
         let mut kept = Sums::default();
         for trade in &batch.trades {
             kept.add(trade.pair.sell, i128::from(trade.sold));
@@ -471,151 +330,46 @@ impl Ledger {
         for (number, asset) in self.assets.iter_mut().enumerate() {
             let id = AssetId(number as u32);
             let kept = kept.get(number);
-            gathered.issued.add(id, -kept);
-            let issued = i128::from(asset.issued) + gathered.issued.get(number);
-            asset.issued = Amount::try_from(issued).expect("what is issued stays between zero and the cap");
+            issued.add(id, -kept);
+            let units = i128::from(asset.issued) + issued.get(number);
+            asset.issued = Amount::try_from(units).expect("what is issued stays between zero and the cap");
             if kept > 0 {
                 batch.burnt.push((id, kept as Amount));
             }
         }
     }
 
-    fn check_conservation(&self, height: Height, gathered: &Block) -> Result<(), Fault> {
+    fn check_conservation(&self, height: Height, balances: &Sums, locked: &Sums, issued: &Sums) -> Result<(), Fault> {
         for number in 0..self.assets.len() {
-            let (balances, offers, issued) =
-                (gathered.balances.get(number), gathered.locked.get(number), gathered.issued.get(number));
+            let (balances, offers, issued) = (balances.get(number), locked.get(number), issued.get(number));
             if balances + offers != issued {
                 return Err(Fault::Conservation { height, asset: AssetId(number as u32), balances, offers, issued });
             }
         }
         Ok(())
     }
+}
 
-    fn changes(&self, touched: Vec<Vec<u32>>, pairs: Vec<PairChange>) -> Changes {
-        let accounts = touched
-            .into_par_iter()
-            .zip(self.accounts.shards())
-            .map(|(mut touched, shard)| {
-                touched.sort_unstable();
-                touched.dedup();
-                let mut changed: Vec<_> = touched
-                    .into_iter()
-                    .map(|position| (shard.at(position).address().0, Some(account_digest(shard.at(position)))))
-                    .collect();
-                changed.sort_unstable();
-                changed
-            })
-            .collect::<Vec<_>>()
-            .concat();
-        let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
-        Changes { accounts, pairs, assets: assets.collect() }
+/// The batch that these pairs make up, before anything is burnt.
+fn batch(valuations: &[primitives::Price], full: bool, pairs: &[PairOutcome]) -> Batch {
+    let mut batch = Batch { valuations: valuations.to_vec(), full, ..Batch::default() };
+    batch.fills.reserve_exact(pairs.iter().map(|pair| pair.fills.len()).sum());
+    for PairOutcome { change, fills, .. } in pairs.iter().filter(|pair| !pair.fills.is_empty()) {
+        let sold = fills.iter().map(|fill| fill.sold).sum();
+        let bought = fills.iter().map(|fill| fill.bought).sum();
+        batch.trades.push(PairTrade { pair: change.pair, sold, bought });
+        batch.fills.extend_from_slice(fills);
     }
+    batch
 }
 
-/// How a new offer met the batch; `far` says whether its limit is below the rate by more than μ.
-fn met(offer: &Offer, fill: Option<&Fill>, rate: &Rate, far: bool) -> Traded {
-    let (sold, bought) = fill.map_or((0, 0), |fill| (fill.sold, fill.bought));
-    let limit = offer.place.limit;
-    let whole_units = rate.payout(offer.amount).is_some_and(|bought| limit.accepts(offer.amount, bought));
-    let why = match () {
-        _ if sold == offer.amount => Why::Filled,
-        _ if sold > 0 => Why::Part,
-        _ if !rate.reaches(limit) => Why::AboveTheRate,
-        _ if !whole_units => Why::Rounding,
-        _ if far => Why::NotTaken,
-        _ => Why::AtTheMargin,
-    };
-    Traded { sold, bought, left: offer.amount - sold, why }
-}
-
-/// Marks sequence numbers, takes debits and collects what goes elsewhere, for one shard's senders.
-fn act(shard: &mut Shard, admitted: &[Admitted], transactions: &[&Transaction], fee: Amount) -> Effects {
-    let mut effects = Effects::default();
-    for &Admitted { index, position } in admitted {
-        let body = &transactions[index as usize].body;
-        let account = shard.at_mut(position);
-        account.window_mut().mark(body.sequence);
-        effects.touched.push(position);
-        for (asset, amount) in [(AssetId(0), fee)].into_iter().chain(body.operation.debit()) {
-            account.debit(asset, amount);
-            effects.sums.add(asset, -i128::from(amount));
-        }
-        match body.operation {
-            // The filter has judged all transactions of the block by the old key.
-            Operation::CreateAccount { account: own, key } if own == body.account => account.register(key),
-            Operation::CreateAccount { account: to, .. } => {
-                effects.credits.push(Credit { to, asset: AssetId(0), amount: 0 });
-            }
-            Operation::CreateOffer { sell, buy, amount, limit } => {
-                let place = Place { limit, account: body.account, id: body.sequence };
-                effects.offers.push(NewOffer { pair: Pair { sell, buy }, offer: Offer { place, amount }, index });
-            }
-            Operation::CancelOffer { sell, buy, limit, offer } => {
-                effects.cancels.push((Pair { sell, buy }, Place { limit, account: body.account, id: offer }));
-            }
-            Operation::Pay { to, asset, amount } => effects.credits.push(Credit { to, asset, amount }),
-            Operation::Issue { to, asset, amount } => {
-                effects.credits.push(Credit { to, asset, amount });
-                effects.issued.push((asset, i128::from(amount)));
-            }
-            Operation::Burn { asset, amount } => effects.issued.push((asset, -i128::from(amount))),
-        }
+fn outcomes(filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {
+    let refused = |refusal: &Option<Refusal>| refusal.map_or(Outcome::Applied, Outcome::Refused);
+    let mut outcomes: Vec<Outcome> = filtered.refusals.iter().map(refused).collect();
+    for (index, traded) in pairs.iter().flat_map(|pair| &pair.met) {
+        outcomes[*index as usize] = Outcome::Offered(*traded);
     }
-    effects
-}
-
-fn pay_in(shard: &mut Shard, credit: &Credit, touched: &mut Vec<u32>, sums: &mut Sums) {
-    let position = shard.find_or_insert(&credit.to);
-    shard.at_mut(position).credit(credit.asset, credit.amount);
-    touched.push(position);
-    sums.add(credit.asset, i128::from(credit.amount));
-}
-
-fn locked(book: &PairOffers) -> i128 {
-    book.amounts().iter().map(|amount| i128::from(*amount)).sum()
-}
-
-/// Takes cancelled offers out of one pair and puts new ones in; returns refunds and the change of what is locked.
-fn update_pair(
-    pair: Pair,
-    book: &mut Arc<PairOffers>,
-    new: &[NewOffer],
-    gone: &[(Pair, Place)],
-) -> (PairChange, Vec<Credit>, i128) {
-    let book = Arc::make_mut(book);
-    let before = locked(book);
-    let found = |place: &Place| book.find(place).expect("the filter found the offer");
-    let positions: Vec<usize> = gone.iter().map(|(_, place)| found(place)).collect();
-    let refund = |&at: &usize| Credit { to: book.place(at).account, asset: pair.sell, amount: book.amounts()[at] };
-    let refunds = positions.iter().map(refund).collect();
-    let added: Vec<Offer> = new.iter().map(|new| new.offer).collect();
-    book.update(&positions, &added);
-    let mut entries: Vec<_> = gone.iter().map(|(_, place)| (place.key(), None)).collect();
-    entries.extend(added.iter().map(|offer| (offer.place.key(), Some(offer_digest(offer.amount)))));
-    entries.sort_unstable();
-    (PairChange { pair, entries }, refunds, locked(book) - before)
-}
-
-/// Executes one pair's offers at its rate; returns the fills and the change of what is locked.
-fn settle_pair(pair: Pair, book: &mut Arc<PairOffers>, rate: &Rate, sold: Amount) -> (PairChange, Vec<Fill>, i128) {
-    let book = Arc::make_mut(book);
-    let before = locked(book);
-    let view = PairBook { sell: pair.sell, buy: pair.buy, limits: book.limits(), amounts: book.amounts() };
-    let executed: Vec<(usize, Amount, Amount)> = clearing::fills(&view, rate, sold).each(&view, rate).collect();
-    let fill = |&(at, sold, bought): &(usize, Amount, Amount)| {
-        let offer = book.offer(at);
-        Fill { pair, place: offer.place, sold, bought, left: offer.amount - sold }
-    };
-    let fills: Vec<Fill> = executed.iter().map(fill).collect();
-    let partial = executed.iter().zip(&fills).find(|(_, fill)| fill.left > 0).map(|(executed, _)| *executed);
-    if let Some((at, sold, _)) = partial {
-        book.reduce(at, sold);
-    }
-    let filled = executed.iter().zip(&fills).filter(|(_, fill)| fill.left == 0).map(|(executed, _)| executed.0);
-    book.update(&filled.collect::<Vec<_>>(), &[]);
-    let entry = |fill: &Fill| (fill.place.key(), (fill.left > 0).then(|| offer_digest(fill.left)));
-    let change = PairChange { pair, entries: fills.iter().map(entry).collect() };
-    (change, fills, locked(book) - before)
+    outcomes
 }
 
 impl Outcome {

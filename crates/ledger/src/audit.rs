@@ -4,7 +4,7 @@ use primitives::{Amount, AssetId, MAX_ISSUED};
 use rayon::prelude::*;
 
 use crate::Ledger;
-use crate::book::{Pair, PairOffers};
+use crate::book::Pair;
 
 /// What exists of one asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub enum AuditError {
     /// A balance or an offer in an asset that is not listed.
     #[error("asset {0} is held or offered, but not listed")]
     UnknownAsset(AssetId),
-    /// Offers out of order, or an empty one.
-    #[error("the book of {0:?} is out of order or holds an offer of nothing")]
+    /// Offers out of order, an empty one, or more than can exist.
+    #[error("the book of {0:?} is out of order, or holds an offer of nothing or more than can exist")]
     Book(Pair),
 }
 
@@ -62,10 +62,10 @@ impl Ledger {
         let balances = balances.reduce(zero, sum);
         let mut locked = zero();
         for (pair, offers) in self.book.iter() {
-            if !in_order(offers) {
+            if !offers.is_sound() {
                 return Err(AuditError::Book(pair));
             }
-            locked[pair.sell.0 as usize] += offers.amounts().iter().map(|amount| u128::from(*amount)).sum::<u128>();
+            locked[pair.sell.0 as usize] += offers.locked();
         }
         let assets = self.assets.iter().enumerate().zip(balances.into_iter().zip(locked));
         assets
@@ -91,8 +91,4 @@ impl Ledger {
             None => Ok(()),
         }
     }
-}
-
-fn in_order(offers: &PairOffers) -> bool {
-    offers.iter().is_sorted_by(|a, b| a.place < b.place) && offers.amounts().iter().all(|amount| *amount > 0)
 }

@@ -1,11 +1,12 @@
-//! What a block changed, as the tries learn it: keys and digests of values, taken while the values stand still, so that
-//! hashing the tries can go on while the next block is applied.
+//! What a block changed, as the tries learn it, taken while the values stand still, so that hashing the tries can go on
+//! while the next block is applied: accounts by the digests of their states, offers by place and amount.
 
 use primitives::Amount;
 
 use crate::account::{Account, AccountState};
-use crate::book::Pair;
+use crate::book::{Pair, Place};
 use crate::genesis::Asset;
+use crate::pair_offers::Edit;
 
 const ACCOUNT_CONTEXT: &str = "walras 2026 account state v1";
 const OFFER_CONTEXT: &str = "walras 2026 offer state v1";
@@ -18,19 +19,21 @@ type ValueDigest = [u8; 32];
 pub struct Changes {
     /// Accounts that changed.
     pub accounts: Vec<([u8; 20], Option<ValueDigest>)>,
-    /// Offers that changed. A pair may stand here twice: first what came and was cancelled, then what traded.
+    /// Offers that changed, by pair.
     pub pairs: Vec<PairChange>,
     /// All assets.
     pub assets: Vec<(u32, ValueDigest)>,
 }
 
-/// The offers of one pair that changed; `None` for those that left.
+/// The offers of one pair that changed. What came and executed in one block is not here.
 #[derive(Clone, Debug)]
 pub struct PairChange {
     /// The pair.
     pub pair: Pair,
-    /// Offers by the key of their place.
-    pub entries: Vec<([u8; 36], Option<ValueDigest>)>,
+    /// Every offer up to and including this place leaves, most of them as whole subtrees; then come the edits.
+    pub through: Option<Place>,
+    /// Offers that come, change or leave, by place.
+    pub edits: Vec<Edit>,
 }
 
 pub(crate) fn account_digest(account: &Account) -> ValueDigest {

@@ -20,11 +20,15 @@ use crate::book::{Pair, Place};
 use crate::refusal::Refusal;
 use crate::{Account, Ledger};
 
-/// A transaction that will be applied: its index in the block and its sender's position in the sender's shard.
+/// A transaction that will be applied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admitted {
+    /// Its index in the block.
     pub index: u32,
+    /// Its sender's position in the sender's shard.
     pub position: u32,
+    /// Units that a cancellation unlocks.
+    pub refund: Amount,
 }
 
 /// The filter's answer.
@@ -39,6 +43,7 @@ pub(crate) struct Filtered {
 struct Candidate<'a> {
     index: u32,
     position: u32,
+    refund: Amount,
     transaction: &'a Transaction,
 }
 
@@ -62,7 +67,7 @@ impl Ledger {
             .iter()
             .map(|(candidates, _)| {
                 let kept = candidates.iter().filter(|candidate| refusals[candidate.index as usize].is_none());
-                kept.map(|&Candidate { index, position, .. }| Admitted { index, position }).collect()
+                kept.map(|&Candidate { index, position, refund, .. }| Admitted { index, position, refund }).collect()
             })
             .collect();
         Filtered { admitted, refusals }
@@ -82,7 +87,7 @@ impl Ledger {
             let transaction = transactions[index as usize];
             let signed = valid.is_none_or(|valid| valid[index as usize]);
             match self.check_in(shard, transaction, signed) {
-                Ok(position) => candidates.push(Candidate { index, position, transaction }),
+                Ok((position, refund)) => candidates.push(Candidate { index, position, refund, transaction }),
                 Err(refusal) => refused.push((index, refusal)),
             }
         }
@@ -93,8 +98,9 @@ impl Ledger {
         (candidates, refused)
     }
 
-    /// Holds one transaction against the state before the block; returns the sender's position in its shard.
-    fn check_in(&self, shard: &Shard, transaction: &Transaction, signed: bool) -> Result<u32, Refusal> {
+    /// Holds one transaction against the state before the block; returns the sender's position in its shard, and what a
+    /// cancellation unlocks.
+    fn check_in(&self, shard: &Shard, transaction: &Transaction, signed: bool) -> Result<(u32, Amount), Refusal> {
         transaction.check()?;
         let body = &transaction.body;
         if body.chain != self.chain {
@@ -112,27 +118,26 @@ impl Ledger {
         if body.operation.assets().into_iter().flatten().any(|asset| asset.0 as usize >= self.assets.len()) {
             return Err(Refusal::UnknownAsset);
         }
-        self.check_operation(&body.account, &body.operation)?;
-        Ok(position)
+        Ok((position, self.check_operation(&body.account, &body.operation)?))
     }
 
-    fn check_operation(&self, sender: &Address, operation: &Operation) -> Result<(), Refusal> {
+    fn check_operation(&self, sender: &Address, operation: &Operation) -> Result<Amount, Refusal> {
         match *operation {
             Operation::CreateAccount { ref account, .. } if account != sender => match self.accounts.get(account) {
                 Some(_) => Err(Refusal::AccountExists),
-                None => Ok(()),
+                None => Ok(0),
             },
             Operation::CancelOffer { sell, buy, limit, offer } => {
                 let place = Place { limit, account: *sender, id: offer };
-                let found = self.book.get(Pair { sell, buy }).and_then(|offers| offers.find(&place));
-                found.map(|_| ()).ok_or(Refusal::UnknownOffer)
+                let found = self.book.get(Pair { sell, buy }).and_then(|offers| offers.get(&place));
+                found.ok_or(Refusal::UnknownOffer)
             }
             Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
                 if self.assets[asset.0 as usize].issuer != *sender =>
             {
                 Err(Refusal::NotIssuer)
             }
-            _ => Ok(()),
+            _ => Ok(0),
         }
     }
 
@@ -216,7 +221,8 @@ impl Ledger {
     pub fn admit(&self, transaction: &Transaction) -> Result<(), Refusal> {
         let sender = transaction.body.account;
         let shard = &self.accounts.shards()[shard_of(&sender)];
-        let position = self.check_in(shard, transaction, true).map_err(|refusal| self.explain(refusal, transaction))?;
+        let (position, _) =
+            self.check_in(shard, transaction, true).map_err(|refusal| self.explain(refusal, transaction))?;
         let debits = transaction.body.operation.debit().into_iter().chain([(AssetId(0), self.fee)]);
         if overdraws(shard.at(position), debits) { Err(Refusal::Overdraft) } else { Ok(()) }
     }

@@ -4,30 +4,40 @@
 //! Merkle tries ([`Roots`]) follow it from the [`Changes`] that each block returns, so that hashing can run beside the
 //! next block. Neither knows a clock, a disk or a socket.
 //!
-//! The flow of a block: `filter` (which transactions count) → `apply` (effects, book, clearing, settlement) → `changes`
-//! → `roots`. The phase for contracts comes between settlement and roots.
+//! The flow of a block (`apply`): `filter` (which transactions count) → `orders` (what they ask for) → clearing, or the
+//! check of an `attached` one → `settle` (the books) → `effects` (the accounts) → `changes` → `roots`. The phase for
+//! contracts comes between effects and roots.
 
 mod account;
 mod accounts;
 mod apply;
+mod attached;
 mod audit;
 mod book;
 mod changes;
+mod chunk;
+mod effects;
 mod filter;
 mod genesis;
+mod orders;
+mod pair_offers;
 mod receipt;
 mod receipts_root;
 mod refusal;
 mod roots;
+mod settle;
 mod snapshot;
+mod sums;
 
 pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window, WindowError};
 pub use accounts::{Accounts, SHARDS, Shard};
 pub use apply::{Applied, Fault, Signatures, Stage};
+pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
-pub use book::{Offer, OrderBook, Pair, PairOffers, Place};
+pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_digest};
 pub use genesis::{Asset, Genesis, GenesisError};
+pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};
 pub use receipts_root::{ReceiptProof, ReceiptsTrie};
 pub use refusal::Refusal;

@@ -20,6 +20,7 @@ use crate::account::AccountState;
 use crate::book::{Pair, Place};
 use crate::changes::{Changes, PairChange, account_digest, account_state_digest, asset_digest, offer_digest};
 use crate::genesis::Asset;
+use crate::pair_offers::Edit;
 use crate::{Address, Ledger};
 
 const ROOT_CONTEXT: &str = "walras 2026 state root v1";
@@ -114,11 +115,12 @@ impl Roots {
             let sorted = shard.sorted();
             sorted.into_iter().map(|account| (account.address().0, Some(account_digest(account)))).collect::<Vec<_>>()
         });
-        let entries = |offers: &crate::book::PairOffers| {
-            offers.iter().map(|offer| (offer.place.key(), Some(offer_digest(offer.amount)))).collect::<Vec<_>>()
+        let edits = |offers: &crate::PairOffers| {
+            offers.iter().map(|offer| Edit { place: offer.place, amount: Some(offer.amount) }).collect()
         };
         let pairs: Vec<_> = ledger.book().iter().collect();
-        let pairs = pairs.into_par_iter().map(|(pair, offers)| PairChange { pair, entries: entries(offers) });
+        let pairs =
+            pairs.into_par_iter().map(|(pair, offers)| PairChange { pair, through: None, edits: edits(offers) });
         let assets = ledger.assets().iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let mut roots = Roots::default();
         roots.apply(&Changes {
@@ -132,20 +134,20 @@ impl Roots {
     /// Works a block's changes in and hashes what changed; returns the new state root.
     pub fn apply(&mut self, changes: &Changes) -> Digest {
         self.accounts.apply(&changes.accounts);
-        let merged = merge_pairs(&changes.pairs);
-        for pair in merged.keys() {
-            self.pairs.entry(*pair).or_default();
+        for change in &changes.pairs {
+            self.pairs.entry(change.pair).or_default();
         }
+        let mut changed = changes.pairs.iter().peekable();
         let touched: Vec<_> = self
             .pairs
             .iter_mut()
-            .filter_map(|(pair, trie)| merged.get(pair).map(|entries| (*pair, trie, entries)))
+            .filter_map(|(pair, trie)| changed.next_if(|change| change.pair == *pair).map(|change| (trie, change)))
             .collect();
         let pair_roots: Vec<_> = touched
             .into_par_iter()
-            .map(|(pair, trie, entries)| {
-                trie.apply(entries);
-                (pair_key(pair), (!trie.is_empty()).then(|| pair_root_digest(&Digest(trie.root().0))))
+            .map(|(trie, change)| {
+                follow(trie, change);
+                (pair_key(change.pair), (!trie.is_empty()).then(|| pair_root_digest(&Digest(trie.root().0))))
             })
             .collect();
         self.pair_roots.apply(&pair_roots);
@@ -178,7 +180,7 @@ impl Roots {
     pub fn prove_offer(&mut self, ledger: &Ledger, pair: Pair, place: &Place) -> OfferProof {
         let parts = self.parts();
         let pair_path = prove(&self.pair_roots, &pair_key(pair));
-        let amount = ledger.book().get(pair).and_then(|offers| offers.find(place).map(|at| offers.amounts()[at]));
+        let amount = ledger.book().get(pair).and_then(|offers| offers.get(place));
         let trie = self.pairs.get_mut(&pair);
         let pair_root = trie.map(|trie| Digest(trie.root().0));
         let path = self.pairs.get(&pair).map_or(Vec::new(), |trie| prove(trie, &place.key()));
@@ -213,34 +215,13 @@ fn pair_root_digest(root: &Digest) -> [u8; 32] {
     blake3::derive_key(PAIR_CONTEXT, &root.0)
 }
 
-type Entries = Vec<([u8; 36], Option<[u8; 32]>)>;
-
-/// One list per pair. What stands in a pair's second list happened later and wins; an offer that came in the first and
-/// left in the second never reaches the trie.
-fn merge_pairs(changes: &[PairChange]) -> BTreeMap<Pair, Entries> {
-    let mut merged: BTreeMap<Pair, Entries> = BTreeMap::new();
-    for change in changes {
-        let earlier = merged.entry(change.pair).or_default();
-        if earlier.is_empty() {
-            earlier.clone_from(&change.entries);
-            continue;
-        }
-        let mut later = change.entries.iter().copied().peekable();
-        let mut both = Vec::with_capacity(earlier.len() + change.entries.len());
-        for entry in earlier.drain(..) {
-            while let Some(first) = later.next_if(|next| next.0 < entry.0) {
-                both.push(first);
-            }
-            match later.next_if(|next| next.0 == entry.0) {
-                Some((_, None)) => {}
-                Some(replaced) => both.push(replaced),
-                None => both.push(entry),
-            }
-        }
-        both.extend(later);
-        *earlier = both;
+/// Works a pair's change into its trie.
+fn follow(trie: &mut Trie<36>, change: &PairChange) {
+    if let Some(last) = &change.through {
+        trie.remove_through(&last.key());
     }
-    merged
+    let entry = |edit: &Edit| (edit.place.key(), edit.amount.map(offer_digest));
+    trie.apply(&change.edits.iter().map(entry).collect::<Vec<_>>());
 }
 
 fn check_path(root: &Digest, key: &[u8], path: &[u8], expected: Option<[u8; 32]>) -> Result<(), ProofFault> {

@@ -4,12 +4,13 @@
 //! with one state write the same bytes, and nobody needs a second copy of the state in memory.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Amount, Digest, Fraction, Height};
+use primitives::{Amount, Digest, Fraction, Height, MAX_ISSUED};
 
 use crate::account::{Account, AccountState};
 use crate::accounts::Accounts;
 use crate::book::{Offer, OrderBook, Pair};
 use crate::genesis::Asset;
+use crate::pair_offers::Edit;
 use crate::{AuditError, Ledger};
 
 const ENTRIES: usize = 32_768;
@@ -77,9 +78,10 @@ impl<'a> Snapshot<'a> {
             chunks
         });
         let offers = ledger.book.iter().flat_map(|(pair, offers)| {
-            (0..offers.len()).step_by(ENTRIES).map(move |from| {
-                let to = (from + ENTRIES).min(offers.len());
-                encode(&Chunk::Offers(pair, (from..to).map(|at| offers.offer(at)).collect()))
+            let mut rest = offers.iter().peekable();
+            std::iter::from_fn(move || {
+                rest.peek()?;
+                Some(encode(&Chunk::Offers(pair, rest.by_ref().take(ENTRIES).collect())))
             })
         });
         let end = Chunk::End(ledger.accounts.len() as u64, ledger.book.len() as u64);
@@ -137,11 +139,18 @@ impl Restore {
             Chunk::Offers(pair, offers) => {
                 let book = std::sync::Arc::make_mut(self.book.entry(pair));
                 let sorted = offers.is_sorted_by(|a, b| a.place < b.place);
-                let follows = book.last().is_none_or(|last| offers.first().is_some_and(|first| last < first.place));
+                let follows =
+                    book.last().is_none_or(|last| offers.first().is_some_and(|first| last.place < first.place));
                 if !sorted || !follows {
                     return Err(out_of_place());
                 }
-                book.update(&[], &offers);
+                let sum = offers.iter().map(|offer| u128::from(offer.amount)).sum::<u128>();
+                let is_possible = book.locked() + sum <= u128::from(MAX_ISSUED);
+                if !is_possible || offers.iter().any(|offer| offer.amount == 0) {
+                    return Err(AuditError::Book(pair).into());
+                }
+                let edit = |offer: &Offer| Edit { place: offer.place, amount: Some(offer.amount) };
+                book.apply(None, &offers.iter().map(edit).collect::<Vec<_>>());
             }
             Chunk::End(accounts, offers) => {
                 let counted = (self.accounts.len() as u64, self.book.len() as u64);

@@ -3,9 +3,13 @@
 
 mod model;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Genesis, Ledger, Outcome, Pair, Place, Refusal, Restore, Roots, Signatures, Snapshot};
+use clearing::{Clearing, Trade};
+use ledger::{
+    Applied, Attached, Fault, Genesis, Ledger, Outcome, Pair, PairOffers, Place, Refusal, Restore, Roots, Signatures,
+    Snapshot,
+};
 use model::Model;
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Sequence, SubBlock, Superblock, Transaction,
@@ -125,6 +129,8 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
     let mut model = Model::new(&genesis);
     let mut real = Ledger::new(&genesis).expect("a sound genesis");
     let mut shuffled = real.clone();
+    let mut follower = real.clone();
+    let mut follower_roots = Roots::of(&follower);
     let mut roots = Roots::of(&real);
     let mut shuffled_roots = Roots::of(&shuffled);
     let threads = [1, 2, 7][(seed % 3) as usize];
@@ -134,6 +140,7 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
         for _ in 0..size / 20 {
             block.push(block[rng.random_range(0..size)].clone());
         }
+        let before = superblock(&real, vec![block.clone()]);
         let applied = apply(&mut real, vec![block.clone()]);
         let (refusals, fills) = model.apply(&block);
         assert_outcomes(&block, &applied.outcomes, &refusals);
@@ -141,6 +148,13 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
         assert_eq!(applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought)).collect::<Vec<_>>(), fills);
         model.assert_same(&real);
         real.audit().expect("sound");
+        // Whoever checks the clearing instead of solving comes to the same.
+        let attached = Attached::of(&applied.batch);
+        lies(&mut follower, &before, &attached, &real, &applied, &mut rng);
+        let followed = pool.install(|| follower.apply_attached(&before, &attached, Signatures::Unchecked, &mut |_| {}));
+        let followed = followed.expect("a true clearing");
+        assert_eq!((&followed.batch, &followed.outcomes), (&applied.batch, &applied.outcomes));
+        model.assert_same(&follower);
         // The same transactions, shuffled and over three sub-blocks, on another number of threads.
         block.shuffle(&mut rng);
         let parts = block.chunks(block.len().div_ceil(3)).map(<[_]>::to_vec).collect();
@@ -149,11 +163,88 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
         model.assert_same(&shuffled);
         let root = roots.apply(&applied.changes);
         assert_eq!(pool.install(|| shuffled_roots.apply(&other.changes)), root);
+        assert_eq!(follower_roots.apply(&followed.changes), root);
         assert_eq!(Roots::of(&real).parts().root(), root, "kept up = built anew");
     }
     assert_proofs(&real, &mut roots, &model);
     assert_recovers(&real, &mut roots);
     met
+}
+
+/// A false clearing is refused by name, and nothing changes; what is false is what `clearing::verify` says of the whole
+/// book, and a wrong marginal key. `after` is the ledger that has applied the block.
+fn lies(
+    follower: &mut Ledger,
+    block: &Superblock,
+    truth: &Attached,
+    after: &Ledger,
+    applied: &Applied,
+    rng: &mut ChaCha8Rng,
+) {
+    let state = |ledger: &Ledger| (ledger.height(), Snapshot::of(ledger).collect::<Vec<_>>());
+    let before = state(follower);
+    for kind in 0..10 {
+        let mut lie = truth.clone();
+        let which = rng.random_range(0..lie.trades.len().max(1));
+        let asset = rng.random_range(0..ASSETS as usize);
+        match (kind, lie.trades.get_mut(which)) {
+            (0, Some(trade)) => trade.sold += 1,
+            (1, Some(trade)) => trade.sold -= 1,
+            (2, Some(trade)) => trade.marginal.id += 1,
+            (3, Some(trade)) => trade.marginal = Place::lowest(trade.marginal.limit),
+            (4, Some(_)) => drop(lie.trades.remove(which)),
+            (5, Some(_)) => lie.trades.push(truth.trades[which]),
+            (6, _) => lie.full = !lie.full,
+            (7, _) if !lie.valuations.is_empty() => {
+                // Far from the market, and still conserving: only μ can tell.
+                let price = lie.valuations[asset].to_f64() * rng.random_range(2.0..3.0);
+                lie.valuations[asset] = Price::from_f64(price).expect("in range");
+                lie.trades.clear();
+            }
+            (8, _) => drop(lie.valuations.pop()),
+            (9, Some(trade)) => trade.pair.buy = AssetId((trade.pair.buy.0 + 1) % ASSETS),
+            _ => continue,
+        }
+        let holds = holds(&lie, truth, after, applied);
+        match follower.apply_attached(block, &lie, Signatures::Unchecked, &mut |_| {}) {
+            Err(Fault::Attached { .. }) if !holds => assert_eq!(state(follower), before, "lie {kind}"),
+            Ok(_) if holds => *follower = restored(&before.1),
+            other => panic!("lie {kind}, which holds: {holds}: {:?}", other.err()),
+        }
+    }
+}
+
+/// Whether a clearing is true, by the independent check of the whole book.
+fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) -> bool {
+    let mut met: BTreeMap<Pair, PairOffers> =
+        after.book().iter().map(|(pair, offers)| (pair, offers.clone())).collect();
+    for fill in &applied.batch.fills {
+        met.entry(fill.pair).or_default();
+    }
+    let met: Vec<_> =
+        met.into_iter().map(|(pair, offers)| (pair, offers.before(applied.batch.fills_of(pair)))).collect();
+    let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
+    let book = clearing::Book { assets: ASSETS, pairs: pairs.collect() };
+    if book.pairs.is_empty() {
+        return claim == truth;
+    }
+    let trades = claim.trades.iter().map(|t| Trade { sell: t.pair.sell, buy: t.pair.buy, sold: t.sold }).collect();
+    let report = applied.report.clone().expect("a book was cleared");
+    let clearing = Clearing { valuations: claim.valuations.clone(), trades, full: claim.full, report };
+    let Ok(verified) = clearing::verify(&book, &after.clearing_params(), &clearing) else { return false };
+    let is_last = |trade: &ledger::AttachedTrade| {
+        let at = met.iter().position(|(pair, _)| *pair == trade.pair).expect("verified");
+        let fills = &verified.fills[at];
+        let last = fills.partial.map_or(fills.full.saturating_sub(1), |partial| partial.index);
+        met[at].1.iter().nth(last).map(|offer| offer.place) == Some(trade.marginal)
+    };
+    claim.trades.iter().all(is_last) && (claim.full || claim == truth)
+}
+
+fn restored(chunks: &[Vec<u8>]) -> Ledger {
+    let mut restore = Restore::default();
+    chunks.iter().for_each(|chunk| restore.push(chunk).expect("in place"));
+    restore.finish().expect("whole")
 }
 
 /// Which of several copies counts is nobody's business, so copies are compared by their bodies.

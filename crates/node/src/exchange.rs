@@ -84,6 +84,12 @@ pub enum ExchangeError {
     /// A checkpoint that does not make a state.
     #[error("checkpoint of height {0}: {1}")]
     Checkpoint(Height, ledger::SnapshotError),
+    /// A checkpoint that is said to be of one height and is of another.
+    #[error("the checkpoint of height {0} holds the state of height {1}: take another copy")]
+    OtherHeight(Height, Height),
+    /// A snapshot put where something is already.
+    #[error("{0} holds blocks or a checkpoint already: restore into an empty home")]
+    NotEmpty(String),
     /// The directory of the store.
     #[error("{0}: {1}")]
     Directory(String, std::io::Error),

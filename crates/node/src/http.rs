@@ -280,8 +280,8 @@ impl Api {
         let waiting = shared.lock_mempool().highest(address).unwrap_or(0);
         for (id, pair, limit) in shared.read_views().offers(address) {
             let place = Place { limit, account: *address, id };
-            if let Some((offers, at)) = ledger.book().get(pair).and_then(|o| o.find(&place).map(|at| (o, at))) {
-                *locked.entry(pair.sell).or_default() += offers.amounts()[at];
+            if let Some(amount) = ledger.book().get(pair).and_then(|offers| offers.get(&place)) {
+                *locked.entry(pair.sell).or_default() += amount;
             }
         }
         for (asset, _) in &state.balances {
@@ -312,13 +312,13 @@ impl Api {
         let views = self.shared().read_views();
         let resting = views.offers(address).filter_map(|(id, pair, limit)| {
             let offers = ledger.book().get(pair)?;
-            let at = offers.find(&Place { limit, account: *address, id })?;
+            let amount = offers.get(&Place { limit, account: *address, id })?;
             Some(json::OfferBody {
                 sell: self.symbols.get(pair.sell).into(),
                 buy: self.symbols.get(pair.buy).into(),
                 limit: limit.to_string(),
                 id,
-                amount: offers.amounts()[at].to_string(),
+                amount: amount.to_string(),
             })
         });
         let mut offers: Vec<_> = resting.take(limit + 1).collect();

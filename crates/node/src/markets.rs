@@ -74,8 +74,8 @@ pub fn markets(ledger: &Ledger, views: &Views, symbols: &Symbols) -> Markets {
             base_volume: base_volume.to_string(),
             quote_volume: quote_volume.to_string(),
             offers: sells.map_or(0, PairOffers::len) + buys.map_or(0, PairOffers::len),
-            best_sell: sells.map(|offers| offers.limits()[0].to_string()),
-            best_buy: buys.map(|offers| rounded(1.0 / offers.limits()[0].to_f64())),
+            best_sell: sells.and_then(PairOffers::first).map(|offer| offer.place.limit.to_string()),
+            best_buy: buys.and_then(PairOffers::first).map(|offer| rounded(1.0 / offer.place.limit.to_f64())),
         }
     });
     Markets { height: ledger.height(), markets: markets.collect() }
@@ -86,12 +86,12 @@ pub fn book(ledger: &Ledger, symbols: &Symbols, sides: Sides, levels: usize) -> 
     let side = |pair, to_base: fn(f64, u64) -> f64, to_price: fn(Price) -> String| {
         let Some(offers) = ledger.book().get(pair) else { return Vec::new() };
         let mut result: Vec<(Price, u64, usize)> = Vec::new();
-        for (limit, amount) in offers.limits().iter().zip(offers.amounts()) {
+        for ledger::Offer { place, amount } in offers.iter() {
             let full = result.len() == levels;
             match result.last_mut() {
-                Some((last, sum, count)) if last == limit => (*sum, *count) = (*sum + amount, *count + 1),
+                Some((last, sum, count)) if *last == place.limit => (*sum, *count) = (*sum + amount, *count + 1),
                 _ if full => break,
-                _ => result.push((*limit, *amount, 1)),
+                _ => result.push((place.limit, amount, 1)),
             }
         }
         let level = |(limit, amount, offers): (Price, u64, usize)| Level {
@@ -116,8 +116,8 @@ fn before_batch(ledger: &Ledger, batch: &BatchSummary, pair: Pair) -> BTreeMap<P
     let none = PairOffers::default();
     let before = ledger.book().get(pair).unwrap_or(&none).before(batch.batch.fills_of(pair));
     let mut by_limit: BTreeMap<Price, u64> = BTreeMap::new();
-    for (limit, amount) in before.limits().iter().zip(before.amounts()) {
-        *by_limit.entry(*limit).or_default() += amount;
+    for offer in before.iter() {
+        *by_limit.entry(offer.place.limit).or_default() += offer.amount;
     }
     by_limit
 }

@@ -117,8 +117,8 @@ fn refunded(before: &Ledger, transaction: &Transaction, outcome: &Outcome) -> Op
     let Operation::CancelOffer { sell, buy, limit, offer } = transaction.body.operation else { return None };
     let account = transaction.body.account;
     let offers = before.book().get(Pair { sell, buy }).filter(|_| *outcome == Outcome::Applied)?;
-    let at = offers.find(&Place { limit, account, id: offer })?;
-    Some((account, sell, offers.amounts()[at]))
+    let amount = offers.get(&Place { limit, account, id: offer })?;
+    Some((account, sell, amount))
 }
 
 fn credit(account: &mut AccountState, asset: AssetId, units: Amount) {

@@ -181,5 +181,5 @@ impl Clients {
 fn rests(ledger: &Ledger, account: Address, cancel: &Operation) -> bool {
     let Operation::CancelOffer { sell, buy, limit, offer } = *cancel else { return false };
     let place = Place { limit, account, id: offer };
-    ledger.book().get(Pair { sell, buy }).is_some_and(|offers| offers.find(&place).is_some())
+    ledger.book().get(Pair { sell, buy }).is_some_and(|offers| offers.get(&place).is_some())
 }

@@ -213,16 +213,11 @@ pub(crate) fn verify_batch(
         return if pairs.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
     };
     let none = PairOffers::default();
-    let met: Vec<(Pair, PairOffers)> = pairs
+    let met: Vec<_> = pairs
         .into_iter()
         .map(|pair| (pair, ledger.book().get(pair).unwrap_or(&none).before(batch.fills_of(pair))))
         .collect();
-    let pairs = met.iter().map(|(pair, offers)| clearing::PairBook {
-        sell: pair.sell,
-        buy: pair.buy,
-        limits: offers.limits(),
-        amounts: offers.amounts(),
-    });
+    let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
     let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect() };
     let trade = |trade: &ledger::PairTrade| {
         let (sell, buy) = (trade.pair.sell, trade.pair.buy);

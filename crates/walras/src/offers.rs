@@ -172,8 +172,8 @@ mod tests {
         assert_eq!(file.symbols, ["EUR", "USD"]);
         let book = file.offers.book();
         assert_eq!(book.pairs.len(), 2);
-        assert_eq!(book.pairs[0].limits[0].to_string(), "1.0000000000000001");
-        assert_eq!((book.pairs[1].amounts[0], file.offers.rows(1)[0]), (10, 0));
+        assert_eq!(book.pairs[0].offers().next().map(|o| o.0.to_string()), Some("1.0000000000000001".into()));
+        assert_eq!((book.pairs[1].offers().next().map_or(0, |o| o.1), file.offers.rows(1)[0]), (10, 0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use bench::daily::{History, history};
 use bench::workload::Seeded;
-use clearing::{Clearing, PairBook, Report, Solver, Trade};
+use clearing::{Clearing, Report, Solver, Trade};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Applied, Genesis, Ledger, PairOffers, Roots, Signatures, Stage};
 use primitives::{
@@ -177,8 +177,10 @@ impl Replay {
         let mut cancels = Vec::new();
         let mut before = 0;
         for (pair, offers) in ledger.book().iter() {
-            while let Some(at) = wanted.next_if(|at| *at < before + offers.len()) {
-                let place = offers.place(at - before);
+            for (at, ledger::Offer { place, .. }) in offers.iter().enumerate() {
+                if wanted.next_if_eq(&(before + at)).is_none() {
+                    continue;
+                }
                 let (sell, buy) = (pair.sell, pair.buy);
                 let operation = Operation::CancelOffer { sell, buy, limit: place.limit, offer: place.id };
                 cancels.push((by_address[&place.account], operation));
@@ -237,12 +239,7 @@ impl Replay {
         for trade in &batch.trades {
             before.entry(trade.pair).or_insert_with(|| PairOffers::default().before(batch.fills_of(trade.pair)));
         }
-        let pairs = before.iter().map(|(pair, offers)| PairBook {
-            sell: pair.sell,
-            buy: pair.buy,
-            limits: offers.limits(),
-            amounts: offers.amounts(),
-        });
+        let pairs = before.iter().map(|(pair, offers)| offers.view(*pair));
         let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect() };
         let trade = |trade: &ledger::PairTrade| Trade { sell: trade.pair.sell, buy: trade.pair.buy, sold: trade.sold };
         let claim = Clearing {

@@ -15,7 +15,7 @@ export function rates(blocks: Block[]): (number | null)[] {
 }
 
 /** The order in which a block passes them; an object of JSON has none. */
-const PIPELINE = ["signatures", "filter", "effects", "clearing", "settlement", "digests", "log"];
+const PIPELINE = ["signatures", "filter", "orders", "clearing", "settlement", "effects", "log"];
 
 /** The names of all stages in the order of the pipeline; those not known here come last, by name. */
 export function stagesOf(blocks: Block[]): string[] {

@@ -243,11 +243,8 @@ impl Model {
         if columns.is_empty() {
             return Vec::new();
         }
-        let pairs = columns.iter().map(|(pair, (limits, amounts, _))| clearing::PairBook {
-            sell: pair.sell,
-            buy: pair.buy,
-            limits,
-            amounts,
+        let pairs = columns.iter().map(|(pair, (limits, amounts, _))| {
+            clearing::PairBook::new(pair.sell, pair.buy, limits, amounts).expect("sorted offers")
         });
         let book = clearing::Book { assets: self.assets.len() as u32, pairs: pairs.collect() };
         let (epsilon, mu) = (self.genesis.epsilon, self.genesis.mu);

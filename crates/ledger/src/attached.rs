@@ -1,0 +1,236 @@
+//! The clearing that travels with a proposed block, and its check by whoever follows (SPEEDEX §K.3).
+//!
+//! A single proposer solves the book and attaches valuations, what every pair sells, and each pair's marginal key: the
+//! place of the last offer that executes. A follower walks each pair's offers up to that key, resting ones merged with
+//! the block's own, and holds the claim against the one rule that turns amounts into fills; then it holds every asset
+//! against conservation, and, where fullness is claimed, the offers behind the key against μ. So the check costs what
+//! trades and not what rests, and nothing is changed before all of it has passed.
+//!
+//! **Deviations from the paper.** There a validator checks neither optimality nor μ, so a proposer can choose prices at
+//! which nothing trades. Here a clearing is full, which anybody can check, or it must be the one that the solver finds.
+
+use std::collections::BTreeMap;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use clearing::{PairBook, Violation as Wrong};
+use primitives::{Amount, AssetId, Price};
+use rayon::prelude::*;
+
+use crate::Ledger;
+use crate::book::{Offer, Pair, Place};
+use crate::orders::{Orders, PairOrders};
+use crate::receipt::Batch;
+use crate::settle::{Executed, PairOutcome, Prices, execute, is_usable, work};
+
+/// What one pair sells in a proposed clearing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct AttachedTrade {
+    /// The pair.
+    pub pair: Pair,
+    /// Units that its offers give in all, at least 1.
+    pub sold: Amount,
+    /// The place of the last offer that executes, in full or in part.
+    pub marginal: Place,
+}
+
+/// A clearing as it travels beside the block that it belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Attached {
+    /// One valuation per asset, by number; none where nothing is for sale.
+    pub valuations: Vec<Price>,
+    /// The pairs that trade, in order.
+    pub trades: Vec<AttachedTrade>,
+    /// Whether every offer better than the rate by more than μ executes in full.
+    pub full: bool,
+}
+
+/// The first thing found wrong with an attached clearing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// One of the rules that need no marginal key.
+    #[error(transparent)]
+    Clearing(#[from] Wrong),
+    /// The offers up to a marginal key add up to more than can exist.
+    #[error(transparent)]
+    Input(#[from] clearing::InputError),
+    /// Valuations where nothing is for sale.
+    #[error("nothing is for sale, but there are valuations or trades, or fullness is denied")]
+    NothingForSale,
+    /// The marginal key is not that of the last offer that executes.
+    #[error("the last offer of {pair:?} that executes does not stand at the marginal key {marginal:?}")]
+    Marginal {
+        /// The pair.
+        pair: Pair,
+        /// The key claimed.
+        marginal: Place,
+    },
+    /// Fullness is claimed, but an offer that must execute in full does not.
+    #[error("the offer of {pair:?} at {place:?} is below (1-mu) of the rate but not filled in full")]
+    NotFull {
+        /// The pair.
+        pair: Pair,
+        /// The offer's place.
+        place: Place,
+    },
+    /// Fullness is denied, and the solver finds another clearing.
+    #[error("the clearing says that it is not full, and is not the one that the solver finds")]
+    NotTheBest,
+}
+
+impl Attached {
+    /// The clearing of a batch that was applied, for others to check.
+    pub fn of(batch: &Batch) -> Attached {
+        let trade = |trade: &crate::PairTrade| {
+            let last = batch.fills_of(trade.pair).last().expect("what trades has fills");
+            AttachedTrade { pair: trade.pair, sold: trade.sold, marginal: last.place }
+        };
+        Attached {
+            valuations: batch.valuations.clone(),
+            trades: batch.trades.iter().map(trade).collect(),
+            full: batch.full,
+        }
+    }
+
+    fn check_order(&self) -> Result<(), Violation> {
+        let mut before = None;
+        for AttachedTrade { pair, sold, .. } in &self.trades {
+            if before.replace(*pair) >= Some(*pair) || *sold == 0 {
+                return Err(Wrong::TradeOrder { sell: pair.sell, buy: pair.buy }.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ledger {
+    /// What the attached clearing comes to for every pair that is ordered or traded. Changes nothing.
+    pub(crate) fn check_attached(&self, orders: &Orders, attached: &Attached) -> Result<Vec<PairOutcome>, Violation> {
+        attached.check_order()?;
+        if self.book.len() + orders.offers.len() == orders.cancels.len() {
+            let empty = Attached { full: true, ..Attached::default() };
+            let by_pair = orders.by_pair();
+            let pairs = by_pair.iter().map(PairOutcome::unpriced);
+            return if *attached == empty { Ok(pairs.collect()) } else { Err(Violation::NothingForSale) };
+        }
+        let (given, assets) = (attached.valuations.len(), self.assets.len() as u32);
+        if given != assets as usize {
+            return Err(Wrong::Valuations { given, assets }.into());
+        }
+        if !attached.full {
+            self.check_best(orders, attached)?;
+        }
+        let mut trades: BTreeMap<Pair, Option<&AttachedTrade>> =
+            self.book.iter().map(|(pair, _)| (pair, None)).collect();
+        trades.extend(attached.trades.iter().map(|trade| (trade.pair, Some(trade))));
+        let trades: Vec<_> = trades.into_iter().collect();
+        let prices = self.prices(&attached.valuations);
+        let checked: Vec<Result<PairOutcome, Violation>> = work(orders, &trades)
+            .into_par_iter()
+            .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, attached.full))
+            .collect();
+        let pairs: Vec<PairOutcome> = checked.into_iter().collect::<Result<_, _>>()?;
+        conserved(self.assets.len(), &pairs)?;
+        Ok(pairs.into_iter().filter(|pair| !pair.is_nothing()).collect())
+    }
+
+    fn check_best(&self, orders: &Orders, attached: &Attached) -> Result<(), Violation> {
+        let mut book = self.book.clone();
+        book.place(&orders.by_pair());
+        let found = self.clear(&book).ok().flatten().ok_or(Violation::NotTheBest)?;
+        let trades = found.trades.iter().map(|trade| (trade.sell, trade.buy, trade.sold));
+        let same = !found.full
+            && found.valuations == attached.valuations
+            && trades.eq(attached.trades.iter().map(|trade| (trade.pair.sell, trade.pair.buy, trade.sold)));
+        if same { Ok(()) } else { Err(Violation::NotTheBest) }
+    }
+
+    fn check_pair(
+        &self,
+        orders: &PairOrders,
+        trade: Option<&AttachedTrade>,
+        prices: &Prices,
+        full: bool,
+    ) -> Result<PairOutcome, Violation> {
+        let executed = trade.map_or(Ok(Executed::default()), |trade| self.check_trade(orders, trade, prices))?;
+        if full {
+            self.check_full(orders, trade.map(|trade| &trade.marginal), &executed, prices)?;
+        }
+        Ok(PairOutcome::new(orders, executed, prices))
+    }
+
+    /// Walks the offers up to the marginal key; they must execute exactly as claimed.
+    fn check_trade(&self, orders: &PairOrders, trade: &AttachedTrade, prices: &Prices) -> Result<Executed, Violation> {
+        let AttachedTrade { pair, sold: claimed, marginal } = *trade;
+        let Pair { sell, buy } = pair;
+        let head: Vec<Offer> = self.offers_with(orders, ..=marginal).collect();
+        if head.is_empty() {
+            return Err(Wrong::NoOffers { sell, buy }.into());
+        }
+        let limits: Vec<Price> = head.iter().map(|offer| offer.place.limit).collect();
+        let amounts: Vec<Amount> = head.iter().map(|offer| offer.amount).collect();
+        let rate = prices.rate(pair);
+        let fills = clearing::fills(&PairBook::new(sell, buy, &limits, &amounts)?, &rate, claimed);
+        if fills.sold != claimed {
+            return Err(Wrong::Sold { sell, buy, claimed, executed: fills.sold }.into());
+        }
+        let executed = execute(pair, head.into_iter(), &fills, &rate);
+        match executed.fills.last() {
+            Some(last) if last.place == marginal => Ok(executed),
+            _ => Err(Violation::Marginal { pair, marginal }),
+        }
+    }
+
+    /// Every offer that must execute in full does, unless no fill of it could satisfy its limit in whole units.
+    fn check_full(
+        &self,
+        orders: &PairOrders,
+        marginal: Option<&Place>,
+        executed: &Executed,
+        prices: &Prices,
+    ) -> Result<(), Violation> {
+        let (pair, rate) = (orders.pair, prices.rate(orders.pair));
+        let start = marginal.map_or(std::ops::Bound::Unbounded, |last| std::ops::Bound::Excluded(*last));
+        let behind = self.offers_with(orders, (start, std::ops::Bound::Unbounded));
+        let partial = executed.fills.last().filter(|fill| fill.left > 0);
+        let partial = partial.map(|fill| Offer { place: fill.place, amount: fill.left + fill.sold });
+        let mut must = partial.into_iter().chain(behind).take_while(|offer| prices.must_fill(pair, offer.place.limit));
+        match must.find(|offer| is_usable(&rate, offer)) {
+            Some(Offer { place, .. }) => Err(Violation::NotFull { pair, place }),
+            None => Ok(()),
+        }
+    }
+
+    /// The offers of a pair in a range of places, with a block's orders worked in.
+    fn offers_with<'a>(
+        &'a self,
+        orders: &PairOrders<'a>,
+        range: impl std::ops::RangeBounds<Place> + Clone + 'a,
+    ) -> impl Iterator<Item = Offer> + 'a {
+        let (cancels, within) = (orders.cancels, range.clone());
+        let resting = self.book.get(orders.pair).into_iter().flat_map(move |offers| offers.range(range.clone()));
+        let is_gone = move |offer: &Offer| cancels.binary_search_by_key(&offer.place, |(_, place)| *place).is_ok();
+        let mut resting = resting.filter(move |offer| !is_gone(offer)).peekable();
+        let mut new = orders.offers.iter().map(|new| new.offer).filter(move |o| within.contains(&o.place)).peekable();
+        std::iter::from_fn(move || match (resting.peek(), new.peek()) {
+            (Some(old), Some(added)) if added.place < old.place => new.next(),
+            (Some(_), _) => resting.next(),
+            (None, _) => new.next(),
+        })
+    }
+}
+
+/// No more of an asset is paid out than was sold.
+fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), Violation> {
+    let mut totals = vec![(0u128, 0u128); assets];
+    for fill in pairs.iter().flat_map(|pair| &pair.fills) {
+        totals[fill.pair.sell.0 as usize].0 += u128::from(fill.sold);
+        totals[fill.pair.buy.0 as usize].1 += u128::from(fill.bought);
+    }
+    match totals.iter().position(|(sold, paid)| paid > sold) {
+        Some(asset) => {
+            let (sold, paid) = totals[asset];
+            Err(Wrong::Conservation { asset: AssetId(asset as u32), sold, paid }.into())
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,151 @@
+//! The accounts' side of a block: each shard of accounts is changed by one thread, once.
+
+use std::sync::Arc;
+
+use primitives::{AssetId, Operation, Transaction};
+use rayon::prelude::*;
+
+use crate::accounts::{SHARDS, Shard, shard_of};
+use crate::changes::account_digest;
+use crate::filter::{Admitted, Filtered};
+use crate::orders::Credit;
+use crate::sums::Sums;
+use crate::{Amount, Ledger};
+
+/// What a block does to the accounts.
+#[derive(Default)]
+pub(crate) struct Effects {
+    /// Changed accounts and their digests, by address.
+    pub changed: Vec<([u8; 20], Option<[u8; 32]>)>,
+    /// Change of spendable balances.
+    pub balances: Sums,
+    /// Change of what is issued.
+    pub issued: Sums,
+}
+
+impl Ledger {
+    /// Marks sequence numbers, takes debits, gives refunds, registers keys and pays credits in.
+    pub(crate) fn take_effects(
+        &mut self,
+        transactions: &[&Transaction],
+        filtered: &Filtered,
+        credits: &[Credit],
+    ) -> Effects {
+        let routed = Routed::new(credits);
+        let fee = self.fee;
+        let by_shard: Vec<Effects> = self
+            .accounts
+            .shards_mut()
+            .par_iter_mut()
+            .zip(&filtered.admitted)
+            .enumerate()
+            .map(|(number, (shard, admitted))| {
+                let credits = routed.of_shard(number);
+                if admitted.is_empty() && credits.len() == 0 {
+                    return Effects::default();
+                }
+                ShardEffects::new(Arc::make_mut(shard)).run(admitted, transactions, fee, credits)
+            })
+            .collect();
+        let mut all = Effects {
+            changed: Vec::with_capacity(by_shard.iter().map(|e| e.changed.len()).sum()),
+            ..Effects::default()
+        };
+        for mut effects in by_shard {
+            all.changed.append(&mut effects.changed);
+            all.balances.merge(&effects.balances);
+            all.issued.merge(&effects.issued);
+        }
+        all
+    }
+}
+
+/// One shard while its effects are taken.
+struct ShardEffects<'a> {
+    shard: &'a mut Shard,
+    touched: Vec<u32>,
+    effects: Effects,
+}
+
+impl<'a> ShardEffects<'a> {
+    fn new(shard: &'a mut Shard) -> ShardEffects<'a> {
+        ShardEffects { shard, touched: Vec::new(), effects: Effects::default() }
+    }
+
+    fn run(
+        mut self,
+        admitted: &[Admitted],
+        transactions: &[&Transaction],
+        fee: Amount,
+        credits: impl Iterator<Item = Credit>,
+    ) -> Effects {
+        admitted.iter().for_each(|admitted| self.act(admitted, transactions[admitted.index as usize], fee));
+        credits.for_each(|credit| self.pay_in(&credit));
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        let entry = |position: &u32| {
+            let account = self.shard.at(*position);
+            (account.address().0, Some(account_digest(account)))
+        };
+        self.effects.changed = self.touched.iter().map(entry).collect();
+        self.effects.changed.sort_unstable();
+        self.effects
+    }
+
+    fn act(&mut self, admitted: &Admitted, transaction: &Transaction, fee: Amount) {
+        let body = &transaction.body;
+        let account = self.shard.at_mut(admitted.position);
+        account.window_mut().mark(body.sequence);
+        self.touched.push(admitted.position);
+        for (asset, amount) in [(AssetId(0), fee)].into_iter().chain(body.operation.debit()) {
+            account.debit(asset, amount);
+            self.effects.balances.add(asset, -i128::from(amount));
+        }
+        match body.operation {
+            // The filter has judged all transactions of the block by the old key.
+            Operation::CreateAccount { account: own, key } if own == body.account => account.register(key),
+            Operation::CancelOffer { sell, .. } => {
+                account.credit(sell, admitted.refund);
+                self.effects.balances.add(sell, i128::from(admitted.refund));
+            }
+            Operation::Issue { asset, amount, .. } => self.effects.issued.add(asset, i128::from(amount)),
+            Operation::Burn { asset, amount } => self.effects.issued.add(asset, -i128::from(amount)),
+            Operation::CreateAccount { .. } | Operation::CreateOffer { .. } | Operation::Pay { .. } => {}
+        }
+    }
+
+    fn pay_in(&mut self, credit: &Credit) {
+        let position = self.shard.find_or_insert(&credit.to);
+        self.shard.at_mut(position).credit(credit.asset, credit.amount);
+        self.touched.push(position);
+        self.effects.balances.add(credit.asset, i128::from(credit.amount));
+    }
+}
+
+/// Credits by the shard of their receiver.
+struct Routed<'a> {
+    credits: &'a [Credit],
+    order: Vec<u32>,
+    starts: Vec<usize>,
+}
+
+impl<'a> Routed<'a> {
+    /// A counting sort.
+    fn new(credits: &'a [Credit]) -> Routed<'a> {
+        let mut starts = vec![0usize; SHARDS + 1];
+        credits.iter().for_each(|credit| starts[shard_of(&credit.to) + 1] += 1);
+        (0..SHARDS).for_each(|shard| starts[shard + 1] += starts[shard]);
+        let mut order = vec![0u32; credits.len()];
+        let mut next = starts.clone();
+        for (at, credit) in credits.iter().enumerate() {
+            let slot = &mut next[shard_of(&credit.to)];
+            order[*slot] = at as u32;
+            *slot += 1;
+        }
+        Routed { credits, order, starts }
+    }
+
+    fn of_shard(&self, shard: usize) -> impl ExactSizeIterator<Item = Credit> + '_ {
+        self.order[self.starts[shard]..self.starts[shard + 1]].iter().map(|at| self.credits[*at as usize])
+    }
+}

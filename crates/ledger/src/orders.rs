@@ -1,0 +1,129 @@
+//! What a block's admitted transactions ask for, read off them without touching any state.
+
+use primitives::{Address, Amount, AssetId, Operation, Transaction};
+use rayon::prelude::*;
+
+use crate::book::{Offer, Pair, Place};
+use crate::filter::{Admitted, Filtered};
+use crate::pair_offers::Edit;
+
+/// Units on their way to an account; zero units make the account exist.
+#[derive(Clone, Copy)]
+pub(crate) struct Credit {
+    pub to: Address,
+    pub asset: AssetId,
+    pub amount: Amount,
+}
+
+/// A new offer, and the transaction that made it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NewOffer {
+    pub pair: Pair,
+    pub offer: Offer,
+    pub index: u32,
+}
+
+/// New offers and cancellations of a block by pair and place, and its payments.
+#[derive(Default)]
+pub(crate) struct Orders {
+    pub offers: Vec<NewOffer>,
+    pub cancels: Vec<(Pair, Place)>,
+    pub credits: Vec<Credit>,
+}
+
+/// What comes into one pair's book and what leaves it by cancellation, each by place.
+#[derive(Clone, Copy)]
+pub(crate) struct PairOrders<'a> {
+    pub pair: Pair,
+    pub offers: &'a [NewOffer],
+    pub cancels: &'a [(Pair, Place)],
+}
+
+impl Orders {
+    pub(crate) fn of(transactions: &[&Transaction], filtered: &Filtered) -> Orders {
+        let by_shard: Vec<Orders> =
+            filtered.admitted.par_iter().map(|admitted| Orders::of_shard(transactions, admitted)).collect();
+        let count = |len: fn(&Orders) -> usize| by_shard.iter().map(len).sum();
+        let mut all = Orders {
+            offers: Vec::with_capacity(count(|orders| orders.offers.len())),
+            cancels: Vec::with_capacity(count(|orders| orders.cancels.len())),
+            credits: Vec::with_capacity(count(|orders| orders.credits.len())),
+        };
+        for mut orders in by_shard {
+            all.offers.append(&mut orders.offers);
+            all.cancels.append(&mut orders.cancels);
+            all.credits.append(&mut orders.credits);
+        }
+        rayon::join(|| all.offers.par_sort_unstable(), || all.cancels.par_sort_unstable());
+        all
+    }
+
+    fn of_shard(transactions: &[&Transaction], admitted: &[Admitted]) -> Orders {
+        let mut orders = Orders::default();
+        for &Admitted { index, .. } in admitted {
+            let body = &transactions[index as usize].body;
+            match body.operation {
+                Operation::CreateOffer { sell, buy, amount, limit } => {
+                    let place = Place { limit, account: body.account, id: body.sequence };
+                    orders.offers.push(NewOffer { pair: Pair { sell, buy }, offer: Offer { place, amount }, index });
+                }
+                Operation::CancelOffer { sell, buy, limit, offer } => {
+                    orders.cancels.push((Pair { sell, buy }, Place { limit, account: body.account, id: offer }));
+                }
+                Operation::Pay { to, asset, amount } | Operation::Issue { to, asset, amount } => {
+                    orders.credits.push(Credit { to, asset, amount });
+                }
+                Operation::CreateAccount { account, .. } if account != body.account => {
+                    orders.credits.push(Credit { to: account, asset: AssetId(0), amount: 0 });
+                }
+                Operation::CreateAccount { .. } | Operation::Burn { .. } => {}
+            }
+        }
+        orders
+    }
+
+    /// The orders by pair.
+    pub(crate) fn by_pair(&self) -> Vec<PairOrders<'_>> {
+        let mut offers = self.offers.chunk_by(|a, b| a.pair == b.pair).peekable();
+        let mut cancels = self.cancels.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut pairs = Vec::new();
+        loop {
+            let next = [offers.peek().map(|offers| offers[0].pair), cancels.peek().map(|cancels| cancels[0].0)];
+            let Some(pair) = next.into_iter().flatten().min() else { return pairs };
+            pairs.push(PairOrders {
+                pair,
+                offers: offers.next_if(|offers| offers[0].pair == pair).unwrap_or_default(),
+                cancels: cancels.next_if(|cancels| cancels[0].0 == pair).unwrap_or_default(),
+            });
+        }
+    }
+}
+
+impl PairOrders<'_> {
+    /// A pair that nothing is ordered of.
+    pub(crate) fn none(pair: Pair) -> PairOrders<'static> {
+        PairOrders { pair, offers: &[], cancels: &[] }
+    }
+
+    /// The offers as edits of the pair's book, those up to and including `through` left out.
+    pub(crate) fn edits(&self, through: Option<&Place>) -> Vec<Edit> {
+        let beyond = |place: &Place| through.is_none_or(|through| place > through);
+        let new = self.offers.iter().map(|new| Edit { place: new.offer.place, amount: Some(new.offer.amount) });
+        let gone = self.cancels.iter().map(|(_, place)| Edit { place: *place, amount: None });
+        merged(new.filter(|edit| beyond(&edit.place)), gone.filter(|edit| beyond(&edit.place)))
+    }
+}
+
+/// Edits of two lists, by place; where both name a place the second wins.
+pub(crate) fn merged(first: impl Iterator<Item = Edit>, second: impl Iterator<Item = Edit>) -> Vec<Edit> {
+    let mut merged = Vec::with_capacity(first.size_hint().0 + second.size_hint().0);
+    let mut second = second.peekable();
+    for edit in first {
+        while let Some(before) = second.next_if(|next| next.place < edit.place) {
+            merged.push(before);
+        }
+        merged.push(second.next_if(|next| next.place == edit.place).unwrap_or(edit));
+    }
+    merged.extend(second);
+    merged
+}

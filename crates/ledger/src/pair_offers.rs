@@ -1,0 +1,366 @@
+//! The resting offers of one pair: chunks in order, so that a change costs what it touches and not what rests.
+//!
+//! A chunk is never written again; what changes is rebuilt, the rest is shared with whoever holds an older state. How
+//! the offers are cut into chunks depends on their history, and nothing else depends on how they are cut.
+
+use std::iter::Peekable;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use clearing::{PairBook, Total};
+use primitives::{Amount, Price, Sequence};
+
+use crate::book::{Offer, Pair, Place};
+use crate::chunk::{CHUNK, Chunk, Columns};
+use crate::receipt::Fill;
+
+/// A chunk that would be smaller is joined with its neighbour.
+const SPARSE: usize = CHUNK / 4;
+
+/// A chunk in its place.
+#[derive(Clone, Debug)]
+struct Link {
+    /// The chunk's first limit, at hand for searches.
+    first: Price,
+    chunk: Arc<Chunk>,
+}
+
+/// The resting offers of one ordered pair, in order of execution. 44 bytes an offer, and about 2 for their chunk.
+#[derive(Clone, Debug, Default)]
+pub struct PairOffers {
+    links: Vec<Link>,
+    len: usize,
+}
+
+/// One change to a pair's offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The offer's place.
+    pub place: Place,
+    /// Units that it has for sale from now on; `None` if it leaves.
+    pub amount: Option<Amount>,
+}
+
+impl Link {
+    fn new(chunk: Chunk) -> Link {
+        Link { first: chunk.limits()[0], chunk: Arc::new(chunk) }
+    }
+
+    fn is_after(&self, place: &Place) -> bool {
+        self.first > place.limit || (self.first == place.limit && self.chunk.place(0) > *place)
+    }
+}
+
+impl PairOffers {
+    /// Number of offers.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no offer rests.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The offer that executes first.
+    pub fn first(&self) -> Option<Offer> {
+        self.links.first().map(|link| link.chunk.offer(0))
+    }
+
+    /// The offer that executes last.
+    pub fn last(&self) -> Option<Offer> {
+        self.links.last().map(|link| link.chunk.offer(link.chunk.len() - 1))
+    }
+
+    /// The offers in order of execution.
+    pub fn iter(&self) -> impl Iterator<Item = Offer> + '_ {
+        self.links.iter().flat_map(|link| (0..link.chunk.len()).map(|at| link.chunk.offer(at)))
+    }
+
+    /// The offers whose places lie in `range`, in order of execution. To begin costs a search, not a walk.
+    ///
+    /// [`Place::lowest`] and [`Place::highest`] make places of prices.
+    pub fn range(&self, range: impl RangeBounds<Place>) -> impl Iterator<Item = Offer> + '_ {
+        let (mut link, mut at) = match range.start_bound() {
+            Bound::Unbounded => (0, 0),
+            Bound::Included(place) => self.lower_bound(place),
+            Bound::Excluded(place) => {
+                let (link, at) = self.lower_bound(place);
+                let same = self.links.get(link).is_some_and(|l| at < l.chunk.len() && l.chunk.place(at) == *place);
+                (link, at + usize::from(same))
+            }
+        };
+        let end = range.end_bound().cloned();
+        std::iter::from_fn(move || {
+            let mut chunk = &self.links.get(link)?.chunk;
+            if at == chunk.len() {
+                (link, at) = (link + 1, 0);
+                chunk = &self.links.get(link)?.chunk;
+            }
+            at += 1;
+            Some(chunk.offer(at - 1))
+        })
+        .take_while(move |offer| match &end {
+            Bound::Unbounded => true,
+            Bound::Included(last) => offer.place <= *last,
+            Bound::Excluded(last) => offer.place < *last,
+        })
+    }
+
+    /// Units for sale of the offer at a place.
+    pub fn get(&self, place: &Place) -> Option<Amount> {
+        let (link, at) = self.lower_bound(place);
+        let chunk = &self.links.get(link)?.chunk;
+        (at < chunk.len() && chunk.place(at) == *place).then(|| chunk.amounts()[at])
+    }
+
+    /// Whether some account's offer has this limit and id.
+    pub fn any_at(&self, limit: Price, id: Sequence) -> bool {
+        self.range(Place::lowest(limit)..=Place::highest(limit)).any(|offer| offer.place.id == id)
+    }
+
+    /// Units that the offers lock.
+    pub fn locked(&self) -> u128 {
+        self.links.iter().map(|link| u128::from(link.chunk.sum())).sum()
+    }
+
+    /// The offers as they stood before `fills`, which are sorted by place: what rests now, and what was sold.
+    pub fn before<'a>(&self, fills: impl IntoIterator<Item = &'a Fill>) -> PairOffers {
+        let unsold = |fill: &Fill| Edit { place: fill.place, amount: Some(fill.left + fill.sold) };
+        let mut before = self.clone();
+        before.apply(None, &fills.into_iter().map(unsold).collect::<Vec<_>>());
+        before
+    }
+
+    /// The offers as the solver sees them: chunks are its runs, and their sums are at hand.
+    pub fn view(&self, pair: Pair) -> PairBook<'_> {
+        let runs = self.links.iter().map(|link| link.chunk.run());
+        PairBook { sell: pair.sell, buy: pair.buy, runs: runs.collect() }
+    }
+
+    /// Bytes of memory, those shared with other states included.
+    pub(crate) fn bytes(&self) -> usize {
+        let chunks: usize = self.links.iter().map(|link| link.chunk.bytes()).sum();
+        size_of::<PairOffers>() + self.links.capacity() * size_of::<Link>() + chunks
+    }
+
+    /// Whether places rise, no offer is of nothing, and what is cached is so.
+    pub(crate) fn is_sound(&self) -> bool {
+        let chunk = |link: &Link| {
+            let sane = (1..=CHUNK).contains(&link.chunk.len()) && link.first == link.chunk.limits()[0];
+            sane && Total::of(link.chunk.limits(), link.chunk.amounts()) == Ok(link.chunk.total())
+        };
+        let len: usize = self.links.iter().map(|link| link.chunk.len()).sum();
+        len == self.len && self.links.iter().all(chunk) && self.iter().is_sorted_by(|a, b| a.place < b.place)
+    }
+
+    /// The chunk and the position in it of the first offer at `place` or behind it; the position may be one past the
+    /// chunk's last.
+    fn lower_bound(&self, place: &Place) -> (usize, usize) {
+        let link = self.links.partition_point(|link| !link.is_after(place)).saturating_sub(1);
+        (link, self.links.get(link).map_or(0, |link| link.chunk.lower_bound(place)))
+    }
+
+    /// Takes out every offer up to and including `through`, then makes `edits`, which are sorted by place; an edit may
+    /// put back what `through` took. Returns by how much the units locked changed, summed over the chunks.
+    pub(crate) fn apply(&mut self, through: Option<&Place>, edits: &[Edit]) -> i128 {
+        let mut next = Rebuild { links: Vec::with_capacity(self.links.len() + 1), ..Rebuild::default() };
+        let mut edits = edits.iter().copied().peekable();
+        let mut links = std::mem::take(&mut self.links).into_iter().peekable();
+        while let Some(link) = links.next() {
+            let follower = links.peek();
+            let is_own = |place: &Place| follower.is_none_or(|follower| follower.is_after(place));
+            next.take(link, through, &mut edits, is_own);
+        }
+        edits.for_each(|edit| next.open.push_edit(edit));
+        let change = next.finish();
+        (self.links, self.len) = (next.links, next.len);
+        change
+    }
+}
+
+impl Columns {
+    fn push_edit(&mut self, edit: Edit) {
+        if let Some(amount) = edit.amount {
+            self.push(Offer { place: edit.place, amount });
+        }
+    }
+
+    /// Takes over the offers of a chunk from position `at` on, with those edits made that belong into it.
+    fn merge(
+        &mut self,
+        chunk: &Chunk,
+        mut at: usize,
+        edits: &mut Peekable<impl Iterator<Item = Edit>>,
+        is_own: impl Fn(&Place) -> bool,
+    ) {
+        while let Some(edit) = edits.next_if(|edit| is_own(&edit.place)) {
+            let to = chunk.lower_bound(&edit.place).max(at);
+            self.extend(chunk, at..to);
+            let replaces = to < chunk.len() && chunk.place(to) == edit.place;
+            at = to + usize::from(replaces);
+            self.push_edit(edit);
+        }
+        self.extend(chunk, at..chunk.len());
+    }
+}
+
+/// A pair's offers while they are changed.
+#[derive(Default)]
+struct Rebuild {
+    links: Vec<Link>,
+    /// Offers behind those of `links` that are not in a chunk yet.
+    open: Columns,
+    len: usize,
+    /// Units in the chunks made less units in the chunks taken apart.
+    change: i128,
+}
+
+impl Rebuild {
+    /// Takes a chunk over, as it is if nothing in it changes.
+    fn take(
+        &mut self,
+        link: Link,
+        through: Option<&Place>,
+        edits: &mut Peekable<impl Iterator<Item = Edit>>,
+        is_own: impl Fn(&Place) -> bool,
+    ) {
+        let chunk = &link.chunk;
+        let cut = match through {
+            Some(last) if is_own(last) => {
+                let at = chunk.lower_bound(last);
+                at + usize::from(at < chunk.len() && chunk.place(at) == *last)
+            }
+            Some(last) if !link.is_after(last) => chunk.len(),
+            _ => 0,
+        };
+        let untouched = cut == 0 && edits.peek().is_none_or(|edit| !is_own(&edit.place));
+        if untouched && self.open.len() == 0 {
+            self.len += chunk.len();
+            self.links.push(link);
+            return;
+        }
+        self.change -= i128::from(chunk.sum());
+        self.open.merge(chunk, cut, edits, is_own);
+        if self.open.len() >= SPARSE {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        for chunk in self.open.cut() {
+            self.len += chunk.len();
+            self.change += i128::from(chunk.sum());
+            self.links.push(Link::new(chunk));
+        }
+    }
+
+    /// Makes chunks of what is left; returns the change of units locked.
+    fn finish(&mut self) -> i128 {
+        if (1..SPARSE).contains(&self.open.len())
+            && let Some(last) = self.links.pop()
+        {
+            self.len -= last.chunk.len();
+            self.change -= i128::from(last.chunk.sum());
+            let mut joined = Columns::default();
+            joined.extend(&last.chunk, 0..last.chunk.len());
+            joined.append(&mut self.open);
+            self.open = joined;
+        }
+        self.close();
+        self.change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use primitives::Address;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn place(limit: u32, account: u8, id: u8) -> Place {
+        let limit = Price::from_f64(f64::from(limit) + 1.0).expect("in range");
+        Place { limit, account: Address([account; 20]), id: u64::from(id) }
+    }
+
+    /// The rule without chunks.
+    fn plainly(plain: &mut BTreeMap<Place, Amount>, through: Option<&Place>, edits: &[Edit]) {
+        plain.retain(|place, _| through.is_none_or(|last| place > last));
+        for edit in edits {
+            match edit.amount {
+                Some(amount) => plain.insert(edit.place, amount),
+                None => plain.remove(&edit.place),
+            };
+        }
+    }
+
+    type Step = (Option<(u32, u8, u8)>, BTreeMap<(u32, u8, u8), Option<u64>>);
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        // Few limits and accounts, so that places meet and share prices; enough offers for several chunks.
+        let at = || (0..40u32, 0..5u8, 0..8u8);
+        let amount = prop_oneof![3 => (1..100u64).prop_map(Some), 1 => Just(None)];
+        let edits = prop_oneof![
+            prop::collection::btree_map(at(), amount.clone(), 0..8),
+            prop::collection::btree_map(at(), amount, 200..500),
+        ];
+        prop::collection::vec((prop::option::weighted(0.3, at()), edits), 1..8)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+        /// Against a plain sorted map.
+        #[test]
+        fn equals_a_sorted_map(steps in steps(), probes in prop::collection::vec((0..42u32, 0..6u8, 0..9u8), 2..20)) {
+            let mut offers = PairOffers::default();
+            let mut plain = BTreeMap::new();
+            for (through, edits) in steps {
+                let through = through.map(|(limit, account, id)| place(limit, account, id));
+                let edits: Vec<Edit> = edits
+                    .into_iter()
+                    .map(|((limit, account, id), amount)| Edit { place: place(limit, account, id), amount })
+                    .collect();
+                let (shared, held) = (offers.clone(), offers.iter().collect::<Vec<_>>());
+                let locked = offers.locked() as i128;
+                let change = offers.apply(through.as_ref(), &edits);
+                plainly(&mut plain, through.as_ref(), &edits);
+                prop_assert!(offers.is_sound());
+                prop_assert_eq!(offers.locked() as i128, locked + change);
+                prop_assert_eq!(shared.iter().collect::<Vec<_>>(), held, "a clone stands still");
+                let rest: Vec<_> = plain.iter().map(|(place, amount)| Offer { place: *place, amount: *amount }).collect();
+                prop_assert_eq!(offers.iter().collect::<Vec<_>>(), rest.clone());
+                prop_assert_eq!((offers.first(), offers.last()), (rest.first().copied(), rest.last().copied()));
+                for two in probes.windows(2) {
+                    let [a, b] = [two[0], two[1]].map(|(limit, account, id)| place(limit, account, id));
+                    prop_assert_eq!(offers.get(&a), plain.get(&a).copied());
+                    prop_assert_eq!(offers.any_at(a.limit, a.id), plain.keys().any(|p| (p.limit, p.id) == (a.limit, a.id)));
+                    let (from, to) = (a.min(b), a.max(b));
+                    for range in [(Bound::Included(from), Bound::Excluded(to)), (Bound::Excluded(from), Bound::Included(to))] {
+                        if from == to { continue }
+                        let got: Vec<Place> = offers.range(range).map(|offer| offer.place).collect();
+                        prop_assert_eq!(got, plain.range(range).map(|(place, _)| *place).collect::<Vec<_>>());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_stay_full_while_offers_come_and_go() {
+        let mut offers = PairOffers::default();
+        for round in 0..200u32 {
+            let edits: Vec<Edit> =
+                (0..50).map(|i| Edit { place: place(i * 200 + round, 1, 1), amount: Some(5) }).collect();
+            offers.apply(None, &edits);
+        }
+        for round in 0..190u32 {
+            let edits: Vec<Edit> =
+                (0..50).map(|i| Edit { place: place(i * 200 + round, 1, 1), amount: None }).collect();
+            offers.apply(None, &edits);
+        }
+        assert_eq!(offers.len(), 500);
+        assert!(offers.links.len() <= 500 / SPARSE + 1, "{} chunks", offers.links.len());
+    }
+}

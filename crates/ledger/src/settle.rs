@@ -1,0 +1,198 @@
+//! The books' side of a block: what each pair trades, and what changes in its book for it.
+
+use std::sync::Arc;
+
+use clearing::{PairFills, Rate};
+use primitives::{AssetId, Fraction, Price};
+use rayon::prelude::*;
+
+use crate::book::{Offer, OrderBook, Pair, Place};
+use crate::changes::PairChange;
+use crate::orders::{NewOffer, Orders, PairOrders, merged};
+use crate::pair_offers::{Edit, PairOffers};
+use crate::receipt::{Fill, Traded, Why};
+use crate::sums::Sums;
+
+/// A batch's prices.
+#[derive(Clone, Copy)]
+pub(crate) struct Prices<'a> {
+    pub valuations: &'a [Price],
+    pub epsilon: Fraction,
+    pub mu: Fraction,
+}
+
+/// What becomes of one pair in a block.
+pub(crate) struct PairOutcome {
+    /// From the book before the block to the book after it.
+    pub change: PairChange,
+    pub fills: Vec<Fill>,
+    /// How the new offers met the batch, by index of their transactions.
+    pub met: Vec<(u32, Traded)>,
+}
+
+/// What executes of the first offers of a pair.
+#[derive(Default)]
+pub(crate) struct Executed {
+    /// The last offer that executes in full: all before it leave the book, but for those in `edits`.
+    pub through: Option<Place>,
+    /// Offers before `through` that stay, and the one that executes in part.
+    pub edits: Vec<Edit>,
+    pub fills: Vec<Fill>,
+}
+
+impl Prices<'_> {
+    fn value(&self, asset: AssetId) -> Price {
+        self.valuations[asset.0 as usize]
+    }
+
+    pub(crate) fn rate(&self, pair: Pair) -> Rate {
+        Rate::new(self.value(pair.sell), self.value(pair.buy), self.epsilon)
+    }
+
+    /// Whether an offer with this limit must execute in full if it can.
+    pub(crate) fn must_fill(&self, pair: Pair, limit: Price) -> bool {
+        clearing::must_fill(limit, self.mu, self.value(pair.sell), self.value(pair.buy))
+    }
+
+    /// How the new offers of a pair met the batch.
+    pub(crate) fn meet(&self, pair: Pair, new: &[NewOffer], fills: &[Fill]) -> Vec<(u32, Traded)> {
+        let rate = self.rate(pair);
+        let mut fills = fills.iter().peekable();
+        let met = |new: &NewOffer| {
+            while fills.next_if(|fill| fill.place < new.offer.place).is_some() {}
+            let fill = fills.peek().filter(|fill| fill.place == new.offer.place);
+            (new.index, self.traded(pair, &new.offer, fill.copied(), &rate))
+        };
+        new.iter().map(met).collect()
+    }
+
+    fn traded(&self, pair: Pair, offer: &Offer, fill: Option<&Fill>, rate: &Rate) -> Traded {
+        let (sold, bought) = fill.map_or((0, 0), |fill| (fill.sold, fill.bought));
+        let limit = offer.place.limit;
+        let why = match () {
+            _ if sold == offer.amount => Why::Filled,
+            _ if sold > 0 => Why::Part,
+            _ if !rate.reaches(limit) => Why::AboveTheRate,
+            _ if !is_usable(rate, offer) => Why::Rounding,
+            _ if self.must_fill(pair, limit) => Why::NotTaken,
+            _ => Why::AtTheMargin,
+        };
+        Traded { sold, bought, left: offer.amount - sold, why }
+    }
+}
+
+/// Whether a fill of the whole offer satisfies its limit.
+pub(crate) fn is_usable(rate: &Rate, offer: &Offer) -> bool {
+    rate.payout(offer.amount).is_some_and(|bought| offer.place.limit.accepts(offer.amount, bought))
+}
+
+/// Executes `fills` on the first offers of `pair`.
+pub(crate) fn execute(pair: Pair, offers: impl Iterator<Item = Offer>, fills: &PairFills, rate: &Rate) -> Executed {
+    let mut executed = Executed::default();
+    let end = fills.partial.map_or(fills.full, |partial| partial.index + 1);
+    for (index, Offer { place, amount }) in offers.take(end).enumerate() {
+        let fill = |sold, bought| Fill { pair, place, sold, bought, left: amount - sold };
+        match fills.partial.filter(|partial| partial.index == index) {
+            Some(partial) => {
+                executed.fills.push(fill(partial.sold, partial.bought));
+                executed.edits.push(Edit { place, amount: Some(amount - partial.sold) });
+            }
+            None if fills.fills_in_full(index) => {
+                executed.fills.push(fill(amount, rate.payout(amount).expect("a full fill was paid")));
+            }
+            None if index < fills.full => executed.edits.push(Edit { place, amount: Some(amount) }),
+            None => {}
+        }
+        if index + 1 == fills.full {
+            executed.through = Some(place);
+        }
+    }
+    executed
+}
+
+impl PairOutcome {
+    /// Of a pair whose offers executed so.
+    pub(crate) fn new(orders: &PairOrders, executed: Executed, prices: &Prices) -> PairOutcome {
+        let met = prices.meet(orders.pair, orders.offers, &executed.fills);
+        PairOutcome { change: executed.change(orders), fills: executed.fills, met }
+    }
+
+    /// Whether the pair stays as it is.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.change.through.is_none() && self.change.edits.is_empty() && self.met.is_empty()
+    }
+
+    /// Of a pair in a block in which nothing is for sale.
+    pub(crate) fn unpriced(orders: &PairOrders) -> PairOutcome {
+        PairOutcome { change: Executed::default().change(orders), fills: Vec::new(), met: Vec::new() }
+    }
+}
+
+impl Executed {
+    /// With the pair's orders: the whole change of its book.
+    pub(crate) fn change(&self, orders: &PairOrders) -> PairChange {
+        let edits = merged(orders.edits(self.through.as_ref()).into_iter(), self.edits.iter().copied());
+        PairChange { pair: orders.pair, through: self.through, edits }
+    }
+}
+
+impl OrderBook {
+    /// Works orders into the books, before they are cleared; returns the change of what is locked.
+    pub(crate) fn place(&mut self, orders: &[PairOrders]) -> Sums {
+        self.change_pairs(orders, |orders| orders.pair, |book, orders| book.apply(None, &orders.edits(None)))
+    }
+
+    /// Makes changes that are known; returns the change of what is locked.
+    pub(crate) fn make(&mut self, changes: &[PairOutcome]) -> Sums {
+        let apply = |book: &mut PairOffers, outcome: &PairOutcome| {
+            book.apply(outcome.change.through.as_ref(), &outcome.change.edits)
+        };
+        self.change_pairs(changes, |outcome| outcome.change.pair, apply)
+    }
+
+    /// Takes what executed out of the books, which hold the orders already.
+    pub(crate) fn take_out(&mut self, executed: &[(Pair, Executed)]) -> Sums {
+        let apply = |book: &mut PairOffers, (_, executed): &(Pair, Executed)| {
+            book.apply(executed.through.as_ref(), &executed.edits)
+        };
+        self.change_pairs(executed, |(pair, _)| *pair, apply)
+    }
+
+    /// Changes pairs in parallel; `work` is sorted by pair, and `change` returns by how much what they lock changed.
+    fn change_pairs<W: Sync>(
+        &mut self,
+        work: &[W],
+        pair: impl Fn(&W) -> Pair,
+        change: impl Fn(&mut PairOffers, &W) -> i128 + Sync,
+    ) -> Sums {
+        for work in work {
+            self.entry(pair(work));
+        }
+        let mut work = work.iter().peekable();
+        let books: Vec<_> = self
+            .iter_mut()
+            .filter_map(|(of, book)| work.next_if(|work| pair(work) == of).map(|work| (of, book, work)))
+            .collect();
+        let changes: Vec<(Pair, i128)> =
+            books.into_par_iter().map(|(pair, book, work)| (pair, change(Arc::make_mut(book), work))).collect();
+        self.drop_empty();
+        let mut locked = Sums::default();
+        changes.iter().for_each(|(pair, change)| locked.add(pair.sell, *change));
+        locked
+    }
+}
+
+/// The pairs that are ordered or traded, in order, with their orders and, if they trade, `T`.
+pub(crate) fn work<'a, T: Copy>(orders: &'a Orders, trades: &[(Pair, T)]) -> Vec<(PairOrders<'a>, Option<T>)> {
+    let mut ordered = orders.by_pair().into_iter().peekable();
+    let mut work = Vec::with_capacity(ordered.size_hint().0 + trades.len());
+    for &(pair, trade) in trades {
+        while let Some(before) = ordered.next_if(|orders| orders.pair < pair) {
+            work.push((before, None));
+        }
+        let own = ordered.next_if(|orders| orders.pair == pair).unwrap_or(PairOrders::none(pair));
+        work.push((own, Some(trade)));
+    }
+    work.extend(ordered.map(|orders| (orders, None)));
+    work
+}

@@ -1,0 +1,25 @@
+//! Sums of units by asset, for the books that are kept on every block.
+
+use primitives::AssetId;
+
+/// Changes of units by asset.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sums(Vec<i128>);
+
+impl Sums {
+    pub(crate) fn add(&mut self, asset: AssetId, change: i128) {
+        let at = asset.0 as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] += change;
+    }
+
+    pub(crate) fn merge(&mut self, other: &Sums) {
+        other.0.iter().enumerate().for_each(|(asset, change)| self.add(AssetId(asset as u32), *change));
+    }
+
+    pub(crate) fn get(&self, asset: usize) -> i128 {
+        self.0.get(asset).copied().unwrap_or(0)
+    }
+}
