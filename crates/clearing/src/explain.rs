@@ -149,7 +149,11 @@ impl Explanation {
         let Explanation { amount, limit, rate, sold, bought, pair_sold, .. } = self;
         let (sell, buy) = (name(self.sell), name(self.buy));
         let offer = format!("{amount} {sell} at {limit} {buy} or better");
-        let ahead = format!("{} offers of {} {sell} in all come first", self.offers_ahead, self.units_ahead);
+        let ahead = match self.offers_ahead {
+            0 => "no other comes first".into(),
+            1 => format!("one other, of {} {sell}, comes first", self.units_ahead),
+            count => format!("{count} others, of {} {sell} in all, come first", self.units_ahead),
+        };
         let more = |missing: &Option<Amount>| match missing {
             Some(missing) => format!("{missing} {sell} more would have to be sold on this pair"),
             None => "no larger sale on this pair could fill it, as pay-outs would exceed what can exist".into(),
