@@ -1,7 +1,7 @@
 //! Why an offer did or did not trade, in data and in words.
 //!
 //! The answer follows from the rule of `fills` and nothing else: offers of a pair execute in the order of their limit
-//! prices, as far as the units reach that the clearing sells on the pair. So an offer that did not trade either asks
+//! prices, but for amounts of very few units, as far as the units reach that the clearing sells on the pair. So an offer that did not trade either asks
 //! for more than the rate, or cannot be paid its limit in whole units, or stands too far back.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use primitives::{Amount, AssetId, Price};
 use crate::book::{Book, PairBook, Params};
 use crate::fills::{Use, fills, usable};
 use crate::outcome::Clearing;
-use crate::rate::{Rate, must_fill};
+use crate::rate::Rate;
 
 /// What became of one offer of a cleared book.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Explanation {
     pub sold: Amount,
     /// Units of `buy` that it receives.
     pub bought: Amount,
-    /// Whether its limit is below (1−μ) of the rate before commission, so that a full clearing must fill it if it can.
+    /// Whether a full clearing must fill it: its effective limit is at most (1−μ) of the rate before commission.
     pub must_fill: bool,
     /// Why.
     pub why: Why,
@@ -79,7 +79,7 @@ pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, i
     let (limit, amount) = pair.offers().nth(index)?;
     let value = |asset: AssetId| clearing.valuations.get(asset.0 as usize).copied();
     let (sell, buy) = (value(pair.sell)?, value(pair.buy)?);
-    let rate = Rate::new(sell, buy, params.epsilon);
+    let rate = Rate::new(sell, buy, params.epsilon, params.mu);
     let trade = clearing.trades.iter().find(|trade| (trade.sell, trade.buy) == (pair.sell, pair.buy));
     let got = fills(pair, &rate, trade.map_or(0, |trade| trade.sold));
     let (sold, bought) = match got.partial.filter(|partial| partial.index == index) {
@@ -98,7 +98,7 @@ pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, i
         pair_sold: got.sold,
         sold,
         bought,
-        must_fill: must_fill(limit, params.mu, sell, buy),
+        must_fill: rate.must_fill(limit, amount),
         why: why(pair, &rate, index, sold, got.sold),
     })
 }
@@ -125,8 +125,15 @@ fn why(pair: &PairBook, rate: &Rate, index: usize, sold: Amount, pair_sold: Amou
 /// Units that the pair would have to sell beyond `pair_sold` for the offer at `index` to fill in full; `None` if there
 /// is no such number.
 fn missing(pair: &PairBook, rate: &Rate, index: usize, pair_sold: Amount) -> Option<Amount> {
+    let (limit, amount) = pair.offers().nth(index)?;
+    let must = rate.must_fill(limit, amount);
     let mut reach: Amount = 0;
-    for (limit, amount) in pair.offers().take(index + 1) {
+    for (at, (limit, amount)) in pair.offers().enumerate() {
+        // Those that must fill come first.
+        let first = rate.must_fill(limit, amount);
+        if at > index && (must || !first) || must && !first {
+            continue;
+        }
         match usable(rate, limit, amount) {
             Use::Full(_) => reach = reach.checked_add(amount)?,
             Use::PartOnly => return None,

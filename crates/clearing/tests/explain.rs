@@ -21,7 +21,7 @@ fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 5] {
     let mut kinds = [0; 5];
     for (position, (pair, got)) in book.pairs.iter().zip(&verified.fills).enumerate() {
         let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
-        let rate = Rate::new(value(pair.sell), value(pair.buy), params.epsilon);
+        let rate = Rate::new(value(pair.sell), value(pair.buy), params.epsilon, params.mu);
         let fill_of = |index| got.each(pair, &rate).find(|fill| fill.0 == index).map_or((0, 0), |f| (f.1, f.2));
         let full_at = |index, sold| fills(pair, &rate, sold).fills_in_full(index);
         for index in 0.. {

@@ -176,7 +176,7 @@ pub fn listed_fills(file: &OfferFile, book: &Book, params: &Params, clearing: &C
         let Some(position) = book.position(trade.sell, trade.buy) else { continue };
         let (pair, rows) = (&book.pairs[position], file.offers.rows(position));
         let value = |asset: primitives::AssetId| clearing.valuations[asset.0 as usize];
-        let rate = Rate::new(value(trade.sell), value(trade.buy), params.epsilon);
+        let rate = Rate::new(value(trade.sell), value(trade.buy), params.epsilon, params.mu);
         let got = fills(pair, &rate, trade.sold);
         result.extend(got.each(pair, &rate).map(|(index, sold, bought)| FillJson {
             row: rows[index] + 1,

@@ -70,7 +70,8 @@ fn settled(offers: &[Offer], sorted: &SortedOffers, params: &Params, clearing: &
     let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
     let mut left = offers.to_vec();
     for (position, (pair, fills)) in book.pairs.iter().zip(&verified.fills).enumerate() {
-        let (rows, rate) = (sorted.rows(position), Rate::new(value(pair.sell), value(pair.buy), params.epsilon));
+        let (rows, rate) =
+            (sorted.rows(position), Rate::new(value(pair.sell), value(pair.buy), params.epsilon, params.mu));
         fills.each(pair, &rate).for_each(|(index, sold, _)| left[rows[index] as usize].amount -= sold);
     }
     left.retain(|offer| offer.amount > 0);
