@@ -70,6 +70,28 @@ pub enum Why {
     },
 }
 
+impl Why {
+    /// A short name for programs to tell reasons by.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Why::Full => "full",
+            Why::Part { .. } => "part",
+            Why::BeyondRate => "beyond rate",
+            Why::Rounding { .. } => "rounding",
+            Why::NotReached { .. } => "not reached",
+        }
+    }
+
+    /// Units that would have to be sold beside those that are, for the offer to trade in full; `None` where that is not
+    /// what is missing, or nothing would do.
+    pub const fn missing(&self) -> Option<Amount> {
+        match self {
+            Why::Part { missing } | Why::NotReached { missing } => *missing,
+            Why::Full | Why::BeyondRate | Why::Rounding { .. } => None,
+        }
+    }
+}
+
 /// Explains what `clearing` does with the offer at `index` of the pair at position `pair` of `book`. Linear in the
 /// offers ahead of it. `None` if the book has no such offer, or the clearing no valuation of its assets.
 ///

@@ -151,13 +151,6 @@ impl Book {
         let said = said.ok_or_else(|| PyValueError::new_err("the clearing has not one valuation per asset"))?;
         let fields = PyDict::new(py);
         let name = |asset: AssetId| self.symbols[asset.0 as usize].clone();
-        let (why, missing) = match said.why {
-            clearing::Why::Full => ("full", None),
-            clearing::Why::Part { missing } => ("part", missing),
-            clearing::Why::BeyondRate => ("beyond rate", None),
-            clearing::Why::Rounding { .. } => ("rounding", None),
-            clearing::Why::NotReached { missing } => ("not reached", missing),
-        };
         fields.set_item("row", row)?;
         fields.set_item("sell", name(said.sell))?;
         fields.set_item("buy", name(said.buy))?;
@@ -170,8 +163,8 @@ impl Book {
         fields.set_item("sold", said.sold)?;
         fields.set_item("bought", said.bought)?;
         fields.set_item("must_fill", said.must_fill)?;
-        fields.set_item("why", why)?;
-        fields.set_item("missing", missing)?;
+        fields.set_item("why", said.why.name())?;
+        fields.set_item("missing", said.why.missing())?;
         fields.set_item("text", said.in_words(name))?;
         Ok(fields)
     }

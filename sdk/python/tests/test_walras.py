@@ -1,14 +1,18 @@
 """The package from the outside: the same answers from every kind of table, and errors that name the row."""
 
 import json
+import os
+import subprocess
 import threading
 import time
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import walras
 
@@ -210,3 +214,26 @@ def test_solving_leaves_the_interpreter_free() -> None:
     inside = [t for t in ticks if begun < t < ended]
     # Locked out, the other thread would run at most once before and once after.
     assert len(inside) >= 3, f"{len(inside)} ticks in {ended - begun:.3f} s"
+
+
+def test_parquet_of_pandas_and_arrow_reads_like_the_table(tmp_path: Path) -> None:
+    """The command line clears what pandas writes as the package does."""
+    binary = Path(__file__).parents[3] / "target" / os.environ.get("WALRAS_PROFILE", "debug") / "walras"
+    if not binary.exists():
+        pytest.skip(f"{binary} is not built")
+    columns = market(2_000)
+    expected = json.loads(walras.clear(columns).to_json()) | {"solver": None}
+    decimals = pa.array([Decimal(f"{price:.12f}") for price in columns["min_price"]], pa.decimal128(30, 12))
+    rounded = columns | {"min_price": decimals.to_pylist()}
+    for name, table, of in [
+        ("plain", pa.table(columns), expected),
+        ("dictionary", pa.Table.from_pandas(pd.DataFrame(columns).astype({"sell": "category"})), expected),
+        ("decimal", pa.table(columns | {"min_price": decimals}), json.loads(walras.clear(rounded).to_json())),
+    ]:
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(table, path)
+        printed = subprocess.run(
+            [binary, "clear", "--json", "--offers", path], check=True, capture_output=True, text=True
+        ).stdout
+        assert json.loads(printed) | {"solver": None} == of | {"solver": None}
+        assert walras.verify(table, printed).full
