@@ -2,5 +2,9 @@
 
 pub mod clearing;
 pub mod daily;
+pub mod exchange;
 pub mod ledger;
+pub mod population;
+pub mod scaling;
+pub mod trading;
 pub mod workload;

@@ -24,6 +24,7 @@ mod pair_offers;
 mod receipt;
 mod receipts_root;
 mod refusal;
+mod reservations;
 mod roots;
 mod settle;
 mod snapshot;
@@ -41,6 +42,7 @@ pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};
 pub use receipts_root::{ReceiptProof, ReceiptsTrie};
 pub use refusal::Refusal;
+pub use reservations::{Reservations, ReserveError};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 

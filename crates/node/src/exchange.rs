@@ -417,28 +417,38 @@ fn admit(
     let views = shared.read_views();
     let mut waiters = poisoned(shared.waiters.lock());
     let arrived_ms = shared.now_ms();
-    let mut answers = Vec::with_capacity(transactions.len());
+    let mut entries = Vec::with_capacity(transactions.len());
+    let mut known = Vec::with_capacity(transactions.len());
     for transaction in transactions {
         let (id, valid) = checked.next().expect("one for each transaction");
         let answer = match views.find(&id) {
-            _ if !valid => Answer::Refused(Refusal::BadSignature),
-            Some(found) if found.outcome.refusal().is_none() => Answer::Committed(id, found),
-            _ => match mempool.admit(Entry { id, arrived_ms, transaction }, &ledger) {
-                Ok(()) | Err(Reject::Waiting) => {
-                    let receiver = wait.then(|| {
-                        let (sender, receiver) = oneshot::channel();
-                        waiters.entry(id).or_default().push(sender);
-                        receiver
-                    });
-                    Answer::Pending(id, receiver)
-                }
-                Err(Reject::Full) => Answer::Full,
-                Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
-            },
+            _ if !valid => Some(Answer::Refused(Refusal::BadSignature)),
+            Some(found) if found.outcome.refusal().is_none() => Some(Answer::Committed(id, found)),
+            _ => None,
         };
-        shared.metrics.submitted(&answer);
-        answers.push(answer);
+        if answer.is_none() {
+            entries.push(Entry { id, arrived_ms, transaction });
+        }
+        known.push((id, answer));
     }
+    let mut entered = mempool.admit_all(entries, &ledger).into_iter();
+    let mut answer = |(id, known): (TransactionId, Option<Answer>)| {
+        let answer = known.unwrap_or_else(|| match entered.next().expect("one for each entry") {
+            Ok(()) | Err(Reject::Waiting) => {
+                let receiver = wait.then(|| {
+                    let (sender, receiver) = oneshot::channel();
+                    waiters.entry(id).or_default().push(sender);
+                    receiver
+                });
+                Answer::Pending(id, receiver)
+            }
+            Err(Reject::Full) => Answer::Full,
+            Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
+        });
+        shared.metrics.submitted(&answer);
+        answer
+    };
+    let answers = known.into_iter().map(&mut answer).collect();
     shared.metrics.mempool.set(mempool.len() as i64);
     shared.fill.notify_all();
     answers

@@ -30,6 +30,37 @@ pub enum Bench {
         #[arg(long, default_value = "../shared/data/coingecko")]
         data: PathBuf,
     },
+    /// The paper's workload: blocks proposed and validated, and how throughput stands up while the book fills.
+    #[command(after_help = "Examples:
+  walras bench exchange --json
+  walras bench exchange --accounts 1000000 --transactions 100000 --blocks 9
+  walras bench exchange --accounts 10000000 --transactions 500000 --fill 20000000 --json")]
+    Exchange {
+        /// Numbers of accounts.
+        #[arg(long, value_delimiter = ',', default_values_t = [100_000usize, 1_000_000])]
+        accounts: Vec<usize>,
+        /// Numbers of transactions in a block.
+        #[arg(long, value_delimiter = ',', default_values_t = [10_000usize, 50_000, 100_000, 500_000])]
+        transactions: Vec<usize>,
+        /// Measured blocks of each kind.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+        /// Assets.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
+        assets: u32,
+        /// Offers that rest before anything is measured.
+        #[arg(long, default_value_t = 500_000)]
+        resting: usize,
+        /// Blocks of more transactions are measured without signatures only.
+        #[arg(long, default_value_t = 100_000)]
+        signed_transactions: usize,
+        /// Fill the book up to so many offers in four steps, and measure at each, instead of the runs on a small book.
+        #[arg(long)]
+        fill: Option<usize>,
+        /// Directory for the logs of blocks; a temporary one by default.
+        #[arg(long)]
+        directory: Option<PathBuf>,
+    },
     /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
     #[command(
         after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
@@ -92,6 +123,32 @@ impl Bench {
                 let options = bench::clearing::Options { suite: suite.of(data), books, most: most as usize };
                 let report = clearing(&options)?;
                 if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
+            }
+            Bench::Exchange {
+                accounts,
+                transactions,
+                blocks,
+                assets,
+                resting,
+                signed_transactions,
+                fill,
+                directory,
+            } => {
+                let blocks = blocks as usize;
+                let options = bench::exchange::Options {
+                    accounts,
+                    transactions,
+                    blocks,
+                    assets,
+                    resting,
+                    signed_transactions,
+                    fill,
+                };
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                let figures =
+                    bench::exchange::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
+                print(&figures, json);
             }
             Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
                 let options = bench::ledger::Options {
