@@ -37,7 +37,7 @@ impl Outcome {
         for trade in &self.clearing.trades {
             let Some(position) = book.position(trade.sell, trade.buy) else { continue };
             let value = |asset: AssetId| self.clearing.valuations[asset.0 as usize];
-            let rate = Rate::new(value(trade.sell), value(trade.buy), self.params.epsilon);
+            let rate = Rate::new(value(trade.sell), value(trade.buy), self.params.epsilon, self.params.mu);
             let (pair, rows) = (&book.pairs[position], sorted.rows(position));
             let got = fills(pair, &rate, trade.sold);
             result.extend(got.each(pair, &rate).map(|(at, sold, bought)| (u64::from(rows[at]) + 1, sold, bought)));
