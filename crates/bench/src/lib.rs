@@ -5,6 +5,7 @@ pub mod daily;
 pub mod exchange;
 pub mod ledger;
 pub mod population;
+pub mod recovery;
 pub mod scaling;
 pub mod trading;
 pub mod workload;

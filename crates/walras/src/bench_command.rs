@@ -61,6 +61,30 @@ pub enum Bench {
         #[arg(long)]
         directory: Option<PathBuf>,
     },
+    /// Checkpoints beside execution, and recovery from them.
+    #[command(after_help = "Examples:
+  walras bench recovery
+  walras bench recovery --accounts 10000000 --offers 20000000 --json")]
+    Recovery {
+        /// Accounts, each with two assets.
+        #[arg(long, default_value_t = 1_000_000)]
+        accounts: usize,
+        /// Resting offers.
+        #[arg(long, default_value_t = 2_000_000)]
+        offers: usize,
+        /// Assets.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
+        assets: u32,
+        /// Transactions in a block.
+        #[arg(long, default_value_t = 50_000)]
+        transactions: usize,
+        /// Blocks before the checkpoint, and beside or after it at least.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+        /// Directory for the store; a temporary one by default.
+        #[arg(long)]
+        directory: Option<PathBuf>,
+    },
     /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
     #[command(
         after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
@@ -148,6 +172,15 @@ impl Bench {
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
                 let figures =
                     bench::exchange::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
+                print(&figures, json);
+            }
+            Bench::Recovery { accounts, offers, assets, transactions, blocks, directory } => {
+                let blocks = blocks as usize;
+                let options = bench::recovery::Options { accounts, offers, assets, transactions, blocks };
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                let figures =
+                    bench::recovery::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
                 print(&figures, json);
             }
             Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
