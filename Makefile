@@ -18,6 +18,7 @@ help: ## List the targets
 
 setup: ## Install what a fresh Debian machine with a Rust toolchain and Node lacks
 	@command -v cc >/dev/null || ($(APT) update && $(APT) install -y --no-install-recommends $(APT_PACKAGES))
+	@[ -n "$(HAS_PYTHON)" ] || ($(APT) update && $(APT) install -y --no-install-recommends python3 python3-venv)
 	@[ -z "$(HAS_NODE)" ] || command -v chromium >/dev/null || ($(APT) update && $(APT) install -y --no-install-recommends chromium)
 
 page: ## Build the page, which the binary embeds
@@ -54,19 +55,16 @@ $(VENV)/.ready: sdk/python/requirements.txt
 	touch $@
 
 python: ## Build the wheel of the Python package into target/wheels
-ifeq ($(HAS_PYTHON),yes)
-	@$(MAKE) --no-print-directory $(VENV)/.ready
-	cd sdk/python && .venv/bin/maturin build --release --locked --quiet --out ../../target/wheels
-else
-	@echo "Python 3.10 or later with venv is missing: its package is neither built nor tested."
-endif
+	@if [ "$(HAS_PYTHON)" = yes ]; then \
+	  $(MAKE) --no-print-directory --silent $(VENV)/.ready && \
+	  cd sdk/python && .venv/bin/maturin build --release --locked --quiet --out ../../target/wheels; \
+	else echo "Python 3.10 or later with venv is missing: its package is neither built nor tested."; fi
 
 # The wheel as it is given out, in the environment that built it.
 test-python: python
-ifeq ($(HAS_PYTHON),yes)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl
-	cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy
-endif
+	@if [ "$(HAS_PYTHON)" = yes ]; then \
+	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
+	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
 
 check: ## Formatting, lints, documentation
 	$(CARGO) fmt --all --check
