@@ -7,6 +7,7 @@ pub mod filter;
 pub mod ledger;
 pub mod payments;
 pub mod population;
+pub mod recovery;
 pub mod scaling;
 pub mod trading;
 pub mod workload;

@@ -96,21 +96,49 @@ pub fn cycle_book(assets: u32, offers: usize, seed: u64) -> SortedOffers {
     SortedOffers::new(assets, &cycles(assets, offers, seed))
 }
 
+/// What makes a hard book hard, in the order in which [`hard`] draws it.
+const KINDS: [&str; 7] =
+    ["prices far apart", "few limit prices", "one-sided assets", "disconnected groups", "dust", "giant offer", "even"];
+
+/// Which of its traits the [`hard`] book of `seed` has; a book without "even" has power-law volumes.
+pub fn hard_kinds(seed: u64) -> Vec<&'static str> {
+    let has = traits(&mut Seeded::new(seed ^ 0x5eed));
+    let kinds = KINDS.into_iter().zip(has).filter(|(kind, has)| *has && *kind != "even").map(|(kind, _)| kind);
+    kinds.chain((!has[6]).then_some("power-law volumes")).collect()
+}
+
+fn traits(random: &mut Seeded) -> [bool; 7] {
+    [0.3, 0.3, 0.4, 0.3, 0.2, 0.3, 0.3].map(|share| random.unit() < share)
+}
+
 /// A book made to be hard: power-law volumes, valuations up to 10^15 apart, few distinct limit prices, assets that
 /// nobody sells or nobody buys, groups that do not trade with each other, small amounts, and one giant offer. The seed decides
 /// which of these it has; it has 2 to 60 assets and 500 to `most` offers.
 pub fn hard(most: usize, seed: u64) -> SortedOffers {
+    hard_of(seed, |random| 500 + random.below(most.saturating_sub(500) as u64 + 1) as usize)
+}
+
+/// A [`hard`] book of 500 to 10^6 offers, as many of each order of magnitude.
+pub fn hard_of_any_size(seed: u64) -> SortedOffers {
+    // 500 · 2^10.97 is 10^6: a power of two, and evenly up to the next.
+    hard_of(seed, |random| {
+        let doublings = random.below(11);
+        ((500u64 << doublings) + random.below(500 << doublings)).min(1_000_000) as usize
+    })
+}
+
+fn hard_of(seed: u64, size: impl Fn(&mut Seeded) -> usize) -> SortedOffers {
     let mut random = Seeded::new(seed ^ 0x5eed);
-    let mut has = |share: f64| random.unit() < share;
-    let [far, ticks, one_sided, groups, dust, giant, even] =
-        [has(0.3), has(0.3), has(0.4), has(0.3), has(0.2), has(0.3), has(0.3)];
+    let [far, ticks, one_sided, groups, dust, giant, even] = traits(&mut random);
     let assets = 2 + random.below(59);
-    let count = 500 + random.below(most.saturating_sub(500) as u64 + 1) as usize;
+    let count = size(&mut random);
     let weights: Vec<f64> =
         (0..assets).map(|asset| if even { 1.0 } else { 1.0 / ((asset + 1) * (asset + 1)) as f64 }).collect();
     let values: Vec<f64> = (0..assets).map(|_| valuation(far, &mut random)).collect();
     let parts = if groups { 1 + random.below(4) } else { 1 };
     let worth = if dust { 1e6 } else { 1e11 };
+    // However many they are, no more of an asset is offered than can exist.
+    let largest = (8e18 / count as f64).min(1e14);
     let mut offers = Vec::with_capacity(count + 1);
     // Draws that fall between groups are thrown away, so a book of many groups may be small.
     for _ in 0..2 * count {
@@ -118,7 +146,7 @@ pub fn hard(most: usize, seed: u64) -> SortedOffers {
         let shunned = one_sided && (buy % 7 == 3 || sell % 7 == 5);
         let limit = values[sell as usize] / values[buy as usize] * (1.0 + random.between(-0.02, 0.01));
         let limit = if ticks { rounded(limit, 3) } else { limit };
-        let amount = (worth * random.unit() / values[sell as usize]).clamp(1e3, 1e14) as u64;
+        let amount = (worth * random.unit() / values[sell as usize]).clamp(1e3, largest) as u64;
         let limit = Price::from_f64(limit.clamp(1e-17, 1e17)).expect("within the range");
         if sell != buy && sell % parts == buy % parts && !shunned && offers.len() < count {
             offers.push(Offer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit });
@@ -141,4 +169,26 @@ fn valuation(far: bool, random: &mut Seeded) -> f64 {
 fn rounded(x: f64, digits: u32) -> f64 {
     let text = format!("{x:.*e}", digits as usize - 1);
     text.parse().expect("a number printed is a number read")
+}
+
+/// A market of `count` numeraires, assets `0..count`, and others that trade against one of them each. `linked`
+/// numeraires trade among themselves, too: one offer in twenty. Limits lie from 2 % below the true price to 1 % above.
+pub fn numeraires(assets: u32, count: u32, offers: usize, linked: bool, seed: u64) -> Vec<Offer> {
+    let mut random = Seeded::new(seed);
+    let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
+    let mut next = || {
+        let (one, other) = if linked && random.unit() < 0.05 {
+            let one = random.below(u64::from(count)) as u32;
+            (one, (one + 1 + random.below(u64::from(count) - 1) as u32) % count)
+        } else {
+            let asset = count + random.below(u64::from(assets - count)) as u32;
+            (asset, asset % count)
+        };
+        let (sell, buy) = if random.unit() < 0.5 { (one, other) } else { (other, one) };
+        let (own, asked) = (values[sell as usize], values[buy as usize]);
+        let limit = Price::from_f64(own / asked * (1.0 + random.between(-0.02, 0.01))).expect("close to a ratio");
+        let amount = (random.between(1e7, 1e9) / own) as u64;
+        Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
+    };
+    (0..offers).map(|_| next()).collect()
 }

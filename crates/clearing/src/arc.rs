@@ -3,8 +3,9 @@
 use primitives::{Amount, MAX_ISSUED, Price};
 
 use crate::book::{Book, Params};
+use crate::effective::WHOLE;
 use crate::fills::{Use, fills, partial, usable};
-use crate::rate::{Rate, must_fill};
+use crate::rate::Rate;
 use crate::supply::{Curve, Place, Supply};
 use crate::threshold::Threshold;
 
@@ -23,8 +24,12 @@ pub(crate) struct Arc<'a> {
     /// L and U, in units of the sold asset.
     pub(crate) low: Amount,
     pub(crate) high: Amount,
-    /// The offers between L and U.
-    pub(crate) band: (Place, Place),
+    /// Units that must execute, whether or not L asks for them.
+    must: Amount,
+    /// The end of the offers that may execute.
+    end: Place,
+    /// Whether offers before the band all must execute.
+    simple: bool,
     /// Units sold.
     pub(crate) sold: Amount,
     /// By how much the pay-outs of the first L units fall short of [`Rate::payout_bound`], as far as known.
@@ -34,13 +39,13 @@ pub(crate) struct Arc<'a> {
 impl Arc<'_> {
     /// An upper bound of what the offers are paid when `sold` units trade; it never falls as `sold` grows.
     pub(crate) fn paid_at(&self, sold: Amount) -> u128 {
-        let bound = self.rate.payout_bound(sold);
+        let bound = self.rate.net.payout_bound(sold);
         if sold < self.low { bound.min(self.paid_at(self.low)) } else { bound - self.credit }
     }
 
     /// Lets go of what must execute.
     pub(crate) fn drop_bound(&mut self) {
-        (self.low, self.credit, self.band.0) = (0, 0, Place::default());
+        (self.low, self.credit) = (0, 0);
     }
 
     pub(crate) fn paid(&self) -> u128 {
@@ -50,7 +55,7 @@ impl Arc<'_> {
     /// The most that may be sold if pay-outs are to stay within `bound`.
     pub(crate) fn most_within(&self, bound: u128) -> Amount {
         let credit = if bound >= self.paid_at(self.low) { self.credit } else { 0 };
-        self.rate.most_within(bound.saturating_add(credit))
+        self.rate.net.most_within(bound.saturating_add(credit))
     }
 
     /// What fills can give from `sold` up: not always the least, as ever larger steps are tried.
@@ -70,14 +75,27 @@ impl Arc<'_> {
     /// The most of `sold` units that fills can give.
     pub(crate) fn executable(&self, book: &Book, sold: Amount) -> Amount {
         let pair = &book.pairs[self.pair];
-        if sold < self.low || self.rate.payout_bound(sold) > u128::from(MAX_ISSUED) {
+        if sold < self.must || self.rate.net.payout_bound(sold) > u128::from(MAX_ISSUED) {
             return fills(pair, &self.rate, sold).sold;
         }
-        if sold == self.high {
+        if self.simple && sold == self.high {
             return sold;
         }
-        let mut rest = sold - self.low;
-        for (limit, amount) in self.curve.between(self.band.0, self.band.1) {
+        if self.simple {
+            // Below this limit, an offer that asks for more than a few units must execute.
+            let first = self.curve.place_near(self.end, Threshold::new(self.rate.sure.to_f64() * (1.0 - 1.0 / WHOLE)));
+            return self.executed(sold, self.curve.between(first, self.end));
+        }
+        self.executed(sold, pair.leading(|limit| self.rate.reaches(limit)))
+    }
+
+    /// The most of `sold` units that fills can give, of all that must execute and of those of `offers` that need not.
+    fn executed(&self, sold: Amount, offers: impl Iterator<Item = (Price, Amount)>) -> Amount {
+        let mut rest = sold - self.must;
+        for (limit, amount) in offers.filter(|offer| !self.rate.must_fill(offer.0, offer.1)) {
+            if rest == 0 {
+                break;
+            }
             match usable(&self.rate, limit, amount) {
                 Use::Nothing => {}
                 Use::Full(_) if amount <= rest => rest -= amount,
@@ -98,26 +116,35 @@ pub(crate) fn arc<'a>(
 ) -> Option<Arc<'a>> {
     let (offers, curve) = (&book.pairs[pair], supply.curve(pair));
     let (sell, buy) = (valuations[offers.sell.0 as usize], valuations[offers.buy.0 as usize]);
-    let rate = Rate::new(sell, buy, params.epsilon);
-    let gross = rate.to_f64() / (1.0 - params.epsilon.to_f64());
-    let gap = (params.mu.to_f64() - params.epsilon.to_f64()) / MARGIN * gross;
-    let end = curve.place(Threshold::new(rate.to_f64() - gap));
+    let rate = Rate::new(sell, buy, params.epsilon, params.mu);
+    let (net, sure) = (rate.to_f64(), rate.sure.to_f64());
+    // Limits up to here are surely within the rate, so that only rounding can be in the way of their offers.
+    let begin = curve.place(Threshold::new(sure * (1.0 + 1e-12)));
+    let end = curve.place_near(begin, Threshold::new(net - (net - sure) / MARGIN));
     if end == Place::default() {
         return None;
     }
-    let must = |limit| must_fill(limit, params.mu, sell, buy);
-    let begin = curve.place_exactly((1.0 - params.mu.to_f64()) * gross, must);
-    let low = curve.amount(begin) - curve.unusable(&rate, Place::default(), begin);
-    let high = low + (curve.amount(end) - curve.amount(begin)) - curve.unusable(&rate, begin, end);
+    let is_usable = |limit, amount| usable(&rate, limit, amount) != Use::Nothing;
+    let must_fill = |limit, amount| rate.must_fill(limit, amount);
+    let before = curve.amount(begin);
+    let mut must = before - curve.not_at(&rate.sure, begin, must_fill);
+    let payable = rate.net.payout_bound(must) <= u128::from(MAX_ISSUED);
+    if !payable {
+        // Some offer may be too large to be paid at all.
+        must = curve.between(Place::default(), begin).filter(|o| must_fill(o.0, o.1)).map(|offer| offer.1).sum();
+    }
+    let high = curve.amount_from(begin, before, end) - curve.not_at(&rate.net, end, is_usable);
     (high > 0).then_some(Arc {
         pair,
         sell: offers.sell.0 as usize,
         buy: offers.buy.0 as usize,
         rate,
         curve,
-        low,
+        must,
+        low: must,
         high,
-        band: (begin, end),
+        end,
+        simple: payable && curve.is_plain(),
         sold: high,
         credit: 0,
     })

@@ -1,9 +1,13 @@
 //! The one rule that turns an amount sold on a pair into fills of its offers.
 //!
-//! Offers are walked in execution order. An offer is *eligible* when its whole amount and the pay-out for it satisfy
-//! its limit price, in integers and net of commission. Eligible offers fill in full while enough remains; the first
-//! for which too little remains may fill in part, and ends the walk. The rest are skipped: an amount so small that
-//! rounding the pay-out down breaks its limit leaves a *hole* that the walk steps over.
+//! An offer is *eligible* when its whole amount and the pay-out for it satisfy its limit price, in integers and net of
+//! commission. As pay-outs are whole units, what an offer asks for is its *effective limit*, `ceil(amount · limit) /
+//! amount`; only for amounts of few units does that differ from its limit price.
+//!
+//! The offers that a full clearing must fill are walked first, and then the others, each in execution order: offers of
+//! more than a few units so execute simply in the order of their limits. Eligible offers fill in full while enough
+//! remains; the first for which too little remains may fill in part, and ends the walk. The rest are skipped: an amount
+//! so small that rounding the pay-out down breaks its limit leaves a *hole* that the walk steps over.
 //!
 //! A partial fill gives its pay-out for the fewest units that earn it, and the largest pay-out is taken at which the
 //! limit price still holds; after [`PARTIAL_TRIES`] pay-outs that round badly the offer stays untouched.
@@ -18,7 +22,7 @@ use crate::rate::Rate;
 /// How many pay-outs, each a unit below the last, a partial fill tries.
 pub const PARTIAL_TRIES: u64 = 64;
 
-/// A partial fill, of the last offer that trades on its pair.
+/// A partial fill, of the last offer that is met on its pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partial {
     /// Position of the offer in its pair.
@@ -29,12 +33,12 @@ pub struct Partial {
     pub bought: Amount,
 }
 
-/// What trades on one pair: the first `full` offers but for `holes` in full, then at most one in part.
+/// What trades on one pair: the first `full` offers but for `holes` in full, and at most one in part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PairFills {
     /// Offers `0..full` fill in full, but for the holes.
     pub full: usize,
-    /// Offers below `full` that do not trade, in order.
+    /// Offers below `full` that do not fill in full, in order.
     pub holes: Vec<usize>,
     /// The offer that trades in part.
     pub partial: Option<Partial>,
@@ -66,44 +70,77 @@ pub(crate) fn usable(rate: &Rate, limit: Price, amount: Amount) -> Use {
 
 /// The fills of `pair` when at most `sold` units trade at `rate`. [`PairFills::sold`] says how many do.
 pub fn fills(pair: &PairBook, rate: &Rate, sold: Amount) -> PairFills {
-    let mut result = PairFills::default();
-    if sold == 0 {
-        return result;
-    }
-    let mut skipped = 0;
-    // No offer beyond the rate can ever fill.
-    for (index, (limit, amount)) in pair.leading(|limit| rate.reaches(limit)).enumerate() {
-        let rest = sold - result.sold;
-        match usable(rate, limit, amount) {
-            Use::Nothing => skipped += 1,
-            Use::Full(bought) if amount <= rest => {
-                result.fill(index, amount, bought, skipped);
-                skipped = 0;
-            }
-            _ => {
-                result.partial = partial(rate, limit, amount.min(rest)).map(|p| Partial { index, ..p });
-                break;
-            }
+    let mut walk = Walk { rate, target: sold, fills: PairFills::default(), missed: Vec::new() };
+    let mut waiting = Vec::new();
+    let mut seen = 0;
+    for (index, offer) in pair.leading(|limit| rate.sure.reaches(limit)).enumerate() {
+        seen = index + 1;
+        if !rate.must_fill(offer.0, offer.1) {
+            waiting.push((index, offer));
+        } else if !walk.meet(index, offer) {
+            walk.missed.extend(waiting.into_iter().map(|(index, _)| index));
+            return walk.end();
         }
-        if result.sold == sold {
+    }
+    // No offer beyond the rate can ever fill.
+    let others = pair.leading(|limit| rate.reaches(limit)).enumerate().skip(seen);
+    let mut waiting = waiting.into_iter();
+    for (index, offer) in waiting.by_ref().chain(others) {
+        if !walk.meet(index, offer) {
             break;
         }
     }
-    if let Some(partial) = result.partial {
-        result.sold += partial.sold;
-        result.bought += u128::from(partial.bought);
+    walk.missed.extend(waiting.map(|(index, _)| index));
+    walk.end()
+}
+
+/// Fills offers one by one.
+struct Walk<'a> {
+    rate: &'a Rate,
+    target: Amount,
+    fills: PairFills,
+    /// Offers that were met, or stepped over, and do not fill in full.
+    missed: Vec<usize>,
+}
+
+impl Walk<'_> {
+    /// Fills the offer at `index` as far as it goes; false if it is the last.
+    fn meet(&mut self, index: usize, (limit, amount): (Price, Amount)) -> bool {
+        let rest = self.target - self.fills.sold;
+        match usable(self.rate, limit, amount) {
+            _ if rest == 0 => self.missed.push(index),
+            Use::Full(bought) if amount <= rest => {
+                self.fills.full = self.fills.full.max(index + 1);
+                self.fills.sold += amount;
+                self.fills.bought += u128::from(bought);
+                return true;
+            }
+            Use::Nothing => {
+                self.missed.push(index);
+                return true;
+            }
+            _ => {
+                self.missed.push(index);
+                self.fills.partial = partial(self.rate, limit, amount.min(rest)).map(|p| Partial { index, ..p });
+            }
+        }
+        false
     }
-    result
+
+    fn end(self) -> PairFills {
+        let Walk { mut fills, mut missed, .. } = self;
+        missed.retain(|index| *index < fills.full);
+        missed.sort_unstable();
+        fills.holes = missed;
+        if let Some(partial) = fills.partial {
+            fills.sold += partial.sold;
+            fills.bought += u128::from(partial.bought);
+        }
+        fills
+    }
 }
 
 impl PairFills {
-    fn fill(&mut self, index: usize, sold: Amount, bought: Amount, skipped: usize) {
-        self.holes.extend(index - skipped..index);
-        self.full = index + 1;
-        self.sold += sold;
-        self.bought += u128::from(bought);
-    }
-
     /// Positions of the offers that fill in full, in order.
     pub fn full_offers(&self) -> impl Iterator<Item = usize> {
         let mut holes = self.holes.iter().peekable();
@@ -121,11 +158,23 @@ impl PairFills {
         pair: &'a PairBook<'a>,
         rate: &'a Rate,
     ) -> impl Iterator<Item = (usize, Amount, Amount)> + 'a {
+        let offers = pair.offers().enumerate().take(self.end());
         let mut holes = self.holes.iter().peekable();
-        let full = pair.offers().enumerate().take(self.full);
-        let full = full.filter(move |(index, _)| holes.next_if_eq(&index).is_none());
-        let full = full.map(|(index, (_, amount))| (index, amount, rate.payout(amount).expect("a full fill was paid")));
-        full.chain(self.partial.map(|p| (p.index, p.sold, p.bought)))
+        offers.filter_map(move |(index, (_, amount))| match self.partial.filter(|p| p.index == index) {
+            Some(partial) => Some((index, partial.sold, partial.bought)),
+            None if index >= self.full || holes.next_if(|hole| **hole <= index) == Some(&index) => None,
+            None => Some((index, amount, rate.payout(amount).expect("a full fill was paid"))),
+        })
+    }
+
+    /// The position after the last offer that trades.
+    pub fn end(&self) -> usize {
+        self.full.max(self.partial.map_or(0, |partial| partial.index + 1))
+    }
+
+    /// Number of offers that trade.
+    pub fn executed(&self) -> usize {
+        self.full - self.holes.len() + usize::from(self.partial.is_some())
     }
 }
 
@@ -133,7 +182,7 @@ impl PairFills {
 pub(crate) fn partial(rate: &Rate, limit: Price, rest: Amount) -> Option<Partial> {
     let most = rate.payout(rest).unwrap_or(MAX_ISSUED);
     let pays = (1..=most).rev().take(PARTIAL_TRIES as usize);
-    let mut tried = pays.map(|bought| Partial { index: 0, sold: rate.fewest(bought), bought });
+    let mut tried = pays.map(|bought| Partial { index: 0, sold: rate.net.fewest(bought), bought });
     tried.find(|p| rate.payout(p.sold).is_some() && Rate::fair(limit, p.sold, p.bought))
 }
 
@@ -155,7 +204,9 @@ mod tests {
     fn plainly(pair: &PairBook, rate: &Rate, target: Amount) -> Vec<(usize, Amount, Amount)> {
         let mut result = Vec::new();
         let mut rest = target;
-        for (index, (limit, amount)) in pair.offers().enumerate() {
+        let all = || pair.offers().enumerate();
+        let (first, second): (Vec<_>, Vec<_>) = all().partition(|(_, (limit, amount))| rate.must_fill(*limit, *amount));
+        for (index, (limit, amount)) in first.into_iter().chain(second) {
             let Some(bought) = rate.payout(amount).filter(|b| limit.accepts(amount, *b)) else { continue };
             if amount <= rest {
                 rest -= amount;
@@ -169,13 +220,14 @@ mod tests {
             }
             break;
         }
+        result.sort_unstable();
         result
     }
 
     #[test]
     fn fills_in_order_with_one_partial() {
         let limits = [price("0.9"), price("0.905"), price("0.91"), price("0.92")];
-        let rate = Rate::new(price("0.91"), Price::ONE, Fraction::ZERO);
+        let rate = Rate::new(price("0.91"), Price::ONE, Fraction::ZERO, Fraction::power_of_two(10));
         // At 0.91, 10 units earn 9, which breaks the limit 0.905: a hole.
         let amounts = [100, 10, 100, 100];
         let got = fills(&pair(&limits, &amounts), &rate, 150);
@@ -192,7 +244,7 @@ mod tests {
     #[test]
     fn an_offer_too_large_to_be_paid_fills_in_part() {
         let (limits, amounts) = ([Price::ONE], [MAX_ISSUED]);
-        let rate = Rate::new(price("2"), Price::ONE, Fraction::ZERO);
+        let rate = Rate::new(price("2"), Price::ONE, Fraction::ZERO, Fraction::power_of_two(10));
         let got = fills(&pair(&limits, &amounts), &rate, MAX_ISSUED);
         assert_eq!((got.full, got.sold, got.bought), (0, MAX_ISSUED / 2, u128::from(MAX_ISSUED - 1)));
         assert_eq!(fills(&pair(&limits, &amounts), &rate, 3).bought, 6);
@@ -202,17 +254,22 @@ mod tests {
         #[test]
         fn equals_the_plain_rule(
             mut offers in prop::collection::vec((800u64..1100, 1u64..200), 1..12),
-            rate in 900u64..1100, target in 0u64..1500, epsilon in prop_oneof![Just(0u32), 5u32..20],
+            rate in 900u64..1100, target in 0u64..1500, epsilon in prop_oneof![Just(0u32), 5u32..20], mu in 1u32..5,
         ) {
             offers.sort_unstable();
             let limits: Vec<_> = offers.iter().map(|o| Price::from_f64(o.0 as f64 / 1000.0).unwrap()).collect();
             let amounts: Vec<_> = offers.iter().map(|o| o.1).collect();
             let epsilon = if epsilon == 0 { Fraction::ZERO } else { Fraction::power_of_two(epsilon) };
-            let rate = Rate::new(Price::from_f64(rate as f64 / 1000.0).unwrap(), Price::ONE, epsilon);
+            let rate = Rate::new(Price::from_f64(rate as f64 / 1000.0).unwrap(), Price::ONE, epsilon, Fraction::power_of_two(mu));
             let pair = pair(&limits, &amounts);
             let got = fills(&pair, &rate, target);
             let each: Vec<_> = got.each(&pair, &rate).collect();
             prop_assert_eq!(&each, &plainly(&pair, &rate, target));
+            prop_assert_eq!(got.executed(), each.len());
+            for (index, _) in pair.offers().enumerate() {
+                let full = each.iter().any(|fill| fill.0 == index) && got.partial.is_none_or(|p| p.index != index);
+                prop_assert_eq!(got.fills_in_full(index), full);
+            }
             prop_assert_eq!(got.sold, each.iter().map(|f| f.1).sum::<u64>());
             prop_assert_eq!(got.bought, each.iter().map(|f| u128::from(f.2)).sum::<u128>());
             // Selling what was sold gives the same fills.

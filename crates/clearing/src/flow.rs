@@ -101,7 +101,7 @@ impl<'a> Program<'a> {
     pub(crate) fn count_payouts(&mut self, book: &Book) {
         self.arcs.par_iter_mut().with_min_len(16).for_each(|arc| {
             let exact = fills(&book.pairs[arc.pair], &arc.rate, arc.low).bought;
-            arc.credit = arc.rate.payout_bound(arc.low).saturating_sub(exact);
+            arc.credit = arc.rate.net.payout_bound(arc.low).saturating_sub(exact);
         });
     }
 

@@ -11,32 +11,31 @@ use crate::wide::{Wide, at_least, leading, power_of_ten, product};
 /// Stands for every pay-out that is far beyond what can be paid.
 const BEYOND: u128 = 1 << 100;
 
-/// The net rate `(1−ε) · p_A/p_B` of one ordered pair, in units of B per unit of A.
+/// A part `(1−share) · p_A/p_B` of the rate of one ordered pair, in units of B per unit of A.
 #[derive(Clone, Copy, Debug)]
-pub struct Rate {
+pub(crate) struct Share {
     sell: Price,
     buy: Price,
-    epsilon: Fraction,
+    share: Fraction,
     /// `low / 2^shift ≤ rate < high / 2^shift`, both of about 64 bits.
     low: u64,
     high: u64,
     shift: i32,
 }
 
-impl Rate {
-    /// The rate at valuations `sell` of A and `buy` of B under commission `epsilon`.
-    pub fn new(sell: Price, buy: Price, epsilon: Fraction) -> Rate {
-        let (upper, upper_power) = leading(&ratio_side(1, epsilon.complement_units(), sell, power(sell, buy)));
+impl Share {
+    pub(crate) fn new(sell: Price, buy: Price, share: Fraction) -> Share {
+        let (upper, upper_power) = leading(&ratio_side(1, share.complement_units(), sell, power(sell, buy)));
         let (lower, lower_power) = leading(&ratio_side(1, Fraction::ONE_IN_UNITS, buy, power(buy, sell)));
         // Dividing 126 leading bits by 64 leaves a quotient of 62 or 63 bits, and no more than 4 units between bounds.
         let (dividend, divisor) = (upper >> 2, lower >> 64);
         let low = (dividend / (divisor + 1)) as u64;
         let high = ((dividend + 1) / divisor + 1) as u64;
-        Rate { sell, buy, epsilon, low, high, shift: (lower_power + 64) - (upper_power + 2) }
+        Share { sell, buy, share, low, high, shift: (lower_power + 64) - (upper_power + 2) }
     }
 
-    /// `floor(sold · rate)`: what an account receives for `sold` units; `None` if it exceeds [`MAX_ISSUED`].
-    pub fn payout(&self, sold: Amount) -> Option<Amount> {
+    /// `floor(sold · (1−share) · p_A/p_B)`; `None` if it exceeds [`MAX_ISSUED`].
+    pub(crate) fn payout(&self, sold: Amount) -> Option<Amount> {
         let least = scale(sold, self.low, self.shift)?;
         let most = scale(sold, self.high, self.shift)?;
         let exact = if least == most { least } else { self.settle(sold, least, most) };
@@ -52,7 +51,7 @@ impl Rate {
 
     /// Whether `sold · rate ≥ bought`, exactly.
     fn earns(&self, sold: Amount, bought: u64) -> bool {
-        let given = ratio_side(sold, self.epsilon.complement_units(), self.sell, power(self.sell, self.buy));
+        let given = ratio_side(sold, self.share.complement_units(), self.sell, power(self.sell, self.buy));
         let asked = ratio_side(bought, Fraction::ONE_IN_UNITS, self.buy, power(self.buy, self.sell));
         at_least(&given, &asked)
     }
@@ -74,7 +73,7 @@ impl Rate {
         scale(sold, self.high, self.shift).unwrap_or(BEYOND).min(BEYOND)
     }
 
-    /// The most units whose [`Rate::payout_bound`] is at most `bound`.
+    /// The most units whose [`Share::payout_bound`] is at most `bound`.
     pub(crate) fn most_within(&self, bound: u128) -> Amount {
         if self.shift <= 0 {
             return (bound / self.payout_bound(1)).min(u128::from(MAX_ISSUED)) as Amount;
@@ -86,9 +85,59 @@ impl Rate {
         sold.min(u128::from(MAX_ISSUED)) as Amount
     }
 
-    /// Whether `limit` is at most the rate, exactly. No offer beyond it can ever fill.
+    /// Whether `limit` is at most this part of the rate, exactly. No offer beyond it is paid its limit there.
+    pub(crate) fn reaches(&self, limit: Price) -> bool {
+        !is_above(limit, self.share, self.sell, self.buy)
+    }
+
+    /// This part of the rate, up to a few units in the last place.
+    pub(crate) fn to_f64(self) -> f64 {
+        (1.0 - self.share.to_f64()) * approx(self.sell) / approx(self.buy)
+    }
+}
+
+/// The rate of one ordered pair, and what follows from it for its offers.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    /// Net of commission: what offers are paid.
+    pub(crate) net: Share,
+    /// μ below the rate: offers that would be paid their limits even there must execute.
+    pub(crate) sure: Share,
+    /// `sure`, surely not too large.
+    surely: f64,
+    /// An amount that is surely paid no more than can exist.
+    payable: f64,
+}
+
+impl Rate {
+    /// The rate at valuations `sell` of A and `buy` of B under commission `epsilon` and fullness `mu`.
+    pub fn new(sell: Price, buy: Price, epsilon: Fraction, mu: Fraction) -> Rate {
+        let (net, sure) = (Share::new(sell, buy, epsilon), Share::new(sell, buy, mu));
+        Rate { net, sure, surely: sure.to_f64() * (1.0 - 1e-12), payable: 9.2e18 / net.to_f64() }
+    }
+
+    /// `floor(sold · (1−ε) · p_A/p_B)`: what an account receives for `sold` units; `None` if it exceeds [`MAX_ISSUED`].
+    pub fn payout(&self, sold: Amount) -> Option<Amount> {
+        self.net.payout(sold)
+    }
+
+    /// Whether `limit` is at most the net rate, exactly. No offer beyond it can ever fill.
     pub fn reaches(&self, limit: Price) -> bool {
-        !is_above(limit, self.epsilon, self.sell, self.buy)
+        self.net.reaches(limit)
+    }
+
+    /// Whether a full clearing must fill an offer of `amount` units at `limit`: its *effective* limit,
+    /// `ceil(amount · limit) / amount`, is at most `(1−μ) · p_A/p_B`, and its pay-out can exist. As pay-outs are whole
+    /// units, the effective limit is what the offer asks for.
+    pub fn must_fill(&self, limit: Price, amount: Amount) -> bool {
+        // Most offers are a whole unit of pay-out clear of it.
+        let spare = amount as f64 * (self.surely - approx(limit));
+        if (1.0..1e18).contains(&spare) && (amount as f64) < self.payable {
+            return true;
+        }
+        self.sure.reaches(limit)
+            && self.sure.payout(amount).is_some_and(|bought| Rate::fair(limit, amount, bought))
+            && self.net.payout(amount).is_some()
     }
 
     /// Whether `sold` units for `bought` satisfy `limit`. Exact; a double decides the clear cases.
@@ -99,14 +148,8 @@ impl Rate {
 
     /// The net rate, up to a few units in the last place.
     pub fn to_f64(&self) -> f64 {
-        (1.0 - self.epsilon.to_f64()) * approx(self.sell) / approx(self.buy)
+        self.net.to_f64()
     }
-}
-
-/// Whether an offer with limit price `limit` must execute in full: `limit < (1−μ) · p_A/p_B`, exactly.
-pub fn must_fill(limit: Price, mu: Fraction, sell: Price, buy: Price) -> bool {
-    let (asked, offered) = sides(limit, mu, sell, buy);
-    !at_least(&asked, &offered)
 }
 
 /// Whether `limit > (1−share) · sell/buy`, exactly.
@@ -181,43 +224,49 @@ mod tests {
     }
 
     /// The defining inequality: `bought ≤ sold·rate < bought + 1`, with words multiplied out.
-    fn is_payout(rate: &Rate, sold: Amount, bought: u64) -> bool {
+    fn is_payout(rate: &Share, sold: Amount, bought: u64) -> bool {
         rate.earns(sold, bought) && !rate.earns(sold, bought + 1)
     }
 
     #[test]
     fn known_payouts() {
-        let rate = Rate::new(price("0.91"), Price::ONE, Fraction::ZERO);
+        let rate = Share::new(price("0.91"), Price::ONE, Fraction::ZERO);
         assert_eq!(rate.payout(100), Some(91));
         assert_eq!(rate.payout(99), Some(90));
         assert_eq!(rate.payout(0), Some(0));
-        let rate = Rate::new(Price::ONE, Price::ONE, Fraction::power_of_two(15));
+        let rate = Share::new(Price::ONE, Price::ONE, Fraction::power_of_two(15));
         assert_eq!(rate.payout(1), Some(0));
         assert_eq!(rate.payout(1 << 15), Some((1 << 15) - 1));
         assert_eq!(rate.payout((1 << 15) - 1), Some((1 << 15) - 2));
-        let par = Rate::new(Price::ONE, Price::ONE, Fraction::ZERO);
+        let par = Share::new(Price::ONE, Price::ONE, Fraction::ZERO);
         assert_eq!(par.payout(MAX_ISSUED), Some(MAX_ISSUED));
-        assert_eq!(Rate::new(price("2"), Price::ONE, Fraction::ZERO).payout(MAX_ISSUED), None);
-        assert_eq!(Rate::new(Price::MAX, Price::MIN, Fraction::ZERO).payout(1), None);
-        assert_eq!(Rate::new(Price::MIN, Price::MAX, Fraction::ZERO).payout(MAX_ISSUED), Some(0));
+        assert_eq!(Share::new(price("2"), Price::ONE, Fraction::ZERO).payout(MAX_ISSUED), None);
+        assert_eq!(Share::new(Price::MAX, Price::MIN, Fraction::ZERO).payout(1), None);
+        assert_eq!(Share::new(Price::MIN, Price::MAX, Fraction::ZERO).payout(MAX_ISSUED), Some(0));
     }
 
     #[test]
     fn thresholds_are_exact() {
-        let mu = Fraction::power_of_two(1);
-        assert!(must_fill(price("0.49999999999999999"), mu, Price::ONE, Price::ONE));
-        assert!(!must_fill(price("0.5"), mu, Price::ONE, Price::ONE));
-        let rate = Rate::new(price("3"), price("4"), Fraction::ZERO);
+        let rate = |sell, buy| Rate::new(sell, buy, Fraction::ZERO, Fraction::power_of_two(1));
+        let par = rate(Price::ONE, Price::ONE);
+        assert!(
+            par.must_fill(price("0.5"), MAX_ISSUED - 1) && !par.must_fill(price("0.50000000000000001"), MAX_ISSUED - 1)
+        );
+        // 3 units at 0.5 ask for 2, as 7 at 0.5 ask for 4: more than half the rate. 8 units ask for 4.
+        assert!(!par.must_fill(price("0.5"), 3) && !par.must_fill(price("0.5"), 7) && par.must_fill(price("0.5"), 8));
+        let rate = rate(price("3"), price("4"));
         assert!(rate.reaches(price("0.75")));
         assert!(!rate.reaches(price("0.75000000000000001")));
-        assert!(must_fill(Price::MIN, mu, Price::MAX, Price::MIN));
-        assert!(!must_fill(Price::MAX, mu, Price::MIN, Price::MAX));
+        let wide = Rate::new(Price::MAX, Price::MIN, Fraction::ZERO, Fraction::power_of_two(1));
+        // What cannot be paid need not be.
+        assert!(!wide.must_fill(Price::MIN, 1));
+        assert!(!Rate::new(Price::MIN, Price::MAX, Fraction::ZERO, Fraction::power_of_two(1)).must_fill(Price::MAX, 1));
     }
 
     proptest! {
         #[test]
         fn payout_is_the_floor(sell in any_price(), buy in any_price(), epsilon in any_fraction(), sold in any_amount()) {
-            let rate = Rate::new(sell, buy, epsilon);
+            let rate = Share::new(sell, buy, epsilon);
             match rate.payout(sold) {
                 Some(bought) => prop_assert!(is_payout(&rate, sold, bought)),
                 None => prop_assert!(rate.earns(sold, MAX_ISSUED + 1)),
@@ -226,7 +275,7 @@ mod tests {
 
         #[test]
         fn bounds_hold(sell in any_price(), buy in any_price(), epsilon in any_fraction(), sold in any_amount()) {
-            let rate = Rate::new(sell, buy, epsilon);
+            let rate = Share::new(sell, buy, epsilon);
             let bound = rate.payout_bound(sold);
             if let Some(bought) = rate.payout(sold) {
                 prop_assert!(bound >= u128::from(bought) && bound <= u128::from(bought) + 4);
@@ -246,14 +295,34 @@ mod tests {
 
         #[test]
         fn limits_compare_as_doubles_do(limit in any_price(), sell in any_price(), buy in any_price()) {
-            let rate = Rate::new(sell, buy, Fraction::ZERO);
+            let rate = Share::new(sell, buy, Fraction::ZERO);
             let (l, r) = (approx(limit), rate.to_f64());
             if l < r * 0.999_999 {
-                prop_assert!(rate.reaches(limit) && must_fill(limit, Fraction::ZERO, sell, buy));
+                prop_assert!(rate.reaches(limit));
             }
             if l > r * 1.000_001 {
-                prop_assert!(!rate.reaches(limit) && !must_fill(limit, Fraction::ZERO, sell, buy));
+                prop_assert!(!rate.reaches(limit));
             }
+        }
+
+        /// By the definition, in words: the fewest units that satisfy the limit are no more than (1−μ) of the rate pays.
+        #[test]
+        fn the_effective_limit_decides(
+            sell in any_price(), buy in any_price(), limit in any_price(), near in any::<bool>(), amount in 1..=MAX_ISSUED, small in 1u64..5000, few in any::<bool>(),
+        ) {
+            let amount = if few { small } else { amount };
+            let mu = Fraction::power_of_two(5);
+            let (net, sure) = (Share::new(sell, buy, Fraction::ZERO), Share::new(sell, buy, mu));
+            let limit = if near { Price::from_f64((sure.to_f64() * 0.9999).clamp(1e-18, 9e17)).unwrap() } else { limit };
+            let asked = |bought: &u64| limit.accepts(amount, *bought);
+            // Bisect for the fewest units that satisfy the limit.
+            let (mut low, mut high) = (0u64, MAX_ISSUED);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if asked(&middle) { high = middle } else { low = middle + 1 }
+            }
+            let expected = asked(&low) && sure.earns(amount, low) && net.payout(amount).is_some();
+            prop_assert_eq!(Rate::new(sell, buy, Fraction::ZERO, mu).must_fill(limit, amount), expected);
         }
 
         #[test]

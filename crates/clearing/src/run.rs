@@ -106,6 +106,11 @@ impl Total {
         Total { amount, value: Value::of(limits, amounts), least, first: limits[0], last: limits[limits.len() - 1] }
     }
 
+    /// The same, with another smallest amount.
+    pub(crate) fn with_least(self, least: Amount) -> Total {
+        Total { least, ..self }
+    }
+
     /// Σ amount, in units of the sold asset.
     pub fn amount(&self) -> Amount {
         self.amount

@@ -6,11 +6,12 @@
 //! however the book is cut into runs.
 
 use primitives::{Amount, Price};
+use rayon::prelude::*;
 
 use crate::book::Book;
-use crate::fills::{Use, usable};
-use crate::rate::{Rate, approx};
-use crate::run::Run;
+use crate::effective::{Piece, Runs, replaced};
+use crate::rate::{Share, approx};
+use crate::run::Total;
 use crate::threshold::Threshold;
 use crate::value::Value;
 
@@ -22,11 +23,15 @@ struct Before {
     amount: Amount,
     /// Σ amount · limit.
     value: Value,
+    /// The largest limit + 1/amount: above that rate, whole units pay every one of the offers.
+    risk: f64,
 }
 
-/// The supply of all pairs of a book.
+/// The supply of all pairs of a book, every offer at its effective limit.
 pub(crate) struct Supply<'a> {
     book: &'a Book<'a>,
+    /// The runs of pairs that do not have those of the book.
+    replaced: Vec<Option<Vec<Piece<'a>>>>,
     /// For every pair, one entry per run and one for the end.
     before: Vec<Before>,
     /// The first entry of every pair.
@@ -36,7 +41,7 @@ pub(crate) struct Supply<'a> {
 /// The supply of one pair.
 #[derive(Clone, Copy)]
 pub(crate) struct Curve<'a> {
-    runs: &'a [Run<'a>],
+    runs: Runs<'a>,
     before: &'a [Before],
 }
 
@@ -51,27 +56,33 @@ pub(crate) struct Place {
 impl<'a> Supply<'a> {
     /// Adds up the runs of a checked book.
     pub(crate) fn new(book: &'a Book<'a>) -> Supply<'a> {
-        let runs: usize = book.pairs.iter().map(|pair| pair.runs.len()).sum();
-        let mut before = Vec::with_capacity(runs + book.pairs.len());
+        let replaced: Vec<_> = book.pairs.par_iter().with_min_len(64).map(replaced).collect();
+        let runs: usize = book.pairs.iter().map(|pair| pair.runs.len() + 1).sum();
+        let mut before = Vec::with_capacity(runs);
         let mut first = Vec::with_capacity(book.pairs.len() + 1);
-        for pair in &book.pairs {
+        for (pair, replaced) in book.pairs.iter().zip(&replaced) {
             first.push(before.len());
             let mut sum = Before::default();
             before.push(sum);
-            for run in &pair.runs {
-                sum.offers += run.limits.len();
-                sum.amount += run.total.amount();
-                sum.value = sum.value.plus(run.total.value());
+            let runs = replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces));
+            for index in 0..runs.len() {
+                let total = runs.total(index);
+                sum.offers += runs.get(index).map_or(0, |run| run.0.len());
+                sum.amount += total.amount();
+                sum.value = sum.value.plus(total.value());
+                sum.risk = sum.risk.max(approx(total.last()) + 1.0 / total.least() as f64);
                 before.push(sum);
             }
         }
         first.push(before.len());
-        Supply { book, before, first }
+        Supply { book, replaced, before, first }
     }
 
     /// The curve of the pair at `index` of the book.
     pub(crate) fn curve(&self, index: usize) -> Curve<'_> {
-        Curve { runs: &self.book.pairs[index].runs, before: &self.before[self.first[index]..self.first[index + 1]] }
+        let before = &self.before[self.first[index]..self.first[index + 1]];
+        let plain = Runs::Plain(&self.book.pairs[index].runs);
+        Curve { runs: self.replaced[index].as_ref().map_or(plain, |pieces| Runs::Replaced(pieces)), before }
     }
 }
 
@@ -83,70 +94,44 @@ impl<'a> Curve<'a> {
 
     /// The lowest limit price.
     pub(crate) fn lowest(&self) -> Price {
-        self.runs[0].total.first()
+        self.runs.total(0).first()
     }
 
     /// The limit price of the offer at position `index` of the pair.
     pub(crate) fn limit_at(&self, index: usize) -> Price {
         let run = self.before.partition_point(|before| before.offers <= index) - 1;
-        self.runs[run].limits[index - self.before[run].offers]
+        self.limits(run)[index - self.before[run].offers]
     }
 
     /// The place after all offers below `threshold`.
     pub(crate) fn place(&self, threshold: Threshold) -> Place {
-        let run = self.runs.partition_point(|run| threshold.is_above(run.total.last()));
-        let at = self.runs.get(run).map_or(0, |run| run.limits.partition_point(|limit| threshold.is_above(*limit)));
+        let run = self.runs.first_not(|limit| threshold.is_above(limit));
+        let at = self.limits(run).partition_point(|limit| threshold.is_above(*limit));
         Place { run: run as u32, at: at as u32 }
     }
 
     /// The same, if it is likely to be close to `hint`.
     pub(crate) fn place_near(&self, hint: Place, threshold: Threshold) -> Place {
         let run = hint.run as usize;
-        let within = |run: &Run| !threshold.is_above(run.total.last()) && threshold.is_above(run.total.first());
-        match self.runs.get(run).filter(|run| within(run)) {
-            None => self.place(threshold),
-            Some(found) => {
-                let below = |limit: &Price| threshold.is_above(*limit);
-                Place { run: hint.run, at: gallop(found.limits, hint.at as usize, below) as u32 }
-            }
+        let within = |total: &Total| !threshold.is_above(total.last()) && threshold.is_above(total.first());
+        if run < self.runs.len() && within(self.runs.total(run)) {
+            let below = |limit: &Price| threshold.is_above(*limit);
+            return Place { run: hint.run, at: gallop(self.limits(run), hint.at as usize, below) as u32 };
         }
-    }
-
-    /// The place after all offers that are `below`, which holds for a prefix of them, and to all appearance ends at
-    /// about `price`.
-    pub(crate) fn place_exactly(&self, price: f64, below: impl Fn(Price) -> bool) -> Place {
-        const CLOSE: f64 = 1e-12;
-        let mut place = self.place(Threshold::new(price * (1.0 - CLOSE)));
-        let surely_not = Threshold::new(price * (1.0 + CLOSE));
-        let mut known = None;
-        while let Some(limit) = self.limit(place).filter(|limit| surely_not.is_above(*limit)) {
-            if known != Some(limit) && !below(limit) {
-                break;
-            }
-            known = Some(limit);
-            place = self.next(place);
-        }
-        place
+        self.place(threshold)
     }
 
     /// The limit price of the offer after `place`.
     pub(crate) fn limit(&self, place: Place) -> Option<Price> {
-        self.runs.get(place.run as usize).map(|run| run.limits[place.at as usize])
+        self.limits(place.run as usize).get(place.at as usize).copied()
     }
 
     /// The limit price of the offer before `place`.
     pub(crate) fn limit_before(&self, place: Place) -> Option<Price> {
         match (place.run as usize, place.at as usize) {
             (0, 0) => None,
-            (run, 0) => Some(self.runs[run - 1].total.last()),
-            (run, at) => Some(self.runs[run].limits[at - 1]),
-        }
-    }
-
-    fn next(&self, place: Place) -> Place {
-        match place.at + 1 {
-            at if (at as usize) < self.runs[place.run as usize].limits.len() => Place { at, ..place },
-            _ => Place { run: place.run + 1, at: 0 },
+            (run, 0) => Some(self.runs.total(run - 1).last()),
+            (run, at) => Some(self.limits(run)[at - 1]),
         }
     }
 
@@ -154,11 +139,34 @@ impl<'a> Curve<'a> {
     pub(crate) fn amount(&self, place: Place) -> Amount {
         let (run, at) = (place.run as usize, place.at as usize);
         let sum = |amounts: &[Amount]| amounts.iter().copied().fold(0, Amount::wrapping_add);
-        match self.runs.get(run).filter(|_| at > 0).map(|run| run.amounts) {
+        match self.runs.get(run).filter(|_| at > 0).map(|run| run.1) {
             None => self.before[run].amount,
             Some(amounts) if at <= amounts.len() / 2 => self.before[run].amount + sum(&amounts[..at]),
             Some(amounts) => self.before[run + 1].amount - sum(&amounts[at..]),
         }
+    }
+
+    /// The same, if `amount` is offered before the place `from`.
+    pub(crate) fn amount_from(&self, from: Place, amount: Amount, place: Place) -> Amount {
+        if from.run != place.run {
+            return self.amount(place);
+        }
+        let Some((_, amounts)) = self.runs.get(place.run as usize) else { return amount };
+        let sum = |a: u32, b: u32| amounts[a as usize..b as usize].iter().copied().fold(0, Amount::wrapping_add);
+        if from.at <= place.at { amount + sum(from.at, place.at) } else { amount - sum(place.at, from.at) }
+    }
+
+    /// Σ amount · limit of the offers before `place`, if it is `value` before the place `from`.
+    pub(crate) fn value_from(&self, from: Place, value: Value, place: Place) -> Value {
+        if from.run != place.run {
+            return self.value(place);
+        }
+        let Some((limits, amounts)) = self.runs.get(place.run as usize) else { return value };
+        let sum = |a: u32, b: u32| {
+            let between = a as usize..b as usize;
+            Value::of(&limits[between.clone()], &amounts[between])
+        };
+        if from.at <= place.at { value.plus(sum(from.at, place.at)) } else { value.minus(sum(place.at, from.at)) }
     }
 
     /// Σ amount · limit of the offers before `place`.
@@ -166,12 +174,10 @@ impl<'a> Curve<'a> {
         let (run, at) = (place.run as usize, place.at as usize);
         match self.runs.get(run).filter(|_| at > 0) {
             None => self.before[run].value,
-            Some(Run { limits, amounts, .. }) if at <= limits.len() / 2 => {
+            Some((limits, amounts)) if at <= limits.len() / 2 => {
                 self.before[run].value.plus(Value::of(&limits[..at], &amounts[..at]))
             }
-            Some(Run { limits, amounts, .. }) => {
-                self.before[run + 1].value.minus(Value::of(&limits[at..], &amounts[at..]))
-            }
+            Some((limits, amounts)) => self.before[run + 1].value.minus(Value::of(&limits[at..], &amounts[at..])),
         }
     }
 
@@ -179,45 +185,63 @@ impl<'a> Curve<'a> {
     pub(crate) fn cheapest(&self, sold: Amount) -> f64 {
         let run = self.before.partition_point(|before| before.amount <= sold) - 1;
         let mut rest = sold - self.before[run].amount;
-        let Some(Run { limits, amounts, .. }) = self.runs.get(run) else { return self.before[run].value.to_f64() };
+        let Some((limits, amounts)) = self.runs.get(run) else { return self.before[run].value.to_f64() };
         let mut at = 0;
         while amounts[at] <= rest {
             rest -= amounts[at];
             at += 1;
         }
         let whole = self.before[run].value.plus(Value::of(&limits[..at], &amounts[..at]));
-        whole.to_f64() + approx(limits[at]) * rest as f64
+        whole.plus(Value::of(&limits[at..=at], &[rest])).to_f64()
+    }
+
+    /// The limits of a run; none past the end.
+    fn limits(&self, run: usize) -> &'a [Price] {
+        self.runs.get(run).map_or(&[], |run| run.0)
+    }
+
+    /// Whether the runs are those of the book.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.runs, Runs::Plain(_))
     }
 
     /// The offers between two places as (limit, amount), in order.
     pub(crate) fn between(&self, from: Place, to: Place) -> impl Iterator<Item = (Price, Amount)> + use<'a> {
-        self.pieces(from, to).flat_map(|(_, piece)| piece.offers())
+        self.pieces(from, to).flat_map(|(_, limits, amounts)| limits.iter().copied().zip(amounts.iter().copied()))
     }
 
-    /// The runs between two places, the first and the last cut short; each with the sums of the whole run.
-    fn pieces(&self, from: Place, to: Place) -> impl Iterator<Item = (&'a Run<'a>, Run<'a>)> + use<'a> {
+    /// The runs between two places, the first and the last cut short.
+    fn pieces(
+        &self,
+        from: Place,
+        to: Place,
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a [Price], &'a [Amount])> + use<'a> {
         let end = if to.at == 0 { to.run } else { to.run + 1 };
         let runs = self.runs;
-        (from.run..end).map(move |index| {
-            let run = &runs[index as usize];
+        (from.run..end).filter_map(move |index| {
+            let (limits, amounts) = runs.get(index as usize)?;
             let start = if index == from.run { from.at as usize } else { 0 };
-            let end = if index == to.run { to.at as usize } else { run.limits.len() };
-            (run, Run { limits: &run.limits[start..end], amounts: &run.amounts[start..end], total: run.total })
+            let end = if index == to.run { to.at as usize } else { limits.len() };
+            Some((index as usize, &limits[start..end], &amounts[start..end]))
         })
     }
 
-    /// Units of the offers between two places that cannot fill in full at `rate`, because their pay-out rounds below
-    /// their limit. Only offers whose limit lies within 1/amount of the rate can be such, and whole runs without any
-    /// are stepped over.
-    pub(crate) fn unusable(&self, rate: &Rate, from: Place, to: Place) -> Amount {
+    /// Units of the offers before `to` for which `is` is false. It must hold where `rate` pays an offer a whole unit
+    /// more than it asks for; so only runs with offers within 1/amount of the rate are looked at.
+    pub(crate) fn not_at(&self, rate: &Share, to: Place, is: impl Fn(Price, Amount) -> bool) -> Amount {
         let surely = rate.to_f64() * (1.0 - 1e-12);
         let mut units = 0;
-        for (whole, piece) in self.pieces(from, to) {
-            let risky = surely - 1.0 / whole.total.least() as f64;
-            if approx(whole.total.last()) > risky {
-                let offers = piece.limits.iter().zip(piece.amounts).rev();
-                let offers = offers.take_while(|(limit, _)| approx(**limit) > risky);
-                units += offers.filter(|(l, a)| is_unusable(rate, surely, **l, **a)).map(|o| *o.1).sum::<Amount>();
+        for (run, limits, amounts) in self.pieces(Place::default(), to).rev() {
+            if self.before[run + 1].risk <= surely {
+                break;
+            }
+            let total = self.runs.total(run);
+            let risky = surely - 1.0 / total.least() as f64;
+            if approx(total.last()) > risky {
+                let offers = limits.iter().zip(amounts).rev().take_while(|(limit, _)| approx(**limit) > risky);
+                let clear = |limit, amount: Amount| (1.0..1e18).contains(&(amount as f64 * (surely - approx(limit))));
+                let not = offers.filter(|(limit, amount)| !clear(**limit, **amount) && !is(**limit, **amount));
+                units += not.map(|offer| *offer.1).sum::<Amount>();
             }
         }
         units
@@ -243,9 +267,4 @@ fn gallop(limits: &[Price], hint: usize, below: impl Fn(&Price) -> bool) -> usiz
         ((high + 1).saturating_sub(step), high)
     };
     low + limits[low..high].partition_point(below)
-}
-
-fn is_unusable(rate: &Rate, surely: f64, limit: Price, amount: Amount) -> bool {
-    let earned = amount as f64 * (surely - approx(limit));
-    !(1.0..1e18).contains(&earned) && usable(rate, limit, amount) == Use::Nothing
 }

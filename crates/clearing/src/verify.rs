@@ -4,9 +4,9 @@ use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use crate::book::{Book, InputError, PairBook, Params};
-use crate::fills::{PairFills, Use, fills, usable};
+use crate::fills::{PairFills, fills};
 use crate::outcome::{Clearing, Trade};
-use crate::rate::{Rate, must_fill};
+use crate::rate::Rate;
 
 /// What a clearing that passes amounts to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
     let sold = sold_by_pair(book, &clearing.trades)?;
     let rate = |pair: &PairBook| {
         let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
-        Rate::new(value(pair.sell), value(pair.buy), params.epsilon)
+        Rate::new(value(pair.sell), value(pair.buy), params.epsilon, params.mu)
     };
     let all: Vec<PairFills> =
         book.pairs.par_iter().zip(&sold).map(|(pair, sold)| fills(pair, &rate(pair), *sold)).collect();
@@ -111,10 +111,10 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
     let surplus = conserved(book, &all)?;
     if clearing.full {
         let checks = book.pairs.par_iter().zip(&all);
-        let first = checks.map(|(pair, got)| full(pair, got, &rate(pair), params, clearing)).find_first(Result::is_err);
+        let first = checks.map(|(pair, got)| full(pair, got, &rate(pair))).find_first(Result::is_err);
         first.unwrap_or(Ok(()))?;
     }
-    let executed = all.iter().map(|f| f.full - f.holes.len() + usize::from(f.partial.is_some())).sum();
+    let executed = all.iter().map(PairFills::executed).sum();
     Ok(Verified { fills: all, surplus, executed })
 }
 
@@ -145,13 +145,11 @@ fn conserved(book: &Book, all: &[PairFills]) -> Result<Vec<Amount>, Violation> {
     surplus.collect()
 }
 
-/// Every offer that must fill does, unless no fill of it could satisfy its limit in integers.
-fn full(pair: &PairBook, got: &PairFills, rate: &Rate, params: &Params, clearing: &Clearing) -> Result<(), Violation> {
-    let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
-    let (sell, buy) = (value(pair.sell), value(pair.buy));
-    let must = pair.leading(move |limit| must_fill(limit, params.mu, sell, buy)).enumerate();
-    let mut skipped = must.filter(|(index, _)| !got.fills_in_full(*index));
-    match skipped.find(|(_, (limit, amount))| matches!(usable(rate, *limit, *amount), Use::Full(_))) {
+/// Every offer that must fill does.
+fn full(pair: &PairBook, got: &PairFills, rate: &Rate) -> Result<(), Violation> {
+    let offers = pair.leading(|limit| rate.sure.reaches(limit)).enumerate();
+    let mut skipped = offers.filter(|(index, _)| !got.fills_in_full(*index));
+    match skipped.find(|(_, (limit, amount))| rate.must_fill(*limit, *amount)) {
         None => Ok(()),
         Some((index, (limit, _))) => Err(Violation::NotFull { sell: pair.sell, buy: pair.buy, index, limit }),
     }

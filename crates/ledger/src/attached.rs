@@ -20,7 +20,7 @@ use crate::Ledger;
 use crate::book::{Offer, Pair, Place};
 use crate::orders::{Orders, PairOrders};
 use crate::receipt::Batch;
-use crate::settle::{Executed, PairOutcome, Prices, execute, is_usable, work};
+use crate::settle::{Executed, PairOutcome, Prices, execute, work};
 
 /// What one pair sells in a proposed clearing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -191,10 +191,11 @@ impl Ledger {
         let (pair, rate) = (orders.pair, prices.rate(orders.pair));
         let start = marginal.map_or(std::ops::Bound::Unbounded, |last| std::ops::Bound::Excluded(*last));
         let behind = self.offers_with(orders, (start, std::ops::Bound::Unbounded));
-        let partial = executed.fills.last().filter(|fill| fill.left > 0);
+        // What is stepped over ahead of the marginal offer need not execute, or it would have come first.
+        let partial = executed.fills.iter().find(|fill| fill.left > 0);
         let partial = partial.map(|fill| Offer { place: fill.place, amount: fill.left + fill.sold });
-        let mut must = partial.into_iter().chain(behind).take_while(|offer| prices.must_fill(pair, offer.place.limit));
-        match must.find(|offer| is_usable(&rate, offer)) {
+        let mut offers = partial.into_iter().chain(behind.take_while(|offer| rate.reaches(offer.place.limit)));
+        match offers.find(|offer| rate.must_fill(offer.place.limit, offer.amount)) {
             Some(Offer { place, .. }) => Err(Violation::NotFull { pair, place }),
             None => Ok(()),
         }

@@ -46,12 +46,7 @@ impl Prices<'_> {
     }
 
     pub(crate) fn rate(&self, pair: Pair) -> Rate {
-        Rate::new(self.value(pair.sell), self.value(pair.buy), self.epsilon)
-    }
-
-    /// Whether an offer with this limit must execute in full if it can.
-    pub(crate) fn must_fill(&self, pair: Pair, limit: Price) -> bool {
-        clearing::must_fill(limit, self.mu, self.value(pair.sell), self.value(pair.buy))
+        Rate::new(self.value(pair.sell), self.value(pair.buy), self.epsilon, self.mu)
     }
 
     /// How the new offers of a pair met the batch.
@@ -61,24 +56,24 @@ impl Prices<'_> {
         let met = |new: &NewOffer| {
             while fills.next_if(|fill| fill.place < new.offer.place).is_some() {}
             let fill = fills.peek().filter(|fill| fill.place == new.offer.place);
-            (new.index, self.traded(pair, &new.offer, fill.copied(), &rate))
+            (new.index, traded(&new.offer, fill.copied(), &rate))
         };
         new.iter().map(met).collect()
     }
+}
 
-    fn traded(&self, pair: Pair, offer: &Offer, fill: Option<&Fill>, rate: &Rate) -> Traded {
-        let (sold, bought) = fill.map_or((0, 0), |fill| (fill.sold, fill.bought));
-        let limit = offer.place.limit;
-        let why = match () {
-            _ if sold == offer.amount => Why::Filled,
-            _ if sold > 0 => Why::Part,
-            _ if !rate.reaches(limit) => Why::AboveTheRate,
-            _ if !is_usable(rate, offer) => Why::Rounding,
-            _ if self.must_fill(pair, limit) => Why::NotTaken,
-            _ => Why::AtTheMargin,
-        };
-        Traded { sold, bought, left: offer.amount - sold, why }
-    }
+fn traded(offer: &Offer, fill: Option<&Fill>, rate: &Rate) -> Traded {
+    let (sold, bought) = fill.map_or((0, 0), |fill| (fill.sold, fill.bought));
+    let limit = offer.place.limit;
+    let why = match () {
+        _ if sold == offer.amount => Why::Filled,
+        _ if sold > 0 => Why::Part,
+        _ if !rate.reaches(limit) => Why::AboveTheRate,
+        _ if !is_usable(rate, offer) => Why::Rounding,
+        _ if rate.must_fill(limit, offer.amount) => Why::NotTaken,
+        _ => Why::AtTheMargin,
+    };
+    Traded { sold, bought, left: offer.amount - sold, why }
 }
 
 /// Whether a fill of the whole offer satisfies its limit.
@@ -89,8 +84,7 @@ pub(crate) fn is_usable(rate: &Rate, offer: &Offer) -> bool {
 /// Executes `fills` on the first offers of `pair`.
 pub(crate) fn execute(pair: Pair, offers: impl Iterator<Item = Offer>, fills: &PairFills, rate: &Rate) -> Executed {
     let mut executed = Executed::default();
-    let end = fills.partial.map_or(fills.full, |partial| partial.index + 1);
-    for (index, Offer { place, amount }) in offers.take(end).enumerate() {
+    for (index, Offer { place, amount }) in offers.take(fills.end()).enumerate() {
         let fill = |sold, bought| Fill { pair, place, sold, bought, left: amount - sold };
         match fills.partial.filter(|partial| partial.index == index) {
             Some(partial) => {

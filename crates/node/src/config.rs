@@ -65,6 +65,8 @@ pub struct StoreConfig {
     pub checkpoint_blocks: u64,
     /// How many transactions stay findable by their id.
     pub indexed_transactions: usize,
+    /// Of how many blocks the candles are made again, in the background, when the node starts.
+    pub candle_blocks: u64,
 }
 
 impl Default for Http {
@@ -94,7 +96,7 @@ impl Default for MempoolConfig {
 
 impl Default for StoreConfig {
     fn default() -> StoreConfig {
-        StoreConfig { checkpoint_blocks: 100, indexed_transactions: 4_000_000 }
+        StoreConfig { checkpoint_blocks: 100, indexed_transactions: 4_000_000, candle_blocks: 200_000 }
     }
 }
 
@@ -102,12 +104,12 @@ impl Default for StoreConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {reason}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// Not TOML, an unknown key, or a value of another kind.
     #[error("{place}: {message}")]
@@ -130,7 +132,7 @@ impl Config {
     pub fn load(path: Option<&Path>, variables: impl Iterator<Item = (String, String)>) -> Result<Config, ConfigError> {
         let mut table = toml::Table::new();
         if let Some(path) = path {
-            let unreadable = |source| ConfigError::Unreadable { path: path.into(), source };
+            let unreadable = |reason| ConfigError::Unreadable { path: path.into(), reason };
             let text = std::fs::read_to_string(path).map_err(unreadable)?;
             table = text.parse().map_err(|error: toml::de::Error| invalid(path.display(), error.to_string()))?;
             check_keys(&table, &path.display().to_string())?;

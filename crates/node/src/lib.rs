@@ -3,6 +3,7 @@
 //! [`Exchange`] runs the pipeline on threads of its own; [`Node`] puts the HTTP interface before it. Nothing here decides
 //! what a block does: that is `ledger`.
 
+mod candles;
 pub mod config;
 pub mod exchange;
 pub mod genesis_file;
@@ -13,13 +14,14 @@ pub mod mempool;
 mod metrics;
 mod page;
 mod recovery;
+pub mod snapshot;
 mod stream;
 pub mod views;
 
 pub use config::Config;
 pub use exchange::{Answer, Closed, Exchange, ExchangeError};
 pub use page::is_embedded as page_is_embedded;
-pub use recovery::{Restored, receipts, recover_state, restore, write_checkpoint};
+pub use recovery::{Replay, Restored, receipts, recover_state, restore, write_checkpoint};
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -70,29 +70,65 @@ pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result
 /// [`ExchangeError`] names what is damaged, or where the replay went another way than the first run.
 pub fn recover_state<D: Disk>(disk: D, options: Options, genesis: &Genesis) -> Result<Restored<D>, ExchangeError> {
     let (mut store, recovery) = Store::open(disk, options)?;
-    let mut ledger = match recovery.checkpoint {
+    let ledger = begin(recovery.checkpoint, genesis)?;
+    let from = ledger.height();
+    let mut replay = Replay::new(ledger);
+    for logged in recovery.blocks {
+        let (height, bytes) = logged?;
+        let (block, applied) = replay.step(height, &bytes)?;
+        // Receipts that are archived already are compared with these.
+        store.put_receipts(height, &encode(&receipts(&block, &applied)))?;
+    }
+    let Replay { ledger, roots, root } = replay;
+    Ok(Restored { ledger, roots, root, store, from, repairs: recovery.repairs })
+}
+
+/// The state that a replay begins with.
+pub(crate) fn begin<D: Disk>(
+    checkpoint: Option<CheckpointReader<D>>,
+    genesis: &Genesis,
+) -> Result<Ledger, ExchangeError> {
+    let ledger = match checkpoint {
         None => Ledger::new(genesis)?,
         Some(checkpoint) => restore(checkpoint)?,
     };
     if ledger.chain() != genesis.chain {
         return Err(ExchangeError::OtherChain { stored: ledger.chain(), genesis: genesis.chain });
     }
-    let from = ledger.height();
-    let mut roots = Roots::of(&ledger);
-    let mut root = roots.parts().root();
-    for logged in recovery.blocks {
-        let (height, bytes) = logged?;
-        let block: Superblock = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
-        if block.parent_root != root {
-            return Err(ExchangeError::Diverged { height: height - 1, ours: root, logged: block.parent_root });
+    Ok(ledger)
+}
+
+/// A state that logged blocks are applied to once more.
+pub struct Replay {
+    /// The state after the last of them.
+    pub ledger: Ledger,
+    /// Its tries.
+    pub roots: Roots,
+    /// Their root.
+    pub root: Digest,
+}
+
+impl Replay {
+    /// From this state on.
+    pub fn new(ledger: Ledger) -> Replay {
+        let mut roots = Roots::of(&ledger);
+        Replay { root: roots.parts().root(), ledger, roots }
+    }
+
+    /// Applies the next logged block, which names the root that we must have reached.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if it is no block, or the state is not the one that it builds on.
+    pub fn step(&mut self, height: Height, bytes: &[u8]) -> Result<(Superblock, Applied), ExchangeError> {
+        let block: Superblock = borsh::from_slice(bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+        if block.parent_root != self.root {
+            return Err(ExchangeError::Diverged { height: height - 1, ours: self.root, logged: block.parent_root });
         }
         // Every signature was checked before the block was logged.
-        let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {})?;
-        root = roots.apply(&applied.changes);
-        // Receipts that are archived already are compared with these.
-        store.put_receipts(height, &encode(&receipts(&block, &applied)))?;
+        let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {})?;
+        self.root = self.roots.apply(&applied.changes);
+        Ok((block, applied))
     }
-    Ok(Restored { ledger, roots, root, store, from, repairs: recovery.repairs })
 }
 
 /// Writes a checkpoint that [`restore`] reads.
@@ -100,12 +136,18 @@ pub fn recover_state<D: Disk>(disk: D, options: Options, genesis: &Genesis) -> R
 /// # Errors
 /// As the store says.
 pub fn write_checkpoint<D: Disk>(state: &Ledger, mut writer: CheckpointWriter<D>) -> Result<(), ExchangeError> {
+    write_state(state, &mut writer)?;
+    Ok(writer.finish()?)
+}
+
+/// Writes chunks of the state, each after its length.
+pub(crate) fn write_state(state: &Ledger, writer: &mut impl Write) -> Result<(), ExchangeError> {
     for chunk in Snapshot::of(state) {
         let length = u32::try_from(chunk.len()).expect("chunks are small").to_le_bytes();
         let written = writer.write_all(&length).and_then(|()| writer.write_all(&chunk));
         written.map_err(|error| ExchangeError::Unreadable(state.height(), error))?;
     }
-    Ok(writer.finish()?)
+    Ok(())
 }
 
 /// Reads a checkpoint: chunks of the state, each after its length.
@@ -126,7 +168,8 @@ pub fn restore<D: Disk>(mut checkpoint: CheckpointReader<D>) -> Result<Ledger, E
         checkpoint.read_exact(&mut chunk).map_err(unreadable)?;
         restore.push(&chunk).map_err(unsound)?;
     }
-    restore.finish().map_err(unsound)
+    let ledger = restore.finish().map_err(unsound)?;
+    if ledger.height() == height { Ok(ledger) } else { Err(ExchangeError::OtherHeight(height, ledger.height())) }
 }
 
 /// Reads the newest archived receipts back, as many as the index holds. Of blocks too old to be shown, only where their

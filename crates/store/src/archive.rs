@@ -254,6 +254,15 @@ impl<D: Disk> Archive<D> {
         let newest = checkpoint::list(&*self.blocks.disk)?.pop();
         newest.map(|height| CheckpointReader::open(self.blocks.disk.clone(), height)).transpose()
     }
+
+    /// The finished checkpoint of this height; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Archive::newest_checkpoint`].
+    pub fn checkpoint(&self, height: u64) -> Result<Option<CheckpointReader<D>>, StoreError> {
+        let there = checkpoint::list(&*self.blocks.disk)?.contains(&height);
+        there.then(|| CheckpointReader::open(self.blocks.disk.clone(), height)).transpose()
+    }
 }
 
 /// The blocks to replay, one in memory at a time.

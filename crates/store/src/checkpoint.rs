@@ -1,7 +1,9 @@
 //! Checkpoints: one stream of bytes each, written beside the running node and read back in pieces, so that neither way
 //! needs a second copy of the state in memory.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +11,7 @@ use crate::archive::path;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Remedy, StoreError};
 use crate::log::Syncer;
+use crate::real::RealDisk;
 use crate::record::{DIGEST_BYTES, Digest, Fields, VERSION};
 use crate::store::Health;
 
@@ -170,6 +173,66 @@ impl<D: Disk> Meeting<D> {
     }
 }
 
+/// The bytes of a checkpoint on their way to a file: header, chunks, end.
+#[derive(Debug)]
+struct Framing<F> {
+    file: F,
+    /// The file's name with its directory, for messages.
+    at: String,
+    offset: u64,
+    chunk: Vec<u8>,
+    chunks: u64,
+    payload_bytes: u64,
+    /// Over the header and the chunk digests.
+    total: blake3::Hasher,
+}
+
+impl<F: DiskFile> Framing<F> {
+    fn begin(file: F, at: String, header: &Header) -> Result<Framing<F>, StoreError> {
+        let (bytes, mut total) = (header.encode(), blake3::Hasher::new());
+        file.write_at(0, &bytes).map_err(StoreError::io("write", &at))?;
+        total.update(&bytes);
+        let chunk = Vec::with_capacity(CHUNK_BYTES);
+        Ok(Framing { file, at, offset: HEADER_BYTES as u64, chunk, chunks: 0, payload_bytes: 0, total })
+    }
+
+    /// Whether the next byte needs the chunk to be written first.
+    fn is_full(&self) -> bool {
+        self.chunk.len() == CHUNK_BYTES
+    }
+
+    /// Takes as many bytes as the chunk has room for.
+    fn take(&mut self, bytes: &[u8]) -> usize {
+        let taken = bytes.len().min(CHUNK_BYTES - self.chunk.len());
+        self.chunk.extend_from_slice(&bytes[..taken]);
+        taken
+    }
+
+    fn write_chunk(&mut self) -> Result<(), StoreError> {
+        let digest = chunk_digest(self.chunks, &self.chunk);
+        let bytes = [&(self.chunk.len() as u32).to_le_bytes()[..], &self.chunk, &digest].concat();
+        self.file.write_at(self.offset, &bytes).map_err(StoreError::io("write", &self.at))?;
+        self.total.update(&digest);
+        self.offset += bytes.len() as u64;
+        self.chunks += 1;
+        self.payload_bytes += self.chunk.len() as u64;
+        self.chunk.clear();
+        Ok(())
+    }
+
+    /// Writes what is left, and the end; makes all of it durable.
+    fn end(&mut self) -> Result<(), StoreError> {
+        if !self.chunk.is_empty() {
+            self.write_chunk()?;
+        }
+        let counts = end_counts(self.chunks, self.payload_bytes);
+        let total = self.total.update(&counts).finalize();
+        let end = [&counts[..], total.as_bytes()].concat();
+        self.file.write_at(self.offset, &end).map_err(StoreError::io("write", &self.at))?;
+        self.file.sync().map_err(StoreError::io("sync", &self.at))
+    }
+}
+
 /// Writes one checkpoint, from any thread. What is written is the state; [`CheckpointWriter::finish`] makes it count.
 /// Dropped unfinished, it leaves the store as it was.
 #[derive(Debug)]
@@ -182,14 +245,8 @@ pub struct CheckpointWriter<D: Disk> {
     /// Taken by `finish`.
     running: Option<Running>,
     header: Header,
-    file: D::File,
     temporary: String,
-    offset: u64,
-    chunk: Vec<u8>,
-    chunks: u64,
-    payload_bytes: u64,
-    /// Over the header and the chunk digests.
-    total: blake3::Hasher,
+    framing: Framing<D::File>,
 }
 
 impl<D: Disk> CheckpointWriter<D> {
@@ -207,24 +264,8 @@ impl<D: Disk> CheckpointWriter<D> {
         let temporary = format!("{}{TEMPORARY}", name(header.height));
         let at = path(&*disk, &temporary);
         let file = disk.create(&temporary).map_err(StoreError::io("create", &at))?;
-        let (bytes, mut total) = (header.encode(), blake3::Hasher::new());
-        file.write_at(0, &bytes).map_err(StoreError::io("write", &at))?;
-        total.update(&bytes);
-        Ok(CheckpointWriter {
-            disk,
-            health,
-            _lock: lock,
-            meeting,
-            running,
-            header,
-            file,
-            temporary,
-            offset: HEADER_BYTES as u64,
-            chunk: Vec::with_capacity(CHUNK_BYTES),
-            chunks: 0,
-            payload_bytes: 0,
-            total,
-        })
+        let framing = Framing::begin(file, at, &header)?;
+        Ok(CheckpointWriter { disk, health, _lock: lock, meeting, running, header, temporary, framing })
     }
 
     /// Completes the checkpoint. Once this has returned and the receipts through its height have been put, in whichever
@@ -234,49 +275,22 @@ impl<D: Disk> CheckpointWriter<D> {
     /// If writing or syncing failed, now or before; the checkpoint then does not count, and the store refuses from here on.
     pub fn finish(mut self) -> Result<(), StoreError> {
         self.health.check()?;
-        let written = self.write_end();
+        let written = self.framing.end();
         self.health.note(written)?;
         let running = self.running.take().expect("only this takes it");
         let complete = Complete { header: self.header.clone(), _running: running };
         self.health.note(self.meeting.complete(complete))
     }
-
-    fn write_end(&mut self) -> Result<(), StoreError> {
-        if !self.chunk.is_empty() {
-            self.write_chunk()?;
-        }
-        let at = path(&*self.disk, &self.temporary);
-        let counts = end_counts(self.chunks, self.payload_bytes);
-        let total = self.total.update(&counts).finalize();
-        let end = [&counts[..], total.as_bytes()].concat();
-        self.file.write_at(self.offset, &end).map_err(StoreError::io("write", &at))?;
-        self.file.sync().map_err(StoreError::io("sync", &at))
-    }
-
-    fn write_chunk(&mut self) -> Result<(), StoreError> {
-        let digest = chunk_digest(self.chunks, &self.chunk);
-        let bytes = [&(self.chunk.len() as u32).to_le_bytes()[..], &self.chunk, &digest].concat();
-        let at = path(&*self.disk, &self.temporary);
-        self.file.write_at(self.offset, &bytes).map_err(StoreError::io("write", &at))?;
-        self.total.update(&digest);
-        self.offset += bytes.len() as u64;
-        self.chunks += 1;
-        self.payload_bytes += self.chunk.len() as u64;
-        self.chunk.clear();
-        Ok(())
-    }
 }
 
 impl<D: Disk> Write for CheckpointWriter<D> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.chunk.len() == CHUNK_BYTES {
+        if self.framing.is_full() {
             self.health.check()?;
-            let written = self.write_chunk();
+            let written = self.framing.write_chunk();
             self.health.note(written)?;
         }
-        let taken = bytes.len().min(CHUNK_BYTES - self.chunk.len());
-        self.chunk.extend_from_slice(&bytes[..taken]);
-        Ok(taken)
+        Ok(self.framing.take(bytes))
     }
 
     /// Does nothing: only [`CheckpointWriter::finish`] makes anything durable.
@@ -294,11 +308,69 @@ impl<D: Disk> Drop for CheckpointWriter<D> {
     }
 }
 
-/// Reads a checkpoint from its beginning; each byte handed out has been checked. Ends when the payload does.
+/// Writes a checkpoint as a file of its own, outside any store: a *snapshot*. It gets its name when it is complete.
+#[derive(Debug)]
+pub struct SnapshotWriter {
+    framing: Framing<File>,
+    to: PathBuf,
+    temporary: tempfile::TempPath,
+}
+
+impl SnapshotWriter {
+    /// Begins the snapshot of the state after the block of this height.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if there is a file at `to` already, or none can be made.
+    pub fn create(to: &Path, height: u64) -> Result<SnapshotWriter, StoreError> {
+        let at = to.display().to_string();
+        let io = |action: &'static str| StoreError::io(action, &at);
+        if to.exists() {
+            return Err(io("create")(io::ErrorKind::AlreadyExists.into()));
+        }
+        let (file, temporary) = tempfile::NamedTempFile::new_in(folder(to)).map_err(io("create"))?.into_parts();
+        let framing = Framing::begin(file, at, &Header { height, ..Header::default() })?;
+        Ok(SnapshotWriter { framing, to: to.to_path_buf(), temporary })
+    }
+
+    /// Completes the snapshot: it is durable, under its name.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; then there is no snapshot.
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        self.framing.end()?;
+        let at = self.framing.at;
+        let io = |action: &'static str| StoreError::io(action, &at);
+        self.temporary.persist_noclobber(&self.to).map_err(|error| io("rename")(error.error))?;
+        File::open(folder(&self.to)).and_then(|folder| folder.sync_all()).map_err(io("sync the directory of"))
+    }
+}
+
+/// The directory that a file is in.
+fn folder(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+impl Write for SnapshotWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.framing.is_full() {
+            self.framing.write_chunk()?;
+        }
+        Ok(self.framing.take(bytes))
+    }
+
+    /// Does nothing: only [`SnapshotWriter::finish`] makes anything durable.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a checkpoint or snapshot from its beginning; each byte handed out has been checked. Ends when the payload does.
 #[derive(Debug)]
 pub struct CheckpointReader<D: Disk> {
-    disk: Arc<D>,
     file: D::File,
+    /// The file's name with its directory, for messages.
+    at: String,
+    remedy: Remedy,
     pub(crate) header: Header,
     payload_bytes: u64,
     /// Of every chunk, checked against the digest at the end.
@@ -324,29 +396,52 @@ impl<D: Disk> CheckpointReader<D> {
         let name = name(height);
         let at = path(&*disk, &name);
         let file = disk.open(&name, false).map_err(StoreError::io("open", &at))?;
-        let length = file.length().map_err(StoreError::io("read the length of", &at))?;
-        let damaged = |(offset, what)| damaged(&*disk, height, offset, what);
-        let read = read_frame(&file, length).map_err(StoreError::io("read", &at))?.map_err(damaged)?;
-        let (header, payload_bytes, digests) = read;
-        if header.height != height {
-            return Err(damaged((0, format!("the checkpoint of height {}", header.height))));
+        let reader = CheckpointReader::of_file(file, at, Remedy::RemoveCheckpoint)?;
+        if reader.header.height != height {
+            return Err(reader.damaged(0, format!("the checkpoint of height {}", reader.header.height)));
         }
-        Ok(CheckpointReader { file, disk, header, payload_bytes, digests, next: 0, chunk: Vec::new(), taken: 0 })
+        Ok(reader)
+    }
+
+    fn of_file(file: D::File, at: String, remedy: Remedy) -> Result<CheckpointReader<D>, StoreError> {
+        let length = file.length().map_err(StoreError::io("read the length of", &at))?;
+        match read_frame(&file, length).map_err(StoreError::io("read", &at))? {
+            Ok((header, payload_bytes, digests)) => {
+                let (chunk, next, taken) = (Vec::new(), 0, 0);
+                Ok(CheckpointReader { file, at, remedy, header, payload_bytes, digests, next, chunk, taken })
+            }
+            Err((offset, what)) => Err(StoreError::Damaged { file: at, offset, what, remedy }),
+        }
+    }
+
+    fn damaged(&self, offset: u64, what: String) -> StoreError {
+        StoreError::Damaged { file: self.at.clone(), offset, what, remedy: self.remedy }
     }
 
     fn read_chunk(&mut self) -> Result<(), StoreError> {
-        let (number, height) = (self.next as u64, self.header.height);
+        let number = self.next as u64;
         let (offset, bytes) = chunk_extent(number, self.payload_bytes);
         self.chunk.resize(bytes, 0);
         self.taken = 0;
-        let at = path(&*self.disk, &name(height));
-        self.file.read_at(offset + 4, &mut self.chunk).map_err(StoreError::io("read", &at))?;
+        self.file.read_at(offset + 4, &mut self.chunk).map_err(StoreError::io("read", &self.at))?;
         if chunk_digest(number, &self.chunk) != self.digests[self.next] {
             self.chunk.clear();
-            return Err(damaged(&*self.disk, height, offset, "the chunk does not match its digest".into()));
+            return Err(self.damaged(offset, "the chunk does not match its digest".into()));
         }
         self.next += 1;
         Ok(())
+    }
+}
+
+impl CheckpointReader<RealDisk> {
+    /// Opens a snapshot and checks everything but the payload.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], or [`StoreError::Io`].
+    pub fn of_snapshot(from: &Path) -> Result<CheckpointReader<RealDisk>, StoreError> {
+        let at = from.display().to_string();
+        let file = File::open(from).map_err(StoreError::io("open", &at))?;
+        CheckpointReader::of_file(file, at, Remedy::OtherCopy)
     }
 }
 
@@ -363,10 +458,6 @@ impl<D: Disk> Read for CheckpointReader<D> {
         self.taken += count;
         Ok(count)
     }
-}
-
-fn damaged(disk: &impl Disk, height: u64, offset: u64, what: String) -> StoreError {
-    StoreError::Damaged { file: path(disk, &name(height)), offset, what, remedy: Remedy::RemoveCheckpoint }
 }
 
 /// Where a chunk begins, and the length of its payload.

@@ -6,14 +6,14 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The operating system refused.
-    #[error("{file}: cannot {action}: {source}")]
+    #[error("{file}: cannot {action}: {reason}")]
     Io {
         /// What was tried.
         action: &'static str,
         /// On which file.
         file: String,
         /// What it said.
-        source: io::Error,
+        reason: io::Error,
     },
     /// An earlier error of the disk: what is on it is uncertain until the store is opened anew.
     #[error("the store stopped after an error ({0}): restart the node; it recovers what is on the disk")]
@@ -71,6 +71,8 @@ pub enum Remedy {
     Restore,
     /// Another checkpoint and the log suffice.
     RemoveCheckpoint,
+    /// A snapshot has no other part to be mended from.
+    OtherCopy,
 }
 
 impl std::fmt::Display for Remedy {
@@ -83,6 +85,7 @@ impl std::fmt::Display for Remedy {
                 "remove this file and start again: the node then recovers from the checkpoint before it, or from the \
                  first block, and the block log"
             }
+            Remedy::OtherCopy => "take another copy, or make the snapshot again",
         })
     }
 }
@@ -91,7 +94,7 @@ impl StoreError {
     /// An operating system's error, told with what was tried.
     pub(crate) fn io(action: &'static str, file: &str) -> impl FnOnce(io::Error) -> StoreError {
         let file = file.to_owned();
-        move |source| StoreError::Io { action, file, source }
+        move |reason| StoreError::Io { action, file, reason }
     }
 }
 

@@ -129,7 +129,7 @@ fn checkpoint<D: Disk>(disk: &Arc<D>, height: u64) -> Option<CheckpointSummary> 
             summary.payload_bytes = reader.payload_bytes();
             summary.damage = read_through(&mut reader).err();
         }
-        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(StoreError::Io { reason, .. }) if reason.kind() == std::io::ErrorKind::NotFound => return None,
         Err(damage) => summary.damage = Some(damage),
     }
     Some(summary)

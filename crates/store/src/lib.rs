@@ -93,7 +93,8 @@
 //! of chunks (8), the bytes of payload in all (8), and BLAKE3 of the header, of all chunk digests and of these 20 bytes.
 //!
 //! A checkpoint is written under a name ending in `.tmp` and synced; then the receipts are synced, the file renamed, and
-//! the directory synced: under its final name it is complete or damaged.
+//! the directory synced: under its final name it is complete or damaged. A *snapshot* is a checkpoint in a file of its
+//! own, for another machine ([`SnapshotWriter`]); it names no block's record.
 
 mod archive;
 mod checkpoint;
@@ -105,9 +106,10 @@ mod log;
 mod real;
 mod record;
 mod store;
+mod view;
 
 pub use archive::{Archive, Blocks};
-pub use checkpoint::{CheckpointReader, CheckpointWriter};
+pub use checkpoint::{CheckpointReader, CheckpointWriter, SnapshotWriter};
 pub use disk::{Disk, DiskFile};
 pub use error::StoreError;
 pub use fault::{Fault, FaultDisk, Surviving};
@@ -115,3 +117,4 @@ pub use inspect::{CheckpointSummary, Inspection, LogSummary, SegmentSummary, ins
 pub use real::RealDisk;
 pub use record::PAYLOAD_BYTES_MAX;
 pub use store::{Options, Recovery, Repair, Store};
+pub use view::{View, view};

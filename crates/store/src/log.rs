@@ -302,6 +302,8 @@ pub(crate) struct Scan {
     /// The height after the last record.
     pub(crate) next: u64,
     pub(crate) digest: Digest,
+    /// The height through which a record or a mark tells that all was durable.
+    pub(crate) attested: u64,
 }
 
 enum Found {
@@ -319,7 +321,7 @@ pub(crate) fn scan<D: Disk>(
     let path = files.path(header.first);
     let length = file.length().map_err(StoreError::io("read the length of", &path))?;
     let (end, digest) = (FILE_HEADER_BYTES as u64, header.previous);
-    let mut scan = Scan { offsets: Vec::new(), end, kept_mark: 0, length, next: header.first, digest };
+    let mut scan = Scan { offsets: Vec::new(), end, kept_mark: 0, length, next: header.first, digest, attested: 0 };
     while scan.end < length {
         match next_in(file, &scan, &header.salt).map_err(StoreError::io("read", &path))? {
             Ok(Found::Record(_)) | Err(_) if scan.next > known.limit => break,
@@ -328,8 +330,10 @@ pub(crate) fn scan<D: Disk>(
                 scan.end += (RECORD_HEADER_BYTES + record.payload.len() + record.digest.len()) as u64;
                 scan.next += 1;
                 scan.digest = record.digest;
+                scan.attested = scan.attested.max(record.header.durable);
             }
             Ok(Found::Mark) if scan.end + RECORD_HEADER_BYTES as u64 == length => {
+                scan.attested = scan.next - 1;
                 scan.kept_mark = RECORD_HEADER_BYTES as u64;
                 break;
             }

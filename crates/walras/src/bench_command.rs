@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
+
+use crate::tables;
 
 /// Measures.
 #[derive(clap::Subcommand)]
@@ -12,14 +15,17 @@ pub enum Bench {
     #[command(after_help = "Examples:
   walras bench clearing
   walras bench clearing --suite assets --json
-  walras bench clearing --suite coingecko --data ../shared/data/coingecko --books 500")]
+  walras bench clearing --suite coingecko --data ../shared/data/coingecko --json")]
     Clearing {
         /// What to clear.
         #[arg(long, value_enum, default_value_t = Suite::Scaling)]
         suite: Suite,
-        /// Books of each size, or days; of books of a million offers a tenth as many.
-        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
-        books: u32,
+        /// Books of each size, or days, if not as many as the suite is used to; of large books there are fewer.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+        books: Option<u32>,
+        /// Leave out books of more offers, where a suite has several sizes.
+        #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(100..))]
+        most: u32,
         /// Folder of the daily prices, for the suite that needs them.
         #[arg(long, default_value = "../shared/data/coingecko")]
         data: PathBuf,
@@ -83,6 +89,30 @@ pub enum Bench {
         #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
     },
+    /// Checkpoints beside execution, and recovery from them.
+    #[command(after_help = "Examples:
+  walras bench recovery
+  walras bench recovery --accounts 10000000 --offers 20000000 --json")]
+    Recovery {
+        /// Accounts, each with two assets.
+        #[arg(long, default_value_t = 1_000_000)]
+        accounts: usize,
+        /// Resting offers.
+        #[arg(long, default_value_t = 2_000_000)]
+        offers: usize,
+        /// Assets.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
+        assets: u32,
+        /// Transactions in a block.
+        #[arg(long, default_value_t = 50_000)]
+        transactions: usize,
+        /// Blocks before the checkpoint, and beside or after it at least.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+        /// Directory for the store; a temporary one by default.
+        #[arg(long)]
+        directory: Option<PathBuf>,
+    },
     /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
     #[command(
         after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
@@ -109,30 +139,42 @@ pub enum Bench {
 /// A set of books.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum Suite {
-    /// Random books of 50 assets, from 10^4 to 10^6 offers.
+    /// Random books of 50 assets, from 100 to 10^7 offers.
     Scaling,
-    /// Random books of 200,000 offers, from 10 to 200 assets.
+    /// Random books of 200,000 and 10^6 offers, from 10 to 200 assets.
     Assets,
     /// Hard books: one-sided and disconnected assets, giant offers, prices 10^±12 apart; some cannot be full.
     Hard,
-    /// The daily batches of SPEEDEX §6.2.
+    /// The daily batches of SPEEDEX §6.2, the book carried over from day to day.
     Coingecko,
+    /// 10,000 assets against 20 numeraires, on one thread and on two.
+    Decomposition,
+    /// The fewest offers that a solver needs to be quick, by epsilon and mu: SPEEDEX figure 2.
+    Figure2,
+}
+
+impl Suite {
+    fn of(self, data: PathBuf) -> bench::clearing::Suite {
+        match self {
+            Suite::Scaling => bench::clearing::Suite::Scaling,
+            Suite::Assets => bench::clearing::Suite::Assets,
+            Suite::Hard => bench::clearing::Suite::Hard,
+            Suite::Coingecko => bench::clearing::Suite::Coingecko(data),
+            Suite::Decomposition => bench::clearing::Suite::Decomposition,
+            Suite::Figure2 => bench::clearing::Suite::Figure2,
+        }
+    }
 }
 
 impl Bench {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let mut say = |step: &str| eprintln!("{step} …");
         match self {
-            Bench::Clearing { suite, books, data } => {
-                let suite = match suite {
-                    Suite::Scaling => bench::clearing::Suite::Scaling,
-                    Suite::Assets => bench::clearing::Suite::Assets,
-                    Suite::Hard => bench::clearing::Suite::Hard,
-                    Suite::Coingecko => bench::clearing::Suite::Coingecko(data),
-                };
-                say("clearing books on one thread; this takes some minutes");
-                let report = bench::clearing::run(&bench::clearing::Options { suite, books: books as usize })?;
-                if json { println!("{}", serde_json::to_string(&report)?) } else { print!("{report}") }
+            Bench::Clearing { suite, books, most, data } => {
+                let books = books.map(|books| books as usize);
+                let options = bench::clearing::Options { suite: suite.of(data), books, most: most as usize };
+                let report = clearing(&options)?;
+                if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
             }
             Bench::Exchange {
                 accounts,
@@ -168,6 +210,15 @@ impl Bench {
                 let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
                 print(&bench::filter::run(&options, &mut say), json);
             }
+            Bench::Recovery { accounts, offers, assets, transactions, blocks, directory } => {
+                let blocks = blocks as usize;
+                let options = bench::recovery::Options { accounts, offers, assets, transactions, blocks };
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                let figures =
+                    bench::recovery::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
+                print(&figures, json);
+            }
             Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
                 let options = bench::ledger::Options {
                     accounts: accounts as usize,
@@ -181,6 +232,19 @@ impl Bench {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Clears books under a progress bar.
+fn clearing(options: &bench::clearing::Options) -> anyhow::Result<Value> {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}, {elapsed}").expect("a sound template");
+    let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style);
+    let report = bench::clearing::run(options, &mut |what, done, of| {
+        progress.set_length(of as u64);
+        progress.set_position(done as u64);
+        progress.set_message(what.to_owned());
+    })?;
+    progress.finish_and_clear();
+    Ok(report)
 }
 
 /// As one JSON document, or one figure per line.

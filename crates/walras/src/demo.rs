@@ -48,9 +48,9 @@ pub struct Demo {
     /// Where to listen; another port is taken if this one is not free.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Keep the exchange in this directory; else it is gone at the end.
+    /// Keep the exchange in this home, for `walras node`, `export` and the others; else it is gone at the end.
     #[arg(long)]
-    data: Option<PathBuf>,
+    home: Option<PathBuf>,
 }
 
 /// What the blocks of a run add up to.
@@ -98,9 +98,9 @@ impl Demo {
 
     async fn serve(self, json: bool) -> anyhow::Result<ExitCode> {
         let temporary = tempfile::tempdir().context("a temporary directory")?;
-        let data = self.data.clone().unwrap_or_else(|| temporary.path().join("data"));
+        let home = self.home.clone().unwrap_or_else(|| temporary.path().to_path_buf());
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
-        let node = self.start(&traders, &data).await?;
+        let node = self.start(&traders, &home).await?;
         let say = |line: String| {
             // With --json, standard output belongs to the result.
             if json { eprintln!("{line}") } else { println!("{line}") }
@@ -128,15 +128,18 @@ impl Demo {
         Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    async fn start(&self, traders: &Traders, data: &std::path::Path) -> anyhow::Result<Node> {
+    async fn start(&self, traders: &Traders, home: &std::path::Path) -> anyhow::Result<Node> {
         let mut config = Config::load(None, std::env::vars())?;
         config.http.listen = self.listen;
         config.blocks.interval_ms = self.interval_ms;
         let genesis = genesis(traders, self.assets as usize, 1);
-        match Node::start(config.clone(), &genesis, data).await {
+        std::fs::create_dir_all(home).with_context(|| home.display().to_string())?;
+        node::genesis_file::write(&home.join("genesis.json"), &genesis)?;
+        let data = home.join("data");
+        match Node::start(config.clone(), &genesis, &data).await {
             Err(StartError::Listen(..)) => {
                 config.http.listen.set_port(0);
-                Ok(Node::start(config, &genesis, data).await?)
+                Ok(Node::start(config, &genesis, &data).await?)
             }
             started => Ok(started?),
         }

@@ -4,13 +4,19 @@ mod bench_command;
 mod clear;
 mod decimal;
 mod demo;
+mod explained;
+mod export;
 mod init;
 mod inspect;
 mod keystore;
 mod node_command;
 mod offers;
+mod offers_parquet;
+mod parquet_file;
 mod replay;
 mod sim;
+mod snapshot;
+mod tables;
 mod traders;
 mod verify;
 mod wallet;
@@ -62,6 +68,11 @@ enum Command {
     Sim(sim::Sim),
     /// Look into a node's store, and check it.
     Inspect(inspect::Inspect),
+    /// Take, check and restore snapshots of the state.
+    #[command(subcommand)]
+    Snapshot(snapshot::Snapshot),
+    /// Write the history of a home as Parquet files.
+    Export(export::Export),
     /// Print a shell's completions.
     #[command(after_help = "Example:\n  walras completions bash > /etc/bash_completion.d/walras")]
     Completions {
@@ -98,6 +109,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Bench(bench) => bench.run(json),
         Command::Sim(sim) => sim.run(json),
         Command::Inspect(inspect) => inspect.run(json),
+        Command::Snapshot(snapshot) => snapshot.run(json),
+        Command::Export(export) => export.run(json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)

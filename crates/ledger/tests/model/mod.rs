@@ -263,7 +263,15 @@ impl Model {
                 payout(sold, cleared.valuations[pair.sell.0 as usize], cleared.valuations[pair.buy.0 as usize], epsilon)
             };
             let mut rest = trade.sold;
-            for (place, amount) in places.iter().zip(amounts) {
+            // First those that must execute: whose limits would hold μ below the rate as well.
+            let must = |(place, amount): &(&Place, &Amount)| {
+                let (sell, buy) = (pair.sell.0 as usize, pair.buy.0 as usize);
+                let bought = payout(**amount, cleared.valuations[sell], cleared.valuations[buy], mu);
+                at_least(bought, **amount, place.limit)
+            };
+            let (first, then): (Vec<_>, Vec<_>) = places.iter().zip(amounts).partition(must);
+            let mut executed = Vec::new();
+            for (place, amount) in first.into_iter().chain(then) {
                 // The last fill of a pair gives exactly what is left of the pair's amount; an offer that could not fill
                 // in full at this rate does not fill in part.
                 let sold = rest.min(*amount);
@@ -273,10 +281,12 @@ impl Model {
                     continue;
                 }
                 rest -= sold;
-                fills.push((pair, *place, sold, bought));
+                executed.push((pair, *place, sold, bought));
                 kept[pair.sell.0 as usize] += i128::from(sold);
                 kept[pair.buy.0 as usize] -= i128::from(bought);
             }
+            executed.sort_unstable_by_key(|fill| fill.1);
+            fills.extend(executed);
             assert_eq!(rest, 0, "the pair's amount is the sum of its fills");
         }
         for (pair, place, sold, bought) in &fills {

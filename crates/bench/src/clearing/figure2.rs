@@ -1,0 +1,58 @@
+//! SPEEDEX figure 2: the fewest offers with which prices of 50 assets are found within a quarter of a second.
+//!
+//! Numbers of offers double; the first counts at which every book of a few ends full and their mean time, amounts
+//! included and preparing apart, is within the limit. As limits are net of ε here, only μ > ε has a meaning; the paper
+//! draws the rest, too.
+
+use ::clearing::{Market, Params, Solver};
+use primitives::Fraction;
+use serde_json::{Value, json};
+
+use super::Step;
+use super::sample::{SOLVERS, Sample};
+use crate::workload::cycle_book;
+
+const LIMIT_MS: f64 = 250.0;
+const FEWEST: usize = 50;
+/// −log2 of ε and of μ.
+const EPSILONS: [u32; 4] = [8, 12, 16, 20];
+const MUS: [u32; 8] = [4, 6, 8, 10, 12, 14, 16, 18];
+
+/// One row for each ε and μ; the fewest offers are null where even the most are too few.
+pub(super) fn run(books: usize, most: usize, step: &mut Step) -> Vec<Value> {
+    let cells: Vec<(u32, u32)> = EPSILONS.iter().flat_map(|e| MUS.iter().map(move |m| (*e, *m))).collect();
+    let proper = cells.into_iter().filter(|(epsilon, mu)| mu < epsilon).collect::<Vec<_>>();
+    let of = proper.len();
+    let row = |(at, (epsilon, mu)): (usize, (u32, u32))| {
+        let name = format!("epsilon 2^-{epsilon}, mu 2^-{mu}");
+        let [newton, tatonnement] = SOLVERS.map(|solver| {
+            let (epsilon, mu) = (Fraction::power_of_two(epsilon), Fraction::power_of_two(mu));
+            let params = Params { epsilon, mu, solver };
+            step(&name, at, of);
+            fewest(&params, books, most)
+        });
+        json!({ "epsilon": format!("2^-{epsilon}"), "mu": format!("2^-{mu}"), "newton": newton, "tatonnement": tatonnement })
+    };
+    proper.into_iter().enumerate().map(row).collect()
+}
+
+fn fewest(params: &Params, books: usize, most: usize) -> Option<usize> {
+    let sizes = (0..).map(|doubled| FEWEST << doubled).take_while(|offers| *offers <= most);
+    sizes.into_iter().find(|offers| is_quick(params, *offers, books))
+}
+
+/// Whether every book is solved, and in time on average. Stops at the first that is not solved.
+fn is_quick(params: &Params, offers: usize, books: usize) -> bool {
+    let mut sample = Sample::default();
+    for seed in 0..books as u64 {
+        let sorted = cycle_book(50, offers, seed);
+        let book = sorted.book();
+        let market = Market::new(&book).expect("a proper book");
+        sample.clear(&book, &market, params, None);
+        let far_over = params.solver == Solver::Tatonnement && sample.mean_ms() > LIMIT_MS * books as f64;
+        if !sample.all_full() || far_over {
+            return false;
+        }
+    }
+    sample.mean_ms() <= LIMIT_MS
+}

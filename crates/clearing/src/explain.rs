@@ -1,0 +1,227 @@
+//! Why an offer did or did not trade, in data and in words.
+//!
+//! The answer follows from the rule of `fills` and nothing else: offers of a pair fill in order, as far as the units
+//! reach that the clearing sells on the pair. So an offer that did not trade either asks for more than the rate, or
+//! cannot be paid its limit in whole units, or stands too far back.
+
+use std::fmt;
+
+use primitives::{Amount, AssetId, Price};
+
+use crate::book::{Book, PairBook, Params};
+use crate::fills::{Use, fills, usable};
+use crate::outcome::Clearing;
+use crate::rate::Rate;
+
+/// What became of one offer of a cleared book.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The asset that the offer sells.
+    pub sell: AssetId,
+    /// The asset that it buys.
+    pub buy: AssetId,
+    /// Units of `sell` that it offers.
+    pub amount: Amount,
+    /// Its limit price, in units of `buy` per unit of `sell`.
+    pub limit: Price,
+    /// The rate p_sell/p_buy less commission, up to a few units in the last place.
+    pub rate: f64,
+    /// How many offers of the pair fill before it.
+    pub offers_ahead: usize,
+    /// Units that those offer.
+    pub units_ahead: Amount,
+    /// Units that the clearing sells on the pair.
+    pub pair_sold: Amount,
+    /// Units of `sell` that the offer gives.
+    pub sold: Amount,
+    /// Units of `buy` that it receives.
+    pub bought: Amount,
+    /// Whether a full clearing must fill it: its effective limit is at most (1−μ) of the rate before commission.
+    pub must_fill: bool,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why an offer trades as much as it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It trades in full.
+    Full,
+    /// It is the last on its pair to trade. With `missing` more units sold on the pair it would trade in full; `None`
+    /// if its whole pay-out would be more units than can exist.
+    Part {
+        /// Units of `sell`.
+        missing: Option<Amount>,
+    },
+    /// It asks for more than the rate less commission.
+    BeyondRate,
+    /// Its limit is within the rate, but whole units cannot pay it: its pay-out, rounded down, falls one unit short.
+    Rounding {
+        /// Units of `buy` that its whole amount earns.
+        earned: Amount,
+        /// The fewest that satisfy its limit.
+        needed: Amount,
+    },
+    /// What is sold on the pair ends before it. With `missing` more units sold on the pair it would trade in full;
+    /// `None` if it, or an offer ahead of it, can only ever trade in part.
+    NotReached {
+        /// Units of `sell`.
+        missing: Option<Amount>,
+    },
+}
+
+impl Why {
+    /// A short name for programs to tell reasons by.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Why::Full => "full",
+            Why::Part { .. } => "part",
+            Why::BeyondRate => "beyond rate",
+            Why::Rounding { .. } => "rounding",
+            Why::NotReached { .. } => "not reached",
+        }
+    }
+
+    /// Units that would have to be sold beside those that are, for the offer to trade in full; `None` where that is not
+    /// what is missing, or nothing would do.
+    pub const fn missing(&self) -> Option<Amount> {
+        match self {
+            Why::Part { missing } | Why::NotReached { missing } => *missing,
+            Why::Full | Why::BeyondRate | Why::Rounding { .. } => None,
+        }
+    }
+}
+
+/// Explains what `clearing` does with the offer at `index` of the pair at position `pair` of `book`. Linear in the
+/// offers ahead of it. `None` if the book has no such offer, or the clearing no valuation of its assets.
+///
+/// The clearing is taken at its word; [`crate::verify`] checks it.
+pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, index: usize) -> Option<Explanation> {
+    let pair = book.pairs.get(pair)?;
+    let (limit, amount) = pair.offers().nth(index)?;
+    let value = |asset: AssetId| clearing.valuations.get(asset.0 as usize).copied();
+    let (sell, buy) = (value(pair.sell)?, value(pair.buy)?);
+    let rate = Rate::new(sell, buy, params.epsilon, params.mu);
+    let trade = clearing.trades.iter().find(|trade| (trade.sell, trade.buy) == (pair.sell, pair.buy));
+    let got = fills(pair, &rate, trade.map_or(0, |trade| trade.sold));
+    let (sold, bought) = match got.partial.filter(|partial| partial.index == index) {
+        Some(partial) => (partial.sold, partial.bought),
+        None if got.fills_in_full(index) => (amount, rate.payout(amount)?),
+        None => (0, 0),
+    };
+    Some(Explanation {
+        sell: pair.sell,
+        buy: pair.buy,
+        amount,
+        limit,
+        rate: rate.to_f64(),
+        offers_ahead: ahead(pair, &rate, index).count(),
+        units_ahead: ahead(pair, &rate, index).map(|(_, amount)| amount).sum(),
+        pair_sold: got.sold,
+        sold,
+        bought,
+        must_fill: rate.must_fill(limit, amount),
+        why: why(pair, &rate, index, sold, got.sold),
+    })
+}
+
+/// Why the offer at `index`, which sells `sold` units, sells no more when its pair sells `pair_sold`.
+fn why(pair: &PairBook, rate: &Rate, index: usize, sold: Amount, pair_sold: Amount) -> Why {
+    let (limit, amount) = pair.offers().nth(index).expect("the offer is there");
+    if sold == amount {
+        return Why::Full;
+    }
+    if sold > 0 {
+        return Why::Part { missing: missing(pair, rate, index, pair_sold) };
+    }
+    if !rate.reaches(limit) {
+        return Why::BeyondRate;
+    }
+    match (usable(rate, limit, amount), rate.payout(amount)) {
+        // As the limit is within the rate, the next whole unit would satisfy it.
+        (Use::Nothing, Some(earned)) => Why::Rounding { earned, needed: earned + 1 },
+        _ => Why::NotReached { missing: missing(pair, rate, index, pair_sold) },
+    }
+}
+
+/// Units that the pair would have to sell beyond `pair_sold` for the offer at `index` to fill in full; `None` if there
+/// is no such number.
+fn missing(pair: &PairBook, rate: &Rate, index: usize, pair_sold: Amount) -> Option<Amount> {
+    let itself = pair.offers().nth(index);
+    let reach = ahead(pair, rate, index).chain(itself).try_fold(0u64, |reach, (limit, amount)| {
+        match usable(rate, limit, amount) {
+            Use::Full(_) => reach.checked_add(amount),
+            Use::PartOnly => None,
+            Use::Nothing => Some(reach),
+        }
+    });
+    reach?.checked_sub(pair_sold)
+}
+
+/// The offers that fill before the one at `index`: those that must fill come first, each kind in execution order.
+fn ahead<'a>(pair: &'a PairBook, rate: &'a Rate, index: usize) -> impl Iterator<Item = (Price, Amount)> + 'a {
+    let must_fill = |(limit, amount): (Price, Amount)| rate.must_fill(limit, amount);
+    let must = pair.offers().nth(index).is_some_and(must_fill);
+    let all = pair.offers().enumerate();
+    let first = all
+        .filter(move |(at, offer)| if *at < index { !must || must_fill(*offer) } else { !must && must_fill(*offer) });
+    first.filter(move |(at, _)| *at != index).map(|(_, offer)| offer)
+}
+
+impl fmt::Display for Explanation {
+    /// As [`Explanation::in_words`], assets by number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(|asset| format!("asset {asset}")))
+    }
+}
+
+impl Explanation {
+    /// One or two sentences; `name` gives the name of an asset.
+    pub fn in_words(&self, name: impl Fn(AssetId) -> String) -> String {
+        let Explanation { amount, limit, rate, sold, bought, pair_sold, .. } = self;
+        let (sell, buy) = (name(self.sell), name(self.buy));
+        let offer = format!("{amount} {sell} at {limit} {buy} or better");
+        let ahead = match self.offers_ahead {
+            0 => "no other comes before it".into(),
+            1 => format!("one other, of {} {sell}, comes before it", self.units_ahead),
+            count => format!("{count} others, of {} {sell} in all, come before it", self.units_ahead),
+        };
+        let more = |missing: &Option<Amount>| match missing {
+            Some(missing) => format!("{missing} {sell} more would have to be sold on this pair"),
+            None => "no larger sale on this pair could fill it, as pay-outs would exceed what can exist".into(),
+        };
+        match &self.why {
+            Why::Full => {
+                format!("{offer}: trades in full and receives {bought} {buy}; after commission, the rate is {rate}.")
+            }
+            Why::Part { missing } => format!(
+                "{offer}: trades in part, {sold} {sell} for {bought} {buy}, as the last on its pair: {ahead}, and \
+                 {pair_sold} {sell} are sold. For all of it, {}.",
+                more(missing)
+            ),
+            Why::BeyondRate => {
+                let above = 100.0 * (limit.to_f64() / rate - 1.0);
+                format!(
+                    "{offer}: does not trade, as its limit is {above:.3} % above the rate after commission, {rate}."
+                )
+            }
+            Why::Rounding { earned, needed } => format!(
+                "{offer}: does not trade, as whole units cannot pay its limit: at {rate} after commission it earns \
+                 {earned} {buy}, and {needed} would satisfy it. A larger amount loses less to rounding."
+            ),
+            Why::NotReached { missing } => {
+                let due = if self.must_fill {
+                    " Its limit is so far below the rate that it should trade, but other \
+                    assets are in short supply: the clearing is not full."
+                } else {
+                    ""
+                };
+                format!(
+                    "{offer}: does not trade, as what is sold on its pair, {pair_sold} {sell}, ends before it: {ahead}. \
+                     For it to trade in full, {}.{due}",
+                    more(missing)
+                )
+            }
+        }
+    }
+}

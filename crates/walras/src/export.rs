@@ -1,0 +1,327 @@
+//! `walras export`: a store's history as Parquet files, a folder a day, for tools that know nothing of Walras.
+//!
+//! ```text
+//! OUT/blocks/day=2026-11-21/blocks.parquet        a row per block
+//! OUT/prices/day=2026-11-21/prices.parquet        a row per block and asset: the valuation
+//! OUT/trades/day=2026-11-21/trades.parquet        a row per fill
+//! OUT/balances/day=2026-11-21/balances.parquet    a row per account and asset, after the day's last block
+//! ```
+//!
+//! A day is one of UTC, by the proposers' clocks; a block whose clock went back belongs to the day of the block before
+//! it, so that a day is a range of heights. Amounts are integer units. Prices are exact decimals as text, and doubles
+//! beside them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use chrono::{Days, NaiveDate};
+use indicatif::{ProgressBar, ProgressStyle};
+use ledger::{BlockReceipts, Genesis, Ledger};
+use node::json::Symbols;
+use node::{Replay, restore};
+use primitives::{Address, AssetId, Digest, Superblock};
+use serde_json::json;
+use store::{Archive, RealDisk, View};
+
+use crate::parquet_file::{Cell, Table};
+
+const DAY_MS: u64 = 86_400_000;
+
+const TIME: &str = "required int64 time (TIMESTAMP(MILLIS,true))";
+const BLOCKS: [&str; 10] = [
+    "required int64 height",
+    TIME,
+    "required binary block (STRING)",
+    "required binary parent (STRING)",
+    "optional binary state_root (STRING)",
+    "required int64 transactions",
+    "required int64 applied",
+    "required int64 fills",
+    "required int64 pairs",
+    "required boolean full",
+];
+const PRICES: [&str; 5] = [
+    "required int64 height",
+    TIME,
+    "required binary asset (STRING)",
+    "required binary valuation (STRING)",
+    "required double value",
+];
+const TRADES: [&str; 11] = [
+    "required int64 height",
+    TIME,
+    "required binary sell (STRING)",
+    "required binary buy (STRING)",
+    "required int64 sold",
+    "required int64 bought",
+    "required int64 left",
+    "required double rate",
+    "required binary min_price (STRING)",
+    "required binary account (STRING)",
+    "required int64 offer",
+];
+const BALANCES: [&str; 5] = [
+    "required int64 height",
+    "required binary account (STRING)",
+    "required binary asset (STRING)",
+    "required int64 available",
+    "required int64 locked",
+];
+
+/// Writes blocks, trades, prices and balances of a home as Parquet files by day; a node may run on it meanwhile.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras export --home ./exchange --out ./history
+  walras export --home ./exchange --out ./history --from 2026-11-20 --no-balances
+  duckdb -c \"select sell, buy, sum(sold) from 'history/trades/*/*.parquet' group by all\"
+
+A day that was exported before is written anew.")]
+pub struct Export {
+    /// Directory that `walras init` made.
+    #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
+    home: PathBuf,
+    /// Directory to write to.
+    #[arg(long)]
+    out: PathBuf,
+    /// First day, as YYYY-MM-DD in UTC.
+    #[arg(long, value_parser = parse_day)]
+    from: Option<u64>,
+    /// Last day.
+    #[arg(long, value_parser = parse_day)]
+    to: Option<u64>,
+    /// Leave balances out, and with them the replay of all blocks.
+    #[arg(long)]
+    no_balances: bool,
+}
+
+impl Export {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let genesis = node::genesis_file::read(&self.home.join("genesis.json"))
+            .with_context(|| format!("{} is no home", self.home.display()))?;
+        let data = self.home.join("data");
+        let disk = RealDisk::existing(&data).with_context(|| format!("{} holds no store yet", data.display()))?;
+        let view = store::view(disk)?;
+        let (first, last) = (view.first, view.last);
+        ensure!(first <= last, "no block has been committed yet: there is nothing to export");
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} blocks, {eta} left").expect("a sound template");
+        let progress = ProgressBar::new(last + 1 - first).with_style(style);
+        let mut history = History::new(&self, &genesis, view)?;
+        for height in first..=last {
+            history.take(height)?;
+            progress.inc(1);
+        }
+        history.finish_day()?;
+        progress.finish_and_clear();
+        if json {
+            println!("{}", json!({"out": self.out, "first": first, "last": last, "rows": history.rows}));
+        } else {
+            history.rows.iter().for_each(|(table, rows)| println!("{table:<9} {rows:>12} rows"));
+            println!("{}: heights {first} to {last}", self.out.display());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The files of the day that is being written.
+struct Day {
+    blocks: Table,
+    prices: Table,
+    trades: Table,
+}
+
+/// What is read, and where it goes.
+struct History<'a> {
+    export: &'a Export,
+    archive: Archive<RealDisk>,
+    symbols: Symbols,
+    /// The state, if balances are wanted.
+    replay: Option<Replay>,
+    /// The day of the last block, in days since 1970, and its files if it is wanted.
+    day: u64,
+    files: Option<Day>,
+    /// Rows written, by table.
+    rows: BTreeMap<&'static str, u64>,
+}
+
+impl<'a> History<'a> {
+    fn new(export: &'a Export, genesis: &Genesis, view: View<RealDisk>) -> anyhow::Result<History<'a>> {
+        let symbols = Symbols::of(&Ledger::new(genesis)?);
+        let replay = if export.no_balances { None } else { Some(Replay::new(state_before(genesis, &view)?)) };
+        let rows = ["blocks", "prices", "trades", "balances"].map(|table| (table, 0)).into();
+        Ok(History { export, archive: view.archive, symbols, replay, day: 0, files: None, rows })
+    }
+
+    fn take(&mut self, height: u64) -> anyhow::Result<()> {
+        let bytes = self.archive.block(height)?.with_context(|| format!("block {height} is gone"))?;
+        let block: Superblock = borsh::from_slice(&bytes).with_context(|| format!("block {height}"))?;
+        let day = (block.time_ms / DAY_MS).max(self.day);
+        if day != self.day {
+            self.finish_day()?;
+            self.day = day;
+            self.files = self.is_wanted(day).then(|| self.begin_day(day)).transpose()?;
+        }
+        if let Some(replay) = &mut self.replay {
+            replay.step(height, &bytes)?;
+        }
+        if self.files.is_some() { self.write(&block) } else { Ok(()) }
+    }
+
+    fn is_wanted(&self, day: u64) -> bool {
+        self.export.from.is_none_or(|from| day >= from) && self.export.to.is_none_or(|to| day <= to)
+    }
+
+    fn file(&self, table: &str, day: u64) -> PathBuf {
+        self.export.out.join(format!("{table}/day={}/{table}.parquet", day_name(day)))
+    }
+
+    fn begin_day(&self, day: u64) -> anyhow::Result<Day> {
+        Ok(Day {
+            blocks: Table::create(&self.file("blocks", day), &BLOCKS)?,
+            prices: Table::create(&self.file("prices", day), &PRICES)?,
+            trades: Table::create(&self.file("trades", day), &TRADES)?,
+        })
+    }
+
+    fn write(&mut self, block: &Superblock) -> anyhow::Result<()> {
+        let height = block.height;
+        let Some(bytes) = self.archive.receipts(height)? else {
+            bail!("the receipts of block {height} are not archived yet: try again shortly");
+        };
+        let receipts: BlockReceipts = borsh::from_slice(&bytes).with_context(|| format!("receipts {height}"))?;
+        let state_root = self.state_root(height)?;
+        let files = self.files.as_mut().expect("a wanted day");
+        let time = || Cell::from(block.time_ms);
+        let applied = receipts.outcomes.iter().filter(|(_, outcome)| outcome.refusal().is_none()).count();
+        let batch = &receipts.batch;
+        files.blocks.push([
+            height.into(),
+            time(),
+            Cell::Text(receipts.block.to_string()),
+            Cell::Text(block.parent.to_string()),
+            Cell::Maybe(state_root.map(|root| root.to_string())),
+            (receipts.outcomes.len() as u64).into(),
+            (applied as u64).into(),
+            (batch.fills.len() as u64).into(),
+            (batch.trades.len() as u64).into(),
+            Cell::Flag(batch.full),
+        ])?;
+        for (number, valuation) in batch.valuations.iter().enumerate() {
+            files.prices.push([
+                height.into(),
+                time(),
+                Cell::Text(self.symbols.get(AssetId(number as u32)).into()),
+                Cell::Text(valuation.to_string()),
+                Cell::Real(valuation.to_f64()),
+            ])?;
+        }
+        let value = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
+        for fill in &batch.fills {
+            files.trades.push([
+                height.into(),
+                time(),
+                Cell::Text(self.symbols.get(fill.pair.sell).into()),
+                Cell::Text(self.symbols.get(fill.pair.buy).into()),
+                fill.sold.into(),
+                fill.bought.into(),
+                fill.left.into(),
+                Cell::Real(value(fill.pair.sell) / value(fill.pair.buy)),
+                Cell::Text(fill.place.limit.to_string()),
+                Cell::Text(fill.place.account.to_string()),
+                fill.place.id.into(),
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// The root of the state after a block: the next block names it. Of the last block only a replay knows it.
+    fn state_root(&self, height: u64) -> anyhow::Result<Option<Digest>> {
+        if let Some(replay) = &self.replay {
+            return Ok(Some(replay.root));
+        }
+        let Some(next) = self.archive.block(height + 1)? else { return Ok(None) };
+        let next: Superblock = borsh::from_slice(&next).with_context(|| format!("block {}", height + 1))?;
+        Ok(Some(next.parent_root))
+    }
+
+    fn finish_day(&mut self) -> anyhow::Result<()> {
+        let Some(Day { blocks, prices, trades }) = self.files.take() else { return Ok(()) };
+        for (name, table) in [("blocks", blocks), ("prices", prices), ("trades", trades)] {
+            *self.rows.entry(name).or_default() += table.count;
+            table.finish()?;
+        }
+        if let Some(replay) = &self.replay {
+            let rows = write_balances(&replay.ledger, &self.symbols, &self.file("balances", self.day))?;
+            *self.rows.entry("balances").or_default() += rows;
+        }
+        Ok(())
+    }
+}
+
+/// The state before the first block that is there.
+fn state_before(genesis: &Genesis, view: &View<RealDisk>) -> anyhow::Result<Ledger> {
+    if view.first == 1 {
+        return Ok(Ledger::new(genesis)?);
+    }
+    let checkpoint = view.archive.checkpoint(view.first - 1)?.with_context(|| {
+        format!(
+            "blocks before height {} are not here, and no checkpoint of the state before it: use --no-balances",
+            view.first
+        )
+    })?;
+    Ok(restore(checkpoint)?)
+}
+
+/// Everything that every account has; returns the number of rows.
+fn write_balances(ledger: &Ledger, symbols: &Symbols, path: &Path) -> anyhow::Result<u64> {
+    let mut locked: HashMap<(Address, AssetId), u64> = HashMap::new();
+    for (pair, offers) in ledger.book().iter() {
+        offers.iter().for_each(|offer| *locked.entry((offer.place.account, pair.sell)).or_default() += offer.amount);
+    }
+    let mut table = Table::create(path, &BALANCES)?;
+    for shard in ledger.accounts().shards() {
+        for account in shard.sorted() {
+            let state = account.state();
+            for number in 0..ledger.assets().len() as u32 {
+                let asset = AssetId(number);
+                let locked = locked.get(&(state.address, asset)).copied().unwrap_or(0);
+                let available = account.balance(asset);
+                if available > 0 || locked > 0 {
+                    let account = Cell::Text(state.address.to_string());
+                    let asset = Cell::Text(symbols.get(asset).into());
+                    table.push([ledger.height().into(), account, asset, available.into(), locked.into()])?;
+                }
+            }
+        }
+    }
+    let rows = table.count;
+    table.finish()?;
+    Ok(rows)
+}
+
+/// Days since 1970 of a day.
+fn parse_day(text: &str) -> Result<u64, String> {
+    let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").map_err(|error| format!("{error}; write 2026-11-21"))?;
+    u64::try_from((day - NaiveDate::default()).num_days()).map_err(|_| "a day before 1970".into())
+}
+
+/// The inverse; a clock beyond the calendar gives the calendar's last day.
+fn day_name(days: u64) -> String {
+    NaiveDate::default().checked_add_days(Days::new(days)).unwrap_or(NaiveDate::MAX).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_the_names_that_people_use() {
+        for (days, name) in [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_778, "2026-11-21")] {
+            assert_eq!((day_name(days).as_str(), parse_day(name)), (name, Ok(days)));
+        }
+        for wrong in ["2026-02-29", "2026-13-01", "yesterday", "1969-12-31", "2026-11-21-1", ""] {
+            assert!(parse_day(wrong).is_err(), "{wrong}");
+        }
+    }
+}

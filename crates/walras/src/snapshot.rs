@@ -1,0 +1,159 @@
+//! `walras snapshot`: the state after one block in one file.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+use ledger::{Genesis, Ledger, Roots};
+use node::snapshot::{install, read_snapshot, state_of, write_snapshot};
+use primitives::Digest;
+use serde_json::json;
+use store::RealDisk;
+
+/// Takes, checks and restores snapshots.
+#[derive(clap::Subcommand)]
+pub enum Snapshot {
+    /// Writes the state after the last durable block of a home into one file; a node may run on it meanwhile.
+    #[command(after_help = "Examples:
+  walras snapshot create --home ./exchange
+  walras snapshot create --home ./exchange --out /backup/exchange.snapshot --json")]
+    Create {
+        /// Directory that `walras init` made.
+        #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
+        home: PathBuf,
+        /// The file to write; by default `walras-HEIGHT.snapshot` here.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Checks every digest of a snapshot, that money is conserved in it, and what its state root is.
+    #[command(after_help = "Examples:
+  walras snapshot verify walras-1200.snapshot
+  walras snapshot verify walras-1200.snapshot --root 0x4f1c…  (the root that another node tells for this height)")]
+    Verify {
+        /// The snapshot.
+        file: PathBuf,
+        /// The state root that it must have.
+        #[arg(long)]
+        root: Option<Digest>,
+    },
+    /// Begins the store of a new home with a snapshot; its node goes on from there.
+    #[command(after_help = "Example:
+  walras snapshot restore walras-1200.snapshot --home ./second --root 0x4f1c…
+
+The home needs the genesis.json of the chain (`walras init` makes one, or copy it), and no store yet. Blocks and receipts
+from before the snapshot are not in it.")]
+    Restore {
+        /// The snapshot.
+        file: PathBuf,
+        /// Directory with the chain's genesis.json and no store.
+        #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
+        home: PathBuf,
+        /// The state root that it must have.
+        #[arg(long)]
+        root: Option<Digest>,
+    },
+}
+
+impl Snapshot {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        match self {
+            Snapshot::Create { home, out } => create(&home, out, json)?,
+            Snapshot::Verify { file, root } => {
+                let (ledger, found) = read(&file, root)?;
+                report(&ledger, found, &file, "is sound", json);
+            }
+            Snapshot::Restore { file, home, root } => restore(&file, &home, root, json)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn create(home: &Path, out: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
+    let (genesis, data) = home_of(home)?;
+    let disk = RealDisk::existing(&data).with_context(|| format!("{} holds no store yet", data.display()))?;
+    let view = store::view(disk)?;
+    let waiting = progress("{bar:40} {pos}/{len} blocks replayed after the checkpoint", view.blocks.remaining());
+    let replay = state_of(view, &genesis, |left| waiting.set_position(waiting.length().unwrap_or(0) - left))?;
+    waiting.finish_and_clear();
+    let height = replay.ledger.height();
+    ensure!(height > 0, "no block has been committed yet: the genesis is all that there is");
+    let out = out.unwrap_or_else(|| format!("walras-{height}.snapshot").into());
+    let writing = spinner("writing");
+    write_snapshot(&replay.ledger, &out)?;
+    writing.finish_and_clear();
+    report(&replay.ledger, replay.root, &out, "written", json);
+    Ok(())
+}
+
+fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow::Result<()> {
+    let (genesis, data) = home_of(home)?;
+    let (ledger, found) = read(file, root)?;
+    ensure!(
+        ledger.chain() == genesis.chain,
+        "{} is of chain {}, but the genesis of {} is of chain {}",
+        file.display(),
+        ledger.chain(),
+        home.display(),
+        genesis.chain
+    );
+    let writing = spinner("writing");
+    install(&ledger, &data)?;
+    writing.finish_and_clear();
+    report(&ledger, found, &data, "restored", json);
+    if root.is_none() && !json {
+        eprintln!("compare the state root with one that you trust before you rely on this state");
+    }
+    Ok(())
+}
+
+fn home_of(home: &Path) -> anyhow::Result<(Genesis, PathBuf)> {
+    let genesis = node::genesis_file::read(&home.join("genesis.json"))
+        .with_context(|| format!("{} is no home", home.display()))?;
+    Ok((genesis, home.join("data")))
+}
+
+/// Reads a snapshot, and holds its state root against the one that is asked for.
+fn read(file: &Path, root: Option<Digest>) -> anyhow::Result<(Ledger, Digest)> {
+    let reading = spinner("reading and checking");
+    let ledger = read_snapshot(file)?;
+    reading.set_message("hashing");
+    let found = Roots::of(&ledger).parts().root();
+    reading.finish_and_clear();
+    ensure!(
+        root.is_none_or(|root| root == found),
+        "{}: the state root is {found}, not {}: this is not the state that you want",
+        file.display(),
+        root.unwrap_or_default()
+    );
+    Ok((ledger, found))
+}
+
+fn report(ledger: &Ledger, root: Digest, place: &Path, what: &str, json: bool) {
+    let (height, accounts, offers) = (ledger.height(), ledger.accounts().len(), ledger.book().len());
+    if json {
+        let block = ledger.last_block().to_string();
+        println!(
+            "{}",
+            json!({
+                "path": place, "chain": ledger.chain(), "height": height, "block": block,
+                "state_root": root.to_string(), "accounts": accounts, "offers": offers,
+            })
+        );
+    } else {
+        println!("{}: {what}: height {height}, {accounts} accounts, {offers} offers", place.display());
+        println!("state root {root}");
+    }
+}
+
+fn progress(template: &str, length: u64) -> ProgressBar {
+    ProgressBar::new(length).with_style(ProgressStyle::with_template(template).expect("a sound template"))
+}
+
+/// Says what takes long, on a terminal.
+fn spinner(message: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {msg} … {elapsed}").expect("a sound template");
+    let spinner = ProgressBar::new_spinner().with_style(style).with_message(message);
+    spinner.enable_steady_tick(std::time::Duration::from_millis(200));
+    spinner
+}

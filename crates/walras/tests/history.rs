@@ -1,0 +1,193 @@
+//! Snapshots and exports of a home whose node runs, and what a new node makes of them.
+
+mod process;
+
+use std::path::Path;
+use std::process::Output;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey};
+use process::{Process, agent, get, walras};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const CHAIN: u64 = 78;
+const ASSETS: u32 = 3;
+/// Checkpoints as often as can be, so that a snapshot begins with one.
+const SETTINGS: [(&str, &str); 2] = [("WALRAS_BLOCKS__INTERVAL_MS", "5"), ("WALRAS_STORE__CHECKPOINT_BLOCKS", "4")];
+
+fn key(number: u8) -> SecretKey {
+    SecretKey::from_seed([number; 32])
+}
+
+fn address(number: u8) -> Address {
+    key(number).public().address()
+}
+
+fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
+    let home = folder.join(name);
+    let holdings = |number| (0..ASSETS).map(move |asset| (address(number), AssetId(asset), 1_000_000));
+    let genesis = ledger::Genesis {
+        chain: CHAIN,
+        fee: 2,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        assets: (0..ASSETS).map(|asset| (format!("A{asset}"), 2, address(1))).collect(),
+        balances: (1..=3).flat_map(holdings).collect(),
+    };
+    std::fs::create_dir(&home).expect("a home");
+    node::genesis_file::write(&home.join("genesis.json"), &genesis).expect("written");
+    home
+}
+
+/// Sends a block's worth of offers and payments, and waits until they are committed; gives their height.
+fn trade(server: &str, sequence: u64) -> u64 {
+    let offer = |account: u8, sell: u32, amount: u64| {
+        let limit = Price::from_f64(if sequence.is_multiple_of(3) { 1.5 } else { 0.9 }).expect("in range");
+        let operation =
+            Operation::CreateOffer { sell: AssetId(sell), buy: AssetId((sell + 1) % ASSETS), amount, limit };
+        Body { chain: CHAIN, account: address(account), sequence, operation }.sign(&key(account))
+    };
+    let transactions: Vec<_> = (1..=3).map(|n| offer(n, u32::from(n) - 1, 1_000 + sequence * 10)).collect();
+    let body = borsh::to_vec(&transactions).expect("encodes");
+    let url = format!("{server}/v1/transactions/batch?wait=committed");
+    let mut answer = agent().post(url).content_type("application/octet-stream").send(&body[..]).expect("answers");
+    let answer: Value = answer.body_mut().read_json().expect("JSON");
+    let height = |result: &Value| result["height"].as_u64().unwrap_or_else(|| panic!("{answer}"));
+    answer["results"].as_array().expect("results").iter().map(height).max().expect("some")
+}
+
+fn ran(output: std::io::Result<Output>) -> Value {
+    let output = output.expect("walras starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn refused(output: std::io::Result<Output>) -> String {
+    let output = output.expect("walras starts");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn a_snapshot_of_a_running_node_begins_another() {
+    let folder = TempDir::new().expect("a folder");
+    let home = new_home(folder.path(), "first");
+    let node = Process::start(&home, &SETTINGS);
+    let height = (1..=22).map(|sequence| trade(&node.server, sequence)).max().expect("blocks");
+    let file = folder.path().join("state.snapshot");
+    let create =
+        || walras().args(["snapshot", "create", "--json", "--home"]).arg(&home).arg("--out").arg(&file).output();
+    let made = ran(create());
+    assert!(made["height"].as_u64() >= Some(height), "{made}");
+    assert!(refused(create()).contains("exists"), "a snapshot is never overwritten");
+    // What a client is told by the node: blocks name the root before them.
+    let root = made["state_root"].as_str().expect("a root");
+    let next = trade(&node.server, 23);
+    let (_, block) = get(&agent(), &node.server, &format!("/v1/blocks/{}", next - 1));
+    assert_eq!(block["state_root"], root);
+
+    let second = new_home(folder.path(), "second");
+    let restore = |root: &str| {
+        let mut command = walras();
+        command.args(["snapshot", "restore", "--json", "--root", root, "--home"]).arg(&second).arg(&file).output()
+    };
+    let other = format!("0x{}", "00".repeat(32));
+    assert!(refused(restore(&other)).contains("not the state that you want"));
+    assert_eq!(ran(restore(root))["height"], made["height"]);
+    assert!(refused(restore(root)).contains("empty home"), "a store is never overwritten");
+    drop(node);
+
+    let node = Process::start(&second, &SETTINGS);
+    let (_, status) = get(&agent(), &node.server, "/v1/status");
+    assert_eq!((&status["height"], &status["state"]["root"]), (&made["height"], &made["state_root"]));
+    assert!(trade(&node.server, 24) > height, "it goes on");
+    let (_, account) = get(&agent(), &node.server, &format!("/v1/accounts/{}", address(1)));
+    assert_eq!(account["sequence"]["highest"], 24);
+    assert!(node.terminate().success());
+    let node = Process::start(&second, &SETTINGS);
+    let (_, status) = get(&agent(), &node.server, "/v1/status");
+    assert!(status["height"].as_u64() > made["height"].as_u64(), "what it added is there");
+}
+
+#[test]
+fn damage_to_a_snapshot_is_named() {
+    let folder = TempDir::new().expect("a folder");
+    let home = new_home(folder.path(), "home");
+    let node = Process::start(&home, &SETTINGS);
+    trade(&node.server, 1);
+    assert!(node.terminate().success());
+    let file = folder.path().join("state.snapshot");
+    ran(walras().args(["snapshot", "create", "--json", "--home"]).arg(&home).arg("--out").arg(&file).output());
+    let sound = std::fs::read(&file).expect("a snapshot");
+    let verify = || walras().args(["snapshot", "verify", "--json"]).arg(&file).output();
+    ran(verify());
+    for at in (0..sound.len()).step_by(97).chain([sound.len() - 1]) {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 0x10;
+        std::fs::write(&file, &bytes).expect("written");
+        let said = refused(verify());
+        assert!(said.contains("state.snapshot") && said.contains("another copy"), "byte {at}: {said}");
+    }
+    std::fs::write(&file, &sound[..sound.len() / 2]).expect("written");
+    assert!(refused(verify()).contains("state.snapshot"));
+}
+
+/// Rows of one table of one day, each column as text.
+fn rows(out: &Path, table: &str) -> Vec<Vec<String>> {
+    let days: Vec<_> = std::fs::read_dir(out.join(table)).expect("a table").map(|day| day.expect("a day")).collect();
+    let read = |day: &std::fs::DirEntry| {
+        assert!(day.file_name().to_string_lossy().starts_with("day=20"));
+        let file = std::fs::File::open(day.path().join(format!("{table}.parquet"))).expect("a file");
+        let reader = SerializedFileReader::new(file).expect("Parquet");
+        let rows = reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row"));
+        rows.map(|row| row.get_column_iter().map(|(_, field)| field.to_string().replace('"', "")).collect())
+            .collect::<Vec<Vec<String>>>()
+    };
+    days.iter().flat_map(read).collect()
+}
+
+#[test]
+fn an_export_tells_what_the_node_tells() {
+    let folder = TempDir::new().expect("a folder");
+    let home = new_home(folder.path(), "home");
+    let node = Process::start(&home, &SETTINGS);
+    let height = (1..=9).map(|sequence| trade(&node.server, sequence)).max().expect("blocks");
+    let out = folder.path().join("history");
+    let export = || walras().args(["export", "--json", "--home"]).arg(&home).arg("--out").arg(&out).output();
+    let told = ran(export());
+    assert_eq!((told["first"].as_u64(), told["last"].as_u64()), (Some(1), Some(height)));
+
+    let blocks = rows(&out, "blocks");
+    assert_eq!(blocks.len() as u64, height);
+    for block in &blocks {
+        let (_, told) = get(&agent(), &node.server, &format!("/v1/blocks/{}", block[0]));
+        assert_eq!((&told["block"], &told["state_root"]), (&block[2].as_str().into(), &block[4].as_str().into()));
+        assert_eq!(told["transactions"].to_string(), block[5]);
+    }
+    let fills: u64 = blocks.iter().map(|block| block[7].parse::<u64>().expect("a number")).sum();
+    let trades = rows(&out, "trades");
+    assert!(fills > 0 && trades.len() as u64 == fills);
+    for trade in &trades {
+        let number = |at: usize| trade[at].parse::<f64>().expect("a number");
+        assert!(number(5) / number(4) >= number(8), "below its limit: {trade:?}");
+    }
+    assert_eq!(rows(&out, "prices").len() as u64 % u64::from(ASSETS), 0);
+    let balances = rows(&out, "balances");
+    for row in balances {
+        let (_, account) = get(&agent(), &node.server, &format!("/v1/accounts/{}", row[1]));
+        let of_asset = |balance: &&Value| balance["asset"] == row[2].as_str();
+        let told = account["balances"].as_array().expect("balances").iter().find(of_asset).expect("the asset");
+        assert_eq!((&told["available"], &told["locked"]), (&row[3].as_str().into(), &row[4].as_str().into()));
+    }
+    // A second export writes the same days anew.
+    ran(export());
+    assert_eq!(rows(&out, "trades"), trades);
+    let before = ran(walras()
+        .args(["export", "--json", "--to", "1999-12-31", "--home"])
+        .arg(&home)
+        .arg("--out")
+        .arg(&out)
+        .output());
+    assert_eq!(before["rows"]["blocks"], 0);
+}
