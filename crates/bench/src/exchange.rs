@@ -188,7 +188,7 @@ fn propose(
 ) -> Result<Sample, Error> {
     let mut clock = Clock::start();
     reservations.make_room(native.len());
-    let admits = |t: &Transaction| ledger.admit(t).is_ok() && reservations.reserve(t, ledger).is_ok();
+    let admits = |transaction: &Transaction| reservations.admit(transaction, ledger).is_ok();
     let admitted: Vec<bool> = native.par_iter().map(admits).collect();
     let mut admitted = admitted.into_iter();
     let mut native = native;
@@ -285,9 +285,10 @@ impl Samples {
     }
 }
 
-/// All kinds of run, in turn, each so often.
+/// All kinds of run, in turn, each so often; before each the book is filled up to `offers` again.
 fn measure(
     scene: &mut Scene,
+    offers: usize,
     transactions: usize,
     kinds: &[Kind],
     blocks: usize,
@@ -295,6 +296,7 @@ fn measure(
     let mut samples: BTreeMap<Kind, Samples> = BTreeMap::new();
     for _ in 0..blocks {
         for &kind in kinds {
+            scene.fill(offers);
             let sample = scene.sample(transactions, kind)?;
             samples.entry(kind).or_default().add(sample);
         }
@@ -326,7 +328,7 @@ fn sizes(options: &Options, accounts: usize, directory: &Path, say: &mut dyn FnM
         for kind in kinds.iter().cycle().take(WARM_UP) {
             scene.sample(transactions, *kind)?;
         }
-        let samples = measure(&mut scene, transactions, &kinds, options.blocks)?;
+        let samples = measure(&mut scene, options.resting, transactions, &kinds, options.blocks)?;
         runs.push(json!({
             "transactions_per_block": transactions,
             "runs": samples.iter().map(|(kind, samples)| samples.as_json(*kind)).collect::<Vec<_>>(),
@@ -375,10 +377,10 @@ fn fill(
     let kinds = [kind(false), kind(true)];
     let mut steps = Vec::new();
     for step in 0..=FILL_STEPS {
-        say(&format!("filling the book up to {} offers", offers * step / FILL_STEPS));
-        scene.fill(offers * step / FILL_STEPS);
-        measure(&mut scene, transactions, &kinds, WARM_UP)?;
-        let samples = measure(&mut scene, transactions, &kinds, options.blocks)?;
+        let resting = offers * step / FILL_STEPS;
+        say(&format!("filling the book up to {resting} offers"));
+        measure(&mut scene, resting, transactions, &kinds, WARM_UP)?;
+        let samples = measure(&mut scene, resting, transactions, &kinds, options.blocks)?;
         let checkpoint = checkpoint(&mut scene, transactions, kinds[0], samples[&kinds[0]].ms())?;
         steps.push(json!({
             "offers": scene.ledger.book().len(),

@@ -26,8 +26,8 @@ pub(crate) struct Arc<'a> {
     pub(crate) high: Amount,
     /// Units that must execute, whether or not L asks for them.
     must: Amount,
-    /// Where offers begin that need not execute, and where those end that may.
-    band: (Place, Place),
+    /// The end of the offers that may execute.
+    end: Place,
     /// Whether offers before the band all must execute.
     simple: bool,
     /// Units sold.
@@ -82,7 +82,9 @@ impl Arc<'_> {
             return sold;
         }
         if self.simple {
-            return self.executed(sold, self.curve.between(self.band.0, self.band.1));
+            // Below this limit, an offer that asks for more than a few units must execute.
+            let first = self.curve.place_near(self.end, Threshold::new(self.rate.sure.to_f64() * (1.0 - 1.0 / WHOLE)));
+            return self.executed(sold, self.curve.between(first, self.end));
         }
         self.executed(sold, pair.leading(|limit| self.rate.reaches(limit)))
     }
@@ -117,22 +119,21 @@ pub(crate) fn arc<'a>(
     let rate = Rate::new(sell, buy, params.epsilon, params.mu);
     let (net, sure) = (rate.to_f64(), rate.sure.to_f64());
     // Limits up to here are surely within the rate, so that only rounding can be in the way of their offers.
-    let end = curve.place(Threshold::new(net - (net - sure) / MARGIN));
+    let begin = curve.place(Threshold::new(sure * (1.0 + 1e-12)));
+    let end = curve.place_near(begin, Threshold::new(net - (net - sure) / MARGIN));
     if end == Place::default() {
         return None;
     }
     let is_usable = |limit, amount| usable(&rate, limit, amount) != Use::Nothing;
     let must_fill = |limit, amount| rate.must_fill(limit, amount);
-    let begin = curve.place(Threshold::new(sure * (1.0 + 1e-12)));
-    let mut must = curve.amount(begin) - curve.not_at(&rate.sure, Place::default(), begin, must_fill);
+    let before = curve.amount(begin);
+    let mut must = before - curve.not_at(&rate.sure, begin, must_fill);
     let payable = rate.net.payout_bound(must) <= u128::from(MAX_ISSUED);
     if !payable {
         // Some offer may be too large to be paid at all.
         must = curve.between(Place::default(), begin).filter(|o| must_fill(o.0, o.1)).map(|offer| offer.1).sum();
     }
-    let high = curve.amount(end) - curve.not_at(&rate.net, Place::default(), end, is_usable);
-    // Below this limit, an offer that asks for more than a few units must execute.
-    let first = curve.place(Threshold::new(sure * (1.0 - 1.0 / WHOLE)));
+    let high = curve.amount_from(begin, before, end) - curve.not_at(&rate.net, end, is_usable);
     (high > 0).then_some(Arc {
         pair,
         sell: offers.sell.0 as usize,
@@ -142,7 +143,7 @@ pub(crate) fn arc<'a>(
         must,
         low: must,
         high,
-        band: (first, end),
+        end,
         simple: payable && curve.is_plain(),
         sold: high,
         credit: 0,

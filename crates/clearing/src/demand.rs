@@ -10,10 +10,10 @@
 
 use primitives::Amount;
 
-use crate::dense::Matrix;
 use crate::market::Part;
 use crate::rate::approx;
 use crate::supply::{Curve, Place, Supply};
+use crate::system::System;
 use crate::threshold::Threshold;
 use crate::value::Value;
 
@@ -119,13 +119,11 @@ impl<'a> Demand<'a> {
         band: Band,
         window: Option<f64>,
         flows: &mut Flows,
-        matrix: &mut Matrix,
+        system: &mut System,
     ) {
-        let n = self.part.assets.len();
-        matrix.cells.fill(0.0);
+        system.clear();
         let part = self.part;
         let curves = std::mem::take(&mut self.curves);
-        let cells = &mut matrix.cells;
         let add = |at: usize, y: f64, narrow: f64, rate: f64| {
             let (a, b) = (part.pairs[at].sell as usize, part.pairs[at].buy as usize);
             let wide = window.map_or(0.0, |w| {
@@ -133,10 +131,7 @@ impl<'a> Demand<'a> {
                 prices[a] * (supply(rate * (1.0 + w)) - supply(rate * (1.0 - w))) as f64 / (2.0 * w)
             });
             let e = narrow.max(wide);
-            cells[a * n + a] += y + e;
-            cells[a * n + b] -= e;
-            cells[b * n + a] -= y + e;
-            cells[b * n + b] += e;
+            system.add(at, a, b, y + e, e);
         };
         // The curves are lent to the closure and to the loop alike.
         evaluate(part, &curves, (&mut self.bands, &mut self.ends), prices, band, flows, add);
@@ -239,7 +234,11 @@ const UNKNOWN: Offered = Offered { begins: NOWHERE, ends: NOWHERE, below: 0.0, a
 impl Offered {
     /// Finds the band from `low` to `high`; the searches begin where those before ended.
     fn search(&mut self, curve: &Curve, ends: &mut [End; 2], low: f64, high: f64) {
+        let first = self.begins == NOWHERE;
         self.begins = ends[0].seek(curve, low);
+        if first {
+            ends[1] = ends[0];
+        }
         self.ends = ends[1].seek(curve, high);
         self.below = ends[0].amount as f64;
         self.amount = (ends[1].amount - ends[0].amount) as f64;
@@ -253,7 +252,8 @@ impl End {
         const CLOSE: f64 = 1e-12;
         let place = curve.place_near(self.place, Threshold::new(price));
         if place != self.place {
-            *self = End { place, amount: curve.amount(place), value: curve.value(place) };
+            let amount = curve.amount_from(self.place, self.amount, place);
+            *self = End { place, amount, value: curve.value_from(self.place, self.value, place) };
         }
         let over = curve.limit_before(place).map_or(0.0, approx);
         let under = curve.limit(place).map_or(f64::INFINITY, approx);

@@ -12,6 +12,24 @@ impl Matrix {
         Matrix { size, cells: vec![0.0; size * size] }
     }
 
+    /// Adds a flow from a to b that grows by `out` with a and falls by `back` with b.
+    pub(crate) fn add(&mut self, a: usize, b: usize, out: f64, back: f64) {
+        let n = self.size;
+        self.cells[a * n + a] += out;
+        self.cells[a * n + b] -= back;
+        self.cells[b * n + a] -= out;
+        self.cells[b * n + b] += back;
+    }
+
+    /// Takes the row and the column of `fixed` out, so that x of it is 0.
+    pub(crate) fn hold(&mut self, fixed: usize) {
+        let n = self.size;
+        for other in 0..n {
+            self.cells[other * n + fixed] = 0.0;
+            self.cells[fixed * n + other] = 0.0;
+        }
+    }
+
     /// Solves `self · x = right` in place by elimination; `right` becomes x. A pivot that has lost all but `floor` of
     /// its diagonal cell to elimination is held there, which leaves the direction it stands for alone.
     pub(crate) fn solve(&mut self, right: &mut [f64], floor: f64) {

@@ -9,7 +9,10 @@
 //!
 //! 1. every asset is conserved: what is sold of A covers what is paid out of A, in whole units, account by account;
 //! 2. no offer executes below its limit price;
-//! 3. every offer with a limit below (1−μ)·p_A/p_B executes in full.
+//! 3. every offer whose effective limit is at most (1−μ)·p_A/p_B executes in full.
+//!
+//! As pay-outs are whole units, an offer of a units at limit l asks for ceil(a·l) of them; its *effective limit* is
+//! ceil(a·l)/a. For all but very small amounts that is its limit price.
 //!
 //! 1 and 2 hold at any prices whatever. When 3 cannot be met, trade is maximised without it, and the clearing says
 //! which assets stood in the way. At one price vector there is no arbitrage, and nothing to gain from being first.
@@ -18,9 +21,9 @@
 //!
 //! | step | module | of the paper |
 //! |---|---|---|
-//! | check the book, sum supply up by price | `book`, `run`, `supply` | appendix G |
+//! | check the book, sum supply up by price | `book`, `run`, `effective`, `supply` | appendix G |
 //! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
-//! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `tatonnement` | §5, appendix C |
+//! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `system`, `tatonnement` | §5, appendix C |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding` | appendix D |
 //! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
@@ -56,8 +59,12 @@
 //!
 //! - **Limits are net and integral**: an offer fills only if what it receives, after commission and rounding down,
 //!   satisfies its limit. What a trader sees is never worse than what was signed. So the band in which offers may trade
-//!   ends at (1−ε)·p_A/p_B and not at the rate, μ must exceed ε, and an amount so small that no whole unit of pay-out
-//!   satisfies its limit is exempt from 3.
+//!   ends at (1−ε)·p_A/p_B and not at the rate, and μ must exceed ε.
+//! - **Fullness goes by effective limits**, as above: two orders that ask for the same units are treated alike. By bare
+//!   limit prices, an offer of few units would jump from not being payable at all to having to fill, and books of such
+//!   offers would have no full clearing at any prices. What must fill is walked first, see `fills`.
+//! - **A book is given in runs** with their exact totals, so that preparing it costs the runs and not the offers, and a
+//!   clearing does not depend on the cut.
 //! - **Newton's method** finds prices by default; Tâtonnement is there to be compared with. Both know the exact slope of
 //!   demand from the same prefix sums.
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, and not a linear program in floating
@@ -89,8 +96,10 @@ mod rounding;
 mod run;
 mod search;
 mod solve;
+mod sparse;
 mod start;
 mod supply;
+mod system;
 mod tatonnement;
 mod threshold;
 mod value;

@@ -14,9 +14,9 @@
 //! small part of what need not trade, so that the amount step can make up for it.
 
 use crate::demand::{Band, Demand, Flows};
-use crate::dense::Matrix;
 use crate::float::exp;
 use crate::search::{Found, Scene, Target};
+use crate::system::System;
 
 /// How hard to try.
 #[derive(Clone, Copy)]
@@ -48,8 +48,6 @@ const LADDER: [Rung; 9] = [
 const STEPS: u32 = 30;
 /// Pairs looked at, over all evaluations of demand, after which the search gives up.
 const MOST_WORK: usize = 8_000_000;
-/// Parts of more assets than this are not solved by Newton steps, whose cost grows with the cube of their number.
-pub(crate) const MOST_ASSETS: usize = 1000;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -82,11 +80,35 @@ pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: V
     search.finish(solved)
 }
 
+/// Solves for prices from those of the batch before, if they are near.
+pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64]) -> Option<Found> {
+    /// Assets further out of balance than this are not near it.
+    const NEAR: f64 = 0.3;
+    /// Steps that it may take.
+    const FEW: u32 = 6;
+    let mut search = Search::new(demand, target, last.to_vec());
+    let band = target.band(target.mu);
+    search.slopes(band, None);
+    if search.flows.largest() > NEAR {
+        return None;
+    }
+    let cap = 2.0 * target.mu.max(0.02);
+    for _ in 0..FEW {
+        if search.balanced(tolerance(target)) {
+            return Some(search.finish(true));
+        }
+        if !search.step(band, None, cap) {
+            return None;
+        }
+    }
+    None
+}
+
 struct Search<'a, 'b> {
     demand: &'a mut Demand<'b>,
     prices: Vec<f64>,
     flows: Flows,
-    matrix: Matrix,
+    system: System,
     trial: Vec<f64>,
     trial_flows: Flows,
     steps: u32,
@@ -99,13 +121,13 @@ struct Search<'a, 'b> {
 
 impl<'a, 'b> Search<'a, 'b> {
     fn new(demand: &'a mut Demand<'b>, target: Target, prices: Vec<f64>) -> Search<'a, 'b> {
-        let n = prices.len();
+        let system = System::new(demand.part);
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
         Search {
             demand,
             prices,
             flows,
-            matrix: Matrix::zero(if n > MOST_ASSETS { 0 } else { n }),
+            system,
             trial,
             trial_flows,
             steps: 0,
@@ -127,9 +149,6 @@ impl<'a, 'b> Search<'a, 'b> {
 
     /// Newton steps at one band; where they stall, assets out of balance are brought back into it one by one.
     fn settle(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
-        if self.prices.len() > MOST_ASSETS {
-            return self.only_sweep(band, tolerance);
-        }
         for _ in 0..self.rung.sweeps {
             if self.level(band, mu, window, tolerance) {
                 return true;
@@ -140,19 +159,6 @@ impl<'a, 'b> Search<'a, 'b> {
             self.sweep(band, tolerance);
         }
         self.level(band, mu, window, tolerance)
-    }
-
-    /// What stands in for Newton steps where the matrix would be too large.
-    fn only_sweep(&mut self, band: Band, tolerance: f64) -> bool {
-        for _ in 0..self.rung.sweeps {
-            self.demand.flows(&self.prices, band, &mut self.flows);
-            if self.balanced(tolerance) {
-                return true;
-            }
-            self.sweep(band, tolerance);
-        }
-        self.demand.flows(&self.prices, band, &mut self.flows);
-        self.balanced(tolerance)
     }
 
     /// Whether the search has used up its budget.
@@ -217,10 +223,14 @@ impl<'a, 'b> Search<'a, 'b> {
         self.prices[asset] = here + 0.5 * (beyond - here);
     }
 
+    fn slopes(&mut self, band: Band, window: Option<f64>) {
+        self.demand.slopes(&self.prices, band, window, &mut self.flows, &mut self.system);
+    }
+
     /// Newton steps at one band until no asset is short by more than `tolerance`.
     fn level(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
         let cap = 2.0 * mu.max(0.02);
-        self.demand.slopes(&self.prices, band, window, &mut self.flows, &mut self.matrix);
+        self.slopes(band, window);
         for _ in 0..STEPS {
             if self.balanced(tolerance) {
                 return true;
@@ -248,7 +258,7 @@ impl<'a, 'b> Search<'a, 'b> {
             for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }
-            self.demand.slopes(&self.trial, band, window, &mut self.trial_flows, &mut self.matrix);
+            self.demand.slopes(&self.trial, band, window, &mut self.trial_flows, &mut self.system);
             if self.trial_flows.merit() < merit {
                 std::mem::swap(&mut self.trial, &mut self.prices);
                 std::mem::swap(&mut self.trial_flows, &mut self.flows);
@@ -265,11 +275,7 @@ impl<'a, 'b> Search<'a, 'b> {
         let volume = |asset: usize| self.flows.sold[asset] + self.flows.bought[asset];
         let fixed = (1..n).fold(0, |best, asset| if volume(asset) > volume(best) { asset } else { best });
         let mut direction: Vec<f64> = (0..n).map(|a| self.flows.bought[a] - self.flows.sold[a]).collect();
-        for asset in 0..n {
-            self.matrix.cells[asset * n + fixed] = 0.0;
-            self.matrix.cells[fixed * n + asset] = 0.0;
-        }
-        self.matrix.solve(&mut direction, 1e-9);
+        self.system.solve(&mut direction, fixed);
         direction
     }
 

@@ -7,7 +7,7 @@ use crate::amounts::{Amounts, amounts};
 use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
 use crate::market::{Part, Split};
-use crate::newton::newton;
+use crate::newton::{again, newton};
 use crate::outcome::{Clearing, Obstacle, Report, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
@@ -158,8 +158,11 @@ impl<'a> Market<'a> {
         match params.solver {
             Solver::Newton => {
                 let mut demand = Demand::new(part, &self.supply);
-                let start = start(&demand, last.as_deref());
-                newton(scene, target, &mut demand, start)
+                let warm = last.as_ref().and_then(|last| again(target, &mut demand, last));
+                warm.unwrap_or_else(|| {
+                    let start = start(&demand);
+                    newton(scene, target, &mut demand, start)
+                })
             }
             Solver::Tatonnement => tatonnement(scene, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
         }

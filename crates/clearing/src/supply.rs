@@ -23,6 +23,8 @@ struct Before {
     amount: Amount,
     /// Σ amount · limit.
     value: Value,
+    /// The largest limit + 1/amount: above that rate, whole units pay every one of the offers.
+    risk: f64,
 }
 
 /// The supply of all pairs of a book, every offer at its effective limit.
@@ -68,6 +70,7 @@ impl<'a> Supply<'a> {
                 sum.offers += runs.get(index).map_or(0, |run| run.0.len());
                 sum.amount += total.amount();
                 sum.value = sum.value.plus(total.value());
+                sum.risk = sum.risk.max(approx(total.last()) + 1.0 / total.least() as f64);
                 before.push(sum);
             }
         }
@@ -143,6 +146,29 @@ impl<'a> Curve<'a> {
         }
     }
 
+    /// The same, if `amount` is offered before the place `from`.
+    pub(crate) fn amount_from(&self, from: Place, amount: Amount, place: Place) -> Amount {
+        if from.run != place.run {
+            return self.amount(place);
+        }
+        let Some((_, amounts)) = self.runs.get(place.run as usize) else { return amount };
+        let sum = |a: u32, b: u32| amounts[a as usize..b as usize].iter().copied().fold(0, Amount::wrapping_add);
+        if from.at <= place.at { amount + sum(from.at, place.at) } else { amount - sum(place.at, from.at) }
+    }
+
+    /// Σ amount · limit of the offers before `place`, if it is `value` before the place `from`.
+    pub(crate) fn value_from(&self, from: Place, value: Value, place: Place) -> Value {
+        if from.run != place.run {
+            return self.value(place);
+        }
+        let Some((limits, amounts)) = self.runs.get(place.run as usize) else { return value };
+        let sum = |a: u32, b: u32| {
+            let between = a as usize..b as usize;
+            Value::of(&limits[between.clone()], &amounts[between])
+        };
+        if from.at <= place.at { value.plus(sum(from.at, place.at)) } else { value.minus(sum(place.at, from.at)) }
+    }
+
     /// Σ amount · limit of the offers before `place`.
     pub(crate) fn value(&self, place: Place) -> Value {
         let (run, at) = (place.run as usize, place.at as usize);
@@ -166,7 +192,7 @@ impl<'a> Curve<'a> {
             at += 1;
         }
         let whole = self.before[run].value.plus(Value::of(&limits[..at], &amounts[..at]));
-        whole.to_f64() + approx(limits[at]) * rest as f64
+        whole.plus(Value::of(&limits[at..=at], &[rest])).to_f64()
     }
 
     /// The limits of a run; none past the end.
@@ -184,24 +210,32 @@ impl<'a> Curve<'a> {
         self.pieces(from, to).flat_map(|(_, limits, amounts)| limits.iter().copied().zip(amounts.iter().copied()))
     }
 
-    /// The runs between two places, the first and the last cut short; each with the sums of the whole run.
-    fn pieces(&self, from: Place, to: Place) -> impl Iterator<Item = (&'a Total, &'a [Price], &'a [Amount])> + use<'a> {
+    /// The runs between two places, the first and the last cut short.
+    fn pieces(
+        &self,
+        from: Place,
+        to: Place,
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a [Price], &'a [Amount])> + use<'a> {
         let end = if to.at == 0 { to.run } else { to.run + 1 };
         let runs = self.runs;
         (from.run..end).filter_map(move |index| {
             let (limits, amounts) = runs.get(index as usize)?;
             let start = if index == from.run { from.at as usize } else { 0 };
             let end = if index == to.run { to.at as usize } else { limits.len() };
-            Some((runs.total(index as usize), &limits[start..end], &amounts[start..end]))
+            Some((index as usize, &limits[start..end], &amounts[start..end]))
         })
     }
 
-    /// Units of the offers between two places for which `is` is false. It must hold where `rate` pays an offer a whole
-    /// unit more than it asks for; so runs without any offer within 1/amount of the rate are stepped over.
-    pub(crate) fn not_at(&self, rate: &Share, from: Place, to: Place, is: impl Fn(Price, Amount) -> bool) -> Amount {
+    /// Units of the offers before `to` for which `is` is false. It must hold where `rate` pays an offer a whole unit
+    /// more than it asks for; so only runs with offers within 1/amount of the rate are looked at.
+    pub(crate) fn not_at(&self, rate: &Share, to: Place, is: impl Fn(Price, Amount) -> bool) -> Amount {
         let surely = rate.to_f64() * (1.0 - 1e-12);
         let mut units = 0;
-        for (total, limits, amounts) in self.pieces(from, to) {
+        for (run, limits, amounts) in self.pieces(Place::default(), to).rev() {
+            if self.before[run + 1].risk <= surely {
+                break;
+            }
+            let total = self.runs.total(run);
             let risky = surely - 1.0 / total.least() as f64;
             if approx(total.last()) > risky {
                 let offers = limits.iter().zip(amounts).rev().take_while(|(limit, _)| approx(**limit) > risky);

@@ -15,7 +15,7 @@
 //! issued: three sums taken where the three are written.
 
 use clearing::{Clearing, Params};
-use primitives::{Amount, AssetId, Digest, Height, Superblock, Transaction};
+use primitives::{Address, Amount, AssetId, Digest, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
 use crate::attached::{Attached, Violation};
@@ -81,6 +81,8 @@ pub struct Applied {
     pub outcomes: Vec<Outcome>,
     /// The batch.
     pub batch: Batch,
+    /// Accounts that changed, by address.
+    pub modified: Vec<Address>,
     /// How the prices were found, where they were looked for.
     pub report: Option<clearing::Report>,
     /// What the tries have to learn.
@@ -220,10 +222,11 @@ impl Ledger {
         self.last_block = digest;
         let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
+        let modified = effects.changed.iter().map(|(address, _)| Address(*address)).collect();
         let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect() };
         stage(Stage::Effects);
         let Traded { batch, report, .. } = traded;
-        Ok(Applied { height: block.height, block: digest, outcomes, batch, report, changes })
+        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, report, changes })
     }
 
     fn check_succession(&self, block: &Superblock) -> Result<(), Fault> {

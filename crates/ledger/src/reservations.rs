@@ -25,7 +25,7 @@ use primitives::{Address, Amount, AssetId, MAX_ISSUED, Operation, Transaction};
 use smallvec::SmallVec;
 
 use crate::book::{Pair, Place};
-use crate::{Ledger, Refusal};
+use crate::{Account, Ledger, Refusal};
 
 /// Words that one transaction needs at most: a sequence number, two sums and one more.
 const WORDS: usize = 4;
@@ -100,14 +100,14 @@ impl Reservations {
         }
     }
 
-    /// Reserves all that `transaction` may use, or nothing. The transaction must be admissible alone
-    /// ([`Ledger::admit`]) in `ledger`, in which nothing may change until what was reserved against it is released or
-    /// applied.
+    /// Reserves all that `transaction` may use, if it is admissible alone in `ledger` ([`Ledger::admit`]), or nothing.
+    /// What changes in the ledger afterwards must be released here at the same time, but for what makes accounts richer.
     ///
     /// # Errors
     /// [`ReserveError`] says why nothing was.
-    pub fn reserve(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), ReserveError> {
-        let parts = parts(transaction, ledger.fee(), Some(ledger));
+    pub fn admit(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), ReserveError> {
+        let account = ledger.admit_but_for_balance(transaction).map_err(ReserveError::Refused)?;
+        let parts = parts(transaction, ledger.fee(), Some((ledger, account)));
         for (done, part) in parts.iter().enumerate() {
             if let Err(error) = self.take(part) {
                 parts[..done].iter().for_each(|part| self.give_back(part));
@@ -188,8 +188,8 @@ impl Reservations {
     }
 }
 
-/// What a transaction reserves; limits only matter when it is reserved, and are those of `ledger`.
-fn parts(transaction: &Transaction, fee: Amount, ledger: Option<&Ledger>) -> SmallVec<[Part; WORDS]> {
+/// What a transaction reserves; limits only matter when it is reserved, and are those of the ledger and its account.
+fn parts(transaction: &Transaction, fee: Amount, against: Option<(&Ledger, &Account)>) -> SmallVec<[Part; WORDS]> {
     let body = &transaction.body;
     let own = body.account;
     let bit = body.sequence % SEQUENCES;
@@ -207,14 +207,13 @@ fn parts(transaction: &Transaction, fee: Amount, ledger: Option<&Ledger>) -> Sma
             parts.push(Part::Bit(Thing::Created(account), 1, Refusal::CreateConflict));
         }
         Operation::Issue { asset, amount, .. } => {
-            let issued = ledger.map_or(0, |ledger| ledger.assets()[asset.0 as usize].issued);
+            let issued = against.map_or(0, |(ledger, _)| ledger.assets()[asset.0 as usize].issued);
             parts.push(Part::Units(Thing::Issued(asset), amount, MAX_ISSUED - issued, Refusal::IssueTooLarge));
         }
         Operation::CreateOffer { .. } | Operation::Pay { .. } | Operation::Burn { .. } => {}
     }
-    let account = ledger.and_then(|ledger| ledger.accounts().get(&own));
     let mut spend = |asset, units| {
-        let has = account.map_or(0, |account| account.balance(asset));
+        let has = against.map_or(0, |(_, account)| account.balance(asset));
         parts.push(Part::Units(Thing::Sum(own, asset), units, has, Refusal::Overdraft));
     };
     match body.operation.debit() {

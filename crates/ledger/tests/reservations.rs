@@ -177,7 +177,7 @@ proptest! {
             prop_assert_eq!(ledger.admit(&transaction), Ok(()));
             reservations.make_room(1);
             let expected = plain.reserve(&transaction.body, &ledger).map_err(ReserveError::Refused);
-            prop_assert_eq!(reservations.reserve(&transaction, &ledger), expected);
+            prop_assert_eq!(reservations.admit(&transaction, &ledger), expected);
             if expected.is_ok() {
                 waiting.push(transaction);
             }
@@ -200,7 +200,7 @@ fn what_many_threads_admit_passes_the_filter() {
         let tried = |seed: u64| {
             let mut own: Vec<&Transaction> = drawn.iter().collect();
             own.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-            own.into_iter().filter(|t| reservations.reserve(t, &ledger).is_ok()).cloned().collect::<Vec<_>>()
+            own.into_iter().filter(|t| reservations.admit(t, &ledger).is_ok()).cloned().collect::<Vec<_>>()
         };
         let admitted: Vec<Transaction> = std::thread::scope(|scope| {
             let tried = &tried;

@@ -117,8 +117,7 @@ impl Mempool {
         if self.ids.len() >= self.limit {
             return Err(Reject::Full);
         }
-        ledger.admit(&entry.transaction).map_err(Reject::Refused)?;
-        self.reserved.reserve(&entry.transaction, ledger).map_err(|error| match error {
+        self.reserved.admit(&entry.transaction, ledger).map_err(|error| match error {
             ReserveError::Refused(refusal) => Reject::Refused(refusal),
             ReserveError::NoRoom => Reject::Full,
         })
