@@ -25,14 +25,11 @@ fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 5] {
         let fill_of = |index| got.each(pair, &rate).find(|fill| fill.0 == index).map_or((0, 0), |f| (f.1, f.2));
         let full_at = |index, sold| fills(pair, &rate, sold).fills_in_full(index);
         let before = walk(pair, &rate);
-        for index in 0.. {
-            let Some(said) = explain(book, params, clearing, position, index) else { break };
+        for (index, (offers_ahead, units_ahead)) in before.into_iter().enumerate() {
+            let said = explain(book, params, clearing, position, index).expect("an offer of the book");
             let Explanation { amount, limit, sold, bought, .. } = said;
             assert_eq!((sold, bought), fill_of(index), "{said}");
-            assert_eq!(
-                (said.pair_sold, said.offers_ahead, said.units_ahead),
-                (got.sold, before[index].0, before[index].1)
-            );
+            assert_eq!((said.pair_sold, said.offers_ahead, said.units_ahead), (got.sold, offers_ahead, units_ahead));
             let kind = match said.why {
                 Why::Full => {
                     assert_eq!(sold, amount);

@@ -61,6 +61,30 @@ pub enum Bench {
         #[arg(long)]
         directory: Option<PathBuf>,
     },
+    /// Checkpoints beside execution, and recovery from them.
+    #[command(after_help = "Examples:
+  walras bench recovery
+  walras bench recovery --accounts 10000000 --offers 20000000 --json")]
+    Recovery {
+        /// Accounts, each with two assets.
+        #[arg(long, default_value_t = 1_000_000)]
+        accounts: usize,
+        /// Resting offers.
+        #[arg(long, default_value_t = 2_000_000)]
+        offers: usize,
+        /// Assets.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
+        assets: u32,
+        /// Transactions in a block.
+        #[arg(long, default_value_t = 50_000)]
+        transactions: usize,
+        /// Blocks before the checkpoint, and beside or after it at least.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+        /// Directory for the store; a temporary one by default.
+        #[arg(long)]
+        directory: Option<PathBuf>,
+    },
     /// Blocks of nothing but payments, between two accounts and between millions.
     #[command(
         after_help = "Examples:\n  walras bench payments --json\n  walras bench payments --accounts 2,10000 --transactions 100000"
@@ -88,30 +112,6 @@ pub enum Bench {
         /// Measured runs of each kind.
         #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
-    },
-    /// Checkpoints beside execution, and recovery from them.
-    #[command(after_help = "Examples:
-  walras bench recovery
-  walras bench recovery --accounts 10000000 --offers 20000000 --json")]
-    Recovery {
-        /// Accounts, each with two assets.
-        #[arg(long, default_value_t = 1_000_000)]
-        accounts: usize,
-        /// Resting offers.
-        #[arg(long, default_value_t = 2_000_000)]
-        offers: usize,
-        /// Assets.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
-        assets: u32,
-        /// Transactions in a block.
-        #[arg(long, default_value_t = 50_000)]
-        transactions: usize,
-        /// Blocks before the checkpoint, and beside or after it at least.
-        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
-        blocks: u32,
-        /// Directory for the store; a temporary one by default.
-        #[arg(long)]
-        directory: Option<PathBuf>,
     },
     /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
     #[command(
@@ -202,14 +202,6 @@ impl Bench {
                     bench::exchange::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
                 print(&figures, json);
             }
-            Bench::Payments { accounts, transactions, blocks } => {
-                let options = bench::payments::Options { accounts, transactions, blocks: blocks as usize };
-                print(&bench::payments::run(&options, &mut say), json);
-            }
-            Bench::Filter { accounts, transactions, runs } => {
-                let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
-                print(&bench::filter::run(&options, &mut say), json);
-            }
             Bench::Recovery { accounts, offers, assets, transactions, blocks, directory } => {
                 let blocks = blocks as usize;
                 let options = bench::recovery::Options { accounts, offers, assets, transactions, blocks };
@@ -218,6 +210,14 @@ impl Bench {
                 let figures =
                     bench::recovery::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
                 print(&figures, json);
+            }
+            Bench::Payments { accounts, transactions, blocks } => {
+                let options = bench::payments::Options { accounts, transactions, blocks: blocks as usize };
+                print(&bench::payments::run(&options, &mut say), json);
+            }
+            Bench::Filter { accounts, transactions, runs } => {
+                let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
+                print(&bench::filter::run(&options, &mut say), json);
             }
             Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
                 let options = bench::ledger::Options {
