@@ -55,15 +55,18 @@ pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Value {
     json!({ "blocks_of_each_kind": options.blocks, "runs": runs.collect::<Vec<_>>(), "contention": contention })
 }
 
-/// How much longer a block between the fewest accounts takes than between those between which it takes the least.
+/// How much longer a block between the fewest accounts takes than one whose accounts hardly meet: between the fewest of
+/// those numbers of accounts that are not below the number of transactions.
 fn contention(results: &[(usize, usize, [f64; 2])], transactions: usize) -> Option<Value> {
     let of_size = || results.iter().filter(|(_, size, _)| *size == transactions);
-    let (fewest, _, most_contended) = of_size().min_by_key(|(accounts, ..)| *accounts)?;
-    let least = |threads: usize| of_size().map(|(.., ms)| ms[threads]).fold(f64::INFINITY, f64::min);
-    let ratio = |threads: usize| most_contended[threads] / least(threads);
-    Some(
-        json!({ "transactions_per_block": transactions, "accounts": fewest, "time_over_best": { "1": ratio(0), "2": ratio(1) } }),
-    )
+    let (fewest, _, contended) = of_size().min_by_key(|(accounts, ..)| *accounts)?;
+    let enough = of_size().filter(|(accounts, ..)| *accounts >= transactions);
+    let (many, _, free) = enough.min_by_key(|(accounts, ..)| *accounts)?;
+    Some(json!({
+        "transactions_per_block": transactions,
+        "accounts": [fewest, many],
+        "time_over_none": { "1": contended[0] / free[0], "2": contended[1] / free[1] },
+    }))
 }
 
 /// Median milliseconds of a block on one and on two threads, whose blocks alternate.
