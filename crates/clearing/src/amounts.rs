@@ -23,6 +23,8 @@ use rayon::prelude::*;
 use crate::arc::{Arc, arc};
 use crate::book::{Book, Params};
 use crate::flow::Program;
+use crate::order::Purchase;
+use crate::pool::PoolTrade;
 use crate::rate::approx;
 use crate::supply::Supply;
 
@@ -31,6 +33,10 @@ use crate::supply::Supply;
 pub struct Amounts {
     /// Units sold of every pair of the book: exactly what its fills sum to.
     pub sold: Vec<Amount>,
+    /// What pools trade, by their position.
+    pub pools: Vec<PoolTrade>,
+    /// The buy orders that are filled.
+    pub buys: Vec<Purchase>,
     /// Whether every lower bound is met.
     pub full: bool,
     /// Assets in short supply when not.
@@ -40,57 +46,86 @@ pub struct Amounts {
 /// How often amounts are made executable, with ever more in reserve for it.
 const ROUNDINGS: u32 = 8;
 
-/// The amounts of all pairs at `valuations`, whatever they are.
+/// The amounts of all pairs and pools at `valuations`, whatever they are, and the buy orders that are filled.
 pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> Amounts {
-    amounts_of(book, supply, params, valuations, (0..book.pairs.len()).collect())
+    let (mut program, values) = program(book, supply, params, valuations, (0..book.links()).collect());
+    let short = program.settle(&values);
+    let buys = if short.is_empty() { program.fill_orders(book, params, valuations, &values) } else { Vec::new() };
+    Amounts { buys, ..program.amounts(book, short) }
 }
 
-/// The amounts of `pairs` at `valuations`; nothing is sold on others. Runs on the current rayon pool; the answer does
+/// The amounts of `links` at `valuations`; nothing is sold on others. Runs on the current rayon pool; the answer does
 /// not depend on it.
 pub(crate) fn amounts_of(
     book: &Book,
     supply: &Supply,
     params: &Params,
     valuations: &[Price],
-    pairs: Vec<usize>,
+    links: Vec<usize>,
 ) -> Amounts {
-    let pairs = pairs.into_par_iter().with_min_len(64);
-    let arcs: Vec<Arc> = pairs.filter_map(|pair| arc(book, supply, params, valuations, pair)).collect();
-    let mut program = Program::new(book, arcs);
-    let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
-    let short = program.settle(book, &values);
-    let mut sold = vec![0; book.pairs.len()];
-    program.arcs.iter().for_each(|arc| sold[arc.pair] = arc.sold);
-    Amounts { sold, full: short.is_empty(), short: short.into_iter().map(|asset| AssetId(asset as u32)).collect() }
+    let (mut program, values) = program(book, supply, params, valuations, links);
+    let short = program.settle(&values);
+    program.amounts(book, short)
+}
+
+/// The flow program over `links`, and the valuations as doubles.
+fn program<'a>(
+    book: &'a Book,
+    supply: &'a Supply,
+    params: &Params,
+    valuations: &[Price],
+    links: Vec<usize>,
+) -> (Program<'a>, Vec<f64>) {
+    let links = links.into_par_iter().with_min_len(64);
+    let arcs: Vec<Arc> = links.filter_map(|link| arc(book, supply, params, valuations, link)).collect();
+    (Program::new(book, arcs), valuations.iter().map(|value| approx(*value)).collect())
 }
 
 impl Program<'_> {
+    fn amounts(&self, book: &Book, short: Vec<usize>) -> Amounts {
+        let (mut sold, mut pools) = (vec![0; book.pairs.len()], Vec::new());
+        for arc in self.arcs.iter().filter(|arc| arc.sold > 0) {
+            match sold.get_mut(arc.link) {
+                Some(sold) => *sold = arc.sold,
+                None => pools.push(PoolTrade {
+                    pool: ((arc.link - book.pairs.len()) / 2) as u32,
+                    sell: AssetId(arc.sell as u32),
+                    buy: AssetId(arc.buy as u32),
+                    sold: arc.sold,
+                    bought: arc.paid_exactly(arc.sold) as Amount,
+                }),
+            }
+        }
+        let short: Vec<AssetId> = short.into_iter().map(|asset| AssetId(asset as u32)).collect();
+        Amounts { sold, pools, buys: Vec::new(), full: short.is_empty(), short }
+    }
+
     /// Finds the amounts; returns the assets for which lower bounds had to be dropped, none if all are met.
-    fn settle(&mut self, book: &Book, values: &[f64]) -> Vec<usize> {
+    fn settle(&mut self, values: &[f64]) -> Vec<usize> {
         let mut short = Vec::new();
         for exact in [false, true] {
             if exact {
-                self.count_payouts(book);
+                self.count_payouts();
             }
-            short = self.try_bounds(book, values);
+            short = self.try_bounds(values);
             if short.is_empty() {
                 return short;
             }
         }
         self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
-        if !self.try_bounds(book, values).is_empty() {
-            self.cut(book);
+        if !self.try_bounds(values).is_empty() {
+            self.cut();
         }
         short
     }
 
     /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so. Assets
     /// that rounding leaves short keep something in reserve the next time.
-    fn try_bounds(&mut self, book: &Book, values: &[f64]) -> Vec<usize> {
+    pub(crate) fn try_bounds(&mut self, values: &[f64]) -> Vec<usize> {
         self.reserve.fill(0);
         for _ in 0..ROUNDINGS {
             self.solve();
-            self.execute(book, values);
+            self.execute(values);
             if self.short().is_empty() {
                 return Vec::new();
             }

@@ -1,10 +1,11 @@
-//! One pair as the amount step sees it: bounds, pay-outs, and what its fills can execute.
+//! One pair, or one side of a pool, as the amount step sees it: bounds, pay-outs, and what its fills can execute.
 
 use primitives::{Amount, MAX_ISSUED, Price};
 
-use crate::book::{Book, Params};
+use crate::book::{Book, PairBook, Params};
 use crate::effective::WHOLE;
 use crate::fills::{Use, fills, partial, usable};
+use crate::pool::Side;
 use crate::rate::Rate;
 use crate::supply::{Curve, Place, Supply};
 use crate::threshold::Threshold;
@@ -13,27 +14,39 @@ use crate::threshold::Threshold;
 /// one breaks its limit by rounding unless it is large.
 const MARGIN: f64 = 64.0;
 
-/// One pair with something to trade.
+/// One link with something to trade.
 pub(crate) struct Arc<'a> {
-    /// Position in the book.
-    pub(crate) pair: usize,
+    /// The link of the book.
+    pub(crate) link: usize,
     pub(crate) sell: usize,
     pub(crate) buy: usize,
     pub(crate) rate: Rate,
-    curve: Curve<'a>,
+    seller: Seller<'a>,
     /// L and U, in units of the sold asset.
     pub(crate) low: Amount,
     pub(crate) high: Amount,
+    /// Units sold.
+    pub(crate) sold: Amount,
+    /// By how much the pay-outs of the first L units fall short of [`Rate::payout_bound`], as far as known.
+    pub(crate) credit: u128,
+}
+
+/// Who sells.
+enum Seller<'a> {
+    Offers(Offers<'a>),
+    Pool(Side),
+}
+
+/// The offers of one pair.
+struct Offers<'a> {
+    pair: &'a PairBook<'a>,
+    curve: Curve<'a>,
     /// Units that must execute, whether or not L asks for them.
     must: Amount,
     /// The end of the offers that may execute.
     end: Place,
     /// Whether offers before the band all must execute.
     simple: bool,
-    /// Units sold.
-    pub(crate) sold: Amount,
-    /// By how much the pay-outs of the first L units fall short of [`Rate::payout_bound`], as far as known.
-    pub(crate) credit: u128,
 }
 
 impl Arc<'_> {
@@ -59,64 +72,106 @@ impl Arc<'_> {
     }
 
     /// What fills can give from `sold` up: not always the least, as ever larger steps are tried.
-    pub(crate) fn executable_above(&self, book: &Book, sold: Amount) -> Amount {
+    pub(crate) fn executable_above(&self, sold: Amount) -> Amount {
         let mut aim = sold.min(self.high);
         for step in 0..u128::BITS - 1 {
-            let got = self.executable(book, aim);
+            let got = self.executable(aim);
             if got >= sold || aim == self.high {
                 return got;
             }
             let more = (1u128 << step) - 1;
             aim = self.most_within(self.paid_at(aim).saturating_add(more)).saturating_add(1).clamp(aim, self.high);
         }
-        self.executable(book, self.high)
+        self.executable(self.high)
     }
 
     /// The most of `sold` units that fills can give.
-    pub(crate) fn executable(&self, book: &Book, sold: Amount) -> Amount {
-        let pair = &book.pairs[self.pair];
-        if sold < self.must || self.rate.net.payout_bound(sold) > u128::from(MAX_ISSUED) {
-            return fills(pair, &self.rate, sold).sold;
+    pub(crate) fn executable(&self, sold: Amount) -> Amount {
+        match &self.seller {
+            Seller::Offers(offers) => offers.executable(&self.rate, sold, self.high),
+            Seller::Pool(side) => side.fill(&self.rate, sold.min(self.high)).0,
         }
-        if self.simple && sold == self.high {
+    }
+
+    /// Exactly what is paid for the first `sold` units, which fills must be able to give.
+    pub(crate) fn paid_exactly(&self, sold: Amount) -> u128 {
+        match &self.seller {
+            Seller::Offers(offers) => fills(offers.pair, &self.rate, sold).bought,
+            Seller::Pool(side) => side.fill(&self.rate, sold).1.into(),
+        }
+    }
+}
+
+impl Offers<'_> {
+    fn executable(&self, rate: &Rate, sold: Amount, high: Amount) -> Amount {
+        if sold < self.must || rate.net.payout_bound(sold) > u128::from(MAX_ISSUED) {
+            return fills(self.pair, rate, sold).sold;
+        }
+        if !self.simple {
+            return self.executed(rate, sold, self.pair.leading(|limit| rate.reaches(limit)));
+        }
+        if sold == high {
             return sold;
         }
-        if self.simple {
-            // Below this limit, an offer that asks for more than a few units must execute.
-            let first = self.curve.place_near(self.end, Threshold::new(self.rate.sure.to_f64() * (1.0 - 1.0 / WHOLE)));
-            return self.executed(sold, self.curve.between(first, self.end));
-        }
-        self.executed(sold, pair.leading(|limit| self.rate.reaches(limit)))
+        // Below this limit, an offer that asks for more than a few units must execute.
+        let first = self.curve.place_near(self.end, Threshold::new(rate.sure.to_f64() * (1.0 - 1.0 / WHOLE)));
+        self.executed(rate, sold, self.curve.between(first, self.end))
     }
 
     /// The most of `sold` units that fills can give, of all that must execute and of those of `offers` that need not.
-    fn executed(&self, sold: Amount, offers: impl Iterator<Item = (Price, Amount)>) -> Amount {
+    fn executed(&self, rate: &Rate, sold: Amount, offers: impl Iterator<Item = (Price, Amount)>) -> Amount {
         let mut rest = sold - self.must;
-        for (limit, amount) in offers.filter(|offer| !self.rate.must_fill(offer.0, offer.1)) {
+        for (limit, amount) in offers.filter(|offer| !rate.must_fill(offer.0, offer.1)) {
             if rest == 0 {
                 break;
             }
-            match usable(&self.rate, limit, amount) {
+            match usable(rate, limit, amount) {
                 Use::Nothing => {}
                 Use::Full(_) if amount <= rest => rest -= amount,
-                _ => return sold - rest + partial(&self.rate, limit, amount.min(rest)).map_or(0, |p| p.sold),
+                _ => return sold - rest + partial(rate, limit, amount.min(rest)).map_or(0, |p| p.sold),
             }
         }
         sold - rest
     }
 }
 
-/// The bounds of one pair; `None` where nothing can trade.
+/// The bounds of one link of `book`; `None` where nothing can trade.
 pub(crate) fn arc<'a>(
-    book: &Book,
+    book: &'a Book,
     supply: &'a Supply,
     params: &Params,
     valuations: &[Price],
-    pair: usize,
+    link: usize,
 ) -> Option<Arc<'a>> {
-    let (offers, curve) = (&book.pairs[pair], supply.curve(pair));
-    let (sell, buy) = (valuations[offers.sell.0 as usize], valuations[offers.buy.0 as usize]);
-    let rate = Rate::new(sell, buy, params.epsilon, params.mu);
+    let (sell, buy) = book.link(link);
+    let rate = Rate::new(valuations[sell.0 as usize], valuations[buy.0 as usize], params.epsilon, params.mu);
+    let (seller, low, high) = match book.pairs.get(link) {
+        Some(pair) => {
+            let (offers, high) = offers(pair, supply.curve(link), &rate)?;
+            let low = offers.must;
+            (Seller::Offers(offers), low, high)
+        }
+        None => {
+            let side = book.side(link);
+            let (low, high) = side.bounds(&rate);
+            (Seller::Pool(side), low, high)
+        }
+    };
+    (high > 0).then_some(Arc {
+        link,
+        sell: sell.0 as usize,
+        buy: buy.0 as usize,
+        rate,
+        seller,
+        low,
+        high,
+        sold: high,
+        credit: 0,
+    })
+}
+
+/// The offers of one pair at `rate`, and U; `None` where none is within the rate.
+fn offers<'a>(pair: &'a PairBook, curve: Curve<'a>, rate: &Rate) -> Option<(Offers<'a>, Amount)> {
     let (net, sure) = (rate.to_f64(), rate.sure.to_f64());
     // Limits up to here are surely within the rate, so that only rounding can be in the way of their offers.
     let begin = curve.place(Threshold::new(sure * (1.0 + 1e-12)));
@@ -124,7 +179,7 @@ pub(crate) fn arc<'a>(
     if end == Place::default() {
         return None;
     }
-    let is_usable = |limit, amount| usable(&rate, limit, amount) != Use::Nothing;
+    let is_usable = |limit, amount| usable(rate, limit, amount) != Use::Nothing;
     let must_fill = |limit, amount| rate.must_fill(limit, amount);
     let before = curve.amount(begin);
     let mut must = before - curve.not_at(&rate.sure, begin, must_fill);
@@ -134,18 +189,5 @@ pub(crate) fn arc<'a>(
         must = curve.between(Place::default(), begin).filter(|o| must_fill(o.0, o.1)).map(|offer| offer.1).sum();
     }
     let high = curve.amount_from(begin, before, end) - curve.not_at(&rate.net, end, is_usable);
-    (high > 0).then_some(Arc {
-        pair,
-        sell: offers.sell.0 as usize,
-        buy: offers.buy.0 as usize,
-        rate,
-        curve,
-        must,
-        low: must,
-        high,
-        end,
-        simple: payable && curve.is_plain(),
-        sold: high,
-        credit: 0,
-    })
+    Some((Offers { pair, curve, must, end, simple: payable && curve.is_plain() }, high))
 }

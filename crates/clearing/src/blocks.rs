@@ -11,7 +11,7 @@ struct Visit {
     taken: usize,
 }
 
-/// The blocks of the graph whose edges are the pairs of `book` listed in `pairs`, each as its pairs in the order of the
+/// The blocks of the graph whose edges are the links of `book` listed in `pairs`, each as its links in the order of the
 /// book. Of blocks that hang together, each but the first shares one asset with those before it.
 pub(crate) fn blocks(book: &Book, pairs: &[usize]) -> Vec<Vec<usize>> {
     let graph = Graph::new(book, pairs);
@@ -72,7 +72,10 @@ struct Graph {
 
 impl Graph {
     fn new(book: &Book, pairs: &[usize]) -> Graph {
-        let ends = |pair: usize| (book.pairs[pair].sell.0 as usize, book.pairs[pair].buy.0 as usize);
+        let ends = |link: usize| {
+            let (sell, buy) = book.link(link);
+            (sell.0 as usize, buy.0 as usize)
+        };
         let mut first = vec![0; book.assets as usize + 1];
         for (sell, buy) in pairs.iter().map(|pair| ends(*pair)) {
             first[sell + 1] += 1;
@@ -106,7 +109,7 @@ mod tests {
         let pair = |(sell, buy): (u32, u32)| {
             PairBook::new(AssetId(sell), AssetId(buy), &[Price::ONE], &[1]).expect("a proper pair")
         };
-        Book { assets, pairs: edges.into_iter().map(pair).collect() }
+        Book { assets, pairs: edges.into_iter().map(pair).collect(), ..Book::default() }
     }
 
     fn named(book: &Book, blocks: Vec<Vec<usize>>) -> Vec<Vec<(u32, u32)>> {

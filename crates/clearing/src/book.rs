@@ -3,6 +3,8 @@
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
 use rayon::prelude::*;
 
+use crate::order::BuyOrder;
+use crate::pool::{Pool, Side};
 use crate::run::{RUN, Run, RunError, Total};
 
 /// The offers of one ordered pair in execution order: by limit price, then as the caller ranks equals (the ledger by
@@ -24,6 +26,10 @@ pub struct Book<'a> {
     pub assets: u32,
     /// Pairs that have offers, sorted by (sell, buy), each at most once.
     pub pairs: Vec<PairBook<'a>>,
+    /// Constant-product pools, in any order.
+    pub pools: Vec<Pool>,
+    /// Orders for exact amounts, in the order in which they are tried.
+    pub buys: Vec<BuyOrder>,
 }
 
 /// One offer on its own.
@@ -77,7 +83,7 @@ impl SortedOffers {
             let run = |(limits, amounts)| Run { limits, amounts, total: Total::of_sorted(limits, amounts) };
             PairBook { sell, buy, runs: runs.map(run).collect() }
         };
-        Book { assets: self.assets, pairs: pairs.par_iter().with_min_len(16).map(pair).collect() }
+        Book { assets: self.assets, pairs: pairs.par_iter().with_min_len(16).map(pair).collect(), ..Book::default() }
     }
 
     /// For each offer of the pair at `position` of the book, its position among the offers given.
@@ -189,8 +195,14 @@ pub enum InputError {
         /// Position in the pair.
         index: usize,
     },
+    /// A pool trades an asset for itself, names an unknown one, or holds nothing of one.
+    #[error("pool {0} is not a pool of two assets of the book with reserves of both")]
+    Pool(usize),
+    /// A buy order buys or spends nothing, pays with what it buys, or names an unknown asset.
+    #[error("buy order {0} does not buy units of one asset of the book for units of another")]
+    BuyOrder(usize),
     /// The offers of one asset add up to more than can exist.
-    #[error("offers sell more than {MAX_ISSUED} units of asset {0} in all, more than can be issued")]
+    #[error("offers, pools and buy orders hold more than {MAX_ISSUED} units of asset {0}, more than can be issued")]
     TooMuch(AssetId),
     /// `last` is not one valuation per asset.
     #[error("{given} earlier valuations for {assets} assets")]
@@ -243,12 +255,53 @@ impl Book<'_> {
             if before.replace((sell, buy)) >= Some((sell, buy)) {
                 return Err(InputError::PairOrder { sell, buy });
             }
-            let total = pair.check_offers()?;
-            let sum = &mut offered[sell.0 as usize];
-            *sum = sum.checked_add(total).filter(|s| *s <= MAX_ISSUED).ok_or(InputError::TooMuch(sell))?;
+            add(&mut offered, sell, pair.check_offers()?)?;
+        }
+        let known = |a: AssetId, b: AssetId| a != b && a.0.max(b.0) < self.assets;
+        for (index, pool) in self.pools.iter().enumerate() {
+            if !known(pool.a, pool.b) || pool.reserve_a.min(pool.reserve_b) == 0 {
+                return Err(InputError::Pool(index));
+            }
+            add(&mut offered, pool.a, pool.reserve_a)?;
+            add(&mut offered, pool.b, pool.reserve_b)?;
+        }
+        for (index, order) in self.buys.iter().enumerate() {
+            if !known(order.sell, order.buy) || order.bought.min(order.most) == 0 {
+                return Err(InputError::BuyOrder(index));
+            }
+            add(&mut offered, order.sell, order.most)?;
         }
         Ok(())
     }
+
+    /// Number of links: ways in which assets are sold for each other.
+    pub(crate) fn links(&self) -> usize {
+        self.pairs.len() + 2 * self.pools.len()
+    }
+
+    /// The assets that a link sells and buys. Links are the pairs, and then both sides of every pool.
+    pub(crate) fn link(&self, index: usize) -> (AssetId, AssetId) {
+        match self.pairs.get(index) {
+            Some(pair) => (pair.sell, pair.buy),
+            None => {
+                let side = self.side(index);
+                (side.sell, side.buy)
+            }
+        }
+    }
+
+    /// The side of a pool that is link `index`.
+    pub(crate) fn side(&self, index: usize) -> Side {
+        let number = index - self.pairs.len();
+        self.pools[number / 2].sides()[number % 2]
+    }
+}
+
+/// Adds `units` to what is offered of `asset`.
+fn add(offered: &mut [Amount], asset: AssetId, units: Amount) -> Result<(), InputError> {
+    let sum = &mut offered[asset.0 as usize];
+    *sum = sum.checked_add(units).filter(|sum| *sum <= MAX_ISSUED).ok_or(InputError::TooMuch(asset))?;
+    Ok(())
 }
 
 impl<'a> PairBook<'a> {

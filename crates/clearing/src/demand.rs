@@ -10,7 +10,9 @@
 
 use primitives::Amount;
 
-use crate::market::Part;
+use crate::book::Book;
+use crate::market::{Pair, Part};
+use crate::pool::Side;
 use crate::rate::approx;
 use crate::supply::{Curve, Place, Supply};
 use crate::system::System;
@@ -71,11 +73,18 @@ impl Flows {
 /// Evaluates the demand of a part; remembers where in each pair the last searches ended.
 pub(crate) struct Demand<'a> {
     pub(crate) part: &'a Part,
-    curves: Vec<Curve<'a>>,
+    sources: Vec<Source<'a>>,
     bands: Vec<Offered>,
     ends: Vec<[End; 2]>,
     /// Number of evaluations.
     pub(crate) queries: u32,
+}
+
+/// What supplies a link.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Offers(Curve<'a>),
+    Pool(Side),
 }
 
 /// What one pair offers below the band and in it, and for which prices that is so.
@@ -100,10 +109,14 @@ struct End {
 }
 
 impl<'a> Demand<'a> {
-    pub(crate) fn new(part: &'a Part, supply: &'a Supply) -> Demand<'a> {
-        let curves: Vec<_> = part.pairs.iter().map(|pair| supply.curve(pair.index as usize)).collect();
-        let (bands, ends) = (vec![UNKNOWN; curves.len()], vec![[End::default(); 2]; curves.len()]);
-        Demand { part, curves, bands, ends, queries: 0 }
+    pub(crate) fn new(book: &Book, part: &'a Part, supply: &'a Supply) -> Demand<'a> {
+        let source = |pair: &Pair| match pair.index as usize {
+            index if index < book.pairs.len() => Source::Offers(supply.curve(index)),
+            index => Source::Pool(book.side(index)),
+        };
+        let sources: Vec<_> = part.pairs.iter().map(source).collect();
+        let (bands, ends) = (vec![UNKNOWN; sources.len()], vec![[End::default(); 2]; sources.len()]);
+        Demand { part, sources, bands, ends, queries: 0 }
     }
 
     /// The flows at `prices`.
@@ -123,24 +136,25 @@ impl<'a> Demand<'a> {
     ) {
         system.clear();
         let part = self.part;
-        let curves = std::mem::take(&mut self.curves);
+        let sources = std::mem::take(&mut self.sources);
         let add = |at: usize, y: f64, narrow: f64, rate: f64| {
             let (a, b) = (part.pairs[at].sell as usize, part.pairs[at].buy as usize);
             let wide = window.map_or(0.0, |w| {
-                let supply = |x: f64| curves[at].amount(curves[at].place(Threshold::new(x)));
+                let Source::Offers(curve) = &sources[at] else { return 0.0 };
+                let supply = |x: f64| curve.amount(curve.place(Threshold::new(x)));
                 prices[a] * (supply(rate * (1.0 + w)) - supply(rate * (1.0 - w))) as f64 / (2.0 * w)
             });
             let e = narrow.max(wide);
             system.add(at, a, b, y + e, e);
         };
-        // The curves are lent to the closure and to the loop alike.
-        evaluate(part, &curves, (&mut self.bands, &mut self.ends), prices, band, flows, add);
-        self.curves = curves;
+        // The sources are lent to the closure and to the loop alike.
+        evaluate(part, &sources, (&mut self.bands, &mut self.ends), prices, band, flows, add);
+        self.sources = sources;
         self.queries += 1;
     }
 
     fn each(&mut self, prices: &[f64], band: Band, flows: &mut Flows, add: impl FnMut(usize, f64, f64, f64)) {
-        evaluate(self.part, &self.curves, (&mut self.bands, &mut self.ends), prices, band, flows, add);
+        evaluate(self.part, &self.sources, (&mut self.bands, &mut self.ends), prices, band, flows, add);
         self.queries += 1;
     }
 
@@ -152,7 +166,7 @@ impl<'a> Demand<'a> {
             let (sell, buy) = (self.part.pairs[at].sell as usize, self.part.pairs[at].buy as usize);
             let value = |other: usize| if other == asset { price } else { prices[other] };
             let seen = (&mut self.bands[at], &mut self.ends[at]);
-            let (must, free, _) = flow(&self.curves[at], seen, value(sell), value(buy), band);
+            let (must, free, _) = flow(&self.sources[at], seen, value(sell), value(buy), band);
             if sell == asset {
                 sold += must + free;
             } else {
@@ -166,26 +180,40 @@ impl<'a> Demand<'a> {
     /// The fewest offers that any asset has, on all its pairs.
     pub(crate) fn fewest_offers(&self) -> usize {
         let mut offers = vec![0; self.part.assets.len()];
-        for (pair, curve) in self.part.pairs.iter().zip(&self.curves) {
-            offers[pair.sell as usize] += curve.offers();
-            offers[pair.buy as usize] += curve.offers();
+        for (pair, source) in self.part.pairs.iter().zip(&self.sources) {
+            offers[pair.sell as usize] += source.offers();
+            offers[pair.buy as usize] += source.offers();
         }
         offers.into_iter().min().unwrap_or(0)
     }
 
     /// The median limit price of every pair and the number of its offers.
     pub(crate) fn medians(&self) -> impl Iterator<Item = (usize, usize, f64, usize)> {
-        self.part.pairs.iter().zip(&self.curves).map(|(pair, curve)| {
-            let offers = curve.offers();
-            (pair.sell as usize, pair.buy as usize, approx(curve.limit_at(offers / 2)), offers)
+        self.part.pairs.iter().zip(&self.sources).map(|(pair, source)| {
+            let median = match source {
+                Source::Offers(curve) => approx(curve.limit_at(curve.offers() / 2)),
+                Source::Pool(side) => side.price(),
+            };
+            (pair.sell as usize, pair.buy as usize, median, source.offers())
         })
+    }
+}
+
+impl Source<'_> {
+    /// Number of offers; a side of a pool speaks for a good many.
+    fn offers(&self) -> usize {
+        const POOL: usize = 64;
+        match self {
+            Source::Offers(curve) => curve.offers(),
+            Source::Pool(_) => POOL,
+        }
     }
 }
 
 /// Sums up the flows over all pairs, in their order; `add` gets each pair with (y, e, r).
 fn evaluate(
     part: &Part,
-    curves: &[Curve],
+    sources: &[Source],
     (bands, ends): (&mut [Offered], &mut [[End; 2]]),
     prices: &[f64],
     band: Band,
@@ -196,9 +224,9 @@ fn evaluate(
         sums.clear();
         sums.resize(prices.len(), 0.0);
     }
-    for (at, ((pair, curve), seen)) in part.pairs.iter().zip(curves).zip(bands.iter_mut().zip(ends)).enumerate() {
+    for (at, ((pair, source), seen)) in part.pairs.iter().zip(sources).zip(bands.iter_mut().zip(ends)).enumerate() {
         let (a, b) = (pair.sell as usize, pair.buy as usize);
-        let (must, free, slope) = flow(curve, seen, prices[a], prices[b], band);
+        let (must, free, slope) = flow(source, seen, prices[a], prices[b], band);
         let sold = must + free;
         flows.free[a] += free;
         flows.free[b] += free;
@@ -210,12 +238,16 @@ fn evaluate(
 
 /// The value y that one pair sells at prices `sell` and `buy`, below the band and in it, and the slope e.
 fn flow(
-    curve: &Curve,
+    source: &Source,
     (offered, ends): (&mut Offered, &mut [End; 2]),
     sell: f64,
     buy: f64,
     band: Band,
 ) -> (f64, f64, f64) {
+    let curve = match source {
+        Source::Offers(curve) => curve,
+        Source::Pool(side) => return side.flow(sell, buy, band),
+    };
     let (rate, width) = (sell / buy, 1.0 / (band.beta - band.alpha));
     let (low, high) = (rate * band.alpha, rate * band.beta);
     let within = |price: f64, (over, under): (f64, f64)| price > over && price < under;

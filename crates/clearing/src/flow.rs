@@ -4,7 +4,6 @@ use primitives::Amount;
 
 use crate::arc::Arc;
 use crate::book::Book;
-use crate::fills::fills;
 use rayon::prelude::*;
 
 /// The flow program: arcs, their adjacency, and what each asset has left.
@@ -15,6 +14,8 @@ pub(crate) struct Program<'a> {
     pub(crate) first: Vec<usize>,
     /// Units sold of each asset less units paid out of it.
     pub(crate) slack: Vec<i128>,
+    /// What buy orders leave of each asset: units paid less units bought.
+    pub(crate) bought: Vec<i128>,
     /// What is kept of each asset, for rounding.
     pub(crate) reserve: Vec<i128>,
     /// Dual values: how many pairs give way for one unit of the asset.
@@ -64,6 +65,7 @@ impl<'a> Program<'a> {
             edges,
             first,
             slack: vec![0; assets],
+            bought: vec![0; assets],
             reserve: vec![0; assets],
             level: vec![0; assets],
             spent: vec![false; assets],
@@ -90,7 +92,7 @@ impl<'a> Program<'a> {
     }
 
     pub(crate) fn count_slack(&mut self) {
-        self.slack.fill(0);
+        self.slack.clone_from(&self.bought);
         for arc in &self.arcs {
             self.slack[arc.sell] += i128::from(arc.sold);
             self.slack[arc.buy] -= arc.paid() as i128;
@@ -98,9 +100,9 @@ impl<'a> Program<'a> {
     }
 
     /// Replaces the bound on the pay-outs of what must execute by their exact sum.
-    pub(crate) fn count_payouts(&mut self, book: &Book) {
+    pub(crate) fn count_payouts(&mut self) {
         self.arcs.par_iter_mut().with_min_len(16).for_each(|arc| {
-            let exact = fills(&book.pairs[arc.pair], &arc.rate, arc.low).bought;
+            let exact = arc.paid_exactly(arc.low);
             arc.credit = arc.rate.net.payout_bound(arc.low).saturating_sub(exact);
         });
     }
@@ -287,7 +289,7 @@ mod tests {
         }
     }
 
-    fn check(book: &Book, params: &Params, valuations: &[Price], infeasible: bool) {
+    fn check(book: &Book<'_>, params: &Params, valuations: &[Price], infeasible: bool) {
         let supply = Supply::new(book);
         let arcs = (0..book.pairs.len()).filter_map(|pair| arc(book, &supply, params, valuations, pair));
         let mut program = Program::new(book, arcs.collect());

@@ -25,6 +25,7 @@
 //! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
 //! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `system`, `tatonnement` | §5, appendix C |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding` | appendix D |
+//! | pools; exact-amount buy orders | `pool`; `order` | §8 |
 //! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
 //! | say why an offer did or did not trade | `explain` | |
@@ -89,7 +90,9 @@ mod float;
 mod flow;
 mod market;
 mod newton;
+mod order;
 mod outcome;
+mod pool;
 mod quality;
 mod rate;
 mod rounding;
@@ -114,7 +117,9 @@ pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
 pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
+pub use order::{BuyOrder, Purchase, TRIES};
 pub use outcome::{Clearing, Obstacle, Report, Trade};
+pub use pool::{Pool, PoolTrade};
 pub use rate::Rate;
 pub use run::{RUN, Run, RunError, Total};
 pub use solve::{Market, Prices, clear};

@@ -1,6 +1,6 @@
 //! Which assets can trade with which, and how the prices of parts become prices of all.
 //!
-//! Amounts that conserve every asset run in cycles: what is sold for B must be met by offers that sell B, and so on
+//! Pools count as offers both ways. Amounts that conserve every asset run in cycles: what is sold for B must be met by offers that sell B, and so on
 //! around. So only pairs inside a *strongly connected group* of the graph "an offer sells A for B" can ever trade.
 //! Assets that nobody sells, or nobody buys, are groups of one asset and are never solved.
 //!
@@ -14,7 +14,7 @@
 //! always possible, up to the range of [`Price`]. An asset that is only sold, or only bought, so ends at the best
 //! quote for it, or stays where the last batch left it if that is beyond.
 
-use primitives::Price;
+use primitives::{AssetId, Price};
 
 use crate::blocks::blocks;
 use crate::book::Book;
@@ -37,7 +37,7 @@ pub(crate) struct Pair {
     /// Positions in [`Part::assets`].
     pub(crate) sell: u32,
     pub(crate) buy: u32,
-    /// Position in the book.
+    /// The link of the book: a pair of it, or a side of a pool.
     pub(crate) index: u32,
 }
 
@@ -54,10 +54,10 @@ impl Split {
     pub(crate) fn new(book: &Book) -> Split {
         let (group_of, groups) = strong_groups(book);
         let within = |index: &usize| {
-            let pair = &book.pairs[*index];
-            group_of[pair.sell.0 as usize] == group_of[pair.buy.0 as usize]
+            let (sell, buy) = book.link(*index);
+            group_of[sell.0 as usize] == group_of[buy.0 as usize]
         };
-        let inner: Vec<usize> = (0..book.pairs.len()).filter(within).collect();
+        let inner: Vec<usize> = (0..book.links()).filter(within).collect();
         let parts = blocks(book, &inner).into_iter().map(|pairs| part(book, &pairs)).collect();
         Split { parts, group_of, groups }
     }
@@ -149,7 +149,10 @@ fn within_range(log: &[f64]) -> Vec<Price> {
 
 /// The part that `pairs` make up.
 fn part(book: &Book, pairs: &[usize]) -> Part {
-    let ends = |index: &usize| [book.pairs[*index].sell.0, book.pairs[*index].buy.0];
+    let ends = |index: &usize| {
+        let (sell, buy) = book.link(*index);
+        [sell.0, buy.0]
+    };
     let mut assets: Vec<u32> = pairs.iter().flat_map(ends).collect();
     assets.sort_unstable();
     assets.dedup();
@@ -166,7 +169,11 @@ fn part(book: &Book, pairs: &[usize]) -> Part {
 fn strong_groups(book: &Book) -> (Vec<usize>, usize) {
     const NONE: usize = usize::MAX;
     let assets = book.assets as usize;
-    let first = |asset: usize| book.pairs.partition_point(|pair| (pair.sell.0 as usize) < asset);
+    let mut links: Vec<(AssetId, AssetId)> = (0..book.links()).map(|link| book.link(link)).collect();
+    if !book.pools.is_empty() {
+        links.sort_unstable();
+    }
+    let first = |asset: usize| links.partition_point(|link| (link.0.0 as usize) < asset);
     let mut group_of = vec![NONE; assets];
     let mut order = vec![NONE; assets];
     let mut low = vec![NONE; assets];
@@ -183,10 +190,10 @@ fn strong_groups(book: &Book) -> (Vec<usize>, usize) {
                 visited += 1;
                 open.push(asset);
             }
-            match book.pairs.get(at).filter(|pair| pair.sell.0 as usize == asset) {
-                Some(pair) => {
+            match links.get(at).filter(|link| link.0.0 as usize == asset) {
+                Some(link) => {
                     *next += 1;
-                    let to = pair.buy.0 as usize;
+                    let to = link.1.0 as usize;
                     if order[to] == NONE {
                         path.push((to, first(to)));
                     } else if group_of[to] == NONE {

@@ -3,6 +3,8 @@
 use primitives::{Amount, AssetId, Price};
 
 use crate::book::Solver;
+use crate::order::Purchase;
+use crate::pool::PoolTrade;
 
 /// What is sold on one ordered pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +18,16 @@ pub struct Trade {
 }
 
 /// Prices and trade amounts of one batch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Clearing {
     /// A valuation for every asset; one unit of A trades for p_A/p_B units of B, before commission.
     pub valuations: Vec<Price>,
     /// Trades sorted by (sell, buy); only pairs that trade.
     pub trades: Vec<Trade>,
+    /// What pools trade, by their position; only those that do.
+    pub pools: Vec<PoolTrade>,
+    /// The buy orders that are filled, by their position.
+    pub buys: Vec<Purchase>,
     /// Whether every eligible offer with a limit price below (1−μ)·p_A/p_B executes in full.
     pub full: bool,
     /// How it was found and how good it is.
@@ -29,7 +35,7 @@ pub struct Clearing {
 }
 
 /// How a clearing was found and how good it is. Nothing is decided by it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The price computation that ran.
     pub solver: Solver,

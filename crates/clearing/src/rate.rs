@@ -14,9 +14,9 @@ const BEYOND: u128 = 1 << 100;
 /// A part `(1−share) · p_A/p_B` of the rate of one ordered pair, in units of B per unit of A.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
-    sell: Price,
-    buy: Price,
-    share: Fraction,
+    pub(crate) sell: Price,
+    pub(crate) buy: Price,
+    pub(crate) share: Fraction,
     /// `low / 2^shift ≤ rate < high / 2^shift`, both of about 64 bits.
     low: u64,
     high: u64,

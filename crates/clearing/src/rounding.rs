@@ -3,15 +3,14 @@
 use primitives::Amount;
 
 use crate::arc::Arc;
-use crate::book::Book;
 use crate::flow::{Edge, Program};
 use rayon::prelude::*;
 
 impl Program<'_> {
     /// Makes every amount one that fills can execute. What an asset loses by that is passed on along one edge, towards
     /// the surplus that the widest way leads to; assets far from it go first, so that each passes on all it gets.
-    pub(crate) fn execute(&mut self, book: &Book, values: &[f64]) {
-        self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(book, arc.sold));
+    pub(crate) fn execute(&mut self, values: &[f64]) {
+        self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(arc.sold));
         self.count_slack();
         for (asset, edge) in self.widest(values).into_iter().rev() {
             let Some(wanted) = self.slack[asset].checked_neg().filter(|wanted| *wanted > 0) else { continue };
@@ -19,9 +18,9 @@ impl Program<'_> {
             let (sold, paid) = (arc.sold, arc.paid());
             arc.sold = if edge.less {
                 let aim = arc.most_within(paid.saturating_sub(wanted as u128)).clamp(arc.low.min(sold), sold);
-                arc.executable(book, aim)
+                arc.executable(aim)
             } else {
-                arc.executable_above(book, sold.saturating_add(wanted as Amount)).max(sold)
+                arc.executable_above(sold.saturating_add(wanted as Amount)).max(sold)
             };
             self.slack[arc.sell] += i128::from(arc.sold) - i128::from(sold);
             self.slack[arc.buy] -= arc.paid() as i128 - paid as i128;
@@ -57,7 +56,7 @@ impl Program<'_> {
     }
 
     /// Takes what is still short from other pairs, those with room above L first. Amounts only fall, so that it ends.
-    pub(crate) fn cut(&mut self, book: &Book) {
+    pub(crate) fn cut(&mut self) {
         let mut queue: Vec<usize> = (0..self.slack.len()).filter(|a| self.slack[*a] < 0).collect();
         let mut visits = vec![0u32; self.slack.len()];
         while let Some(asset) = queue.pop() {
@@ -71,7 +70,7 @@ impl Program<'_> {
                 let wanted = self.slack[asset].unsigned_abs().saturating_mul(more).min(paid);
                 let floor = if sold > arc.low { arc.low } else { 0 };
                 let aim = arc.most_within(paid - wanted).min(sold - 1).max(floor);
-                arc.sold = arc.executable(book, aim);
+                arc.sold = arc.executable(aim);
                 self.slack[asset] += paid as i128 - arc.paid() as i128;
                 self.slack[edge.to as usize] -= i128::from(sold - arc.sold);
                 if self.slack[edge.to as usize] < 0 {

@@ -142,7 +142,8 @@ impl<'a> Market<'a> {
         };
         let trades = self.book.pairs.iter().zip(amounts.sold).filter(|(_, sold)| *sold > 0);
         let trades = trades.map(|(pair, sold)| Trade { sell: pair.sell, buy: pair.buy, sold });
-        Clearing { trades: trades.collect(), valuations, full: amounts.full, report }
+        let (trades, pools, buys) = (trades.collect(), amounts.pools, amounts.buys);
+        Clearing { trades, pools, buys, valuations, full: amounts.full, report }
     }
 
     fn check_length(&self, valuations: &[Price]) -> Result<(), InputError> {
@@ -157,7 +158,7 @@ impl<'a> Market<'a> {
         let scene = Scene { book: self.book, supply: &self.supply, params, part };
         match params.solver {
             Solver::Newton => {
-                let mut demand = Demand::new(part, &self.supply);
+                let mut demand = Demand::new(self.book, part, &self.supply);
                 let warm = last.as_ref().and_then(|last| again(target, &mut demand, last));
                 warm.unwrap_or_else(|| {
                     let start = start(&demand);

@@ -98,7 +98,7 @@ struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     fn new(scene: Scene<'a>, target: Target, constants: Constants, prices: Vec<f64>) -> Instance<'a> {
-        let demand = Demand::new(scene.part, scene.supply);
+        let demand = Demand::new(scene.book, scene.part, scene.supply);
         let (trial, volume) = (prices.clone(), vec![0.0; prices.len()]);
         let (flows, trial_flows) = (Flows::default(), Flows::default());
         let mut instance = Instance {

@@ -61,6 +61,15 @@ pub enum Violation {
         /// Units that execute.
         executed: Amount,
     },
+    /// A pool's trade is repeated or out of order, is not what it gives and receives at this rate, or passes the rate.
+    #[error("pool {0} cannot trade so at this rate, or its trade is repeated or out of order")]
+    Pool(u32),
+    /// A clearing that claims fullness sells less of a pool than its marginal price asks for.
+    #[error("pool {0} has a marginal price below (1-mu) of the rate and trades less than up to there")]
+    PoolNotFull(u32),
+    /// A purchase is repeated or out of order, costs something else or too much, or is filled before offers are.
+    #[error("buy order {0} cannot be filled so: it is repeated, out of order, or costs something else")]
+    Purchase(u32),
     /// More of an asset is paid out than was sold.
     #[error("asset {asset} is not conserved: {sold} units sold, {paid} units paid out")]
     Conservation {
@@ -108,7 +117,9 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
             return Err(Violation::Sold { sell: pair.sell, buy: pair.buy, claimed: *claimed, executed: got.sold });
         }
     }
-    let surplus = conserved(book, &all)?;
+    check_pools(book, params, clearing)?;
+    check_purchases(book, params, clearing)?;
+    let surplus = conserved(book, &all, clearing)?;
     if clearing.full {
         let checks = book.pairs.par_iter().zip(&all);
         let first = checks.map(|(pair, got)| full(pair, got, &rate(pair))).find_first(Result::is_err);
@@ -131,12 +142,62 @@ fn sold_by_pair(book: &Book, trades: &[Trade]) -> Result<Vec<Amount>, Violation>
     Ok(sold)
 }
 
+/// Every pool trades as its rule has it, and in a full clearing as much as it must.
+fn check_pools(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), Violation> {
+    let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
+    let mut trades = clearing.pools.iter().peekable();
+    for (number, pool) in (0..).zip(&book.pools) {
+        let trade = trades.next_if(|trade| trade.pool == number);
+        let mut found = false;
+        for side in pool.sides() {
+            let rate = Rate::new(value(side.sell), value(side.buy), params.epsilon, params.mu);
+            let own = trade.filter(|trade| (trade.sell, trade.buy) == (side.sell, side.buy));
+            if let Some(trade) = own {
+                found = trade.sold > 0
+                    && trade.sold <= side.most(params.epsilon, value(side.sell), value(side.buy))
+                    && side.fill(&rate, trade.sold) == (trade.sold, trade.bought);
+            }
+            if clearing.full && own.map_or(0, |trade| trade.sold) < side.bounds(&rate).0 {
+                return Err(Violation::PoolNotFull(number));
+            }
+        }
+        if trade.is_some() && !found {
+            return Err(Violation::Pool(number));
+        }
+    }
+    trades.next().map_or(Ok(()), |trade| Err(Violation::Pool(trade.pool)))
+}
+
+/// Every purchase costs what it does at the rate, and no more than its order allows.
+fn check_purchases(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), Violation> {
+    let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
+    let mut before = None;
+    for purchase in &clearing.buys {
+        let order = book.buys.get(purchase.order as usize).ok_or(Violation::Purchase(purchase.order))?;
+        let rate = Rate::new(value(order.sell), value(order.buy), params.epsilon, params.mu);
+        let in_order = before.replace(purchase.order) < Some(purchase.order);
+        if !clearing.full || !in_order || order.cost(&rate) != Some(purchase.paid) {
+            return Err(Violation::Purchase(purchase.order));
+        }
+    }
+    Ok(())
+}
+
 /// The auctioneer's surplus of every asset.
-fn conserved(book: &Book, all: &[PairFills]) -> Result<Vec<Amount>, Violation> {
+fn conserved(book: &Book, all: &[PairFills], clearing: &Clearing) -> Result<Vec<Amount>, Violation> {
     let mut totals = vec![(0u128, 0u128); book.assets as usize];
     for (pair, got) in book.pairs.iter().zip(all) {
         totals[pair.sell.0 as usize].0 += u128::from(got.sold);
         totals[pair.buy.0 as usize].1 += got.bought;
+    }
+    for trade in &clearing.pools {
+        totals[trade.sell.0 as usize].0 += u128::from(trade.sold);
+        totals[trade.buy.0 as usize].1 += u128::from(trade.bought);
+    }
+    for purchase in &clearing.buys {
+        let order = &book.buys[purchase.order as usize];
+        totals[order.sell.0 as usize].0 += u128::from(purchase.paid);
+        totals[order.buy.0 as usize].1 += u128::from(order.bought);
     }
     let surplus = totals.iter().enumerate().map(|(id, &(sold, paid))| {
         let rest = sold.checked_sub(paid).ok_or(Violation::Conservation { asset: AssetId(id as u32), sold, paid })?;

@@ -33,7 +33,7 @@ fn cleared(book: &Book, params: &Params) -> Clearing {
 
 #[test]
 fn an_empty_book_clears_to_nothing() {
-    let clearing = cleared(&Book { assets: 3, pairs: vec![] }, &Params::default());
+    let clearing = cleared(&Book { assets: 3, ..Book::default() }, &Params::default());
     assert_eq!((clearing.valuations.len(), clearing.trades.len(), clearing.full), (3, 0, true));
     let clearing = cleared(&Book::default(), &Params::default());
     assert_eq!((clearing.valuations.len(), clearing.full), (0, true));
@@ -184,7 +184,7 @@ fn improper_input_is_refused() {
     assert!(matches!(pair, Err(InputError::LimitOrder { index: 1, .. })));
     let run = |at: usize| Run::new(&limits[at..=at], &amounts[at..=at]).expect("a run");
     let pair = PairBook { sell: AssetId(0), buy: AssetId(1), runs: vec![run(0), run(1)] };
-    let book = Book { assets: 2, pairs: vec![pair] };
+    let book = Book { assets: 2, pairs: vec![pair], ..Book::default() };
     assert!(matches!(clear(&book, &Params::default(), None), Err(InputError::LimitOrder { index: 1, .. })));
 }
 
@@ -238,7 +238,7 @@ fn concluded(book: &Book, amounts: &Amounts, valuations: Vec<Price>) -> Clearing
         unrealized_utility_ratio: 0.0,
         obstacle: (!amounts.full).then(|| Obstacle::Short(amounts.short.clone())),
     };
-    Clearing { valuations, trades, full: amounts.full, report }
+    Clearing { valuations, trades, full: amounts.full, report, ..Clearing::default() }
 }
 
 fn any_price() -> impl Strategy<Value = Price> {
@@ -310,7 +310,7 @@ proptest! {
             }
             PairBook { sell: book.pairs[pair].sell, buy: book.pairs[pair].buy, runs }
         };
-        let other = Book { assets: 3, pairs: (0..book.pairs.len()).map(&mut cut).collect() };
+        let other = Book { assets: 3, pairs: (0..book.pairs.len()).map(&mut cut).collect(), ..Book::default() };
         let (one, two) = (clear(&book, &params, None).unwrap(), clear(&other, &params, None).unwrap());
         prop_assert_eq!(&one.valuations, &two.valuations);
         prop_assert_eq!(&one.trades, &two.trades);

@@ -246,7 +246,7 @@ impl Ledger {
         stage(Stage::Orders);
         let cleared = self.clear(&self.book).map_err(|reason| Fault::Clearing { height, reason })?;
         stage(Stage::Clearing);
-        let Some(Clearing { valuations, trades, full, report }) = cleared else {
+        let Some(Clearing { valuations, trades, full, report, .. }) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
             return Ok(Traded { batch: Batch { full: true, ..Batch::default() }, pairs, locked, report: None });
         };
@@ -304,7 +304,7 @@ impl Ledger {
         let last: Vec<_> = self.assets.iter().map(|asset| asset.valuation).collect();
         let offers: Vec<_> = book.iter().collect();
         let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
-        let book = clearing::Book { assets: self.assets.len() as u32, pairs };
+        let book = clearing::Book { assets: self.assets.len() as u32, pairs, ..Default::default() };
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
     }
 

@@ -254,13 +254,14 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
     let met: Vec<_> =
         met.into_iter().map(|(pair, offers)| (pair, offers.before(applied.batch.fills_of(pair)))).collect();
     let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
-    let book = clearing::Book { assets: ASSETS, pairs: pairs.collect() };
+    let book = clearing::Book { assets: ASSETS, pairs: pairs.collect(), ..Default::default() };
     if book.pairs.is_empty() {
         return claim == truth;
     }
     let trades = claim.trades.iter().map(|t| Trade { sell: t.pair.sell, buy: t.pair.buy, sold: t.sold }).collect();
     let report = applied.report.clone().expect("a book was cleared");
-    let clearing = Clearing { valuations: claim.valuations.clone(), trades, full: claim.full, report };
+    let clearing =
+        Clearing { valuations: claim.valuations.clone(), trades, full: claim.full, report, ..Default::default() };
     let Ok(verified) = clearing::verify(&book, &after.clearing_params(), &clearing) else { return false };
     let is_last = |trade: &ledger::AttachedTrade| {
         let at = met.iter().position(|(pair, _)| *pair == trade.pair).expect("verified");

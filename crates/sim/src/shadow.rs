@@ -218,13 +218,19 @@ pub(crate) fn verify_batch(
         .map(|pair| (pair, ledger.book().get(pair).unwrap_or(&none).before(batch.fills_of(pair))))
         .collect();
     let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
-    let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect() };
+    let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), ..Default::default() };
     let trade = |trade: &ledger::PairTrade| {
         let (sell, buy) = (trade.pair.sell, trade.pair.buy);
         clearing::Trade { sell, buy, sold: trade.sold }
     };
     let trades = batch.trades.iter().map(trade).collect();
-    let claimed = clearing::Clearing { valuations: batch.valuations.clone(), trades, full: batch.full, report };
+    let claimed = clearing::Clearing {
+        valuations: batch.valuations.clone(),
+        trades,
+        full: batch.full,
+        report,
+        ..Default::default()
+    };
     let verified = clearing::verify(&book, &ledger.clearing_params(), &claimed).map_err(|error| error.to_string())?;
     for (asset, surplus) in verified.surplus.iter().enumerate() {
         let sold: i128 = of(asset, batch, |trade| (trade.pair.sell, trade.sold));

@@ -240,13 +240,15 @@ impl Replay {
             before.entry(trade.pair).or_insert_with(|| PairOffers::default().before(batch.fills_of(trade.pair)));
         }
         let pairs = before.iter().map(|(pair, offers)| offers.view(*pair));
-        let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect() };
+        let book =
+            clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), ..Default::default() };
         let trade = |trade: &ledger::PairTrade| Trade { sell: trade.pair.sell, buy: trade.pair.buy, sold: trade.sold };
         let claim = Clearing {
             valuations: batch.valuations.clone(),
             trades: batch.trades.iter().map(trade).collect(),
             full: batch.full,
             report: report.clone(),
+            ..Clearing::default()
         };
         let params = clearing::Params { epsilon: self.epsilon, mu: self.mu, solver: Solver::Newton };
         clearing::verify(&book, &params, &claim).err().map(|violation| violation.to_string())

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use clearing::{Clearing, Params, Report, Solver, Trade};
+use clearing::{Clearing, Params, Solver, Trade};
 use primitives::{AssetId, Fraction, Price};
 
 use crate::clear::{ClearingJson, FillJson, TradeJson, listed_fills};
@@ -65,14 +65,7 @@ fn check(file: &OfferFile, claim: &ClearingJson) -> Result<usize> {
         valuations: valuations(file, &claim.prices)?,
         trades: trades(file, &claim.trades)?,
         full: claim.full,
-        report: Report {
-            solver: params.solver,
-            iterations: 0,
-            demand_queries: 0,
-            imbalance: 0.0,
-            unrealized_utility_ratio: 0.0,
-            obstacle: None,
-        },
+        ..Clearing::default()
     };
     let verified = match clearing::verify(&book, &params, &clearing) {
         Ok(verified) => verified,

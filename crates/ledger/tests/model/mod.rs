@@ -246,7 +246,7 @@ impl Model {
         let pairs = columns.iter().map(|(pair, (limits, amounts, _))| {
             clearing::PairBook::new(pair.sell, pair.buy, limits, amounts).expect("sorted offers")
         });
-        let book = clearing::Book { assets: self.assets.len() as u32, pairs: pairs.collect() };
+        let book = clearing::Book { assets: self.assets.len() as u32, pairs: pairs.collect(), ..Default::default() };
         let (epsilon, mu) = (self.genesis.epsilon, self.genesis.mu);
         let params = clearing::Params { epsilon, mu, ..Default::default() };
         let last: Vec<Price> = self.assets.iter().map(|asset| asset.valuation).collect();

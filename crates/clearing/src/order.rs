@@ -1,0 +1,116 @@
+//! Orders to buy an exact amount (SPEEDEX §8).
+//!
+//! # The rule
+//!
+//! A buy order asks for exactly `bought` units of one asset and spends at most `most` of another. Sell offers alone make
+//! the prices. At those prices an order costs the fewest units whose net pay-out is at least what it asks for, so that
+//! its trader pays the batch rate and commission, rounded up to a whole unit, and receives exactly what was asked for.
+//! An order that costs more than its maximum is not filled. The others are filled in the amount step, each in full or
+//! not at all, as far as a full clearing stays full:
+//!
+//! 1. if all of them together leave amounts within the bounds, all are filled;
+//! 2. else the first half of them, in the order of the book, is treated so, and then the second half, given what was
+//!    filled of the first; a single order that does not fit is not filled;
+//! 3. after [`TRIES`] tries, what has not been accepted is not filled.
+//!
+//! A clearing that is not full fills no buy order: those units are owed to offers.
+
+use primitives::{Amount, AssetId, MAX_ISSUED, Price};
+
+use crate::book::{Book, Params};
+use crate::flow::Program;
+use crate::rate::Rate;
+
+/// How often amounts are sought for sets of buy orders.
+pub const TRIES: u32 = 64;
+
+/// An order for an exact amount, filled in full or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuyOrder {
+    /// The asset bought.
+    pub buy: AssetId,
+    /// The asset paid.
+    pub sell: AssetId,
+    /// Units of `buy` asked for, at least 1.
+    pub bought: Amount,
+    /// Units of `sell` that may be spent, at least 1.
+    pub most: Amount,
+}
+
+/// A buy order that is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purchase {
+    /// Position in [`crate::Book::buys`].
+    pub order: u32,
+    /// Units paid.
+    pub paid: Amount,
+}
+
+impl BuyOrder {
+    /// What the order costs at `rate`, of its pair `sell`/`buy`; `None` if that is more than it may spend.
+    pub fn cost(&self, rate: &Rate) -> Option<Amount> {
+        let enough = |sold: Amount| rate.payout(sold).is_none_or(|paid| paid >= self.bought);
+        if self.bought > MAX_ISSUED || !enough(self.most) {
+            return None;
+        }
+        let (mut low, mut high) = (0, self.most);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if enough(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+}
+
+impl Program<'_> {
+    /// Fills buy orders, of amounts that meet every bound, and settles amounts with those that are filled.
+    pub(crate) fn fill_orders(
+        &mut self,
+        book: &Book,
+        params: &Params,
+        valuations: &[Price],
+        values: &[f64],
+    ) -> Vec<Purchase> {
+        let cost = |order: &BuyOrder| {
+            let value = |asset: AssetId| valuations[asset.0 as usize];
+            order.cost(&Rate::new(value(order.sell), value(order.buy), params.epsilon, params.mu))
+        };
+        let costs = book.buys.iter().enumerate().filter_map(|(at, order)| Some((at as u32, cost(order)?)));
+        let wanted: Vec<Purchase> = costs.map(|(order, paid)| Purchase { order, paid }).collect();
+        let mut filled = Vec::new();
+        // The sets still to be tried, the next one last.
+        let mut open = vec![&wanted[..]];
+        let mut settled = true;
+        for _ in 0..TRIES {
+            let Some(next) = open.pop() else { break };
+            if next.is_empty() {
+                continue;
+            }
+            self.purchase(book, next, 1);
+            settled = self.try_bounds(values).is_empty();
+            if settled {
+                filled.extend_from_slice(next);
+                continue;
+            }
+            self.purchase(book, next, -1);
+            if next.len() > 1 {
+                let (first, second) = next.split_at(next.len() / 2);
+                open.extend([second, first]);
+            }
+        }
+        if !settled {
+            let short = self.try_bounds(values);
+            debug_assert!(short.is_empty(), "the same amounts as before");
+        }
+        filled
+    }
+
+    /// Adds purchases, or takes them back.
+    fn purchase(&mut self, book: &Book, purchases: &[Purchase], sign: i128) {
+        for Purchase { order, paid } in purchases {
+            let order = &book.buys[*order as usize];
+            self.bought[order.sell.0 as usize] += sign * i128::from(*paid);
+            self.bought[order.buy.0 as usize] -= sign * i128::from(order.bought);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Pools and exact-amount buy orders in a batch.
+
+#[path = "../../bench/src/workload.rs"]
+#[allow(dead_code)]
+mod workload;
+
+use clearing::{
+    Book, BuyOrder, Clearing, InputError, Offer, Params, Pool, Purchase, Rate, Solver, SortedOffers, Violation, clear,
+    verify,
+};
+use primitives::{Amount, AssetId, Fraction, Price};
+use proptest::prelude::*;
+use workload::Seeded;
+
+fn pool(a: u32, b: u32, reserve_a: Amount, reserve_b: Amount) -> Pool {
+    Pool { a: AssetId(a), b: AssetId(b), reserve_a, reserve_b, fee: Fraction::power_of_two(9) }
+}
+
+fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
+    Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit: limit.parse().expect("a price") }
+}
+
+fn buy(bought: (u32, Amount), most: (u32, Amount)) -> BuyOrder {
+    BuyOrder { buy: AssetId(bought.0), sell: AssetId(most.0), bought: bought.1, most: most.1 }
+}
+
+fn cleared(book: &Book, params: &Params) -> Clearing {
+    let clearing = clear(book, params, None).expect("a proper book");
+    verify(book, params, &clearing).expect("a clearing verifies");
+    clearing
+}
+
+fn rate(clearing: &Clearing, sell: u32, buy: u32) -> f64 {
+    clearing.valuations[sell as usize].to_f64() / clearing.valuations[buy as usize].to_f64()
+}
+
+/// Nobody offers asset 1 but the pool.
+#[test]
+fn a_pool_alone_meets_an_offer() {
+    let sorted = SortedOffers::new(2, &[offer(0, 1, 1_000_000, "0.5")]);
+    let book = Book { pools: vec![pool(0, 1, 100_000_000, 100_000_000)], ..sorted.book() };
+    for solver in [Solver::Newton, Solver::Tatonnement] {
+        let clearing = cleared(&book, &Params { solver, ..Params::default() });
+        assert!(clearing.full, "{:?}", clearing.report);
+        let trade = clearing.pools[0];
+        assert_eq!((trade.sell, trade.buy), (AssetId(1), AssetId(0)));
+        assert!(trade.bought > 990_000, "{trade:?}");
+        // The price moves by about twice what the offer is of the pool, beyond the fee.
+        assert!((0.96..0.99).contains(&rate(&clearing, 0, 1)), "{}", rate(&clearing, 0, 1));
+    }
+}
+
+/// Two pools that price the same pair differently trade with each other until they agree, up to their fees.
+#[test]
+fn pools_agree() {
+    let book =
+        Book { assets: 2, pools: vec![pool(0, 1, 1 << 40, 1 << 40), pool(1, 0, 5 << 40, 4 << 40)], ..Book::default() };
+    let clearing = cleared(&book, &Params::default());
+    assert!(clearing.full && clearing.pools.len() == 2, "{:?}", clearing.report);
+    let after = |number: usize| {
+        let (pool, trade) = (&book.pools[number], clearing.pools[number]);
+        let change = |asset| {
+            i128::from(trade.bought) * i128::from(trade.buy == asset)
+                - i128::from(trade.sold) * i128::from(trade.sell == asset)
+        };
+        let (a, b) = (i128::from(pool.reserve_a) + change(pool.a), i128::from(pool.reserve_b) + change(pool.b));
+        if pool.a == AssetId(0) { b as f64 / a as f64 } else { a as f64 / b as f64 }
+    };
+    assert!((after(0) / after(1) - 1.0).abs() < 0.006, "{} {}", after(0), after(1));
+}
+
+/// A book with pools between random assets, some far from the market.
+fn with_pools(assets: u32, offers: usize, seed: u64) -> (SortedOffers, Vec<Pool>) {
+    let list = workload::cycles(assets, offers, seed);
+    let mut random = Seeded::new(seed);
+    let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
+    let pools = (0..assets)
+        .map(|a| {
+            let b = (a + 1 + random.below(u64::from(assets) - 1) as u32) % assets;
+            let worth = random.between(1e7, 1e11);
+            let reserve = |asset: u32, shift: f64| (worth * shift / values[asset as usize]) as u64 + 1;
+            let shift = random.between(0.9, 1.1);
+            pool(a, b, reserve(a, 1.0), reserve(b, shift))
+        })
+        .collect();
+    (SortedOffers::new(assets, &list), pools)
+}
+
+#[test]
+fn books_with_pools_are_solved() {
+    for (assets, offers, seed) in [(3, 500, 1), (10, 2_000, 2), (30, 20_000, 3), (50, 100_000, 4)] {
+        let (sorted, pools) = with_pools(assets, offers, seed);
+        let book = Book { pools, ..sorted.book() };
+        for epsilon in [Fraction::ZERO, Fraction::power_of_two(15)] {
+            let clearing = cleared(&book, &Params { epsilon, ..Params::default() });
+            assert!(clearing.full, "{assets} {epsilon} {:?}", clearing.report);
+            assert!(clearing.pools.len() as u32 > assets / 2);
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_pools_and_purchases_is_found() {
+    let (sorted, pools) = with_pools(10, 2_000, 2);
+    let book = Book { pools, buys: vec![buy((1, 1_000), (2, 1 << 40)); 3], ..sorted.book() };
+    let params = Params::default();
+    let good = cleared(&book, &params);
+    assert_eq!(good.buys.len(), 3);
+    let check = |change: &dyn Fn(&mut Clearing)| {
+        let mut bad = good.clone();
+        change(&mut bad);
+        verify(&book, &params, &bad).expect_err("a violation")
+    };
+    assert!(matches!(check(&|c| c.pools[0].sold += 1), Violation::Pool(_)));
+    assert!(matches!(check(&|c| c.pools[0].bought += 1), Violation::Pool(_)));
+    assert!(matches!(check(&|c| c.pools[0].sold = u64::MAX), Violation::Pool(_)));
+    assert!(matches!(check(&|c| c.pools.swap(0, 1)), Violation::PoolNotFull(_) | Violation::Pool(_)));
+    assert!(matches!(check(&|c| c.pools[0].pool = 99), Violation::PoolNotFull(_) | Violation::Pool(_)));
+    assert!(matches!(check(&|c| c.pools.clear()), Violation::PoolNotFull(_)));
+    assert!(matches!(check(&|c| c.buys[0].paid -= 1), Violation::Purchase(0)));
+    assert!(matches!(check(&|c| c.buys[0].order = 1), Violation::Purchase(1)));
+    assert!(matches!(check(&|c| c.buys.push(Purchase { order: 3, paid: 1 })), Violation::Purchase(3)));
+    assert!(matches!(check(&|c| c.full = false), Violation::Purchase(0)));
+}
+
+#[test]
+fn improper_pools_and_orders_are_refused() {
+    let error = |book: Book| clear(&book, &Params::default(), None).expect_err("improper");
+    let pools = |pool| Book { assets: 2, pools: vec![pool], ..Book::default() };
+    assert_eq!(error(pools(pool(0, 0, 1, 1))), InputError::Pool(0));
+    assert_eq!(error(pools(pool(0, 2, 1, 1))), InputError::Pool(0));
+    assert_eq!(error(pools(pool(0, 1, 0, 1))), InputError::Pool(0));
+    assert_eq!(error(pools(pool(0, 1, 1, u64::MAX))), InputError::TooMuch(AssetId(1)));
+    let buys = |order| Book { assets: 2, buys: vec![order], ..Book::default() };
+    assert_eq!(error(buys(buy((0, 1), (0, 1)))), InputError::BuyOrder(0));
+    assert_eq!(error(buys(buy((0, 0), (1, 1)))), InputError::BuyOrder(0));
+    assert_eq!(error(buys(buy((0, 1), (9, 1)))), InputError::BuyOrder(0));
+    assert_eq!(error(buys(buy((0, 1), (1, u64::MAX)))), InputError::TooMuch(AssetId(1)));
+}
+
+#[test]
+fn buy_orders_pay_the_rate_and_no_more_than_they_may() {
+    let sorted = workload::cycle_book(10, 5_000, 3);
+    let params = Params::default();
+    let without = cleared(&sorted.book(), &params);
+    let rate = Rate::new(without.valuations[2], without.valuations[1], params.epsilon, params.mu);
+    let order = buy((1, 12_345), (2, 1 << 40));
+    let cost = order.cost(&rate).expect("affordable");
+    assert!(rate.payout(cost) >= Some(12_345) && rate.payout(cost - 1) < Some(12_345));
+    let just = BuyOrder { most: cost, ..order };
+    let short = BuyOrder { most: cost - 1, ..order };
+    let buys = vec![order, just, short];
+    let clearing = cleared(&Book { buys, ..sorted.book() }, &params);
+    // Buy orders make no prices.
+    assert_eq!(clearing.valuations, without.valuations);
+    assert_eq!(clearing.buys, [Purchase { order: 0, paid: cost }, Purchase { order: 1, paid: cost }]);
+}
+
+/// Of more orders than can be had, some are filled, the same on any number of threads.
+#[test]
+fn what_cannot_be_had_is_not_filled() {
+    let sorted = workload::cycle_book(10, 5_000, 3);
+    let order = |at: u64| buy((1, 1_000 << (at % 20)), (2, 1 << 45));
+    let book = Book { buys: (0..60).map(order).collect(), ..sorted.book() };
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| cleared(&book, &Params::default()))
+    };
+    let (one, seven) = (run(1), run(7));
+    assert!(one.full && !one.buys.is_empty() && one.buys.len() < 60, "{}", one.buys.len());
+    assert_eq!((&one.trades, &one.buys), (&seven.trades, &seven.buys));
+}
+
+fn any_price() -> impl Strategy<Value = Price> {
+    (5u64..40).prop_map(|tenths| Price::from_f64(tenths as f64 / 10.0).expect("a price"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever the book: clearings verify, reserves' products never fall, and buyers never overpay.
+    #[test]
+    fn any_book_with_pools_clears(
+        offers in prop::collection::vec((0u32..4, 1u32..4, 1u64..1_000_000, any_price()), 0..30),
+        pools in prop::collection::vec((0u32..4, 1u32..4, 1u64..1 << 40, 1u64..1 << 40, 4u32..12), 0..6),
+        buys in prop::collection::vec((0u32..4, 1u32..4, 1u64..10_000, 1u64..10_000), 0..6),
+        solver in prop_oneof![3 => Just(Solver::Newton), 1 => Just(Solver::Tatonnement)],
+    ) {
+        let next = |a: u32, step: u32| AssetId((a + step) % 4);
+        let list: Vec<Offer> = offers
+            .into_iter()
+            .map(|(a, step, amount, limit)| Offer { sell: AssetId(a), buy: next(a, step), amount, limit })
+            .collect();
+        let sorted = SortedOffers::new(4, &list);
+        let pools: Vec<Pool> = pools
+            .into_iter()
+            .map(|(a, step, reserve_a, reserve_b, fee)| {
+                Pool { a: AssetId(a), b: next(a, step), reserve_a, reserve_b, fee: Fraction::power_of_two(fee) }
+            })
+            .collect();
+        let buys: Vec<BuyOrder> = buys
+            .into_iter()
+            .map(|(a, step, bought, most)| BuyOrder { buy: AssetId(a), sell: next(a, step), bought, most })
+            .collect();
+        let book = Book { pools, buys, ..sorted.book() };
+        let params = Params { solver, ..Params::default() };
+        let clearing = clear(&book, &params, None).unwrap();
+        let verified = verify(&book, &params, &clearing);
+        prop_assert!(verified.is_ok(), "{:?}", verified);
+        for trade in &clearing.pools {
+            let pool = &book.pools[trade.pool as usize];
+            let (own, other) = if trade.sell == pool.a { (pool.reserve_a, pool.reserve_b) } else { (pool.reserve_b, pool.reserve_a) };
+            let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+            prop_assert!(product(own - trade.sold, other + trade.bought) >= product(own, other));
+        }
+        for purchase in &clearing.buys {
+            prop_assert!(purchase.paid <= book.buys[purchase.order as usize].most);
+        }
+    }
+}
