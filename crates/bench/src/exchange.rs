@@ -45,6 +45,7 @@ pub struct Options {
 const WARM_UP: usize = 2;
 const FILL_STEPS: usize = 4;
 const FILL_BLOCK: usize = 500_000;
+const FIRST_BLOCK: usize = 10_000;
 
 /// How a block is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,8 +116,7 @@ impl Scene {
             let resting = self.trading.resting(count);
             let native = self.trading.population.sign(resting, false);
             let block = block(&self.ledger, native);
-            let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
-            self.roots.apply(&applied.changes);
+            self.roots.apply(&rest(&mut self.ledger, &block));
         }
     }
 
@@ -144,6 +144,17 @@ impl Scene {
             sample.map(|sample| Sample { total_ms: milliseconds(begun), ..sample })
         })
     }
+}
+
+/// Applies a block whose offers shall rest: at the prices of the batch before nothing trades, as a rule, and then nobody
+/// need look for others.
+fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
+    let valuations = ledger.assets().iter().map(|asset| asset.valuation).collect();
+    let nothing = Attached { valuations, trades: Vec::new(), full: true };
+    let applied = ledger
+        .apply_attached(block, &nothing, Signatures::Valid, &mut |_| {})
+        .or_else(|_| ledger.apply(block, Signatures::Valid, &mut |_| {}));
+    applied.expect("applies").changes
 }
 
 struct Sample {
@@ -320,6 +331,8 @@ fn sizes(options: &Options, accounts: usize, directory: &Path, say: &mut dyn FnM
     let signs = options.transactions.iter().any(|transactions| *transactions <= options.signed_transactions);
     say(&format!("making {accounts} accounts and {} resting offers", options.resting));
     let mut scene = Scene::new(accounts, options.assets, signs, directory)?;
+    // The first batch finds prices for those that follow.
+    scene.sample(FIRST_BLOCK, Kind { validates: false, signed: false, persists: false, threads: 2 })?;
     scene.fill(options.resting);
     let mut runs = Vec::new();
     for &transactions in &options.transactions {

@@ -39,6 +39,16 @@ pub enum Signatures<'a> {
     Unchecked,
 }
 
+impl<'a> Signatures<'a> {
+    /// What is known once those that were not checked are; `None` if all are valid.
+    fn known(self, checked: Option<&'a [bool]>) -> Option<&'a [bool]> {
+        match self {
+            Signatures::Known(valid) => Some(valid),
+            Signatures::Valid | Signatures::Unchecked => checked,
+        }
+    }
+}
+
 /// The steps of a block, told to whoever measures them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
@@ -184,6 +194,14 @@ impl Ledger {
         self.run(block, Some(attached), signatures, stage)
     }
 
+    /// Judges a block's transactions against the state as it stands, and changes nothing: for each native transaction, in
+    /// order, why the filter would remove it, if it would.
+    pub fn judge(&self, block: &Superblock, signatures: Signatures) -> Vec<Option<Refusal>> {
+        let transactions = native(block);
+        let checked = matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_all(&transactions));
+        self.filter(&transactions, signatures.known(checked.as_deref())).refusals
+    }
+
     fn run(
         &mut self,
         block: &Superblock,
@@ -193,14 +211,10 @@ impl Ledger {
     ) -> Result<Applied, Fault> {
         self.check_succession(block)?;
         let digest = Superblock::digest(&block.to_bytes());
-        let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+        let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_all(&transactions));
-        let valid = match signatures {
-            Signatures::Known(valid) => Some(valid),
-            Signatures::Valid | Signatures::Unchecked => checked.as_deref(),
-        };
         stage(Stage::Signatures);
-        let filtered = self.filter(&transactions, valid);
+        let filtered = self.filter(&transactions, signatures.known(checked.as_deref()));
         stage(Stage::Filter);
         let orders = Orders::of(&transactions, &filtered);
         let mut traded = match attached {
@@ -351,6 +365,11 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// A block's native transactions, in order.
+fn native(block: &Superblock) -> Vec<&Transaction> {
+    block.sub_blocks.iter().flat_map(|sub| &sub.native).collect()
 }
 
 /// The batch that these pairs make up, before anything is burnt.

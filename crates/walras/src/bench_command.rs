@@ -85,6 +85,34 @@ pub enum Bench {
         #[arg(long)]
         directory: Option<PathBuf>,
     },
+    /// Blocks of nothing but payments, between two accounts and between millions.
+    #[command(
+        after_help = "Examples:\n  walras bench payments --json\n  walras bench payments --accounts 2,10000 --transactions 100000"
+    )]
+    Payments {
+        /// Numbers of accounts.
+        #[arg(long, value_delimiter = ',', default_values_t = [2usize, 100, 10_000, 1_000_000, 10_000_000])]
+        accounts: Vec<usize>,
+        /// Numbers of transactions in a block.
+        #[arg(long, value_delimiter = ',', default_values_t = [1_000usize, 10_000, 100_000])]
+        transactions: Vec<usize>,
+        /// Measured blocks of each kind.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+    },
+    /// The deterministic filter alone.
+    #[command(after_help = "Example:\n  walras bench filter --json")]
+    Filter {
+        /// Numbers of accounts.
+        #[arg(long, value_delimiter = ',', default_values_t = [100_000usize, 1_000_000])]
+        accounts: Vec<usize>,
+        /// Numbers of transactions in a block.
+        #[arg(long, value_delimiter = ',', default_values_t = [10_000usize, 100_000, 500_000])]
+        transactions: Vec<usize>,
+        /// Measured runs of each kind.
+        #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+    },
     /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
     #[command(
         after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
@@ -182,6 +210,14 @@ impl Bench {
                 let figures =
                     bench::recovery::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
                 print(&figures, json);
+            }
+            Bench::Payments { accounts, transactions, blocks } => {
+                let options = bench::payments::Options { accounts, transactions, blocks: blocks as usize };
+                print(&bench::payments::run(&options, &mut say), json);
+            }
+            Bench::Filter { accounts, transactions, runs } => {
+                let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
+                print(&bench::filter::run(&options, &mut say), json);
             }
             Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
                 let options = bench::ledger::Options {

@@ -27,7 +27,11 @@ impl Outcome {
         };
         let mut trades: Vec<Trade> = trades.into_iter().map(trade).collect();
         trades.sort_by_key(|trade| (trade.sell, trade.buy));
-        Outcome { params, clearing: Clearing { valuations, trades, full, report }, seconds: None }
+        Outcome {
+            params,
+            clearing: Clearing { valuations, trades, full, report, pools: Vec::new(), buys: Vec::new() },
+            seconds: None,
+        }
     }
 
     /// Every fill as (row counted from 1, units sold, units bought), in no order.
