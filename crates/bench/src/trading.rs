@@ -56,14 +56,15 @@ impl Trading {
         block
     }
 
-    /// A block of offers that rest: limits from 2 % to a factor of two above the true price, most of them near.
+    /// A block of offers that rest: limits from 6 % above the true price, where no noise of the batch reaches them, to twice
+    /// the price, most of them near.
     pub fn resting(&mut self, offers: usize) -> Vec<Unsigned> {
         let assets = self.values.len() as u32;
         let mut block = Vec::with_capacity(offers);
         for _ in 0..offers {
             let pair = distinct(assets, 2, &mut self.random);
             let far = self.random.unit();
-            let limit = self.values[pair[0] as usize] / self.values[pair[1] as usize] * (1.02 + far * far);
+            let limit = self.values[pair[0] as usize] / self.values[pair[1] as usize] * (1.06 + far * far);
             self.offer(pair[0], pair[1], limit, &mut block);
         }
         block
