@@ -7,13 +7,18 @@ APT_PACKAGES = gcc libc6-dev make
 NODE_MAJOR = $(shell node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
 HAS_NODE = $(shell [ "$(NODE_MAJOR)" -ge 20 ] 2>/dev/null && command -v npm >/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-rust test-page check bench soak clean
+PYTHON ?= python3
+VENV = sdk/python/.venv
+HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
+
+.PHONY: help setup page build demo test test-rust test-page test-python python check bench soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
 
 setup: ## Install what a fresh Debian machine with a Rust toolchain and Node lacks
 	@command -v cc >/dev/null || ($(APT) update && $(APT) install -y --no-install-recommends $(APT_PACKAGES))
+	@[ -n "$(HAS_PYTHON)" ] || ($(APT) update && $(APT) install -y --no-install-recommends python3 python3-venv)
 	@[ -z "$(HAS_NODE)" ] || command -v chromium >/dev/null || ($(APT) update && $(APT) install -y --no-install-recommends chromium)
 
 page: ## Build the page, which the binary embeds
@@ -29,10 +34,10 @@ build: page ## Build the release binary
 demo: build ## Start a local exchange with traders and the page
 	./$(WALRAS) demo
 
-test: setup page test-rust test-page ## Run every test
+test: setup page test-rust test-page test-python ## Run every test
 
 test-rust:
-	CARGO_INCREMENTAL=0 $(CARGO) test --locked --workspace
+	CARGO_INCREMENTAL=0 $(CARGO) test --locked
 
 # The page in a real browser, against a real node: the binary that the tests before it have built.
 test-page: test-rust
@@ -43,6 +48,24 @@ else
 	@echo "Node.js 20 or later is missing: the page is not tested."
 endif
 
+# What the Python package is built and tested with; installed again when the list changes.
+$(VENV)/.ready: sdk/python/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+python: ## Build the wheel of the Python package into target/wheels
+	@if [ "$(HAS_PYTHON)" = yes ]; then \
+	  $(MAKE) --no-print-directory --silent $(VENV)/.ready && \
+	  cd sdk/python && .venv/bin/maturin build --release --locked --quiet --out ../../target/wheels; \
+	else echo "Python 3.10 or later with venv is missing: its package is neither built nor tested."; fi
+
+# The wheel as it is given out, in the environment that built it.
+test-python: python
+	@if [ "$(HAS_PYTHON)" = yes ]; then \
+	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
+	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
+
 check: ## Formatting, lints, documentation
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
@@ -50,11 +73,12 @@ check: ## Formatting, lints, documentation
 
 bench: build ## Run every measurement
 	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
-	./$(WALRAS) bench ledger
+	for suite in ledger exchange payments filter recovery; do ./$(WALRAS) bench $$suite || exit 1; done
 
 soak: build ## Long simulations
 	./$(WALRAS) sim --seeds 10000
+	./$(WALRAS) sim --crash-points 500
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf web/dist web/node_modules
+	rm -rf web/dist web/node_modules $(VENV)

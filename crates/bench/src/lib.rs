@@ -2,5 +2,12 @@
 
 pub mod clearing;
 pub mod daily;
+pub mod exchange;
+pub mod filter;
 pub mod ledger;
+pub mod payments;
+pub mod population;
+pub mod recovery;
+pub mod scaling;
+pub mod trading;
 pub mod workload;

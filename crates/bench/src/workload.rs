@@ -80,7 +80,7 @@ pub fn cycles(assets: u32, offers: usize, seed: u64) -> Vec<Offer> {
 }
 
 /// `count` different assets out of `assets`.
-fn distinct(assets: u32, count: usize, random: &mut Seeded) -> Vec<u32> {
+pub(crate) fn distinct(assets: u32, count: usize, random: &mut Seeded) -> Vec<u32> {
     let mut chosen: Vec<u32> = Vec::with_capacity(count);
     while chosen.len() < count {
         let asset = random.below(u64::from(assets)) as u32;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bench::clearing::{Options, Suite, run};
 use bench::daily::history;
 use clearing::{Params, SortedOffers, clear, verify};
 
@@ -33,4 +34,18 @@ fn real_days_are_solved() {
         assert!(clearing.full, "{date}: {:?}", clearing.report);
         last = Some(clearing.valuations);
     }
+}
+
+#[test]
+fn carried_over_days_are_solved_by_both() {
+    let Some(folder) = folder() else { return };
+    let options = Options { suite: Suite::Coingecko(folder), books: Some(6), most: 0 };
+    let report = run(&options, &mut |_, _, _| {}).expect("daily prices");
+    let row = &report["rows"][0];
+    assert_eq!((&row["days"], &row["newton"]["full"], &row["newton"]["of"]), (&6.into(), &6.into(), &6.into()));
+    assert_eq!(row["tatonnement"]["of"], 6);
+    // Some of six times 30,000 rest, and not all.
+    let most = row["offers_at_most"].as_u64().expect("a number");
+    assert!((40_000..150_000).contains(&most), "{most} offers at most");
+    assert!(row["newton"]["unrealized_utility_worst"].as_f64().expect("a number") < 0.01);
 }

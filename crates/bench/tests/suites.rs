@@ -12,7 +12,7 @@ fn rows(suite: Suite, books: usize, most: usize) -> Vec<Value> {
         steps += 1;
     });
     let report = report.expect("no file is read");
-    assert!(steps > 0 && report["epsilon"] == "2^-15" && report["mu"] == "2^-10");
+    assert!(steps > 0 && report["suite"].is_string() && report["books"] == books);
     report["rows"].as_array().expect("a list").clone()
 }
 

@@ -1,8 +1,8 @@
 //! Why an offer did or did not trade, in data and in words.
 //!
-//! The answer follows from the rule of `fills` and nothing else: offers of a pair execute in the order of their limit
-//! prices, but for amounts of very few units, as far as the units reach that the clearing sells on the pair. So an offer that did not trade either asks
-//! for more than the rate, or cannot be paid its limit in whole units, or stands too far back.
+//! The answer follows from the rule of `fills` and nothing else: offers of a pair fill in order, as far as the units
+//! reach that the clearing sells on the pair. So an offer that did not trade either asks for more than the rate, or
+//! cannot be paid its limit in whole units, or stands too far back.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub struct Explanation {
     pub limit: Price,
     /// The rate p_sell/p_buy less commission, up to a few units in the last place.
     pub rate: f64,
-    /// How many offers of the pair come first.
+    /// How many offers of the pair fill before it.
     pub offers_ahead: usize,
     /// Units that those offer.
     pub units_ahead: Amount,
@@ -70,6 +70,28 @@ pub enum Why {
     },
 }
 
+impl Why {
+    /// A short name for programs to tell reasons by.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Why::Full => "full",
+            Why::Part { .. } => "part",
+            Why::BeyondRate => "beyond rate",
+            Why::Rounding { .. } => "rounding",
+            Why::NotReached { .. } => "not reached",
+        }
+    }
+
+    /// Units that would have to be sold beside those that are, for the offer to trade in full; `None` where that is not
+    /// what is missing, or nothing would do.
+    pub const fn missing(&self) -> Option<Amount> {
+        match self {
+            Why::Part { missing } | Why::NotReached { missing } => *missing,
+            Why::Full | Why::BeyondRate | Why::Rounding { .. } => None,
+        }
+    }
+}
+
 /// Explains what `clearing` does with the offer at `index` of the pair at position `pair` of `book`. Linear in the
 /// offers ahead of it. `None` if the book has no such offer, or the clearing no valuation of its assets.
 ///
@@ -93,8 +115,8 @@ pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, i
         amount,
         limit,
         rate: rate.to_f64(),
-        offers_ahead: index,
-        units_ahead: pair.offers().take(index).map(|(_, amount)| amount).sum(),
+        offers_ahead: ahead(pair, &rate, index).count(),
+        units_ahead: ahead(pair, &rate, index).map(|(_, amount)| amount).sum(),
         pair_sold: got.sold,
         sold,
         bought,
@@ -125,22 +147,25 @@ fn why(pair: &PairBook, rate: &Rate, index: usize, sold: Amount, pair_sold: Amou
 /// Units that the pair would have to sell beyond `pair_sold` for the offer at `index` to fill in full; `None` if there
 /// is no such number.
 fn missing(pair: &PairBook, rate: &Rate, index: usize, pair_sold: Amount) -> Option<Amount> {
-    let (limit, amount) = pair.offers().nth(index)?;
-    let must = rate.must_fill(limit, amount);
-    let mut reach: Amount = 0;
-    for (at, (limit, amount)) in pair.offers().enumerate() {
-        // Those that must fill come first.
-        let first = rate.must_fill(limit, amount);
-        if at > index && (must || !first) || must && !first {
-            continue;
-        }
+    let itself = pair.offers().nth(index);
+    let reach = ahead(pair, rate, index).chain(itself).try_fold(0u64, |reach, (limit, amount)| {
         match usable(rate, limit, amount) {
-            Use::Full(_) => reach = reach.checked_add(amount)?,
-            Use::PartOnly => return None,
-            Use::Nothing => {}
+            Use::Full(_) => reach.checked_add(amount),
+            Use::PartOnly => None,
+            Use::Nothing => Some(reach),
         }
-    }
-    reach.checked_sub(pair_sold)
+    });
+    reach?.checked_sub(pair_sold)
+}
+
+/// The offers that fill before the one at `index`: those that must fill come first, each kind in execution order.
+fn ahead<'a>(pair: &'a PairBook, rate: &'a Rate, index: usize) -> impl Iterator<Item = (Price, Amount)> + 'a {
+    let must_fill = |(limit, amount): (Price, Amount)| rate.must_fill(limit, amount);
+    let must = pair.offers().nth(index).is_some_and(must_fill);
+    let all = pair.offers().enumerate();
+    let first = all
+        .filter(move |(at, offer)| if *at < index { !must || must_fill(*offer) } else { !must && must_fill(*offer) });
+    first.filter(move |(at, _)| *at != index).map(|(_, offer)| offer)
 }
 
 impl fmt::Display for Explanation {
@@ -156,7 +181,11 @@ impl Explanation {
         let Explanation { amount, limit, rate, sold, bought, pair_sold, .. } = self;
         let (sell, buy) = (name(self.sell), name(self.buy));
         let offer = format!("{amount} {sell} at {limit} {buy} or better");
-        let ahead = format!("{} offers of {} {sell} in all come first", self.offers_ahead, self.units_ahead);
+        let ahead = match self.offers_ahead {
+            0 => "no other comes before it".into(),
+            1 => format!("one other, of {} {sell}, comes before it", self.units_ahead),
+            count => format!("{count} others, of {} {sell} in all, come before it", self.units_ahead),
+        };
         let more = |missing: &Option<Amount>| match missing {
             Some(missing) => format!("{missing} {sell} more would have to be sold on this pair"),
             None => "no larger sale on this pair could fill it, as pay-outs would exceed what can exist".into(),

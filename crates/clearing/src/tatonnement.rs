@@ -17,6 +17,10 @@
 //! - Doubles in a fixed order of operations in place of fixed-point numbers: no slower, and as deterministic.
 //! - A budget in rounds in place of a timeout, and turns in place of a race, so that the answer is a function of the
 //!   book.
+//! - Volumes are estimated from the rounds of this batch alone, beginning with those at the prices that it starts from;
+//!   the paper also knows the volumes of earlier blocks.
+//! - Demand ends at the rate net of commission and a little below, where limits begin to break, as everywhere here; in
+//!   the paper it ends at the rate.
 //! - A step changes no price by more than a factor of two; the paper's fixed-point numbers bound it in their own way.
 
 use rayon::prelude::*;

@@ -5,8 +5,8 @@
 mod workload;
 
 use clearing::{
-    Amounts, Book, Clearing, Explanation, Market, Offer, Params, Prices, Rate, SortedOffers, Why, clear, explain,
-    fills, verify,
+    Amounts, Book, Clearing, Explanation, Market, Offer, PairBook, Params, Prices, Rate, SortedOffers, Why, clear,
+    explain, fills, verify,
 };
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
@@ -24,11 +24,12 @@ fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 5] {
         let rate = Rate::new(value(pair.sell), value(pair.buy), params.epsilon, params.mu);
         let fill_of = |index| got.each(pair, &rate).find(|fill| fill.0 == index).map_or((0, 0), |f| (f.1, f.2));
         let full_at = |index, sold| fills(pair, &rate, sold).fills_in_full(index);
-        for index in 0.. {
-            let Some(said) = explain(book, params, clearing, position, index) else { break };
+        let before = walk(pair, &rate);
+        for (index, (offers_ahead, units_ahead)) in before.into_iter().enumerate() {
+            let said = explain(book, params, clearing, position, index).expect("an offer of the book");
             let Explanation { amount, limit, sold, bought, .. } = said;
             assert_eq!((sold, bought), fill_of(index), "{said}");
-            assert_eq!((said.pair_sold, said.offers_ahead), (got.sold, index));
+            assert_eq!((said.pair_sold, said.offers_ahead, said.units_ahead), (got.sold, offers_ahead, units_ahead));
             let kind = match said.why {
                 Why::Full => {
                     assert_eq!(sold, amount);
@@ -65,6 +66,20 @@ fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 5] {
         .sum();
     assert_eq!((kinds.iter().sum::<usize>(), offers), (book.offers(), book.offers()));
     kinds
+}
+
+/// For each offer, how many are walked before it and the units of those: what must fill, and then the others.
+fn walk(pair: &PairBook, rate: &Rate) -> Vec<(usize, u64)> {
+    let offers: Vec<_> = pair.offers().collect();
+    let mut order: Vec<usize> = (0..offers.len()).collect();
+    order.sort_by_key(|index| !rate.must_fill(offers[*index].0, offers[*index].1));
+    let mut result = vec![(0, 0); offers.len()];
+    let mut units = 0;
+    for (count, index) in order.into_iter().enumerate() {
+        result[index] = (count, units);
+        units += offers[index].1;
+    }
+    result
 }
 
 /// `missing` is exactly what would fill the offer, and nothing would if it is `None`.

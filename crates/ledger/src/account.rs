@@ -188,6 +188,18 @@ impl Account {
         }
     }
 
+    /// Writes the encoding of [`Account::state`].
+    pub(crate) fn write_state(&self, out: &mut Vec<u8>) {
+        let count = u32::try_from(self.balances.len()).expect("fewer than 2^32 assets");
+        let mut write =
+            |value: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>| value(out).expect("writing to memory cannot fail");
+        write(&|out| self.address.serialize(out));
+        write(&|out| self.key.as_deref().copied().serialize(out));
+        write(&|out| self.window.serialize(out));
+        write(&|out| count.serialize(out));
+        self.balances.iter().for_each(|balance| write(&|out| (balance.asset, balance.amount()).serialize(out)));
+    }
+
     /// The account that has this state.
     pub fn from_state(state: AccountState) -> Account {
         let balances = state.balances.iter().map(|&(asset, amount)| Balance::new(asset, amount)).collect();
@@ -223,6 +235,12 @@ mod tests {
         let held: Vec<_> = account.balances().collect();
         assert_eq!(held, [(AssetId(3), u64::from(u32::MAX) - 1), (AssetId(5), 11)]);
         assert_eq!(Account::from_state(account.state()).state(), account.state());
+        for key in [None, Some(PublicKey([9; 32]))] {
+            key.into_iter().for_each(|key| account.register(key));
+            let mut written = Vec::new();
+            account.write_state(&mut written);
+            assert_eq!(written, borsh::to_vec(&account.state()).expect("writing to memory"));
+        }
     }
 
     proptest! {

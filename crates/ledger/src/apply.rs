@@ -15,7 +15,7 @@
 //! issued: three sums taken where the three are written.
 
 use clearing::{Clearing, Params};
-use primitives::{Amount, AssetId, Digest, Height, Superblock, Transaction};
+use primitives::{Address, Amount, AssetId, Digest, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
 use crate::attached::{Attached, Violation};
@@ -37,6 +37,16 @@ pub enum Signatures<'a> {
     Known(&'a [bool]),
     /// None was checked yet.
     Unchecked,
+}
+
+impl<'a> Signatures<'a> {
+    /// What is known once those that were not checked are; `None` if all are valid.
+    fn known(self, checked: Option<&'a [bool]>) -> Option<&'a [bool]> {
+        match self {
+            Signatures::Known(valid) => Some(valid),
+            Signatures::Valid | Signatures::Unchecked => checked,
+        }
+    }
 }
 
 /// The steps of a block, told to whoever measures them.
@@ -81,6 +91,8 @@ pub struct Applied {
     pub outcomes: Vec<Outcome>,
     /// The batch.
     pub batch: Batch,
+    /// Accounts that changed, by address.
+    pub modified: Vec<Address>,
     /// How the prices were found, where they were looked for.
     pub report: Option<clearing::Report>,
     /// What the tries have to learn.
@@ -182,6 +194,14 @@ impl Ledger {
         self.run(block, Some(attached), signatures, stage)
     }
 
+    /// Judges a block's transactions against the state as it stands, and changes nothing: for each native transaction, in
+    /// order, why the filter would remove it, if it would.
+    pub fn judge(&self, block: &Superblock, signatures: Signatures) -> Vec<Option<Refusal>> {
+        let transactions = native(block);
+        let checked = matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_all(&transactions));
+        self.filter(&transactions, signatures.known(checked.as_deref())).refusals
+    }
+
     fn run(
         &mut self,
         block: &Superblock,
@@ -191,14 +211,10 @@ impl Ledger {
     ) -> Result<Applied, Fault> {
         self.check_succession(block)?;
         let digest = Superblock::digest(&block.to_bytes());
-        let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+        let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_all(&transactions));
-        let valid = match signatures {
-            Signatures::Known(valid) => Some(valid),
-            Signatures::Valid | Signatures::Unchecked => checked.as_deref(),
-        };
         stage(Stage::Signatures);
-        let filtered = self.filter(&transactions, valid);
+        let filtered = self.filter(&transactions, signatures.known(checked.as_deref()));
         stage(Stage::Filter);
         let orders = Orders::of(&transactions, &filtered);
         let mut traded = match attached {
@@ -220,10 +236,11 @@ impl Ledger {
         self.last_block = digest;
         let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
+        let modified = effects.changed.iter().map(|(address, _)| Address(*address)).collect();
         let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect() };
         stage(Stage::Effects);
         let Traded { batch, report, .. } = traded;
-        Ok(Applied { height: block.height, block: digest, outcomes, batch, report, changes })
+        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, report, changes })
     }
 
     fn check_succession(&self, block: &Superblock) -> Result<(), Fault> {
@@ -348,6 +365,11 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// A block's native transactions, in order.
+fn native(block: &Superblock) -> Vec<&Transaction> {
+    block.sub_blocks.iter().flat_map(|sub| &sub.native).collect()
 }
 
 /// The batch that these pairs make up, before anything is burnt.

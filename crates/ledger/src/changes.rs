@@ -1,6 +1,9 @@
 //! What a block changed, as the tries learn it, taken while the values stand still, so that hashing the tries can go on
 //! while the next block is applied: accounts by the digests of their states, offers by place and amount.
 
+use std::sync::LazyLock;
+
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use primitives::Amount;
 
 use crate::account::{Account, AccountState};
@@ -36,18 +39,37 @@ pub struct PairChange {
     pub edits: Vec<Edit>,
 }
 
-pub(crate) fn account_digest(account: &Account) -> ValueDigest {
-    account_state_digest(&account.state())
+/// A context that many values are hashed in: hashed once itself.
+struct Context(LazyLock<ContextKey>);
+
+impl Context {
+    const fn new(of: fn() -> ContextKey) -> Context {
+        Context(LazyLock::new(of))
+    }
+
+    fn digest(&self, bytes: &[u8]) -> ValueDigest {
+        blake3::Hasher::new_from_context_key(&self.0).update(bytes).finalize().into()
+    }
+}
+
+static ACCOUNT: Context = Context::new(|| hash_derive_key_context(ACCOUNT_CONTEXT));
+static OFFER: Context = Context::new(|| hash_derive_key_context(OFFER_CONTEXT));
+
+/// The digest of an account as it stands; `room` is overwritten.
+pub(crate) fn account_digest(account: &Account, room: &mut Vec<u8>) -> ValueDigest {
+    room.clear();
+    account.write_state(room);
+    ACCOUNT.digest(room)
 }
 
 /// The digest under which an account stands in the account trie.
 pub fn account_state_digest(state: &AccountState) -> ValueDigest {
-    blake3::derive_key(ACCOUNT_CONTEXT, &borsh::to_vec(state).expect("writing to memory cannot fail"))
+    ACCOUNT.digest(&borsh::to_vec(state).expect("writing to memory cannot fail"))
 }
 
 /// The digest under which an offer stands in the trie of its pair: its place is the key, its amount the value.
 pub fn offer_digest(amount: Amount) -> ValueDigest {
-    blake3::derive_key(OFFER_CONTEXT, &amount.to_le_bytes())
+    OFFER.digest(&amount.to_le_bytes())
 }
 
 /// The digest under which an asset stands in the trie of assets.

@@ -1,34 +1,38 @@
-//! A run of offers of one pair, never changed once it is made: the book shares it with clones of itself.
+//! A run of offers of one pair. The book shares chunks with clones of itself; one that nobody else holds is written anew.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use clearing::{Run, Total};
 use primitives::{Address, Amount, Price, Sequence};
 
 use crate::book::{Offer, Place};
 
-/// Offers in a chunk at most. Fewer would make clearing sum up more chunks, more would copy more for each new offer.
-pub(crate) const CHUNK: usize = 128;
+/// Offers in a chunk at most. Fewer would make clearing add up more chunks, more would copy more for each new offer.
+pub(crate) const CHUNK: usize = 64;
 
-/// One array per field, so that clearing reads limits and amounts alone.
-#[derive(Debug)]
+/// One array per field, so that clearing reads limits and amounts alone; what lies behind `len` means nothing.
+#[derive(Clone, Debug)]
 pub(crate) struct Chunk {
-    limits: Box<[Price]>,
-    amounts: Box<[Amount]>,
-    accounts: Box<[Address]>,
-    ids: Box<[Sequence]>,
     total: Total,
+    len: usize,
+    limits: [Price; CHUNK],
+    amounts: [Amount; CHUNK],
+    ids: [Sequence; CHUNK],
+    accounts: [Address; CHUNK],
 }
 
 impl Chunk {
     pub(crate) fn len(&self) -> usize {
-        self.limits.len()
+        self.len
     }
 
     pub(crate) fn limits(&self) -> &[Price] {
-        &self.limits
+        &self.limits[..self.len]
     }
 
     pub(crate) fn amounts(&self) -> &[Amount] {
-        &self.amounts
+        &self.amounts[..self.len]
     }
 
     /// What the offers sum up to.
@@ -43,11 +47,11 @@ impl Chunk {
 
     /// The offers as the solver sees them.
     pub(crate) fn run(&self) -> Run<'_> {
-        Run { limits: &self.limits, amounts: &self.amounts, total: self.total }
+        Run { limits: self.limits(), amounts: self.amounts(), total: self.total }
     }
 
     pub(crate) fn place(&self, at: usize) -> Place {
-        Place { limit: self.limits[at], account: self.accounts[at], id: self.ids[at] }
+        Place { limit: self.limits()[at], account: self.accounts[at], id: self.ids[at] }
     }
 
     pub(crate) fn offer(&self, at: usize) -> Offer {
@@ -56,8 +60,9 @@ impl Chunk {
 
     /// The first offer that stands at `place` or behind it.
     pub(crate) fn lower_bound(&self, place: &Place) -> usize {
-        let from = self.limits.partition_point(|limit| *limit < place.limit);
-        let same = self.limits[from..].partition_point(|limit| *limit == place.limit);
+        let limits = self.limits();
+        let from = limits.partition_point(|limit| *limit < place.limit);
+        let same = limits[from..].partition_point(|limit| *limit == place.limit);
         // Few offers share a price, but nothing forbids many.
         let mut range = from..from + same;
         while !range.is_empty() {
@@ -67,20 +72,22 @@ impl Chunk {
         range.start
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        // Four arrays, their allocations' overhead, and the counters of the shared pointer.
-        size_of::<Chunk>() + 16 + 5 * 8 + self.len() * (8 + 8 + 20 + 8)
-    }
+    /// Bytes of a chunk with the counters of its shared pointer and the overhead of its allocation.
+    pub(crate) const BYTES: usize = size_of::<Chunk>() + 24;
 }
 
-/// Offers on their way into chunks.
+/// Offers on their way into chunks, and chunks that may be written anew.
 #[derive(Default)]
 pub(crate) struct Columns {
     limits: Vec<Price>,
     amounts: Vec<Amount>,
     accounts: Vec<Address>,
     ids: Vec<Sequence>,
+    spare: Vec<Arc<Chunk>>,
 }
+
+/// Chunks kept to be written anew, at most.
+const SPARE: usize = 64;
 
 impl Columns {
     pub(crate) fn len(&self) -> usize {
@@ -94,50 +101,55 @@ impl Columns {
         self.ids.push(offer.place.id);
     }
 
-    pub(crate) fn extend(&mut self, chunk: &Chunk, range: std::ops::Range<usize>) {
+    pub(crate) fn extend(&mut self, chunk: &Chunk, range: Range<usize>) {
         self.limits.extend_from_slice(&chunk.limits[range.clone()]);
         self.amounts.extend_from_slice(&chunk.amounts[range.clone()]);
         self.accounts.extend_from_slice(&chunk.accounts[range.clone()]);
         self.ids.extend_from_slice(&chunk.ids[range]);
     }
 
-    pub(crate) fn append(&mut self, behind: &mut Columns) {
-        self.limits.append(&mut behind.limits);
-        self.amounts.append(&mut behind.amounts);
-        self.accounts.append(&mut behind.accounts);
-        self.ids.append(&mut behind.ids);
+    /// Puts a chunk's offers before all others.
+    pub(crate) fn prepend(&mut self, chunk: &Chunk) {
+        let range = 0..chunk.len;
+        self.limits.splice(0..0, chunk.limits[range.clone()].iter().copied());
+        self.amounts.splice(0..0, chunk.amounts[range.clone()].iter().copied());
+        self.accounts.splice(0..0, chunk.accounts[range.clone()].iter().copied());
+        self.ids.splice(0..0, chunk.ids[range].iter().copied());
     }
 
-    /// Cuts the offers into chunks of about equal length, and forgets them.
-    pub(crate) fn cut(&mut self) -> impl Iterator<Item = Chunk> + '_ {
-        let (len, pieces) = (self.len(), self.len().div_ceil(CHUNK));
-        let mut next = 0;
-        std::iter::from_fn(move || {
-            if next == pieces {
-                self.clear();
-                return None;
-            }
-            let range = next * len / pieces..(next + 1) * len / pieces;
-            next += 1;
-            Some(self.chunk(range))
-        })
-    }
-
-    fn chunk(&self, range: std::ops::Range<usize>) -> Chunk {
-        let (limits, amounts) = (&self.limits[range.clone()], &self.amounts[range.clone()]);
-        Chunk {
-            total: Total::of(limits, amounts).expect("offers stand in order, and each sells something"),
-            limits: limits.into(),
-            amounts: amounts.into(),
-            accounts: self.accounts[range.clone()].into(),
-            ids: self.ids[range].into(),
+    /// Takes a chunk that is no longer needed.
+    pub(crate) fn reuse(&mut self, mut chunk: Arc<Chunk>) {
+        if self.spare.len() < SPARE && Arc::get_mut(&mut chunk).is_some() {
+            self.spare.push(chunk);
         }
     }
 
-    fn clear(&mut self) {
+    /// Cuts the offers into chunks of about equal length, hands them out in order, and forgets the offers.
+    pub(crate) fn cut(&mut self, mut take: impl FnMut(Arc<Chunk>)) {
+        let (len, pieces) = (self.len(), self.len().div_ceil(CHUNK));
+        for piece in 0..pieces {
+            take(self.chunk(piece * len / pieces..(piece + 1) * len / pieces));
+        }
         self.limits.clear();
         self.amounts.clear();
         self.accounts.clear();
         self.ids.clear();
+    }
+
+    fn chunk(&mut self, range: Range<usize>) -> Arc<Chunk> {
+        let (limits, amounts) = (&self.limits[range.clone()], &self.amounts[range.clone()]);
+        let total = Total::of(limits, amounts).expect("offers stand in order, and each sells something");
+        let len = range.len();
+        let mut chunk = self.spare.pop().unwrap_or_else(|| {
+            let (limits, amounts, ids) = ([limits[0]; CHUNK], [0; CHUNK], [0; CHUNK]);
+            Arc::new(Chunk { total, len, limits, amounts, ids, accounts: [Address([0; 20]); CHUNK] })
+        });
+        let written = Arc::get_mut(&mut chunk).expect("nobody holds a spare chunk");
+        (written.total, written.len) = (total, len);
+        written.limits[..len].copy_from_slice(limits);
+        written.amounts[..len].copy_from_slice(amounts);
+        written.accounts[..len].copy_from_slice(&self.accounts[range.clone()]);
+        written.ids[..len].copy_from_slice(&self.ids[range]);
+        chunk
     }
 }

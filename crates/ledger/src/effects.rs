@@ -83,9 +83,10 @@ impl<'a> ShardEffects<'a> {
         credits.for_each(|credit| self.pay_in(&credit));
         self.touched.sort_unstable();
         self.touched.dedup();
+        let mut room = Vec::new();
         let entry = |position: &u32| {
             let account = self.shard.at(*position);
-            (account.address().0, Some(account_digest(account)))
+            (account.address().0, Some(account_digest(account, &mut room)))
         };
         self.effects.changed = self.touched.iter().map(entry).collect();
         self.effects.changed.sort_unstable();

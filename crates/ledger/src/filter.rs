@@ -219,12 +219,17 @@ impl Ledger {
     /// # Errors
     /// [`Refusal`] says why the transaction would be removed.
     pub fn admit(&self, transaction: &Transaction) -> Result<(), Refusal> {
-        let sender = transaction.body.account;
-        let shard = &self.accounts.shards()[shard_of(&sender)];
+        let account = self.admit_but_for_balance(transaction)?;
+        let debits = transaction.body.operation.debit().into_iter().chain([(AssetId(0), self.fee)]);
+        if overdraws(account, debits) { Err(Refusal::Overdraft) } else { Ok(()) }
+    }
+
+    /// The sender of a transaction that [`Ledger::admit`] would take if the sender had the money.
+    pub(crate) fn admit_but_for_balance(&self, transaction: &Transaction) -> Result<&Account, Refusal> {
+        let shard = &self.accounts.shards()[shard_of(&transaction.body.account)];
         let (position, _) =
             self.check_in(shard, transaction, true).map_err(|refusal| self.explain(refusal, transaction))?;
-        let debits = transaction.body.operation.debit().into_iter().chain([(AssetId(0), self.fee)]);
-        if overdraws(shard.at(position), debits) { Err(Refusal::Overdraft) } else { Ok(()) }
+        Ok(shard.at(position))
     }
 
     /// Tells a cancellation of somebody else's offer from one of nothing.

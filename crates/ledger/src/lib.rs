@@ -24,6 +24,7 @@ mod pair_offers;
 mod receipt;
 mod receipts_root;
 mod refusal;
+mod reservations;
 mod roots;
 mod settle;
 mod snapshot;
@@ -39,8 +40,9 @@ pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer
 pub use genesis::{Asset, Genesis, GenesisError};
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};
-pub use receipts_root::{ReceiptProof, ReceiptsTrie};
+pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie};
 pub use refusal::Refusal;
+pub use reservations::{Reservations, ReserveError};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 

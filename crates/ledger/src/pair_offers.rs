@@ -1,7 +1,7 @@
 //! The resting offers of one pair: chunks in order, so that a change costs what it touches and not what rests.
 //!
-//! A chunk is never written again; what changes is rebuilt, the rest is shared with whoever holds an older state. How
-//! the offers are cut into chunks depends on their history, and nothing else depends on how they are cut.
+//! Chunks that change are rebuilt; the rest is shared with whoever holds an older state. How the offers are cut into
+//! chunks depends on their history, and nothing else depends on how they are cut.
 
 use std::iter::Peekable;
 use std::ops::{Bound, RangeBounds};
@@ -25,7 +25,8 @@ struct Link {
     chunk: Arc<Chunk>,
 }
 
-/// The resting offers of one ordered pair, in order of execution. 44 bytes an offer, and about 2 for their chunk.
+/// The resting offers of one ordered pair, in order of execution. 45 bytes an offer where chunks are full; a chunk is
+/// at least a quarter full, and about three quarters as a rule.
 #[derive(Clone, Debug, Default)]
 pub struct PairOffers {
     links: Vec<Link>,
@@ -42,8 +43,8 @@ pub struct Edit {
 }
 
 impl Link {
-    fn new(chunk: Chunk) -> Link {
-        Link { first: chunk.limits()[0], chunk: Arc::new(chunk) }
+    fn new(chunk: Arc<Chunk>) -> Link {
+        Link { first: chunk.limits()[0], chunk }
     }
 
     fn is_after(&self, place: &Place) -> bool {
@@ -140,8 +141,8 @@ impl PairOffers {
 
     /// Bytes of memory, those shared with other states included.
     pub(crate) fn bytes(&self) -> usize {
-        let chunks: usize = self.links.iter().map(|link| link.chunk.bytes()).sum();
-        size_of::<PairOffers>() + self.links.capacity() * size_of::<Link>() + chunks
+        let links = self.links.capacity() * size_of::<Link>();
+        size_of::<PairOffers>() + links + self.links.len() * Chunk::BYTES
     }
 
     /// Whether places rise, no offer is of nothing, and what is cached is so.
@@ -164,9 +165,16 @@ impl PairOffers {
     /// Takes out every offer up to and including `through`, then makes `edits`, which are sorted by place; an edit may
     /// put back what `through` took. Returns by how much the units locked changed, summed over the chunks.
     pub(crate) fn apply(&mut self, through: Option<&Place>, edits: &[Edit]) -> i128 {
-        let mut next = Rebuild { links: Vec::with_capacity(self.links.len() + 1), ..Rebuild::default() };
+        self.apply_with(&mut Workspace::default(), through, edits)
+    }
+
+    /// [`PairOffers::apply`] in memory that serves many pairs, one after another.
+    pub(crate) fn apply_with(&mut self, workspace: &mut Workspace, through: Option<&Place>, edits: &[Edit]) -> i128 {
+        let Workspace { old, open } = workspace;
+        old.append(&mut self.links);
+        let mut next = Rebuild { links: &mut self.links, open, len: 0, change: 0 };
         let mut edits = edits.iter().copied().peekable();
-        let mut links = std::mem::take(&mut self.links).into_iter().peekable();
+        let mut links = old.drain(..).peekable();
         while let Some(link) = links.next() {
             let follower = links.peek();
             let is_own = |place: &Place| follower.is_none_or(|follower| follower.is_after(place));
@@ -174,9 +182,16 @@ impl PairOffers {
         }
         edits.for_each(|edit| next.open.push_edit(edit));
         let change = next.finish();
-        (self.links, self.len) = (next.links, next.len);
+        self.len = next.len;
         change
     }
+}
+
+/// Memory for changes.
+#[derive(Default)]
+pub(crate) struct Workspace {
+    old: Vec<Link>,
+    open: Columns,
 }
 
 impl Columns {
@@ -206,17 +221,16 @@ impl Columns {
 }
 
 /// A pair's offers while they are changed.
-#[derive(Default)]
-struct Rebuild {
-    links: Vec<Link>,
+struct Rebuild<'a> {
+    links: &'a mut Vec<Link>,
     /// Offers behind those of `links` that are not in a chunk yet.
-    open: Columns,
+    open: &'a mut Columns,
     len: usize,
     /// Units in the chunks made less units in the chunks taken apart.
     change: i128,
 }
 
-impl Rebuild {
+impl Rebuild<'_> {
     /// Takes a chunk over, as it is if nothing in it changes.
     fn take(
         &mut self,
@@ -242,17 +256,18 @@ impl Rebuild {
         }
         self.change -= i128::from(chunk.sum());
         self.open.merge(chunk, cut, edits, is_own);
+        self.open.reuse(link.chunk);
         if self.open.len() >= SPARSE {
             self.close();
         }
     }
 
     fn close(&mut self) {
-        for chunk in self.open.cut() {
+        self.open.cut(|chunk| {
             self.len += chunk.len();
             self.change += i128::from(chunk.sum());
             self.links.push(Link::new(chunk));
-        }
+        });
     }
 
     /// Makes chunks of what is left; returns the change of units locked.
@@ -262,10 +277,8 @@ impl Rebuild {
         {
             self.len -= last.chunk.len();
             self.change -= i128::from(last.chunk.sum());
-            let mut joined = Columns::default();
-            joined.extend(&last.chunk, 0..last.chunk.len());
-            joined.append(&mut self.open);
-            self.open = joined;
+            self.open.prepend(&last.chunk);
+            self.open.reuse(last.chunk);
         }
         self.close();
         self.change

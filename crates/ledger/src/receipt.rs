@@ -1,7 +1,7 @@
 //! What a block did: per transaction, per offer and per asset.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Amount, AssetId, Digest, Height, Price, TransactionId};
+use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId};
 
 use crate::book::{Pair, Place};
 use crate::refusal::Refusal;
@@ -97,6 +97,8 @@ pub struct BlockReceipts {
     pub block: Digest,
     /// Each transaction's id and outcome, in the order of the block.
     pub outcomes: Vec<(TransactionId, Outcome)>,
+    /// Accounts that the block changed, by address.
+    pub modified: Vec<Address>,
     /// The batch.
     pub batch: Batch,
 }

@@ -1,19 +1,44 @@
-//! The trie over a block's receipts, so that one receipt can be proved with the block's receipts root alone.
+//! The tries over a block's receipts: what became of each transaction, and which accounts the block changed.
+//!
+//! ```text
+//! receipts root = H(outcomes, modified, batch)
+//!                   │         │         └ digest of the batch
+//!                   │         └ trie by address of the accounts that changed: the block's log of accounts (SPEEDEX §K.1)
+//!                   └ trie by transaction
+//! ```
+//!
+//! With the receipts root alone anybody can check that a transaction had an outcome, and that an account did or did not
+//! change in the block: who follows one account need not look at blocks that leave it alone.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Digest, TransactionId};
+use primitives::{Address, Digest, TransactionId};
 use trie::{Proof, Trie};
 
 use crate::receipt::{BlockReceipts, Outcome};
 use crate::roots::ProofFault;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
-const ROOT_CONTEXT: &str = "walras 2026 receipts root v1";
+const ROOT_CONTEXT: &str = "walras 2026 receipts root v2";
 
-/// The trie over the receipts of one block. Its root also commits to the batch.
+/// The value of every account in the log: that it is there is all it says.
+const MODIFIED: [u8; 32] = [1; 32];
+
+/// The tries over the receipts of one block. Their root also commits to the batch.
 pub struct ReceiptsTrie {
-    trie: Trie<32>,
+    outcomes: Trie<32>,
+    modified: Trie<20>,
     batch: Digest,
+}
+
+/// What the receipts root is the digest of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ReceiptsParts {
+    /// Root of the trie of outcomes.
+    pub outcomes: Digest,
+    /// Root of the trie of changed accounts.
+    pub modified: Digest,
+    /// Digest of the block's batch.
+    pub batch: Digest,
 }
 
 /// A proof of one receipt of one block.
@@ -21,11 +46,18 @@ pub struct ReceiptsTrie {
 pub struct ReceiptProof {
     /// The outcome; `None` proves that the block has no such transaction.
     pub outcome: Option<Outcome>,
-    /// Digest of the block's batch.
-    pub batch: Digest,
-    /// Root of the trie of outcomes.
-    pub outcomes: Digest,
+    /// The parts of the receipts root.
+    pub parts: ReceiptsParts,
     /// The path in the trie of outcomes.
+    pub path: Vec<u8>,
+}
+
+/// A proof that an account changed in a block, or that it did not.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ModifiedProof {
+    /// The parts of the receipts root.
+    pub parts: ReceiptsParts,
+    /// The path in the trie of changed accounts.
     pub path: Vec<u8>,
 }
 
@@ -33,12 +65,15 @@ fn outcome_digest(outcome: &Outcome) -> [u8; 32] {
     blake3::derive_key(RECEIPT_CONTEXT, &borsh::to_vec(outcome).expect("writing to memory cannot fail"))
 }
 
-fn combine(outcomes: Digest, batch: Digest) -> Digest {
-    Digest::of(ROOT_CONTEXT, &[outcomes.0, batch.0].concat())
+impl ReceiptsParts {
+    /// The receipts root.
+    pub fn root(&self) -> Digest {
+        Digest::of(ROOT_CONTEXT, &[self.outcomes.0, self.modified.0, self.batch.0].concat())
+    }
 }
 
 impl ReceiptsTrie {
-    /// The trie of a block's receipts. Copies of one transaction have one entry: that of the copy that counts.
+    /// The tries of a block's receipts. Copies of one transaction have one entry: that of the copy that counts.
     pub fn new(receipts: &BlockReceipts) -> ReceiptsTrie {
         let mut entries: Vec<_> = receipts
             .outcomes
@@ -50,25 +85,42 @@ impl ReceiptsTrie {
             .collect();
         entries.sort_unstable_by_key(|(id, is_copy, _)| (*id, *is_copy));
         entries.dedup_by_key(|(id, _, _)| *id);
-        let batch: Vec<_> = entries.into_iter().map(|(id, _, outcome)| (id, Some(outcome_digest(outcome)))).collect();
-        let mut trie = Trie::new();
-        trie.apply(&batch);
+        let entries: Vec<_> = entries.into_iter().map(|(id, _, outcome)| (id, Some(outcome_digest(outcome)))).collect();
+        let mut outcomes = Trie::new();
+        outcomes.apply(&entries);
+        let mut changed: Vec<_> = receipts.modified.iter().map(|account| (account.0, Some(MODIFIED))).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        let mut modified = Trie::new();
+        modified.apply(&changed);
         let bytes = borsh::to_vec(&receipts.batch).expect("writing to memory cannot fail");
-        ReceiptsTrie { trie, batch: Digest::of(RECEIPT_CONTEXT, &bytes) }
+        ReceiptsTrie { outcomes, modified, batch: Digest::of(RECEIPT_CONTEXT, &bytes) }
     }
 
     /// The receipts root of the block.
     pub fn root(&mut self) -> Digest {
-        combine(Digest(self.trie.root().0), self.batch)
+        self.parts().root()
+    }
+
+    fn parts(&mut self) -> ReceiptsParts {
+        let (outcomes, modified) = (Digest(self.outcomes.root().0), Digest(self.modified.root().0));
+        ReceiptsParts { outcomes, modified, batch: self.batch }
     }
 
     /// Proves the outcome of a transaction, or that the block has none of this id.
     pub fn prove(&mut self, id: &TransactionId, receipts: &BlockReceipts) -> ReceiptProof {
-        let outcomes = Digest(self.trie.root().0);
-        let path = self.trie.prove(&id.0).expect("the root was just taken").as_bytes().to_vec();
+        let parts = self.parts();
+        let path = self.outcomes.prove(&id.0).expect("the root was just taken").as_bytes().to_vec();
         let of_id = receipts.outcomes.iter().filter(|(known, _)| known == id).map(|(_, outcome)| *outcome);
         let outcome = of_id.min_by_key(|outcome| outcome.refusal() == Some(crate::Refusal::Duplicate));
-        ReceiptProof { outcome, batch: self.batch, outcomes, path }
+        ReceiptProof { outcome, parts, path }
+    }
+
+    /// Proves that an account changed in the block, or that it did not.
+    pub fn prove_modified(&mut self, account: &Address) -> ModifiedProof {
+        let parts = self.parts();
+        let path = self.modified.prove(&account.0).expect("the root was just taken").as_bytes().to_vec();
+        ModifiedProof { parts, path }
     }
 }
 
@@ -79,11 +131,36 @@ impl ReceiptProof {
     /// # Errors
     /// [`ProofFault`] if it does not hold.
     pub fn verify(&self, root: &Digest, id: &TransactionId) -> Result<Option<Outcome>, ProofFault> {
-        if combine(self.outcomes, self.batch) != *root {
-            return Err(ProofFault::OtherRoot);
-        }
-        let proof = Proof::from_bytes(self.path.clone());
-        let shown = trie::verify(&trie::Root(self.outcomes.0), &id.0, &proof)?;
+        let shown = shown(&self.parts, self.parts.outcomes, root, &id.0, &self.path)?;
         if shown == self.outcome.as_ref().map(outcome_digest) { Ok(self.outcome) } else { Err(ProofFault::OtherValue) }
     }
+}
+
+impl ModifiedProof {
+    /// Checks the proof against a block's receipts root; returns whether the account is proved to have changed in it, or
+    /// not to have.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if it does not hold.
+    pub fn verify(&self, root: &Digest, account: &Address) -> Result<bool, ProofFault> {
+        match shown(&self.parts, self.parts.modified, root, &account.0, &self.path)? {
+            Some(MODIFIED) => Ok(true),
+            Some(_) => Err(ProofFault::OtherValue),
+            None => Ok(false),
+        }
+    }
+}
+
+/// What a path shows of a key in the trie `part`, if the parts are those of `root`.
+fn shown(
+    parts: &ReceiptsParts,
+    part: Digest,
+    root: &Digest,
+    key: &[u8],
+    path: &[u8],
+) -> Result<Option<[u8; 32]>, ProofFault> {
+    if parts.root() != *root {
+        return Err(ProofFault::OtherRoot);
+    }
+    Ok(trie::verify(&trie::Root(part.0), key, &Proof::from_bytes(path.to_vec()))?)
 }

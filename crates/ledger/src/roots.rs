@@ -16,7 +16,7 @@ use primitives::{Amount, AssetId, Digest};
 use rayon::prelude::*;
 use trie::{Proof, Trie};
 
-use crate::account::AccountState;
+use crate::account::{Account, AccountState};
 use crate::book::{Pair, Place};
 use crate::changes::{Changes, PairChange, account_digest, account_state_digest, asset_digest, offer_digest};
 use crate::genesis::Asset;
@@ -112,8 +112,9 @@ impl Roots {
     /// The tries of a whole ledger, as after recovery.
     pub fn of(ledger: &Ledger) -> Roots {
         let accounts = ledger.accounts().shards().par_iter().map(|shard| {
-            let sorted = shard.sorted();
-            sorted.into_iter().map(|account| (account.address().0, Some(account_digest(account)))).collect::<Vec<_>>()
+            let (sorted, mut room) = (shard.sorted(), Vec::new());
+            let entry = |account: &Account| (account.address().0, Some(account_digest(account, &mut room)));
+            sorted.into_iter().map(entry).collect::<Vec<_>>()
         });
         let edits = |offers: &crate::PairOffers| {
             offers.iter().map(|offer| Edit { place: offer.place, amount: Some(offer.amount) }).collect()

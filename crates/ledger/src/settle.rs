@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::book::{Offer, OrderBook, Pair, Place};
 use crate::changes::PairChange;
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
-use crate::pair_offers::{Edit, PairOffers};
+use crate::pair_offers::{Edit, PairOffers, Workspace};
 use crate::receipt::{Fill, Traded, Why};
 use crate::sums::Sums;
 
@@ -133,21 +133,25 @@ impl Executed {
 impl OrderBook {
     /// Works orders into the books, before they are cleared; returns the change of what is locked.
     pub(crate) fn place(&mut self, orders: &[PairOrders]) -> Sums {
-        self.change_pairs(orders, |orders| orders.pair, |book, orders| book.apply(None, &orders.edits(None)))
+        self.change_pairs(
+            orders,
+            |orders| orders.pair,
+            |book, workspace, orders| book.apply_with(workspace, None, &orders.edits(None)),
+        )
     }
 
     /// Makes changes that are known; returns the change of what is locked.
     pub(crate) fn make(&mut self, changes: &[PairOutcome]) -> Sums {
-        let apply = |book: &mut PairOffers, outcome: &PairOutcome| {
-            book.apply(outcome.change.through.as_ref(), &outcome.change.edits)
+        let apply = |book: &mut PairOffers, workspace: &mut Workspace, outcome: &PairOutcome| {
+            book.apply_with(workspace, outcome.change.through.as_ref(), &outcome.change.edits)
         };
         self.change_pairs(changes, |outcome| outcome.change.pair, apply)
     }
 
     /// Takes what executed out of the books, which hold the orders already.
     pub(crate) fn take_out(&mut self, executed: &[(Pair, Executed)]) -> Sums {
-        let apply = |book: &mut PairOffers, (_, executed): &(Pair, Executed)| {
-            book.apply(executed.through.as_ref(), &executed.edits)
+        let apply = |book: &mut PairOffers, workspace: &mut Workspace, (_, executed): &(Pair, Executed)| {
+            book.apply_with(workspace, executed.through.as_ref(), &executed.edits)
         };
         self.change_pairs(executed, |(pair, _)| *pair, apply)
     }
@@ -157,7 +161,7 @@ impl OrderBook {
         &mut self,
         work: &[W],
         pair: impl Fn(&W) -> Pair,
-        change: impl Fn(&mut PairOffers, &W) -> i128 + Sync,
+        change: impl Fn(&mut PairOffers, &mut Workspace, &W) -> i128 + Sync,
     ) -> Sums {
         for work in work {
             self.entry(pair(work));
@@ -167,8 +171,12 @@ impl OrderBook {
             .iter_mut()
             .filter_map(|(of, book)| work.next_if(|work| pair(work) == of).map(|work| (of, book, work)))
             .collect();
-        let changes: Vec<(Pair, i128)> =
-            books.into_par_iter().map(|(pair, book, work)| (pair, change(Arc::make_mut(book), work))).collect();
+        let changes: Vec<(Pair, i128)> = books
+            .into_par_iter()
+            .map_init(Workspace::default, |workspace, (pair, book, work)| {
+                (pair, change(Arc::make_mut(book), workspace, work))
+            })
+            .collect();
         self.drop_empty();
         let mut locked = Sums::default();
         changes.iter().for_each(|(pair, change)| locked.add(pair.sell, *change));

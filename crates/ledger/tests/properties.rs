@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, Trade};
 use ledger::{
-    Applied, Attached, Fault, Genesis, Ledger, Outcome, Pair, PairOffers, Place, Refusal, Restore, Roots, Signatures,
-    Snapshot,
+    Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Outcome, Pair, PairOffers, Place, ReceiptsTrie, Refusal,
+    Restore, Roots, Signatures, Snapshot,
 };
 use model::Model;
 use primitives::{
@@ -141,6 +141,7 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
             block.push(block[rng.random_range(0..size)].clone());
         }
         let before = superblock(&real, vec![block.clone()]);
+        let old = real.clone();
         let applied = apply(&mut real, vec![block.clone()]);
         let (refusals, fills) = model.apply(&block);
         assert_outcomes(&block, &applied.outcomes, &refusals);
@@ -148,6 +149,7 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
         assert_eq!(applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought)).collect::<Vec<_>>(), fills);
         model.assert_same(&real);
         real.audit().expect("sound");
+        assert_log(&old, &real, &block, &applied);
         // Whoever checks the clearing instead of solving comes to the same.
         let attached = Attached::of(&applied.batch);
         lies(&mut follower, &before, &attached, &real, &applied, &mut rng);
@@ -169,6 +171,34 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
     assert_proofs(&real, &mut roots, &model);
     assert_recovers(&real, &mut roots);
     met
+}
+
+/// The block's log of accounts names those whose state differs, and proves it with the receipts root alone.
+fn assert_log(old: &Ledger, new: &Ledger, block: &[Transaction], applied: &Applied) {
+    let receipts = BlockReceipts {
+        height: applied.height,
+        block: applied.block,
+        outcomes: block.iter().map(Transaction::id).zip(applied.outcomes.iter().copied()).collect(),
+        modified: applied.modified.clone(),
+        batch: applied.batch.clone(),
+    };
+    let mut trie = ReceiptsTrie::new(&receipts);
+    let root = trie.root();
+    let state = |ledger: &Ledger, who: &Address| ledger.accounts().get(who).map(|account| account.state());
+    let is_changed = |who: &Address| state(old, who) != state(new, who);
+    let people: Vec<Address> = (0..PEOPLE + 120).map(address).collect();
+    for (who, other) in people.iter().zip(people.iter().skip(1)) {
+        let proof = trie.prove_modified(who);
+        assert_eq!(proof.verify(&root, who), Ok(is_changed(who)));
+        assert!(proof.verify(&Digest([1; 32]), who).is_err(), "another root");
+        // A path may show that several accounts did not change, but nothing false of any.
+        assert!(
+            proof.verify(&root, other).is_ok_and(|shown| shown == is_changed(other))
+                || proof.verify(&root, other).is_err()
+        );
+    }
+    assert_eq!(people.iter().filter(|who| is_changed(who)).count(), applied.modified.len());
+    assert!(applied.modified.is_sorted());
 }
 
 /// A false clearing is refused by name, and nothing changes; what is false is what `clearing::verify` says of the whole

@@ -65,6 +65,8 @@ pub struct StoreConfig {
     pub checkpoint_blocks: u64,
     /// How many transactions stay findable by their id.
     pub indexed_transactions: usize,
+    /// Of how many blocks the candles are made again, in the background, when the node starts.
+    pub candle_blocks: u64,
 }
 
 impl Default for Http {
@@ -94,7 +96,7 @@ impl Default for MempoolConfig {
 
 impl Default for StoreConfig {
     fn default() -> StoreConfig {
-        StoreConfig { checkpoint_blocks: 100, indexed_transactions: 4_000_000 }
+        StoreConfig { checkpoint_blocks: 100, indexed_transactions: 4_000_000, candle_blocks: 200_000 }
     }
 }
 

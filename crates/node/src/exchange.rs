@@ -6,12 +6,13 @@
 //!           signatures                            └─► roots (tries follow, one block behind)
 //! ```
 //!
-//! Four threads, one direction. *Intake* checks signatures in batches and admits. The *producer* makes a block when
+//! Five threads; four in one direction. *Intake* checks signatures in batches and admits. The *producer* makes a block when
 //! enough wait or one has waited long enough, writes it to the log and applies it at the same time, and lets nobody see
 //! the new state before both are done. The *publisher* answers those who wait: whoever hears "committed" can be sure
 //! that the block is on disk. *Roots* works the changes into the tries while the next block fills.
 //!
-//! Locks are taken in this order: ledger, roots, mempool, views, waiters, store.
+//! The *candles* thread reads old blocks from the archive when the node has started. Locks are taken in this order:
+//! ledger, roots, mempool, views, candles, waiters, store.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +21,15 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{Applied, Changes, Genesis, Ledger, ReceiptsTrie, Refusal, Roots, Signatures, Stage};
+use ledger::{
+    Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, ReceiptsTrie, Refusal, Roots, Signatures, Stage,
+};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::{broadcast, oneshot};
 
+use crate::candles::Candles;
 use crate::config::Config;
 use crate::mempool::{Entry, Mempool, Reject};
 use crate::metrics::Metrics;
@@ -142,6 +146,7 @@ pub(crate) struct Shared {
     pub ledger: RwLock<Ledger>,
     pub mempool: Mutex<Mempool>,
     pub views: RwLock<Views>,
+    pub candles: RwLock<Candles>,
     pub roots: Mutex<RootsAt>,
     pub archive: Archive<RealDisk>,
     store: Mutex<Store<RealDisk>>,
@@ -193,6 +198,10 @@ impl Shared {
 
     pub fn read_views(&self) -> std::sync::RwLockReadGuard<'_, Views> {
         poisoned(self.views.read())
+    }
+
+    pub fn read_candles(&self) -> std::sync::RwLockReadGuard<'_, Candles> {
+        poisoned(self.candles.read())
     }
 
     pub fn lock_mempool(&self) -> std::sync::MutexGuard<'_, Mempool> {
@@ -264,6 +273,7 @@ impl Exchange {
             config,
             ledger: RwLock::new(ledger),
             views: RwLock::new(views),
+            candles: RwLock::default(),
             roots: Mutex::new(roots),
             archive: store.archive(),
             store: Mutex::new(store),
@@ -285,6 +295,7 @@ impl Exchange {
             spawn("producer", &shared, move |shared| produce(shared, &made, &changed))?,
             spawn("publisher", &shared, move |shared| publish(shared, &blocks))?,
             spawn("roots", &shared, move |shared| follow(shared, &changes))?,
+            spawn("candles", &shared, move |shared| remember_candles(shared, height))?,
         ];
         Ok(Exchange { shared, intake, threads: Mutex::new(threads.into()) })
     }
@@ -406,28 +417,38 @@ fn admit(
     let views = shared.read_views();
     let mut waiters = poisoned(shared.waiters.lock());
     let arrived_ms = shared.now_ms();
-    let mut answers = Vec::with_capacity(transactions.len());
+    let mut entries = Vec::with_capacity(transactions.len());
+    let mut known = Vec::with_capacity(transactions.len());
     for transaction in transactions {
         let (id, valid) = checked.next().expect("one for each transaction");
         let answer = match views.find(&id) {
-            _ if !valid => Answer::Refused(Refusal::BadSignature),
-            Some(found) if found.outcome.refusal().is_none() => Answer::Committed(id, found),
-            _ => match mempool.admit(Entry { id, arrived_ms, transaction }, &ledger) {
-                Ok(()) | Err(Reject::Waiting) => {
-                    let receiver = wait.then(|| {
-                        let (sender, receiver) = oneshot::channel();
-                        waiters.entry(id).or_default().push(sender);
-                        receiver
-                    });
-                    Answer::Pending(id, receiver)
-                }
-                Err(Reject::Full) => Answer::Full,
-                Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
-            },
+            _ if !valid => Some(Answer::Refused(Refusal::BadSignature)),
+            Some(found) if found.outcome.refusal().is_none() => Some(Answer::Committed(id, found)),
+            _ => None,
         };
-        shared.metrics.submitted(&answer);
-        answers.push(answer);
+        if answer.is_none() {
+            entries.push(Entry { id, arrived_ms, transaction });
+        }
+        known.push((id, answer));
     }
+    let mut entered = mempool.admit_all(entries, &ledger).into_iter();
+    let mut answer = |(id, known): (TransactionId, Option<Answer>)| {
+        let answer = known.unwrap_or_else(|| match entered.next().expect("one for each entry") {
+            Ok(()) | Err(Reject::Waiting) => {
+                let receiver = wait.then(|| {
+                    let (sender, receiver) = oneshot::channel();
+                    waiters.entry(id).or_default().push(sender);
+                    receiver
+                });
+                Answer::Pending(id, receiver)
+            }
+            Err(Reject::Full) => Answer::Full,
+            Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
+        });
+        shared.metrics.submitted(&answer);
+        answer
+    };
+    let answers = known.into_iter().map(&mut answer).collect();
     shared.metrics.mempool.set(mempool.len() as i64);
     shared.fill.notify_all();
     answers
@@ -589,6 +610,8 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         poisoned(shared.views.write()).commit(&committed, &transactions);
         shared.metrics.committed(&committed);
+        let batch = &committed.batch;
+        poisoned(shared.candles.write()).add(batch.height, batch.time_ms, &batch.batch);
         answer_waiters(shared, &committed);
         let bytes = encode(&receipts);
         if let Err(error) = shared.lock_store().put_receipts(block.height, &bytes) {
@@ -612,6 +635,32 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
         // No reader, no matter.
         drop(shared.events.send(committed));
     }
+}
+
+/// The candles thread: makes those of archived blocks again, newest first, from this height down.
+fn remember_candles(shared: &Arc<Shared>, from: Height) {
+    let last = from.saturating_sub(shared.config.store.candle_blocks);
+    for height in (last + 1..=from).rev() {
+        if shared.stopping.load(Ordering::Acquire) {
+            return;
+        }
+        match archived(shared, height) {
+            Ok(Some((time_ms, batch))) => poisoned(shared.candles.write()).add(height, time_ms, &batch),
+            Ok(None) => return,
+            // A node needs no old block to go on; `walras inspect` says what else is damaged.
+            Err(error) => return tracing::warn!(%error, height, "no candles of older blocks"),
+        }
+    }
+}
+
+/// Clock and batch of an archived block; `None` if it is not there.
+fn archived(shared: &Shared, height: Height) -> Result<Option<(u64, Batch)>, ExchangeError> {
+    let (block, receipts) = (shared.archive.block(height)?, shared.archive.receipts(height)?);
+    let (Some(block), Some(receipts)) = (block, receipts) else { return Ok(None) };
+    let undecodable = |error| ExchangeError::Undecodable(height, error);
+    let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
+    let receipts: BlockReceipts = borsh::from_slice(&receipts).map_err(undecodable)?;
+    Ok(Some((block.time_ms, receipts.batch)))
 }
 
 fn answer_waiters(shared: &Shared, committed: &Committed) {

@@ -17,6 +17,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::candles::Interval;
 use crate::exchange::{Answer, Closed, Exchange, Shared};
 use crate::json::{self, ErrorBody, ErrorText};
 use crate::markets::{self, Sides};
@@ -135,6 +136,7 @@ pub fn router(api: Api) -> Router {
         .routes(routes!(market_book))
         .routes(routes!(market_curves))
         .routes(routes!(market_history))
+        .routes(routes!(market_candles))
         .routes(routes!(blocks))
         .routes(routes!(block))
         .routes(routes!(batch))
@@ -484,6 +486,50 @@ async fn market_history(
     let sides = api.sides(&base, &quote)?;
     let limit = detail.limit.unwrap_or(500).min(PAGE);
     api.blocking(move |api| Json(markets::history(&api.shared().read_views(), &api.symbols, sides, limit))).await
+}
+
+/// Which candles.
+#[derive(Deserialize)]
+struct CandleQuery {
+    interval: Option<String>,
+    limit: Option<usize>,
+    before_ms: Option<u64>,
+}
+
+/// A market's candles: first, highest, lowest and last batch price of each interval in which it traded.
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/candles",
+    params(("base" = String, Path), ("quote" = String, Path),
+        ("interval" = Option<String>, Query, description = "1m (default), 5m, 15m, 1h, 4h or 1d"),
+        ("limit" = Option<usize>, Query),
+        ("before_ms" = Option<u64>, Query, description = "only candles that begin before this time")),
+    responses((status = 200, body = json::CandlesBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+async fn market_candles(
+    State(api): State<Api>,
+    Path((base, quote)): Path<(String, String)>,
+    Query(query): Query<CandleQuery>,
+) -> Answered<json::CandlesBody> {
+    let sides = api.sides(&base, &quote)?;
+    let interval: Interval = parse("interval", query.interval.as_deref().unwrap_or("1m"))?;
+    let (before_ms, limit) = (query.before_ms.unwrap_or(u64::MAX), query.limit.unwrap_or(500).min(PAGE));
+    api.blocking(move |api| Json(api.candles_body(sides, interval, before_ms, limit))).await
+}
+
+impl Api {
+    /// The last candles of a market before a time.
+    pub(crate) fn candles_body(
+        &self,
+        sides: Sides,
+        interval: Interval,
+        before_ms: u64,
+        limit: usize,
+    ) -> json::CandlesBody {
+        let candles = self.shared().read_candles().of(sides, interval, before_ms, limit);
+        json::CandlesBody {
+            market: self.symbols.market(sides.base, sides.quote),
+            interval: interval.name(),
+            candles: candles.iter().map(json::CandleBody::from).collect(),
+        }
+    }
 }
 
 /// Recent blocks, newest first.

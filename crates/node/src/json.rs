@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::candles::Candle;
 use ledger::{Asset, Ledger, Outcome, Pair, Refusal, Why};
 use primitives::{Amount, AssetId, Operation, Price};
 use serde::Serialize;
@@ -303,6 +304,53 @@ pub struct HistoryPoint {
     pub price: String,
     /// Base units that changed hands.
     pub base_volume: String,
+}
+
+/// A market's candles.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CandlesBody {
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// `1m`, `5m`, `15m`, `1h`, `4h` or `1d`.
+    pub interval: &'static str,
+    /// Oldest first; an interval without a trade has none.
+    pub candles: Vec<CandleBody>,
+}
+
+/// What a market did in one interval, at batch prices.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CandleBody {
+    /// Its beginning, milliseconds since 1970.
+    pub time_ms: u64,
+    /// First price, quote per base.
+    pub open: String,
+    /// Highest price.
+    pub high: String,
+    /// Lowest price.
+    pub low: String,
+    /// Last price.
+    pub close: String,
+    /// Base units that changed hands.
+    pub base_volume: String,
+    /// Quote units that did.
+    pub quote_volume: String,
+    /// Batches in which the market traded.
+    pub batches: u32,
+}
+
+impl From<&Candle> for CandleBody {
+    fn from(candle: &Candle) -> CandleBody {
+        CandleBody {
+            time_ms: candle.time_ms,
+            open: rounded(candle.open),
+            high: rounded(candle.high),
+            low: rounded(candle.low),
+            close: rounded(candle.close),
+            base_volume: candle.base_volume.to_string(),
+            quote_volume: candle.quote_volume.to_string(),
+            batches: candle.batches,
+        }
+    }
 }
 
 /// Recent blocks.

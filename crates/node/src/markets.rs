@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Ledger, Pair, PairOffers};
+use ledger::{Batch, Ledger, Pair, PairOffers};
 use primitives::{AssetId, Price};
 
 use crate::json::{
@@ -46,9 +46,9 @@ fn valuation(ledger: &Ledger, asset: AssetId) -> Price {
 }
 
 /// Base and quote units that changed hands in a batch.
-pub fn volumes(batch: &BatchSummary, sides: Sides) -> (u64, u64) {
+pub fn volumes(batch: &Batch, sides: Sides) -> (u64, u64) {
     let trade = |pair| {
-        let trades = &batch.batch.trades;
+        let trades = &batch.trades;
         trades.binary_search_by_key(&pair, |trade| trade.pair).ok().map(|at| (trades[at].sold, trades[at].bought))
     };
     let (base_sold, quote_paid) = trade(sides.supply()).unwrap_or_default();
@@ -65,7 +65,7 @@ pub fn markets(ledger: &Ledger, views: &Views, symbols: &Symbols) -> Markets {
     let markets = all.into_iter().map(|(quote, base)| {
         let sides = Sides { base, quote };
         let (sells, buys) = (ledger.book().get(sides.supply()), ledger.book().get(sides.demand()));
-        let (base_volume, quote_volume) = last.map_or((0, 0), |batch| volumes(batch, sides));
+        let (base_volume, quote_volume) = last.map_or((0, 0), |batch| volumes(&batch.batch, sides));
         Market {
             market: symbols.market(base, quote),
             base: symbols.get(base).into(),
@@ -180,7 +180,7 @@ pub fn history(views: &Views, symbols: &Symbols, sides: Sides, limit: usize) -> 
         height: batch.height,
         time_ms: batch.time_ms,
         price: price(batch.batch.valuations[sides.base.0 as usize], batch.batch.valuations[sides.quote.0 as usize]),
-        base_volume: volumes(batch, sides).0.to_string(),
+        base_volume: volumes(&batch.batch, sides).0.to_string(),
     };
     History { market: symbols.market(sides.base, sides.quote), points: recent.into_iter().rev().map(point).collect() }
 }

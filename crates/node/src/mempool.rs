@@ -2,12 +2,18 @@
 //!
 //! Pure: no clock and no locks. A transaction enters if it would stand in the next block beside all that wait already:
 //! every sum that it may spend is reserved (SPEEDEX §K.6), so that a block of waiting transactions has nothing for the
-//! filter to remove. The pool is bounded in transactions; an account's share is bounded by its sequence window.
+//! filter to remove. Many enter at once, judged by as many threads as there are: reservations are atomic words, and only
+//! the queue is filled by one thread. Of transactions that conflict and arrive together, any may win. The pool is bounded
+//! in transactions; an account's share is bounded by its sequence window.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use ledger::{Ledger, Pair, Place, Refusal};
-use primitives::{Address, Amount, AssetId, MAX_ISSUED, Operation, Sequence, Transaction, TransactionId};
+use ledger::{Ledger, Refusal, Reservations, ReserveError};
+use primitives::{Address, Amount, Sequence, Transaction, TransactionId};
+use rayon::prelude::*;
+
+/// Fewer transactions than this are judged by one thread.
+const PARALLEL_LEN: usize = 64;
 
 /// A waiting transaction.
 #[derive(Clone, Debug)]
@@ -31,23 +37,13 @@ pub enum Reject {
     Refused(Refusal),
 }
 
-/// What an account's waiting transactions use.
-#[derive(Default)]
-struct Reserved {
-    sequences: HashSet<Sequence>,
-    sums: HashMap<AssetId, u128>,
-    cancels: HashSet<(Pair, Place)>,
-    key_changes: usize,
-}
-
 /// The waiting transactions; see the module text.
 pub struct Mempool {
     limit: usize,
     queue: VecDeque<Entry>,
     ids: HashSet<TransactionId>,
-    reserved: HashMap<Address, Reserved>,
-    created: HashSet<Address>,
-    issued: HashMap<AssetId, u128>,
+    sequences: HashMap<Address, Vec<Sequence>>,
+    reserved: Reservations,
 }
 
 impl Mempool {
@@ -57,9 +53,8 @@ impl Mempool {
             limit,
             queue: VecDeque::new(),
             ids: HashSet::new(),
-            reserved: HashMap::new(),
-            created: HashSet::new(),
-            issued: HashMap::new(),
+            sequences: HashMap::new(),
+            reserved: Reservations::default(),
         }
     }
 
@@ -90,7 +85,7 @@ impl Mempool {
 
     /// The highest sequence number of an account that waits.
     pub fn highest(&self, account: &Address) -> Option<Sequence> {
-        self.reserved.get(account).and_then(|reserved| reserved.sequences.iter().max().copied())
+        self.sequences.get(account).and_then(|waiting| waiting.iter().max().copied())
     }
 
     /// Takes a transaction in, if it would stand in the next block on top of `ledger`.
@@ -98,15 +93,48 @@ impl Mempool {
     /// # Errors
     /// [`Reject`] says why not; the pool is unchanged.
     pub fn admit(&mut self, entry: Entry, ledger: &Ledger) -> Result<(), Reject> {
+        self.admit_all(vec![entry], ledger).pop().expect("one answer for one entry")
+    }
+
+    /// Takes in those transactions that would stand in the next block on top of `ledger`, on the current rayon pool;
+    /// one answer for each, in order.
+    pub fn admit_all(&mut self, entries: Vec<Entry>, ledger: &Ledger) -> Vec<Result<(), Reject>> {
+        self.reserved.make_room(entries.len());
+        let verdicts: Vec<Result<(), Reject>> = if entries.len() < PARALLEL_LEN {
+            entries.iter().map(|entry| self.judge(entry, ledger)).collect()
+        } else {
+            entries.par_iter().map(|entry| self.judge(entry, ledger)).collect()
+        };
+        let fee = ledger.fee();
+        entries.into_iter().zip(verdicts).map(|(entry, verdict)| self.enter(entry, verdict, fee)).collect()
+    }
+
+    /// Reserves what a transaction may use.
+    fn judge(&self, entry: &Entry, ledger: &Ledger) -> Result<(), Reject> {
         if self.ids.contains(&entry.id) {
             return Err(Reject::Waiting);
         }
         if self.ids.len() >= self.limit {
             return Err(Reject::Full);
         }
-        ledger.admit(&entry.transaction).map_err(Reject::Refused)?;
-        self.check_reserved(&entry.transaction, ledger).map_err(Reject::Refused)?;
-        self.reserve(&entry.transaction, ledger.fee());
+        self.reserved.admit(&entry.transaction, ledger).map_err(|error| match error {
+            ReserveError::Refused(refusal) => Reject::Refused(refusal),
+            ReserveError::NoRoom => Reject::Full,
+        })
+    }
+
+    fn enter(&mut self, entry: Entry, verdict: Result<(), Reject>, fee: Amount) -> Result<(), Reject> {
+        // A copy that was judged beside this one has reserved the number.
+        if verdict == Err(Reject::Refused(Refusal::SequenceConflict)) && self.ids.contains(&entry.id) {
+            return Err(Reject::Waiting);
+        }
+        verdict?;
+        if self.ids.len() >= self.limit {
+            self.reserved.release(&entry.transaction, fee);
+            return Err(Reject::Full);
+        }
+        let body = &entry.transaction.body;
+        self.sequences.entry(body.account).or_default().push(body.sequence);
         self.ids.insert(entry.id);
         self.queue.push_back(entry);
         Ok(())
@@ -126,109 +154,23 @@ impl Mempool {
         }
     }
 
-    fn check_reserved(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), Refusal> {
-        let body = &transaction.body;
-        match &body.operation {
-            Operation::CreateAccount { account, .. } if *account != body.account && self.created.contains(account) => {
-                return Err(Refusal::CreateConflict);
-            }
-            Operation::Issue { asset, amount, .. } => {
-                let waiting = self.issued.get(asset).copied().unwrap_or(0);
-                let issued = ledger.assets()[asset.0 as usize].issued;
-                if u128::from(issued) + waiting + u128::from(*amount) > u128::from(MAX_ISSUED) {
-                    return Err(Refusal::IssueTooLarge);
-                }
-            }
-            _ => {}
-        }
-        let Some(reserved) = self.reserved.get(&body.account) else { return Ok(()) };
-        if reserved.sequences.contains(&body.sequence) {
-            return Err(Refusal::SequenceConflict);
-        }
-        if cancelled(transaction).is_some_and(|place| reserved.cancels.contains(&place)) {
-            return Err(Refusal::CancelConflict);
-        }
-        if changes_key(transaction) && reserved.key_changes > 0 {
-            return Err(Refusal::KeyConflict);
-        }
-        let account = ledger.accounts().get(&body.account);
-        let has = |asset| u128::from(account.map_or(0, |account| account.balance(asset)));
-        let mut wanted: HashMap<AssetId, u128> = HashMap::new();
-        for (asset, amount) in debits(transaction, ledger.fee()) {
-            *wanted.entry(asset).or_default() += u128::from(amount);
-        }
-        let overdraws =
-            |(asset, sum): (&AssetId, &u128)| reserved.sums.get(asset).copied().unwrap_or(0) + sum > has(*asset);
-        if wanted.iter().any(overdraws) { Err(Refusal::Overdraft) } else { Ok(()) }
-    }
-
-    fn reserve(&mut self, transaction: &Transaction, fee: Amount) {
-        let body = &transaction.body;
-        let reserved = self.reserved.entry(body.account).or_default();
-        reserved.sequences.insert(body.sequence);
-        reserved.cancels.extend(cancelled(transaction));
-        reserved.key_changes += usize::from(changes_key(transaction));
-        for (asset, amount) in debits(transaction, fee) {
-            *reserved.sums.entry(asset).or_default() += u128::from(amount);
-        }
-        match &body.operation {
-            Operation::CreateAccount { account, .. } if *account != body.account => {
-                self.created.insert(*account);
-            }
-            Operation::Issue { asset, amount, .. } => *self.issued.entry(*asset).or_default() += u128::from(*amount),
-            _ => {}
-        }
-    }
-
     fn release(&mut self, transaction: &Transaction, fee: Amount) {
+        self.reserved.release(transaction, fee);
         let body = &transaction.body;
-        match &body.operation {
-            Operation::CreateAccount { account, .. } if *account != body.account => {
-                self.created.remove(account);
+        if let Some(waiting) = self.sequences.get_mut(&body.account) {
+            waiting.retain(|sequence| *sequence != body.sequence);
+            if waiting.is_empty() {
+                self.sequences.remove(&body.account);
             }
-            Operation::Issue { asset, amount, .. } => {
-                *self.issued.get_mut(asset).expect("reserved") -= u128::from(*amount);
-            }
-            _ => {}
-        }
-        let reserved = self.reserved.get_mut(&body.account).expect("reserved");
-        reserved.sequences.remove(&body.sequence);
-        if reserved.sequences.is_empty() {
-            self.reserved.remove(&body.account);
-            return;
-        }
-        if let Some(place) = cancelled(transaction) {
-            reserved.cancels.remove(&place);
-        }
-        reserved.key_changes -= usize::from(changes_key(transaction));
-        for (asset, amount) in debits(transaction, fee) {
-            *reserved.sums.get_mut(&asset).expect("reserved") -= u128::from(amount);
         }
     }
-}
-
-fn debits(transaction: &Transaction, fee: Amount) -> impl Iterator<Item = (AssetId, Amount)> {
-    transaction.body.operation.debit().into_iter().chain([(AssetId(0), fee)])
-}
-
-fn cancelled(transaction: &Transaction) -> Option<(Pair, Place)> {
-    match transaction.body.operation {
-        Operation::CancelOffer { sell, buy, limit, offer } => {
-            Some((Pair { sell, buy }, Place { limit, account: transaction.body.account, id: offer }))
-        }
-        _ => None,
-    }
-}
-
-fn changes_key(transaction: &Transaction) -> bool {
-    matches!(transaction.body.operation, Operation::CreateAccount { account, .. } if account == transaction.body.account)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ledger::Genesis;
-    use primitives::{Body, Fraction, Price, PublicKey, SecretKey};
+    use primitives::{AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, PublicKey, SecretKey};
 
     fn key() -> SecretKey {
         SecretKey::from_seed([1; 32])
@@ -268,7 +210,7 @@ mod tests {
         assert_eq!((taken.len(), pool.len(), pool.ready()), (2, 2, 0));
         assert_eq!(pool.admit(pay(3, 1, 5), &ledger), refused(Refusal::Overdraft), "still reserved while applied");
         pool.settle(taken.iter(), 1);
-        assert!(pool.is_empty() && pool.reserved.is_empty());
+        assert!(pool.is_empty() && pool.reserved.is_empty() && pool.sequences.is_empty());
         assert_eq!(pool.admit(pay(3, 1, 5), &ledger), Ok(()));
     }
 
@@ -308,5 +250,25 @@ mod tests {
         assert_eq!(pool.highest(&key().public().address()), Some(3));
         let order: Vec<u64> = pool.take(2).iter().map(|entry| entry.transaction.body.sequence).collect();
         assert_eq!(order, [3, 1]);
+    }
+
+    #[test]
+    fn many_enter_at_once() {
+        let ledger = ledger(1);
+        let mut pool = Mempool::new(70);
+        // 60 payments of 20 units each, of which 1,000 units and their fees pay for 47, and a copy of each.
+        let entries: Vec<Entry> = (1..=60).flat_map(|sequence| [pay(sequence, 0, 20), pay(sequence, 0, 20)]).collect();
+        let answers = pool.admit_all(entries, &ledger);
+        assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1_000 / 21);
+        assert_eq!(pool.len(), 1_000 / 21);
+        let known = [Ok(()), Err(Reject::Waiting), refused(Refusal::Overdraft), refused(Refusal::SequenceConflict)];
+        assert!(answers.iter().all(|answer| known.contains(answer)), "{answers:?}");
+        let entries: Vec<Entry> = (61..=64).chain(1..=64).map(|sequence| pay(sequence, 1, 1)).collect();
+        let answers = pool.admit_all(entries, &ledger);
+        let (ok, full) = (answers.iter().filter(|a| a.is_ok()).count(), answers.contains(&Err(Reject::Full)));
+        assert_eq!((ok, full), (1_000 % 21, false), "fees: 1,000 - 47 * 21 units are left");
+        let taken = pool.take(100);
+        pool.settle(taken.iter(), 1);
+        assert!(pool.is_empty() && pool.reserved.is_empty());
     }
 }

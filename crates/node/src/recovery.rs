@@ -224,6 +224,7 @@ pub(crate) fn receipts_with(applied: &Applied, ids: &[TransactionId]) -> BlockRe
         height: applied.height,
         block: applied.block,
         outcomes: ids.iter().copied().zip(applied.outcomes.iter().copied()).collect(),
+        modified: applied.modified.clone(),
         batch: applied.batch.clone(),
     }
 }

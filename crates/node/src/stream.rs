@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::candles::Interval;
 use crate::http::Api;
 use crate::json;
 use crate::markets::{self, Sides};
@@ -23,6 +24,8 @@ use crate::views::Committed;
 const CHANNELS: usize = 64;
 /// Largest message that a client may send.
 const MESSAGE_BYTES: usize = 16 << 10;
+/// Candles in a snapshot.
+const CANDLES: usize = 500;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A reader that cannot be written to for so long is cut.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,6 +37,8 @@ enum Channel {
     Batches,
     /// Trades of one market, given as it was asked for, or of all.
     Trades(Option<(String, String)>),
+    /// Candles of one market.
+    Candles(String, String, Interval),
     Account(Address),
 }
 
@@ -57,8 +62,17 @@ fn parse(api: &Api, name: &str) -> Result<Channel, String> {
             api.sides(base, quote).map_err(|_| format!("no market {market:?}; see /v1/markets"))?;
             Ok(Channel::Trades(Some((base.into(), quote.into()))))
         }
+        Some(("candles", candles)) => {
+            let wrong = || format!("{candles:?} is not a market and an interval such as EUR/USD:1m");
+            let (market, interval) = candles.split_once(':').ok_or_else(wrong)?;
+            let (base, quote) = market.split_once('/').ok_or_else(wrong)?;
+            api.sides(base, quote).map_err(|_| format!("no market {market:?}; see /v1/markets"))?;
+            Ok(Channel::Candles(base.into(), quote.into(), interval.parse()?))
+        }
         Some(("account", address)) => address.parse().map(Channel::Account).map_err(|error| error.to_string()),
-        _ => Err(format!("no channel {name:?}; there are blocks, batches, trades, trades:BASE/QUOTE and account:0x…")),
+        _ => Err(format!(
+            "no channel {name:?}; there are blocks, batches, trades, trades:BASE/QUOTE, candles:BASE/QUOTE:1m and account:0x…"
+        )),
     }
 }
 
@@ -68,6 +82,7 @@ fn name(channel: &Channel) -> String {
         Channel::Batches => "batches".into(),
         Channel::Trades(None) => "trades".into(),
         Channel::Trades(Some((base, quote))) => format!("trades:{base}/{quote}"),
+        Channel::Candles(base, quote, interval) => format!("candles:{base}/{quote}:{}", interval.name()),
         Channel::Account(address) => format!("account:{address}"),
     }
 }
@@ -212,6 +227,11 @@ fn snapshot(api: &Api, channel: &Channel) -> Value {
             let trades = last.map(|batch| trades(api, market, &batch));
             json!({"trades": trades.unwrap_or_default()})
         }
+        Channel::Candles(base, quote, interval) => {
+            let sides = api.sides(base, quote).ok();
+            let candles = sides.map(|sides| api.candles_body(sides, *interval, u64::MAX, CANDLES));
+            json!({"candles": candles.map(|body| body.candles).unwrap_or_default()})
+        }
         Channel::Account(address) => api.exchange.read(|ledger| {
             let account = api.account_body(ledger, address);
             json!({"account": account, "offers": api.offer_bodies(ledger, address, 1_000).0})
@@ -229,6 +249,9 @@ fn increments(api: &Api, channel: &Channel, committed: &Committed) -> Vec<Value>
         Channel::Trades(market) => {
             trades(api, market, &committed.batch).into_iter().map(|trade| tagged("trade", trade)).collect()
         }
+        Channel::Candles(base, quote, interval) => {
+            candle(api, base, quote, *interval, &committed.batch).into_iter().collect()
+        }
         Channel::Account(address) => account_increment(api, address, committed).into_iter().collect(),
     }
 }
@@ -244,7 +267,7 @@ fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::Ba
         }
     };
     let trade = |sides: Sides| {
-        let (base_volume, quote_volume) = markets::volumes(batch, sides);
+        let (base_volume, quote_volume) = markets::volumes(&batch.batch, sides);
         let valuation = |asset: primitives::AssetId| batch.batch.valuations[asset.0 as usize];
         (base_volume > 0 || quote_volume > 0).then(|| {
             json!({
@@ -257,6 +280,21 @@ fn trades(api: &Api, market: &Option<(String, String)>, batch: &crate::views::Ba
         })
     };
     chosen.into_iter().filter_map(trade).collect()
+}
+
+/// The candle of one market that a batch has changed.
+fn candle(api: &Api, base: &str, quote: &str, interval: Interval, batch: &crate::views::BatchSummary) -> Option<Value> {
+    let sides = api.sides(base, quote).ok()?;
+    let traded = markets::volumes(&batch.batch, sides) != (0, 0);
+    let last = traded.then(|| api.candles_body(sides, interval, u64::MAX, 1))?;
+    let candle = last.candles.first()?;
+    Some(json!({
+        "type": "candle",
+        "height": batch.height,
+        "market": last.market,
+        "interval": last.interval,
+        "candle": candle,
+    }))
 }
 
 fn account_increment(api: &Api, address: &Address, committed: &Committed) -> Option<Value> {

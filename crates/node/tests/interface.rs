@@ -135,6 +135,10 @@ fn a_day_at_the_exchange() {
         let market = &get(server, "/v1/markets")["markets"][0];
         assert_eq!((&market["market"], &market["base"]), (&json!("EUR/USD"), &json!("EUR")));
         assert!(!get(server, "/v1/markets/EUR/USD/curves")["supply"].as_array().expect("points").is_empty());
+        let candles = get(server, "/v1/markets/EUR/USD/candles?interval=1d");
+        assert_eq!((&candles["interval"], candles["candles"].as_array().map(Vec::len)), (&json!("1d"), Some(1)));
+        assert_eq!(candles["candles"][0]["open"], market["price"]);
+        assert_eq!(code(server, "/v1/markets/EUR/USD/candles?interval=2d").0, 400);
         assert_eq!(get(server, "/v1/markets/EUR/USD/history")["points"].as_array().map(Vec::len), Some(1));
         // A resting offer shows in the book and with its owner, and can be taken back.
         let (_, resting) = send(server, &offer(3, 1, 2, 0, 700, "5"));
@@ -157,6 +161,10 @@ fn a_day_at_the_exchange() {
     let after = with_node(config(), &data, move |server| {
         assert_eq!(get(server, &format!("/v1/transactions/{id}"))["status"], "committed");
         check_proofs(server, &id);
+        // Candles are made again in the background.
+        while get(server, "/v1/markets/USD/EUR/candles")["candles"] == json!([]) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
         get(server, &format!("/v1/accounts/{}", address(1)))
     });
     assert_eq!(before, after);
@@ -332,7 +340,7 @@ fn machines_can_read_what_there_is() {
     with_node(config(), &dir.path().join("data"), |server| {
         let description = get(server, "/v1/openapi.json");
         let paths: Vec<&String> = description["paths"].as_object().expect("paths").keys().collect();
-        assert_eq!(paths.len(), 18, "{paths:?}");
+        assert_eq!(paths.len(), 19, "{paths:?}");
         for path in ["/v1/status", "/v1/transactions", "/v1/markets/{base}/{quote}/curves"] {
             assert!(paths.iter().any(|known| *known == path), "{path}");
         }

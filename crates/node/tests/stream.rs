@@ -52,8 +52,8 @@ fn snapshot_then_increments() {
             let say = |socket: &mut WebSocket<TcpStream>, value: Value| {
                 socket.send(Message::text(value.to_string())).expect("sent");
             };
-            say(&mut socket, json!({"subscribe": ["blocks", "batches", "trades:EUR/USD", format!("account:{me}")]}));
-            for channel in ["blocks", "batches", "trades:EUR/USD", &format!("account:{me}")] {
+            say(&mut socket, json!({"subscribe": ["blocks", "batches", "trades:EUR/USD", "candles:USD/EUR:1h", format!("account:{me}")]}));
+            for channel in ["blocks", "batches", "trades:EUR/USD", "candles:USD/EUR:1h", &format!("account:{me}")] {
                 let snapshot = hear(&mut socket, &mut sequence);
                 assert_eq!((&snapshot["type"], &snapshot["channel"]), (&json!("snapshot"), &json!(channel)));
             }
@@ -61,6 +61,7 @@ fn snapshot_then_increments() {
                 ("nonsense".to_string(), "malformed"),
                 (json!({"subscribe": ["weather"]}).to_string(), "unknown_channel"),
                 (json!({"subscribe": ["trades:EUR"]}).to_string(), "unknown_channel"),
+                (json!({"subscribe": ["candles:EUR/USD:2h"]}).to_string(), "unknown_channel"),
                 (json!({"subscribe": ["account:0x1"]}).to_string(), "unknown_channel"),
                 (json!({"subcribe": []}).to_string(), "malformed"),
             ] {
@@ -79,16 +80,17 @@ fn snapshot_then_increments() {
                 Body { chain: 7, account: key(person).public().address(), sequence: 1, operation }.sign(&key(person))
             });
             drop(exchange.submit(offers.to_vec(), false).expect("taken"));
-            let kinds: Vec<Value> = (0..4).map(|_| hear(&mut socket, &mut sequence)).collect();
+            let kinds: Vec<Value> = (0..5).map(|_| hear(&mut socket, &mut sequence)).collect();
             let of = |kind: &str| kinds.iter().find(|message| message["type"] == kind).expect("told");
             assert_eq!(of("block")["transactions"], 2);
             assert_eq!(of("batch")["trades"].as_array().map(Vec::len), Some(2));
             assert_eq!(of("trade")["market"], "EUR/USD");
+            assert_eq!((&of("candle")["interval"], &of("candle")["candle"]["batches"]), (&json!("1h"), &json!(1)));
             let account = of("account");
             assert_eq!(account["outcomes"][0]["outcome"]["result"], "offered");
             assert_eq!(account["fills"][0]["sell"], "EUR");
             assert_eq!(account["balances"].as_array().map(Vec::len), Some(2));
-            say(&mut socket, json!({"unsubscribe": ["blocks", "batches", "trades:EUR/USD"]}));
+            say(&mut socket, json!({"unsubscribe": ["blocks", "batches", "trades:EUR/USD", "candles:USD/EUR:1h"]}));
         });
         client.await.expect("the client is content");
         node.stop().await;

@@ -1,10 +1,13 @@
 //! Superblocks: what consensus decides and the ledger applies.
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use rayon::prelude::*;
 
 use crate::{Digest, Transaction};
 
 const BLOCK_CONTEXT: &str = "walras 2026 superblock v1";
+/// Transactions that one thread encodes at a time.
+const PART: usize = 1_024;
 
 /// The number of a block; the genesis state is height 0 and the first block height 1.
 pub type Height = u64;
@@ -39,13 +42,71 @@ impl Superblock {
         self.sub_blocks.iter().map(|sub| sub.native.len()).sum()
     }
 
-    /// The canonical encoding.
+    /// The canonical encoding, written in parallel on the current rayon pool where that is worth it.
     pub fn to_bytes(&self) -> Vec<u8> {
-        borsh::to_vec(self).expect("writing to memory cannot fail")
+        let mut bytes = encoded(&(self.height, self.parent, self.time_ms, self.parent_root));
+        bytes.extend(encoded(&length(self.sub_blocks.len())));
+        for SubBlock { proposer, native } in &self.sub_blocks {
+            bytes.extend(encoded(&(proposer, length(native.len()))));
+            let parts: Vec<Vec<u8>> = native.par_chunks(PART).map(encoded_each).collect();
+            bytes.reserve(parts.iter().map(Vec::len).sum());
+            parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        }
+        bytes
     }
 
     /// The digest of an encoded superblock.
     pub fn digest(bytes: &[u8]) -> Digest {
-        Digest::of(BLOCK_CONTEXT, bytes)
+        let mut hasher = blake3::Hasher::new_derive_key(BLOCK_CONTEXT);
+        Digest(hasher.update_rayon(bytes).finalize().into())
+    }
+}
+
+fn encoded(value: &impl BorshSerialize) -> Vec<u8> {
+    borsh::to_vec(value).expect("writing to memory cannot fail")
+}
+
+fn encoded_each(transactions: &[Transaction]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(transactions.len() * 256);
+    transactions.iter().for_each(|t| t.serialize(&mut bytes).expect("writing to memory cannot fail"));
+    bytes
+}
+
+fn length(items: usize) -> u32 {
+    u32::try_from(items).expect("fewer than 2^32 items in a block")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Address, AssetId, Body, Operation, PublicKey, Signature};
+
+    #[test]
+    fn written_in_parallel_is_written_the_same() {
+        let transaction = |sequence| Transaction {
+            body: Body {
+                chain: 1,
+                account: Address([3; 20]),
+                sequence,
+                operation: match sequence % 2 {
+                    0 => Operation::Burn { asset: AssetId(1), amount: sequence },
+                    _ => Operation::Pay { to: Address([4; 20]), asset: AssetId(2), amount: sequence },
+                },
+            },
+            signer: PublicKey([5; 32]),
+            signature: Signature([6; 64]),
+        };
+        for sizes in [vec![], vec![0], vec![1, 0, 2], vec![PART as u64 * 3 + 7, 5]] {
+            let sub_block = |(i, size): (usize, &u64)| SubBlock {
+                proposer: i as u32,
+                native: (0..*size).map(transaction).collect(),
+            };
+            let sub_blocks = sizes.iter().enumerate().map(sub_block).collect();
+            let (parent, parent_root) = (Digest([1; 32]), Digest([2; 32]));
+            let block = Superblock { height: 9, parent, time_ms: 8, parent_root, sub_blocks };
+            let plain = borsh::to_vec(&block).expect("writing to memory");
+            assert_eq!(block.to_bytes(), plain);
+            assert_eq!(Superblock::digest(&plain), Digest::of(BLOCK_CONTEXT, &plain));
+        }
     }
 }

@@ -5,7 +5,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use borsh::{BorshDeserialize, BorshSerialize};
 use rayon::prelude::*;
 use zeroize::Zeroize;
@@ -36,8 +38,10 @@ pub struct SecretKey(ed25519_zebra::SigningKey);
 impl PublicKey {
     /// The address that this key controls until the account registers another.
     pub fn address(&self) -> Address {
-        let hash = blake3::derive_key(ADDRESS_CONTEXT, &self.0);
-        Address(hash[..20].try_into().expect("a hash has 32 bytes"))
+        // The same as `derive_key`, but for hashing the context every time: addresses are derived for every transaction.
+        static CONTEXT: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(ADDRESS_CONTEXT));
+        let hash = blake3::Hasher::new_from_context_key(&CONTEXT).update(&self.0).finalize();
+        Address(hash.as_bytes()[..20].try_into().expect("a hash has 32 bytes"))
     }
 
     /// Whether `signature` is this key's on `message`, by the one acceptance rule.

@@ -23,6 +23,7 @@
 
 mod bugs;
 mod clients;
+mod crash_points;
 mod dice;
 mod oracle;
 mod pipeline;
@@ -30,6 +31,7 @@ mod shadow;
 mod world;
 
 pub use bugs::Bug;
+pub use crash_points::{CrashReport, crash_points};
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

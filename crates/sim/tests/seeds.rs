@@ -1,6 +1,6 @@
 //! Some seeds hold, the same seed is the same run, and every seeded bug is caught.
 
-use sim::{Bug, Options, run};
+use sim::{Bug, Options, crash_points, run};
 
 #[test]
 fn seeds_hold() {
@@ -49,4 +49,11 @@ fn expected(bug: Bug) -> &'static [&'static str] {
         Bug::RoundedUp => &["clearing"],
         Bug::TradeOverstated => &["clearing"],
     }
+}
+
+/// The full script has 500 blocks: `walras sim --crash-points 500`.
+#[test]
+fn a_crash_at_every_point_of_a_script_is_recovered_from() {
+    let report = crash_points(1, 40, |_| {}).unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(report.points > 150 && report.crashes > 1_000 && report.to_the_end > 20, "{report:?}");
 }

@@ -267,6 +267,15 @@ impl FaultDisk {
         }
     }
 
+    /// How many sectors the last write has that is not synced; each may be the last that a crash lets through.
+    pub fn last_sectors(&self) -> u64 {
+        let state = self.state();
+        match state.files.get(&state.last_written).and_then(|content| content.pending.last()) {
+            Some(Change::Write(offset, bytes)) => sectors(*offset, bytes).count() as u64,
+            _ => 0,
+        }
+    }
+
     /// The content of a file.
     ///
     /// # Panics

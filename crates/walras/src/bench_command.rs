@@ -30,6 +30,89 @@ pub enum Bench {
         #[arg(long, default_value = "../shared/data/coingecko")]
         data: PathBuf,
     },
+    /// The paper's workload: blocks proposed and validated, and how throughput stands up while the book fills.
+    #[command(after_help = "Examples:
+  walras bench exchange --json
+  walras bench exchange --accounts 1000000 --transactions 100000 --blocks 9
+  walras bench exchange --accounts 10000000 --transactions 500000 --fill 20000000 --json")]
+    Exchange {
+        /// Numbers of accounts.
+        #[arg(long, value_delimiter = ',', default_values_t = [100_000usize, 1_000_000])]
+        accounts: Vec<usize>,
+        /// Numbers of transactions in a block.
+        #[arg(long, value_delimiter = ',', default_values_t = [10_000usize, 50_000, 100_000, 500_000])]
+        transactions: Vec<usize>,
+        /// Measured blocks of each kind.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+        /// Assets.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
+        assets: u32,
+        /// Offers that rest before anything is measured.
+        #[arg(long, default_value_t = 500_000)]
+        resting: usize,
+        /// Blocks of more transactions are measured without signatures only.
+        #[arg(long, default_value_t = 100_000)]
+        signed_transactions: usize,
+        /// Fill the book up to so many offers in four steps, and measure at each, instead of the runs on a small book.
+        #[arg(long)]
+        fill: Option<usize>,
+        /// Directory for the logs of blocks; a temporary one by default.
+        #[arg(long)]
+        directory: Option<PathBuf>,
+    },
+    /// Checkpoints beside execution, and recovery from them.
+    #[command(after_help = "Examples:
+  walras bench recovery
+  walras bench recovery --accounts 10000000 --offers 20000000 --json")]
+    Recovery {
+        /// Accounts, each with two assets.
+        #[arg(long, default_value_t = 1_000_000)]
+        accounts: usize,
+        /// Resting offers.
+        #[arg(long, default_value_t = 2_000_000)]
+        offers: usize,
+        /// Assets.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
+        assets: u32,
+        /// Transactions in a block.
+        #[arg(long, default_value_t = 50_000)]
+        transactions: usize,
+        /// Blocks before the checkpoint, and beside or after it at least.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+        /// Directory for the store; a temporary one by default.
+        #[arg(long)]
+        directory: Option<PathBuf>,
+    },
+    /// Blocks of nothing but payments, between two accounts and between millions.
+    #[command(
+        after_help = "Examples:\n  walras bench payments --json\n  walras bench payments --accounts 2,10000 --transactions 100000"
+    )]
+    Payments {
+        /// Numbers of accounts.
+        #[arg(long, value_delimiter = ',', default_values_t = [2usize, 100, 10_000, 1_000_000, 10_000_000])]
+        accounts: Vec<usize>,
+        /// Numbers of transactions in a block.
+        #[arg(long, value_delimiter = ',', default_values_t = [1_000usize, 10_000, 100_000])]
+        transactions: Vec<usize>,
+        /// Measured blocks of each kind.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        blocks: u32,
+    },
+    /// The deterministic filter alone.
+    #[command(after_help = "Example:\n  walras bench filter --json")]
+    Filter {
+        /// Numbers of accounts.
+        #[arg(long, value_delimiter = ',', default_values_t = [100_000usize, 1_000_000])]
+        accounts: Vec<usize>,
+        /// Numbers of transactions in a block.
+        #[arg(long, value_delimiter = ',', default_values_t = [10_000usize, 100_000, 500_000])]
+        transactions: Vec<usize>,
+        /// Measured runs of each kind.
+        #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+    },
     /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
     #[command(
         after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
@@ -92,6 +175,49 @@ impl Bench {
                 let options = bench::clearing::Options { suite: suite.of(data), books, most: most as usize };
                 let report = clearing(&options)?;
                 if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
+            }
+            Bench::Exchange {
+                accounts,
+                transactions,
+                blocks,
+                assets,
+                resting,
+                signed_transactions,
+                fill,
+                directory,
+            } => {
+                let blocks = blocks as usize;
+                let options = bench::exchange::Options {
+                    accounts,
+                    transactions,
+                    blocks,
+                    assets,
+                    resting,
+                    signed_transactions,
+                    fill,
+                };
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                let figures =
+                    bench::exchange::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
+                print(&figures, json);
+            }
+            Bench::Recovery { accounts, offers, assets, transactions, blocks, directory } => {
+                let blocks = blocks as usize;
+                let options = bench::recovery::Options { accounts, offers, assets, transactions, blocks };
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                let figures =
+                    bench::recovery::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
+                print(&figures, json);
+            }
+            Bench::Payments { accounts, transactions, blocks } => {
+                let options = bench::payments::Options { accounts, transactions, blocks: blocks as usize };
+                print(&bench::payments::run(&options, &mut say), json);
+            }
+            Bench::Filter { accounts, transactions, runs } => {
+                let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
+                print(&bench::filter::run(&options, &mut say), json);
             }
             Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
                 let options = bench::ledger::Options {

@@ -1,7 +1,7 @@
 //! `walras clear`: prices and trades for a file of offers.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 use primitives::Fraction;
 use serde::{Deserialize, Serialize};
 
+use crate::explained::{Explained, explained};
 use crate::offers::{self, OfferFile};
+use crate::parquet_file::Table;
 
 /// Clears a batch of offers at one price vector.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: walras clear --offers offers.csv --json > clearing.json")]
+#[command(after_help = "Examples:
+  walras clear --offers offers.csv --json > clearing.json
+  walras clear --offers offers.parquet --fills fills.parquet
+  walras clear --offers offers.csv --explain 3")]
 pub struct ClearArgs {
-    /// CSV file with the columns sell,buy,amount,min_price; - reads standard input
+    /// CSV or .parquet file with the columns sell,buy,amount,min_price; - reads CSV on standard input
     #[arg(long, value_name = "FILE")]
     pub offers: PathBuf,
     /// Commission that the auctioneer keeps, such as 2^-15, 0 or 0.0001
@@ -31,6 +36,19 @@ pub struct ClearArgs {
     /// Price computation
     #[arg(long, default_value = "newton", value_parser = solver_parser())]
     pub solver: Solver,
+    /// Also write the fills, columns row,sold,bought, to this .csv or .parquet file
+    #[arg(long, value_name = "FILE", value_parser = fills_path)]
+    pub fills: Option<PathBuf>,
+    /// Say why the offer of this row, counted from 1, does or does not trade; may be repeated
+    #[arg(long, value_name = "ROW", value_parser = clap::value_parser!(u32).range(1..))]
+    pub explain: Vec<u32>,
+}
+
+/// A file whose name says in which form it is written.
+fn fills_path(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let known = path.extension().is_some_and(|extension| extension == "csv" || extension == "parquet");
+    if known { Ok(path) } else { Err("the name must end in .csv or .parquet".into()) }
 }
 
 fn solver_parser() -> impl TypedValueParser<Value = Solver> {
@@ -59,6 +77,9 @@ pub struct ClearingJson {
     /// What stood in the way of fullness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
+    /// What became of the offers that were asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<Explained>,
     /// How the prices were found.
     pub solver: SolverJson,
 }
@@ -112,12 +133,21 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
     }
     let file = waiting("Reading offers", || offers::read(&args.offers))?;
     let book = file.offers.book();
+    if let Some(row) = args.explain.iter().find(|row| **row as usize > book.offers()) {
+        eprintln!("error: --explain {row}: the file has rows 1 to {}", book.offers());
+        return Ok(ExitCode::from(2));
+    }
     let task = format!("Clearing {} offers of {} assets", book.offers(), book.assets);
     let start = Instant::now();
     let clearing = waiting(&task, || clearing::clear(&book, &params, None))
         .with_context(|| format!("{}", args.offers.display()))?;
     let seconds = start.elapsed().as_secs_f64();
-    let result = described(&file, &book, &params, &clearing, seconds);
+    let mut result = described(&file, &book, &params, &clearing, seconds);
+    let explained = |row: &u32| explained(&file, &book, &params, &clearing, *row);
+    result.explanations = args.explain.iter().map(explained).collect();
+    if let Some(path) = &args.fills {
+        write_fills(path, &result.fills)?;
+    }
     if json {
         println!("{}", serde_json::to_string(&result)?);
     } else {
@@ -151,6 +181,7 @@ fn described(file: &OfferFile, book: &Book, params: &Params, clearing: &Clearing
         mu: params.mu.to_string(),
         full: clearing.full,
         unrealized_utility_ratio: ratio.is_finite().then_some(ratio),
+        explanations: Vec::new(),
         obstacle: report.obstacle.as_ref().map(|obstacle| named(obstacle, &file.symbols)),
         solver: SolverJson {
             name: report.solver.name().into(),
@@ -188,6 +219,22 @@ pub fn listed_fills(file: &OfferFile, book: &Book, params: &Params, clearing: &C
     result
 }
 
+/// Writes the fills as the extension of `path` says.
+fn write_fills(path: &Path, fills: &[FillJson]) -> Result<()> {
+    if path.extension().is_some_and(|extension| extension == "csv") {
+        let mut writer = csv::Writer::from_path(path).with_context(|| format!("cannot write {}", path.display()))?;
+        fills.iter().try_for_each(|fill| writer.serialize(fill))?;
+        return writer.flush().with_context(|| format!("cannot write {}", path.display()));
+    }
+    let columns = ["required int64 row", "required int64 sold", "required int64 bought"];
+    let mut table = Table::create(path, &columns)?;
+    for FillJson { row, sold, bought } in fills {
+        let amount = |text: &str| text.parse::<u64>().expect("a printed amount reads back");
+        table.push([u64::from(*row).into(), amount(sold).into(), amount(bought).into()])?;
+    }
+    table.finish()
+}
+
 /// How many trades a table shows.
 const TRADES_SHOWN: usize = 40;
 
@@ -209,4 +256,5 @@ fn print_tables(result: &ClearingJson) {
     println!("\n{} offers trade; full: {}; unrealized utility: {ratio}", result.fills.len(), result.full);
     println!("{name}: {iterations} iterations, {demand_queries} demand queries, {:.2} ms", 1e3 * seconds);
     result.obstacle.iter().for_each(|obstacle| println!("not full: {obstacle}"));
+    result.explanations.iter().for_each(|explained| println!("row {}: {}", explained.row, explained.text));
 }

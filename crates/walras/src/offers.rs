@@ -1,4 +1,4 @@
-//! Offers from a CSV file.
+//! Offers from a CSV or Parquet file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,8 +6,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clearing::{Offer, SortedOffers};
-use csv::{Position, ReaderBuilder, StringRecord};
+use csv::{Position, ReaderBuilder};
 use primitives::{Amount, AssetId, MAX_ISSUED, Price};
+
+use crate::offers_parquet;
 
 /// The columns of an offer file, in any order; others are left alone.
 pub const COLUMNS: [&str; 4] = ["sell", "buy", "amount", "min_price"];
@@ -53,6 +55,34 @@ pub enum OfferError {
         /// What is wrong and what would be right.
         problem: String,
     },
+    /// A row of a Parquet file is not an offer.
+    #[error("{}: row {row}, column {}: {problem}", path.display(), COLUMNS[*field])]
+    Cell {
+        /// The file.
+        path: PathBuf,
+        /// Row, counted from 1.
+        row: usize,
+        /// Position in [`COLUMNS`].
+        field: usize,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// A Parquet file lacks a column.
+    #[error("{}: no column {column:?}: its columns must include {}", path.display(), COLUMNS.join(", "))]
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column that is missing.
+        column: &'static str,
+    },
+    /// A file is no Parquet file, or not one that can be read.
+    #[error("{}: {error}: give a Parquet file with Snappy compression or none", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What the reader said.
+        error: parquet::errors::ParquetError,
+    },
     /// A row has too few fields, or the bytes are no UTF-8 text.
     #[error("{}: {error}", path.display())]
     Csv {
@@ -63,7 +93,8 @@ pub enum OfferError {
     },
 }
 
-/// Reads the offers in the file at `path`, or on standard input if it is `-`.
+/// Reads the offers in the file at `path`, Parquet if its name ends so and CSV if not, or CSV on standard input if it is
+/// `-`.
 ///
 /// # Errors
 /// The first [`OfferError`].
@@ -72,11 +103,14 @@ pub fn read(path: &Path) -> Result<OfferFile, OfferError> {
         return read_from(io::stdin().lock(), Path::new("standard input"));
     }
     let file = File::open(path).map_err(|error| OfferError::Io { path: path.into(), error })?;
+    if path.extension().is_some_and(|extension| extension == "parquet") {
+        return offers_parquet::read(file, path);
+    }
     read_from(file, path)
 }
 
 /// A row before its assets have numbers.
-struct Row {
+pub(crate) struct Row {
     sell: String,
     buy: String,
     amount: Amount,
@@ -94,28 +128,29 @@ fn read_from(source: impl Read, path: &Path) -> Result<OfferFile, OfferError> {
         *place = found.ok_or(OfferError::Column { path: path.into(), column })?;
     }
     let mut rows = Vec::new();
-    let mut totals = BTreeMap::new();
+    let mut totals = Totals::new();
     for record in reader.records() {
         let record = record.map_err(of_csv)?;
-        let row = row(&record, &places, &mut totals).map_err(|(field, problem)| OfferError::Field {
-            path: path.into(),
-            line: record.position().map_or(0, Position::line),
-            column: places[field] + 1,
-            field,
-            problem,
-        })?;
+        let row =
+            row(places.map(|place| &record[place]), &mut totals).map_err(|(field, problem)| OfferError::Field {
+                path: path.into(),
+                line: record.position().map_or(0, Position::line),
+                column: places[field] + 1,
+                field,
+                problem,
+            })?;
         rows.push(row);
     }
     Ok(numbered(&rows))
 }
 
-/// One offer; `totals` sums what is offered of each asset.
-fn row(
-    record: &StringRecord,
-    places: &[usize; 4],
-    totals: &mut BTreeMap<String, Amount>,
-) -> Result<Row, (usize, String)> {
-    let field = |field: usize| &record[places[field]];
+/// The offers seen so far of each asset, by symbol.
+pub(crate) type Totals = BTreeMap<String, Amount>;
+
+/// One offer from the texts of its columns; `totals` sums what is offered of each asset. What is wrong comes with the
+/// position of the column in [`COLUMNS`].
+pub(crate) fn row(fields: [&str; 4], totals: &mut Totals) -> Result<Row, (usize, String)> {
+    let field = |field: usize| fields[field];
     let (sell, buy) = (symbol(field(0)).map_err(|e| (0, e))?, symbol(field(1)).map_err(|e| (1, e))?);
     if sell == buy {
         return Err((1, format!("{buy} is offered for itself: name another asset to buy")));
@@ -143,7 +178,7 @@ fn amount(text: &str) -> Result<Amount, String> {
 }
 
 /// Numbers the assets in the order of their symbols.
-fn numbered(rows: &[Row]) -> OfferFile {
+pub(crate) fn numbered(rows: &[Row]) -> OfferFile {
     let mut symbols: Vec<String> = rows.iter().flat_map(|row| [row.sell.clone(), row.buy.clone()]).collect();
     symbols.sort_unstable();
     symbols.dedup();

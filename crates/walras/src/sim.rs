@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use ::sim::{Failure, Options, Report, run};
+use ::sim::{Failure, Options, Report, crash_points, run};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 /// Simulates the whole system under faults: crashes, torn writes, errors of the disk, bad clients. A seed decides all.
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
   walras sim --seeds 200           # seeds 0 to 199
   walras sim --seed 17             # that one again
   walras sim --seeds 200 --json
+  walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
 Exits with 1 if an invariant broke; the seed that shows it is printed.")]
 pub struct Sim {
@@ -27,10 +29,16 @@ pub struct Sim {
     /// Blocks made under faults in each run.
     #[arg(long, default_value_t = Options::default().blocks)]
     blocks: u64,
+    /// Instead: crash a script of so many blocks at every point.
+    #[arg(long, conflicts_with_all = ["seeds", "from", "blocks"])]
+    crash_points: Option<u64>,
 }
 
 impl Sim {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        if let Some(blocks) = self.crash_points {
+            return run_crash_points(self.seed.unwrap_or(1), blocks, json);
+        }
         let options = Options { blocks: self.blocks, ..Options::default() };
         let seeds = match self.seed {
             Some(seed) => seed..=seed,
@@ -47,6 +55,35 @@ impl Sim {
         }
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+fn run_crash_points(seed: u64, blocks: u64, json: bool) -> anyhow::Result<ExitCode> {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} blocks, {eta} left").expect("a sound template");
+    let progress = ProgressBar::new(blocks).with_style(style);
+    let report = crash_points(seed, blocks, |height| progress.set_position(height));
+    progress.finish_and_clear();
+    let report = match report {
+        Ok(report) => report,
+        Err(failure) => {
+            println!("BROKEN: {}\nreplay it with: walras sim --crash-points {blocks} --seed {seed}", failure.what);
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let counts = [
+        ("blocks", report.blocks),
+        ("points", report.points),
+        ("crashes", report.crashes),
+        ("to_the_end", report.to_the_end),
+    ];
+    if json {
+        let fields: serde_json::Map<String, Value> =
+            counts.into_iter().map(|(name, count)| (name.into(), count.into())).collect();
+        println!("{}", Value::from(fields));
+    } else {
+        counts.iter().for_each(|(name, count)| println!("{:<20} {count:>10}", name.replace('_', " ")));
+        println!("\nevery crash was recovered from");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Runs know nothing of one another: as many at once as there are cores.

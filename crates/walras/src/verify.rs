@@ -17,7 +17,7 @@ use crate::offers::{self, OfferFile};
 #[derive(Debug, Args)]
 #[command(after_help = "Example: walras verify --offers offers.csv --clearing clearing.json")]
 pub struct VerifyArgs {
-    /// The CSV file that was cleared
+    /// The CSV or .parquet file that was cleared
     #[arg(long, value_name = "FILE")]
     pub offers: PathBuf,
     /// What `walras clear --json` printed for it

@@ -1,8 +1,17 @@
 //! `walras clear` and `walras verify` from the outside.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::record::RowAccessor;
+use parquet::schema::parser::parse_message_type;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -83,4 +92,167 @@ fn bad_usage_and_bad_files_differ() {
     assert!(String::from_utf8_lossy(&bad_file.stderr).contains("offers.csv: line 2, column 4 (min_price)"));
     assert_eq!(walras(&["clear"]).status.code(), Some(2));
     assert_eq!(walras(&["clear", "--offers", text(&offers), "--mu", "0"]).status.code(), Some(2));
+}
+
+/// A column of a Parquet file that a test writes; `None` is a value that is missing.
+enum Column<'a> {
+    Text(&'a [Option<&'a str>]),
+    Int(&'a [i64]),
+    Real(&'a [f64]),
+}
+
+fn write_parquet(folder: &TempDir, name: &str, columns: &[(&str, Column)], compression: Compression) -> PathBuf {
+    let path = folder.path().join(name);
+    let field = |(name, column): &(&str, Column)| match column {
+        Column::Text(_) => format!("optional binary {name} (UTF8);"),
+        Column::Int(_) => format!("required int64 {name};"),
+        Column::Real(_) => format!("required double {name};"),
+    };
+    let fields: String = columns.iter().map(field).collect();
+    let schema = parse_message_type(&format!("message offers {{ {fields} }}")).expect("a schema");
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let file = File::create(&path).expect("a file");
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).expect("a writer");
+    let mut group = writer.next_row_group().expect("a group");
+    for (_, column) in columns {
+        let mut next = group.next_column().expect("a column").expect("as many as the schema has");
+        match column {
+            Column::Text(texts) => {
+                let there: Vec<i16> = texts.iter().map(|text| i16::from(text.is_some())).collect();
+                let bytes: Vec<ByteArray> = texts.iter().flatten().map(|text| ByteArray::from(*text)).collect();
+                next.typed::<ByteArrayType>().write_batch(&bytes, Some(&there), None)
+            }
+            Column::Int(values) => next.typed::<Int64Type>().write_batch(values, None, None),
+            Column::Real(values) => next.typed::<DoubleType>().write_batch(values, None, None),
+        }
+        .expect("values are written");
+        next.close().expect("the column is written");
+    }
+    group.close().expect("the group is written");
+    writer.close().expect("the file is written");
+    path
+}
+
+const SELL: [Option<&str>; 4] = [Some("EUR"), Some("USD"), Some("USD"), Some("JPY")];
+const BUY: [Option<&str>; 4] = [Some("USD"), Some("EUR"), Some("JPY"), Some("EUR")];
+const AMOUNTS: [i64; 4] = [1_000_000, 1_200_000, 500_000, 50_000_000];
+const LIMITS: [f64; 4] = [1.08, 0.9, 148.5, 0.006];
+
+#[test]
+fn parquet_clears_and_verifies_as_csv_does() {
+    let folder = TempDir::new().expect("a folder");
+    let rows = (0..4).map(|i| {
+        let (sell, buy) = (SELL[i].expect("a symbol"), BUY[i].expect("a symbol"));
+        format!("{sell},{buy},{},{}\n", AMOUNTS[i], LIMITS[i])
+    });
+    let csv = write(&folder, "offers.csv", &format!("sell,buy,amount,min_price\n{}", rows.collect::<String>()));
+    let texts = LIMITS.map(|limit| limit.to_string());
+    let texts: Vec<Option<&str>> = texts.iter().map(|text| Some(text.as_str())).collect();
+    // The order of columns, the type of the limit and columns of others do not matter.
+    let real = [
+        ("min_price", Column::Real(&LIMITS)),
+        ("sell", Column::Text(&SELL)),
+        ("note", Column::Int(&AMOUNTS)),
+        ("buy", Column::Text(&BUY)),
+        ("amount", Column::Int(&AMOUNTS)),
+    ];
+    let whole = AMOUNTS.map(|amount| amount as f64);
+    let text = [
+        ("sell", Column::Text(&SELL)),
+        ("buy", Column::Text(&BUY)),
+        ("amount", Column::Real(&whole)),
+        ("min_price", Column::Text(&texts)),
+    ];
+    let files = [
+        write_parquet(&folder, "real.parquet", &real, Compression::SNAPPY),
+        write_parquet(&folder, "text.parquet", &text, Compression::UNCOMPRESSED),
+    ];
+    let timeless = |mut clearing: Value| {
+        clearing["solver"]["seconds"] = Value::Null;
+        clearing
+    };
+    let expected = timeless(cleared(&csv, &[]));
+    for file in files {
+        assert_eq!(timeless(cleared(&file, &[])), expected);
+        let claim = write(&folder, "clearing.json", &cleared(&file, &[]).to_string());
+        assert_eq!(verified(&file, &claim), (0, String::new()));
+    }
+}
+
+#[test]
+fn fills_are_written_as_asked() {
+    let folder = TempDir::new().expect("a folder");
+    let offers = write(&folder, "offers.csv", OFFERS);
+    let (parquet, csv) = (folder.path().join("fills.parquet"), folder.path().join("fills.csv"));
+    let clearing = cleared(&offers, &["--fills", text(&parquet)]);
+    cleared(&offers, &["--fills", text(&csv)]);
+    let fills = clearing["fills"].as_array().expect("a list");
+    let reader = SerializedFileReader::new(File::open(&parquet).expect("a file")).expect("Parquet");
+    let rows: Vec<[i64; 3]> = reader
+        .get_row_iter(None)
+        .expect("rows")
+        .map(|row| row.expect("a row"))
+        .map(|row| [0, 1, 2].map(|column| row.get_long(column).expect("an integer")))
+        .collect();
+    let lines = std::fs::read_to_string(&csv).expect("a file");
+    let mut lines = lines.lines();
+    assert_eq!(lines.next(), Some("row,sold,bought"));
+    assert!(rows.len() == fills.len() && !rows.is_empty());
+    for (fill, row) in fills.iter().zip(rows) {
+        let [sold, bought] = ["sold", "bought"].map(|name| fill[name].as_str().expect("a text").to_string());
+        assert_eq!([fill["row"].to_string(), sold, bought], row.map(|number| number.to_string()));
+        assert_eq!(lines.next().expect("a line"), row.map(|number| number.to_string()).join(","));
+    }
+    let unknown = walras(&["clear", "--offers", text(&offers), "--fills", "fills.txt"]);
+    assert_eq!(unknown.status.code(), Some(2));
+}
+
+#[test]
+fn bad_parquet_names_row_column_and_remedy() {
+    let folder = TempDir::new().expect("a folder");
+    let problem = |columns: &[(&str, Column)]| {
+        let path = write_parquet(&folder, "bad.parquet", columns, Compression::SNAPPY);
+        let output = walras(&["clear", "--offers", text(&path)]);
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let (sell, buy) = (Column::Text(&[Some("A"), None]), Column::Text(&[Some("B"), Some("C")]));
+    let (amount, limit) = (Column::Int(&[1, 2]), Column::Real(&[1.0, 1.0]));
+    let missing = problem(&[("sell", sell), ("buy", buy), ("amount", amount), ("min_price", limit)]);
+    assert!(missing.contains("bad.parquet: row 2, column sell: a value is missing"), "{missing}");
+    let (a, b) = (|| Column::Text(&[Some("A"), Some("A")]), || Column::Text(&[Some("B"), Some("C")]));
+    let cases: [(Column, Column, &str); 4] = [
+        (Column::Int(&[1, -2]), Column::Real(&[1.0, 1.0]), "row 2, column amount: amount \"-2\" is not a whole number"),
+        (Column::Real(&[1.5, 2.0]), Column::Real(&[1.0, 1.0]), "row 1, column amount: amount \"1.5\" is not a whole"),
+        (Column::Int(&[1, 2]), Column::Real(&[1.0, f64::NAN]), "row 2, column min_price: price \"NaN\" is not"),
+        (Column::Int(&[1, 2]), Column::Real(&[0.0, 1.0]), "row 1, column min_price: price 0 is out of range"),
+    ];
+    for (amount, limit, expected) in cases {
+        let got = problem(&[("sell", a()), ("buy", b()), ("amount", amount), ("min_price", limit)]);
+        assert!(got.contains(expected), "{got}");
+    }
+    let got = problem(&[("sell", a()), ("buy", b()), ("amount", Column::Int(&[1, 2]))]);
+    assert!(got.contains("no column \"min_price\": its columns must include sell, buy, amount, min_price"), "{got}");
+    let not = write(&folder, "not.parquet", OFFERS);
+    let got = String::from_utf8_lossy(&walras(&["clear", "--offers", text(&not)]).stderr).into_owned();
+    assert!(got.contains("not.parquet: ") && got.contains("give a Parquet file"), "{got}");
+}
+
+#[test]
+fn offers_are_explained_by_row() {
+    let folder = TempDir::new().expect("a folder");
+    let offers = write(&folder, "offers.csv", OFFERS);
+    let clearing = cleared(&offers, &["--explain", "6", "--explain", "1"]);
+    let explanations = clearing["explanations"].as_array().expect("a list");
+    assert_eq!(explanations.iter().map(|said| said["row"].as_u64()).collect::<Vec<_>>(), [Some(6), Some(1)]);
+    assert_eq!((&explanations[0]["sold"], &explanations[0]["amount"]), (&"0".into(), &"1000".into()));
+    assert_eq!(explanations[1]["sold"], clearing["fills"][0]["sold"]);
+    let claim = write(&folder, "clearing.json", &clearing.to_string());
+    assert_eq!(verified(&offers, &claim), (0, String::new()));
+    let plain = walras(&["clear", "--offers", text(&offers), "--explain", "6"]);
+    let said = String::from_utf8_lossy(&plain.stdout).into_owned();
+    assert!(said.contains("row 6: 1000 GBP at 1.1 EUR or better: does not trade"), "{said}");
+    let outside = walras(&["clear", "--offers", text(&offers), "--explain", "7"]);
+    assert_eq!(outside.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&outside.stderr).contains("--explain 7: the file has rows 1 to 6"));
 }

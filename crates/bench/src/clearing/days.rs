@@ -28,14 +28,16 @@ pub(super) fn run(history: &History, step: &mut Step) -> Vec<Value> {
     let mut resting: Vec<Offer> = Vec::new();
     let mut last = vec![Price::ONE; history.symbols.len()];
     let mut samples = [Sample::default(), Sample::default()];
-    let (mut prepare_ms, mut quick, mut most) = (Vec::new(), 0, 0);
+    let (mut sum_up_ms, mut prepare_ms, mut quick, mut most) = (Vec::new(), Vec::new(), 0, 0);
     for day in 0..days {
         step("days", day, days);
         cancel(&mut resting, &mut random);
         resting.extend(history.offers(day, NEW, SPREAD, 1));
         most = most.max(resting.len());
         let sorted = SortedOffers::new(history.symbols.len() as u32, &resting);
+        let begun = Instant::now();
         let book = sorted.book();
+        sum_up_ms.push(milliseconds(begun));
         let begun = Instant::now();
         let market = Market::new(&book).expect("a proper book");
         prepare_ms.push(milliseconds(begun));
@@ -48,7 +50,7 @@ pub(super) fn run(history: &History, step: &mut Step) -> Vec<Value> {
         last = clearing.valuations;
     }
     let mut row = json!({
-        "days": days, "offers_at_most": most, "prepare_ms": spread(&prepare_ms),
+        "days": days, "offers_at_most": most, "sum_up_ms": spread(&sum_up_ms), "prepare_ms": spread(&prepare_ms),
         "tatonnement_full_within_2s": quick,
     });
     add(&mut row, &samples);

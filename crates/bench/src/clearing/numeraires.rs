@@ -1,4 +1,5 @@
-//! Many assets that trade against a few (SPEEDEX appendix E), on one thread and on two.
+//! Many assets that trade against a few (SPEEDEX appendix E), on one thread and on two. Preparing includes summing up the
+//! runs of the book.
 
 use std::time::Instant;
 
@@ -32,8 +33,8 @@ fn row(linked: bool, threads: usize, books: usize, what: &str, step: &mut Step) 
     for seed in 0..books {
         step(what, seed, books);
         let sorted = SortedOffers::new(ASSETS, &numeraires(ASSETS, NUMERAIRES, OFFERS, linked, seed as u64));
-        let (book, params) = (sorted.book(), Params::default());
         let begun = Instant::now();
+        let (book, params) = (sorted.book(), Params::default());
         let market = Market::new(&book).expect("a proper book");
         prepare_ms.push(milliseconds(begun));
         let start = Instant::now();

@@ -29,12 +29,15 @@ fn row(assets: u32, offers: usize, books: usize, step: &mut Step) -> Value {
         200_001..=1_000_000 => books.div_ceil(10),
         _ => books.div_ceil(50),
     };
-    let mut prepare_ms = Vec::new();
+    let (mut sum_up_ms, mut prepare_ms) = (Vec::new(), Vec::new());
     let mut samples = [Sample::default(), Sample::default()];
     for seed in 0..books as u64 {
         step(&format!("{assets} assets, {offers} offers"), seed as usize, books);
         let [before, after] = pair_of_books(assets, offers, seed);
-        let (old, new) = (before.book(), after.book());
+        let new = after.book();
+        let start = Instant::now();
+        let old = before.book();
+        sum_up_ms.push(milliseconds(start));
         let start = Instant::now();
         let market = Market::new(&old).expect("a proper book");
         prepare_ms.push(milliseconds(start));
@@ -45,7 +48,10 @@ fn row(assets: u32, offers: usize, books: usize, step: &mut Step) -> Value {
             sample.prices(&next, &params, Some(&clearing.valuations));
         }
     }
-    let mut row = json!({ "assets": assets, "offers": offers, "books": books, "prepare_ms": spread(&prepare_ms) });
+    let mut row = json!({
+        "assets": assets, "offers": offers, "books": books, "sum_up_ms": spread(&sum_up_ms),
+        "prepare_ms": spread(&prepare_ms),
+    });
     add(&mut row, &samples);
     row
 }

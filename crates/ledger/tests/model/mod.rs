@@ -272,10 +272,12 @@ impl Model {
             let (first, then): (Vec<_>, Vec<_>) = places.iter().zip(amounts).partition(must);
             let mut executed = Vec::new();
             for (place, amount) in first.into_iter().chain(then) {
-                // The last fill of a pair gives exactly what is left of the pair's amount.
+                // The last fill of a pair gives exactly what is left of the pair's amount; an offer that could not fill
+                // in full at this rate does not fill in part.
                 let sold = rest.min(*amount);
-                let bought = rate(sold);
-                if sold == 0 || !at_least(bought, sold, place.limit) {
+                let (bought, whole) = (rate(sold), rate(*amount));
+                let is_eligible = whole > MAX_ISSUED || at_least(whole, *amount, place.limit);
+                if sold == 0 || !is_eligible || !at_least(bought, sold, place.limit) {
                     continue;
                 }
                 rest -= sold;

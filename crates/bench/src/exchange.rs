@@ -1,0 +1,429 @@
+//! Whole blocks of the paper's workload (SPEEDEX §7): proposed and executed, and validated and executed, on one thread
+//! and on two, with and without signatures and persistence; and how throughput stands up while the book fills (figure 3).
+//!
+//! Every measured block differs from the one before in how it is run and not in what it is, so that what is compared was
+//! measured within seconds. A block is *proposed* from transactions that wait: each is reserved (K.6), the block is
+//! logged where persistence is asked for, applied with the solver, and the tries are hashed. It is *validated* with the
+//! clearing that its proposer attached (K.3), which is computed beforehand on a clone. Where signatures are asked for, as many
+//! as the block has are checked beside it, as those of the next block are in a node. Times are of the whole; nothing
+//! is left to run on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use ledger::{Attached, Changes, Ledger, Reservations, Roots, Signatures};
+use primitives::{Superblock, Transaction};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use store::{RealDisk, Store};
+
+use crate::population::{Population, block};
+use crate::scaling::{amdahl, median, resident_json};
+use crate::trading::Trading;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Numbers of accounts.
+    pub accounts: Vec<usize>,
+    /// Numbers of transactions in a block.
+    pub transactions: Vec<usize>,
+    /// Measured blocks of each kind.
+    pub blocks: usize,
+    /// Assets.
+    pub assets: u32,
+    /// Offers that rest before anything is measured.
+    pub resting: usize,
+    /// Blocks of more transactions than this are measured without signatures only: making them takes long.
+    pub signed_transactions: usize,
+    /// Offers up to which the book is filled, in four steps, instead of the runs on a small book.
+    pub fill: Option<usize>,
+}
+
+/// Blocks that are not measured.
+const WARM_UP: usize = 2;
+const FILL_STEPS: usize = 4;
+const FILL_BLOCK: usize = 500_000;
+const FIRST_BLOCK: usize = 10_000;
+
+/// How a block is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    validates: bool,
+    signed: bool,
+    persists: bool,
+    threads: usize,
+}
+
+#[derive(Default)]
+struct Samples {
+    transactions: Vec<f64>,
+    total_ms: Vec<f64>,
+    stages_ms: BTreeMap<&'static str, Vec<f64>>,
+}
+
+/// Why nothing can be measured.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs everything; `say` hears each step. Logs are written below `directory`.
+///
+/// # Errors
+/// If the store cannot be opened or written.
+///
+/// # Panics
+/// If the system gives no threads.
+pub fn run(options: &Options, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
+    let mut scenes = Vec::new();
+    for &accounts in &options.accounts {
+        let scene = match options.fill {
+            Some(offers) => fill(options, accounts, offers, directory, say)?,
+            None => sizes(options, accounts, directory, say)?,
+        };
+        scenes.push(scene);
+    }
+    Ok(json!({ "assets": options.assets, "blocks_of_each_kind": options.blocks, "runs": scenes }))
+}
+
+/// The state that blocks are applied to, and what makes them.
+struct Scene {
+    trading: Trading,
+    ledger: Ledger,
+    roots: Roots,
+    store: Store<RealDisk>,
+    pools: Vec<rayon::ThreadPool>,
+    reservations: Reservations,
+}
+
+impl Scene {
+    fn new(accounts: usize, assets: u32, signs: bool, directory: &Path) -> Result<Scene, Error> {
+        let population = Population::new(accounts, assets, signs);
+        let ledger = Ledger::new(&population.genesis())?;
+        let mut roots = Roots::of(&ledger);
+        roots.parts();
+        let trading = Trading::new(population, assets, 7);
+        let log = directory.join(format!("exchange-{accounts}"));
+        let (store, _) = Store::open(RealDisk::new(log)?, store::Options::default())?;
+        let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pools = vec![pool(1)?, pool(2)?];
+        Ok(Scene { trading, ledger, roots, store, pools, reservations: Reservations::default() })
+    }
+
+    /// Lets offers come to rest until there are `offers`.
+    fn fill(&mut self, offers: usize) {
+        while self.ledger.book().len() < offers {
+            let count = (offers - self.ledger.book().len()).min(FILL_BLOCK);
+            let resting = self.trading.resting(count);
+            let native = self.trading.population.sign(resting, false);
+            let block = block(&self.ledger, native);
+            self.roots.apply(&rest(&mut self.ledger, &block));
+        }
+    }
+
+    fn sample(&mut self, transactions: usize, kind: Kind) -> Result<Sample, Error> {
+        let unsigned = self.trading.block(&self.ledger, transactions);
+        let native = self.trading.population.sign(unsigned, kind.signed);
+        let others: Vec<Transaction> = if kind.signed { native.clone() } else { Vec::new() };
+        let pool = &self.pools[kind.threads - 1];
+        let (ledger, roots, store) = (&mut self.ledger, &mut self.roots, &mut self.store);
+        let reservations = &mut self.reservations;
+        let run = move || {
+            if kind.validates {
+                validate(ledger, roots, store, native, kind)
+            } else {
+                propose(ledger, roots, store, reservations, native, kind)
+            }
+        };
+        pool.install(|| {
+            if others.is_empty() {
+                return run();
+            }
+            let begun = Instant::now();
+            let (sample, valid) = rayon::join(run, || primitives::verify_all(&others));
+            assert!(valid.iter().all(|valid| *valid), "every signature is good");
+            sample.map(|sample| Sample { total_ms: milliseconds(begun), ..sample })
+        })
+    }
+}
+
+/// Applies a block whose offers shall rest: at the prices of the batch before nothing trades, as a rule, and then nobody
+/// need look for others.
+fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
+    let valuations = ledger.assets().iter().map(|asset| asset.valuation).collect();
+    let nothing = Attached { valuations, trades: Vec::new(), full: true };
+    let applied = ledger
+        .apply_attached(block, &nothing, Signatures::Valid, &mut |_| {})
+        .or_else(|_| ledger.apply(block, Signatures::Valid, &mut |_| {}));
+    applied.expect("applies").changes
+}
+
+struct Sample {
+    transactions: usize,
+    total_ms: f64,
+    stages_ms: Vec<(&'static str, f64)>,
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1_000.0
+}
+
+/// Times one stage after another.
+struct Clock {
+    begun: Instant,
+    last: Instant,
+    stages_ms: Vec<(&'static str, f64)>,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { begun: Instant::now(), last: Instant::now(), stages_ms: Vec::new() }
+    }
+
+    fn end(&mut self, stage: &'static str) {
+        self.stages_ms.push((stage, milliseconds(self.last)));
+        self.last = Instant::now();
+    }
+
+    fn sample(self, transactions: usize) -> Sample {
+        Sample { transactions, total_ms: milliseconds(self.begun), stages_ms: self.stages_ms }
+    }
+}
+
+fn propose(
+    ledger: &mut Ledger,
+    roots: &mut Roots,
+    store: &mut Store<RealDisk>,
+    reservations: &mut Reservations,
+    native: Vec<Transaction>,
+    kind: Kind,
+) -> Result<Sample, Error> {
+    let mut clock = Clock::start();
+    reservations.make_room(native.len());
+    let admits = |transaction: &Transaction| reservations.admit(transaction, ledger).is_ok();
+    let admitted: Vec<bool> = native.par_iter().map(admits).collect();
+    let mut admitted = admitted.into_iter();
+    let mut native = native;
+    native.retain(|_| admitted.next().expect("one for each"));
+    let block = block(ledger, native);
+    clock.end("assembly");
+    let changes = execute(store, &block, kind, &mut clock, |clock| {
+        let applied = ledger.apply(&block, Signatures::Valid, &mut |stage| clock.end(stage.name()))?;
+        assert!(applied.outcomes.iter().all(|outcome| outcome.refusal().is_none()), "what is reserved is not refused");
+        drop(Attached::of(&applied.batch));
+        Ok(applied.changes)
+    })?;
+    let native = &block.sub_blocks[0].native;
+    native.par_iter().for_each(|transaction| reservations.release(transaction, ledger.fee()));
+    clock.end("release");
+    roots.apply(&changes);
+    clock.end("tries");
+    Ok(clock.sample(native.len()))
+}
+
+fn validate(
+    ledger: &mut Ledger,
+    roots: &mut Roots,
+    store: &mut Store<RealDisk>,
+    native: Vec<Transaction>,
+    kind: Kind,
+) -> Result<Sample, Error> {
+    let block = block(ledger, native);
+    let proposed = ledger.clone().apply(&block, Signatures::Valid, &mut |_| {})?;
+    let attached = Attached::of(&proposed.batch);
+    drop(proposed);
+    let mut clock = Clock::start();
+    let changes = execute(store, &block, kind, &mut clock, |clock| {
+        let applied =
+            ledger.apply_attached(&block, &attached, Signatures::Valid, &mut |stage| clock.end(stage.name()))?;
+        Ok(applied.changes)
+    })?;
+    roots.apply(&changes);
+    clock.end("tries");
+    Ok(clock.sample(block.native_len()))
+}
+
+/// Logs a block, if asked to, and applies it at the same time.
+fn execute(
+    store: &mut Store<RealDisk>,
+    block: &Superblock,
+    kind: Kind,
+    clock: &mut Clock,
+    apply: impl FnOnce(&mut Clock) -> Result<Changes, Error>,
+) -> Result<Changes, Error> {
+    if !kind.persists {
+        return apply(clock);
+    }
+    std::thread::scope(|scope| {
+        let log = scope.spawn(|| {
+            store.append(store.last_height() + 1, &block.to_bytes())?;
+            store.sync()
+        });
+        let changes = apply(clock)?;
+        log.join().expect("the log does not panic")?;
+        clock.end("waiting for the log");
+        Ok(changes)
+    })
+}
+
+impl Samples {
+    fn add(&mut self, sample: Sample) {
+        self.transactions.push(sample.transactions as f64);
+        self.total_ms.push(sample.total_ms);
+        for (stage, ms) in sample.stages_ms {
+            self.stages_ms.entry(stage).or_default().push(ms);
+        }
+    }
+
+    fn ms(&self) -> f64 {
+        median(self.total_ms.clone())
+    }
+
+    fn per_second(&self) -> f64 {
+        (median(self.transactions.clone()) * 1_000.0 / self.ms()).round()
+    }
+
+    fn as_json(&self, kind: Kind) -> Value {
+        let stages: BTreeMap<_, _> = self.stages_ms.iter().map(|(stage, ms)| (*stage, median(ms.clone()))).collect();
+        json!({
+            "mode": if kind.validates { "validate" } else { "propose" },
+            "signatures": kind.signed,
+            "persistence": kind.persists,
+            "threads": kind.threads,
+            "transactions_per_second": self.per_second(),
+            "block_ms": self.ms(),
+            "stages_ms": stages,
+        })
+    }
+}
+
+/// All kinds of run, in turn, each so often; before each the book is filled up to `offers` again.
+fn measure(
+    scene: &mut Scene,
+    offers: usize,
+    transactions: usize,
+    kinds: &[Kind],
+    blocks: usize,
+) -> Result<BTreeMap<Kind, Samples>, Error> {
+    let mut samples: BTreeMap<Kind, Samples> = BTreeMap::new();
+    for _ in 0..blocks {
+        for &kind in kinds {
+            scene.fill(offers);
+            let sample = scene.sample(transactions, kind)?;
+            samples.entry(kind).or_default().add(sample);
+        }
+    }
+    Ok(samples)
+}
+
+fn kinds(signed: bool) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    for validates in [false, true] {
+        let kind = |signed, persists, threads| Kind { validates, signed, persists, threads };
+        kinds.extend([kind(false, false, 1), kind(false, false, 2), kind(false, true, 2)]);
+        if signed {
+            kinds.extend([kind(true, false, 1), kind(true, false, 2)]);
+        }
+    }
+    kinds
+}
+
+fn sizes(options: &Options, accounts: usize, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
+    let signs = options.transactions.iter().any(|transactions| *transactions <= options.signed_transactions);
+    say(&format!("making {accounts} accounts and {} resting offers", options.resting));
+    let mut scene = Scene::new(accounts, options.assets, signs, directory)?;
+    // The first batch finds prices for those that follow.
+    scene.sample(FIRST_BLOCK, Kind { validates: false, signed: false, persists: false, threads: 2 })?;
+    scene.fill(options.resting);
+    let mut runs = Vec::new();
+    for &transactions in &options.transactions {
+        let kinds = kinds(transactions <= options.signed_transactions);
+        say(&format!("{accounts} accounts, blocks of {transactions}: {} kinds of run", kinds.len()));
+        for kind in kinds.iter().cycle().take(WARM_UP) {
+            scene.sample(transactions, *kind)?;
+        }
+        let samples = measure(&mut scene, options.resting, transactions, &kinds, options.blocks)?;
+        runs.push(json!({
+            "transactions_per_block": transactions,
+            "runs": samples.iter().map(|(kind, samples)| samples.as_json(*kind)).collect::<Vec<_>>(),
+            "scaling": scaling(&samples),
+        }));
+    }
+    Ok(json!({ "accounts": accounts, "sizes": runs, "memory": weight(&mut scene) }))
+}
+
+fn scaling(samples: &BTreeMap<Kind, Samples>) -> Vec<Value> {
+    let pairs = samples.iter().filter(|(kind, _)| kind.threads == 1).filter_map(|(kind, one)| {
+        let two = samples.get(&Kind { threads: 2, ..*kind })?;
+        let name = if kind.validates { "validate" } else { "propose" };
+        Some(json!({ "mode": name, "signatures": kind.signed, "amdahl": amdahl(one.ms(), two.ms()) }))
+    });
+    pairs.collect()
+}
+
+fn weight(scene: &mut Scene) -> Value {
+    let (accounts, offers) = (scene.ledger.accounts().len(), scene.ledger.book().len());
+    let (account_tries, offer_tries) = scene.roots.bytes();
+    let each = |bytes: usize, count: usize| bytes as f64 / count.max(1) as f64;
+    json!({
+        "accounts": accounts,
+        "offers": offers,
+        "account_bytes": each(scene.ledger.accounts().bytes(), accounts),
+        "offer_bytes": each(scene.ledger.book().bytes(), offers),
+        "account_trie_bytes": each(account_tries, accounts),
+        "offer_trie_bytes": each(offer_tries, offers),
+        "resident": resident_json(),
+    })
+}
+
+/// Throughput from an empty book to a full one.
+fn fill(
+    options: &Options,
+    accounts: usize,
+    offers: usize,
+    directory: &Path,
+    say: &mut dyn FnMut(&str),
+) -> Result<Value, Error> {
+    say(&format!("making {accounts} accounts"));
+    let mut scene = Scene::new(accounts, options.assets, false, directory)?;
+    let transactions = options.transactions.first().copied().unwrap_or(100_000);
+    let kind = |validates| Kind { validates, signed: false, persists: false, threads: 2 };
+    let kinds = [kind(false), kind(true)];
+    let mut steps = Vec::new();
+    for step in 0..=FILL_STEPS {
+        let resting = offers * step / FILL_STEPS;
+        say(&format!("filling the book up to {resting} offers"));
+        measure(&mut scene, resting, transactions, &kinds, WARM_UP)?;
+        let samples = measure(&mut scene, resting, transactions, &kinds, options.blocks)?;
+        let checkpoint = checkpoint(&mut scene, transactions, kinds[0], samples[&kinds[0]].ms())?;
+        steps.push(json!({
+            "offers": scene.ledger.book().len(),
+            "runs": samples.iter().map(|(kind, samples)| samples.as_json(*kind)).collect::<Vec<_>>(),
+            "propose_transactions_per_second": samples[&kinds[0]].per_second(),
+            "validate_transactions_per_second": samples[&kinds[1]].per_second(),
+            "checkpoint": checkpoint,
+            "resident": resident_json(),
+        }));
+    }
+    let full_over_empty = |mode: &str| {
+        let at = |step: &Value| step[format!("{mode}_transactions_per_second")].as_f64();
+        Some(at(steps.last()?)? / at(steps.first()?)?)
+    };
+    let ratio = json!({ "propose": full_over_empty("propose"), "validate": full_over_empty("validate") });
+    Ok(json!({
+        "accounts": accounts,
+        "transactions_per_block": transactions,
+        "steps": steps,
+        "full_over_empty": ratio,
+        "memory": weight(&mut scene),
+    }))
+}
+
+/// For how long a checkpoint holds execution up: taking the state, and what the next block has to copy.
+fn checkpoint(scene: &mut Scene, transactions: usize, kind: Kind, usual_ms: f64) -> Result<Value, Error> {
+    let begun = Instant::now();
+    let state = scene.ledger.clone();
+    let clone_ms = milliseconds(begun);
+    let shared = scene.sample(transactions, kind)?;
+    drop(state);
+    Ok(json!({ "clone_ms": clone_ms, "next_block_ms": shared.total_ms, "usual_block_ms": usual_ms }))
+}

@@ -1,0 +1,182 @@
+//! What checkpoints cost while blocks go on, and how long a node takes to come back (SPEEDEX §9 and K.2).
+//!
+//! A ledger of the asked size executes and logs blocks; then a checkpoint begins, and further blocks are executed while
+//! another thread writes it. Execution stops only for as long as the state is shared with that thread; what a block takes
+//! longer than before is the copying of what it changes, and the writer's share of the machine. Then everything is
+//! dropped, and recovered: the checkpoint read, every digest checked, the tries built, the log replayed.
+
+use std::path::Path;
+use std::time::Instant;
+
+use ledger::{Ledger, Roots, Signatures};
+use node::{Replay, receipts, restore, write_checkpoint};
+use primitives::Superblock;
+use serde_json::{Value, json};
+use store::{RealDisk, Store};
+
+use crate::exchange::Error;
+use crate::population::{Population, block};
+use crate::scaling::{median, resident_json};
+use crate::trading::Trading;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Accounts, each with two assets.
+    pub accounts: usize,
+    /// Resting offers.
+    pub offers: usize,
+    /// Assets.
+    pub assets: u32,
+    /// Transactions in a block.
+    pub transactions: usize,
+    /// Blocks before the checkpoint, and logged blocks after it at least.
+    pub blocks: usize,
+}
+
+/// Offers in a block that fills the book.
+const FILL_BLOCK: usize = 500_000;
+
+struct Scene {
+    trading: Trading,
+    ledger: Ledger,
+    roots: Roots,
+    store: Store<RealDisk>,
+}
+
+impl Scene {
+    fn new(options: &Options, data: &Path) -> Result<Scene, Error> {
+        let population = Population::new(options.accounts, options.assets, false);
+        let ledger = Ledger::new(&population.genesis())?;
+        let roots = Roots::of(&ledger);
+        let (store, _) = Store::open(RealDisk::new(data)?, store::Options::default())?;
+        Ok(Scene { trading: Trading::new(population, options.assets, 11), ledger, roots, store })
+    }
+
+    fn fill(&mut self, offers: usize) -> Result<(), Error> {
+        while self.ledger.book().len() < offers {
+            let count = (offers - self.ledger.book().len()).min(FILL_BLOCK);
+            let resting = self.trading.resting(count);
+            let native = self.trading.population.sign(resting, false);
+            let block = block(&self.ledger, native);
+            self.execute(block)?;
+        }
+        Ok(())
+    }
+
+    fn trade(&mut self, transactions: usize) -> Result<f64, Error> {
+        let unsigned = self.trading.block(&self.ledger, transactions);
+        let native = self.trading.population.sign(unsigned, false);
+        let block = block(&self.ledger, native);
+        self.execute(block)
+    }
+
+    /// Logs and applies a block, hashes the tries and archives the receipts; milliseconds of the application.
+    fn execute(&mut self, block: Superblock) -> Result<f64, Error> {
+        let block = Superblock { parent_root: self.roots.parts().root(), ..block };
+        self.store.append(block.height, &block.to_bytes())?;
+        self.store.sync()?;
+        let begun = Instant::now();
+        let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {})?;
+        let taken = milliseconds(begun);
+        self.roots.apply(&applied.changes);
+        self.store.put_receipts(block.height, &borsh::to_vec(&receipts(&block, &applied))?)?;
+        Ok(taken)
+    }
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1_000.0
+}
+
+/// Runs everything; `say` hears each step. The store is made below `directory`.
+///
+/// # Errors
+/// If the store cannot be written or read, or the recovered state is not the one that was left.
+pub fn run(options: &Options, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
+    let data = directory.join("data");
+    say("filling the ledger");
+    let mut scene = Scene::new(options, &data)?;
+    scene.fill(options.offers)?;
+    say("executing blocks");
+    let before = (0..options.blocks).map(|_| scene.trade(options.transactions)).collect::<Result<Vec<_>, _>>()?;
+    say("executing blocks beside a checkpoint");
+    let checkpoint = beside_checkpoint(&mut scene, options)?;
+    let (height, root, offers) = (scene.ledger.height(), scene.roots.parts().root(), scene.ledger.book().len());
+    let chain = scene.ledger.chain();
+    drop(scene);
+    say("recovering");
+    let begun = Instant::now();
+    let (mut store, found) = Store::open(RealDisk::new(&data)?, store::Options::default())?;
+    let opened = milliseconds(begun);
+    let reader = found.checkpoint.ok_or("the checkpoint is not there")?;
+    let bytes = reader.payload_bytes();
+    let ledger = restore(reader)?;
+    let restored = milliseconds(begun);
+    let mut replay = Replay::new(ledger);
+    let hashed = milliseconds(begun);
+    let blocks = found.blocks.remaining();
+    for logged in found.blocks {
+        let (height, bytes) = logged?;
+        let (block, applied) = replay.step(height, &bytes)?;
+        store.put_receipts(height, &borsh::to_vec(&receipts(&block, &applied))?)?;
+    }
+    let replayed = milliseconds(begun);
+    if (replay.ledger.height(), replay.ledger.chain(), replay.root) != (height, chain, root) {
+        return Err(format!(
+            "recovered height {} and root {}, not {height} and {root}",
+            replay.ledger.height(),
+            replay.root
+        )
+        .into());
+    }
+    Ok(json!({
+        "accounts": options.accounts,
+        "offers": offers,
+        "transactions": options.transactions,
+        "threads": rayon::current_num_threads(),
+        "block_ms": median(before),
+        "checkpoint": checkpoint,
+        "recovery": {
+            "checkpoint_bytes": bytes,
+            "replayed_blocks": blocks,
+            "open_ms": opened,
+            "restore_ms": restored - opened,
+            "tries_ms": hashed - restored,
+            "replay_ms": replayed - hashed,
+            "total_s": replayed / 1_000.0,
+            "same_root": true,
+        },
+        "resident": resident_json(),
+    }))
+}
+
+/// Executes blocks until the checkpoint is written, and as many as asked at least.
+fn beside_checkpoint(scene: &mut Scene, options: &Options) -> Result<Value, Error> {
+    let height = scene.ledger.height();
+    let writer = scene.store.begin_checkpoint(height)?;
+    let begun = Instant::now();
+    let state = scene.ledger.clone();
+    let stopped = milliseconds(begun);
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(move || {
+            let begun = Instant::now();
+            write_checkpoint(&state, writer)?;
+            // Whoever drops the last reference to what was copied pays for it.
+            drop(state);
+            Ok::<_, node::ExchangeError>(milliseconds(begun))
+        });
+        let mut during = Vec::new();
+        while during.len() < options.blocks || !writing.is_finished() {
+            during.push(scene.trade(options.transactions)?);
+        }
+        let first = during[0];
+        let written = writing.join().map_err(|_| "the writer panicked")??;
+        Ok(json!({
+            "stopped_ms": stopped,
+            "first_block_ms": first,
+            "block_ms": median(during),
+            "written_s": written / 1_000.0,
+        }))
+    })
+}

@@ -1,0 +1,400 @@
+//! Binary consensus on whether a slot's proposal is in (Crain, Gramoli, Larrea and Raynal 2018; the part without timers
+//! and coordinator was model-checked by Bertrand et al. 2022).
+//!
+//! What makes it safe, and is asserted in tests:
+//!
+//! - A value enters a correct validator's bin values only if a correct validator had it as its estimate of that round.
+//! - In one round no two correct validators can end with {0} and {1}: two sets of n−f auxiliary votes share a correct sender,
+//!   who sends one.
+//! - If a correct validator decides v in round r, every correct one leaves r with estimate v: either it ends with {v}, or
+//!   with both, and then takes the parity of r, which is v. From then on no other value can enter anybody's bin values.
+//!
+//! Timers and the coordinator only help rounds to end alike: with every timer at zero all of this still holds.
+
+use std::collections::BTreeMap;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::committee::{Committee, Index, Members};
+use crate::message::{Effect, Record, Round, Timer, Vote};
+
+/// How far ahead of the own round votes are taken. A validator that is farther behind needs a certificate.
+pub const ROUNDS_AHEAD: Round = 64;
+
+/// A set of values that is not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub enum Mask {
+    /// {0}
+    Zero,
+    /// {1}
+    One,
+    /// {0, 1}
+    Both,
+}
+
+impl Mask {
+    const ALL: [Mask; 3] = [Mask::Zero, Mask::One, Mask::Both];
+
+    /// {value}
+    pub fn of(value: bool) -> Mask {
+        if value { Mask::One } else { Mask::Zero }
+    }
+
+    /// The value, if there is one alone.
+    pub fn single(self) -> Option<bool> {
+        match self {
+            Mask::Zero => Some(false),
+            Mask::One => Some(true),
+            Mask::Both => None,
+        }
+    }
+
+    fn is_within(self, values: Mask) -> bool {
+        values == Mask::Both || values == self
+    }
+}
+
+/// Values in the order in which they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Values {
+    first: Option<bool>,
+    both: bool,
+}
+
+impl Values {
+    fn contains(&self, value: bool) -> bool {
+        self.both || self.first == Some(value)
+    }
+
+    fn insert(&mut self, value: bool) {
+        match self.first {
+            None => self.first = Some(value),
+            Some(first) => self.both |= first != value,
+        }
+    }
+
+    fn mask(&self) -> Option<Mask> {
+        self.first.map(|first| if self.both { Mask::Both } else { Mask::of(first) })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Alarm {
+    #[default]
+    Unset,
+    Armed,
+    Fired,
+}
+
+/// What is known of one round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct RoundState {
+    /// By value: who estimates it.
+    estimates: [Members; 2],
+    /// By value: whether the estimate was sent.
+    sent: [bool; 2],
+    values: Values,
+    /// By mask: whose first auxiliary vote it is.
+    auxiliaries: [Members; 3],
+    heard: Members,
+    auxiliary: Option<Mask>,
+    suggestion: Option<bool>,
+    suggested: bool,
+    coordinator: Alarm,
+    others: Alarm,
+    /// Whether the estimate for the next round is fixed.
+    ended: bool,
+}
+
+impl RoundState {
+    fn auxiliaries_of(&self, mask: Mask) -> usize {
+        self.auxiliaries[mask as usize].len()
+    }
+
+    /// Whether these values can end the round, given `enough` auxiliary votes.
+    fn may_end_with(&self, mask: Mask, enough: usize) -> bool {
+        let Some(values) = self.values.mask() else { return false };
+        match mask.single() {
+            Some(_) => mask.is_within(values) && self.auxiliaries_of(mask) >= enough,
+            None => {
+                let votes: usize = Mask::ALL.iter().map(|mask| self.auxiliaries_of(*mask)).sum();
+                let alike = [Mask::Zero, Mask::One].iter().any(|mask| self.auxiliaries_of(*mask) == votes);
+                values == Mask::Both && votes >= enough && !alike
+            }
+        }
+    }
+}
+
+/// One slot's consensus at one validator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Binary {
+    slot: Index,
+    me: Index,
+    /// Added to the round to find its coordinator.
+    rotation: usize,
+    round: Round,
+    estimate: bool,
+    rounds: BTreeMap<Round, RoundState>,
+    decided: Option<(bool, Round)>,
+    halted: bool,
+}
+
+impl Binary {
+    /// The consensus of a slot at validator `me`; `rotation` spreads coordinators over slots and heights.
+    pub fn new(slot: Index, me: Index, rotation: usize) -> Binary {
+        Binary { slot, me, rotation, round: 0, estimate: false, rounds: BTreeMap::new(), decided: None, halted: false }
+    }
+
+    /// The value decided, and the round in which it was.
+    pub fn decided(&self) -> Option<(bool, Round)> {
+        self.decided
+    }
+
+    /// The estimate, and the round that it is of; `None` before there is an input.
+    pub fn estimate(&self) -> Option<(bool, Round)> {
+        (self.round > 0).then_some((self.estimate, self.round))
+    }
+
+    /// Whether there is an input.
+    pub fn is_started(&self) -> bool {
+        self.round > 0
+    }
+
+    /// Whether nothing more will be sent.
+    pub fn is_halted(&self) -> bool {
+        self.halted
+    }
+
+    fn coordinator(&self, round: Round, committee: &Committee) -> Index {
+        ((round as usize - 1 + self.rotation) % committee.size) as Index
+    }
+
+    fn state(&mut self, round: Round) -> &mut RoundState {
+        self.rounds.entry(round).or_default()
+    }
+
+    /// The input; only the first counts.
+    pub(crate) fn propose(&mut self, value: bool, committee: &Committee, effects: &mut Vec<Effect>) {
+        if !self.is_started() {
+            self.enter(1, value, effects);
+            self.advance(committee, effects);
+        }
+    }
+
+    fn enter(&mut self, round: Round, estimate: bool, effects: &mut Vec<Effect>) {
+        (self.round, self.estimate) = (round, estimate);
+        effects.push(Effect::Record(Record::Entered { slot: self.slot, round, estimate }));
+        self.send_estimate(round, estimate, effects);
+    }
+
+    fn send_estimate(&mut self, round: Round, value: bool, effects: &mut Vec<Effect>) {
+        let slot = self.slot;
+        let sent = &mut self.state(round).sent[usize::from(value)];
+        if !std::mem::replace(sent, true) {
+            effects.push(Effect::Send(Vote::Estimate { slot, round, value }));
+        }
+    }
+
+    /// Whether votes of this round are taken.
+    fn takes(&self, round: Round) -> bool {
+        !self.halted && round >= 1 && round <= self.round.saturating_add(ROUNDS_AHEAD)
+    }
+
+    /// Counts an estimate: of any round, and even before there is an input.
+    pub(crate) fn on_estimate(
+        &mut self,
+        from: Index,
+        round: Round,
+        value: bool,
+        committee: &Committee,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.takes(round) {
+            return;
+        }
+        self.state(round).estimates[usize::from(value)].insert(from);
+        let votes = self.state(round).estimates[usize::from(value)].len();
+        if votes >= committee.one_correct {
+            self.send_estimate(round, value, effects);
+        }
+        if votes >= committee.deliver {
+            self.state(round).values.insert(value);
+        }
+        self.advance(committee, effects);
+    }
+
+    /// 1 is a bin value of the first round, and the input if there is none: other votes have shown what 2f+1 estimates
+    /// would show.
+    pub(crate) fn accept(&mut self, committee: &Committee, effects: &mut Vec<Effect>) {
+        let state = self.state(1);
+        state.sent[usize::from(true)] = true;
+        state.values.insert(true);
+        self.propose(true, committee, effects);
+        self.advance(committee, effects);
+    }
+
+    /// Notes the coordinator's suggestion.
+    pub(crate) fn on_suggestion(
+        &mut self,
+        from: Index,
+        round: Round,
+        value: bool,
+        committee: &Committee,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.takes(round) && from == self.coordinator(round, committee) {
+            self.state(round).suggestion.get_or_insert(value);
+            self.advance(committee, effects);
+        }
+    }
+
+    /// Counts the sender's first auxiliary vote of a round, even if its values are not among the bin values yet.
+    pub(crate) fn on_auxiliary(
+        &mut self,
+        from: Index,
+        round: Round,
+        values: Mask,
+        committee: &Committee,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.takes(round) {
+            let state = self.state(round);
+            if state.heard.insert(from) {
+                state.auxiliaries[values as usize].insert(from);
+            }
+            self.advance(committee, effects);
+        }
+    }
+
+    /// A timer of a round fired.
+    pub(crate) fn on_timer(&mut self, timer: Timer, committee: &Committee, effects: &mut Vec<Effect>) {
+        match timer {
+            Timer::Coordinator { round, .. } => self.state(round).coordinator = Alarm::Fired,
+            Timer::Auxiliaries { round, .. } => self.state(round).others = Alarm::Fired,
+            Timer::Grace => return,
+        }
+        self.advance(committee, effects);
+    }
+
+    /// Takes back what the log says of the time before a restart. The votes are sent again, the round begins anew.
+    pub(crate) fn restore(&mut self, record: &Record) {
+        match *record {
+            Record::Entered { round, estimate, .. } if round > self.round => {
+                (self.round, self.estimate) = (round, estimate);
+                self.state(round).sent[usize::from(estimate)] = true;
+            }
+            Record::Sent(Vote::Auxiliary { round, values, .. }) => self.state(round).auxiliary = Some(values),
+            Record::Sent(Vote::Coordinate { round, .. }) => self.state(round).suggested = true,
+            _ => {}
+        }
+    }
+
+    /// Goes as far as the votes allow.
+    pub(crate) fn advance(&mut self, committee: &Committee, effects: &mut Vec<Effect>) {
+        while self.is_started() && !self.halted && self.take_round(committee, effects) {}
+    }
+
+    /// One round; true if the next was entered.
+    fn take_round(&mut self, committee: &Committee, effects: &mut Vec<Effect>) -> bool {
+        let Some(seen) = self.state(self.round).values.mask() else { return false };
+        self.coordinate(committee, effects);
+        if !self.say_values(seen, effects) {
+            return false;
+        }
+        if !self.state(self.round).ended {
+            let Some(values) = self.end_with(committee, effects) else { return false };
+            self.end_round(values);
+        }
+        self.leave(effects)
+    }
+
+    /// Sets the timer for the coordinator, and suggests a value if it is oneself.
+    fn coordinate(&mut self, committee: &Committee, effects: &mut Vec<Effect>) {
+        let (slot, round) = (self.slot, self.round);
+        let coordinates = self.coordinator(round, committee) == self.me;
+        let state = self.state(round);
+        arm(&mut state.coordinator, Timer::Coordinator { slot, round }, effects);
+        if coordinates && !state.suggested {
+            state.suggested = true;
+            let value = state.values.first.expect("there are bin values");
+            let vote = Vote::Coordinate { slot, round, value };
+            effects.extend([Effect::Record(Record::Sent(vote)), Effect::Send(vote)]);
+        }
+    }
+
+    /// Says which values were seen, once: the coordinator's if it is among them, or all when it has had its time.
+    fn say_values(&mut self, seen: Mask, effects: &mut Vec<Effect>) -> bool {
+        let (slot, round) = (self.slot, self.round);
+        let state = self.state(round);
+        if state.auxiliary.is_some() {
+            return true;
+        }
+        let values = match state.suggestion {
+            Some(value) if state.values.contains(value) => Mask::of(value),
+            _ if state.coordinator == Alarm::Fired => seen,
+            _ => return false,
+        };
+        state.auxiliary = Some(values);
+        let vote = Vote::Auxiliary { slot, round, values };
+        effects.extend([Effect::Record(Record::Sent(vote)), Effect::Send(vote)]);
+        true
+    }
+
+    /// The values that end the round. One's own vote is preferred at once if it is a single value; anything else waits
+    /// for the second timer, so that after the network is timely all correct votes are in.
+    fn end_with(&mut self, committee: &Committee, effects: &mut Vec<Effect>) -> Option<Mask> {
+        let (slot, round, enough) = (self.slot, self.round, committee.round);
+        let state = self.state(round);
+        let own = state.auxiliary.expect("it was sent");
+        let may = |mask: Mask| state.may_end_with(mask, enough);
+        if own != Mask::Both && may(own) {
+            return Some(own);
+        }
+        let found = [own, Mask::Zero, Mask::One, Mask::Both].into_iter().find(|mask| may(*mask))?;
+        arm(&mut state.others, Timer::Auxiliaries { slot, round }, effects);
+        (state.others == Alarm::Fired).then_some(found)
+    }
+
+    /// Fixes the estimate for the next round; decides if the value has the parity of this one.
+    fn end_round(&mut self, values: Mask) {
+        let parity = self.round % 2 == 1;
+        let round = self.round;
+        self.state(round).ended = true;
+        self.estimate = values.single().unwrap_or(parity);
+        if values.single() == Some(parity) && self.decided.is_none() {
+            self.decided = Some((parity, round));
+        }
+    }
+
+    /// Enters the next round, unless nobody can need it: who has decided in this one waits until somebody is seen to
+    /// hold the other value, and two rounds after its decision everybody has decided.
+    fn leave(&mut self, effects: &mut Vec<Effect>) -> bool {
+        if let Some((_, decided)) = self.decided {
+            let alone = self.state(self.round).values.mask() != Some(Mask::Both);
+            if decided == self.round && alone {
+                return false;
+            }
+            if self.round >= decided + 2 {
+                self.halted = true;
+                return false;
+            }
+        }
+        self.enter(self.round + 1, self.estimate, effects);
+        true
+    }
+
+    /// Stops: a certificate of the height is there.
+    pub(crate) fn halt(&mut self) {
+        self.halted = true;
+    }
+}
+
+/// Sets a timer once; one of no length has fired already.
+fn arm(alarm: &mut Alarm, timer: Timer, effects: &mut Vec<Effect>) {
+    if *alarm == Alarm::Unset {
+        *alarm = if timer.units() == 0 { Alarm::Fired } else { Alarm::Armed };
+        if *alarm == Alarm::Armed {
+            effects.push(Effect::Arm(timer));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The codec of attached clearings, and what a ledger makes of any that decodes.
+
+use ledger::{Attached, AttachedTrade, Fault, Genesis, Ledger, Pair, Place, Signatures};
+use primitives::{
+    Address, AssetId, Body, Fraction, Operation, Price, PublicKey, Signature, SubBlock, Superblock, Transaction,
+};
+use proptest::prelude::*;
+
+fn price() -> impl Strategy<Value = Price> {
+    (0.5..2.0f64).prop_map(|price| Price::from_f64(price).expect("in range"))
+}
+
+fn trade() -> impl Strategy<Value = AttachedTrade> {
+    let place = (price(), 0..4u8, any::<u64>());
+    ((0..4u32, 0..4u32), any::<u64>(), place).prop_map(|((sell, buy), sold, (limit, account, id))| AttachedTrade {
+        pair: Pair { sell: AssetId(sell), buy: AssetId(buy) },
+        sold,
+        marginal: Place { limit, account: Address([account; 20]), id },
+    })
+}
+
+fn attached() -> impl Strategy<Value = Attached> {
+    let (valuations, trades) = (prop::collection::vec(price(), 0..5), prop::collection::vec(trade(), 0..4));
+    (valuations, trades, any::<bool>()).prop_map(|(valuations, trades, full)| Attached { valuations, trades, full })
+}
+
+fn bytes(attached: &Attached) -> Vec<u8> {
+    borsh::to_vec(attached).expect("writing to memory")
+}
+
+/// Three people with offers that meet.
+fn scene() -> (Ledger, Superblock) {
+    let key = |person: u8| PublicKey([person; 32]);
+    let assets = (0..3).map(|asset| (format!("A{asset}"), 2, key(9).address())).collect();
+    let balances = (0..3).flat_map(|p| (0..3).map(move |asset| (key(p).address(), AssetId(asset), 10_000))).collect();
+    let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
+    let ledger = Ledger::new(&Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances }).expect("sound");
+    let offer = |person: u8, sequence: u64, sell: u32, buy: u32| {
+        let limit = Price::from_f64(0.9 + sequence as f64 / 100.0).expect("in range");
+        let operation =
+            Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 100 * sequence, limit };
+        let body = Body { chain: 1, account: key(person).address(), sequence, operation };
+        Transaction { body, signer: key(person), signature: Signature([0; 64]) }
+    };
+    let all = (0..3u8).flat_map(|person| (1..10).map(move |sequence| (person, sequence)));
+    let native = all.map(|(person, sequence)| offer(person, sequence, u32::from(person), u32::from(person + 1) % 3));
+    let sub_blocks = vec![SubBlock { proposer: 0, native: native.collect() }];
+    let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+    (ledger, block)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(attached in attached()) {
+        let written = bytes(&attached);
+        prop_assert_eq!(borsh::from_slice::<Attached>(&written).expect("decodes"), attached);
+        for cut in 0..written.len() {
+            prop_assert!(borsh::from_slice::<Attached>(&written[..cut]).is_err());
+        }
+    }
+
+    /// One value, one encoding: whatever decodes encodes back to the same bytes.
+    #[test]
+    fn what_decodes_is_canonical(attached in attached(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut written = bytes(&attached);
+        let at = at.index(written.len());
+        written[at] = byte;
+        if let Ok(read) = borsh::from_slice::<Attached>(&written) {
+            prop_assert_eq!(bytes(&read), written);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_canonical(noise in prop::collection::vec(any::<u8>(), 0..200)) {
+        if let Ok(read) = borsh::from_slice::<Attached>(&noise) {
+            prop_assert_eq!(bytes(&read), noise);
+        }
+    }
+
+    /// Nothing that anybody may attach makes the ledger panic, or change when it refuses.
+    #[test]
+    fn any_clearing_is_refused_or_true(claim in attached(), tweak in prop::option::of((0..6usize, any::<u64>()))) {
+        let (mut ledger, block) = scene();
+        let mut claim = claim;
+        if let Some((which, noise)) = tweak {
+            let truth = ledger.clone().apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+            claim = Attached::of(&truth.batch);
+            let trades = claim.trades.len();
+            if let Some(trade) = claim.trades.get_mut(which % trades.max(1)) {
+                match noise % 3 {
+                    0 => trade.sold = noise,
+                    1 => trade.marginal.id = noise,
+                    _ => trade.pair.sell = AssetId((noise >> 2) as u32),
+                }
+            }
+        }
+        match ledger.apply_attached(&block, &claim, Signatures::Valid, &mut |_| {}) {
+            Ok(_) => prop_assert!(ledger.audit().is_ok()),
+            Err(Fault::Attached { .. }) => prop_assert_eq!((ledger.height(), ledger.book().len()), (0, 0)),
+            Err(other) => prop_assert!(false, "{}", other),
+        }
+    }
+}
+
+#[test]
+fn a_large_count_allocates_little() {
+    let mut claim = vec![0xff, 0xff, 0xff, 0x7f];
+    claim.extend([0; 32]);
+    assert!(borsh::from_slice::<Attached>(&claim).is_err());
+}

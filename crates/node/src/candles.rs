@@ -1,0 +1,253 @@
+//! Candles: a market's prices and volume over minutes, hours and days.
+//!
+//! A batch has one price for a market; a candle tells the first, highest, lowest and last of those at which the market
+//! traded within its interval, by the proposers' clocks, and what changed hands. Intervals in which the market did not
+//! trade have none. Candles do not depend on the order in which batches are added: a node first shows those of the
+//! blocks that it has just recovered, and adds older ones from the archive while it runs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ledger::Batch;
+use primitives::{AssetId, Height};
+
+use crate::markets::{Sides, volumes};
+
+/// Candles that are kept in all, of all markets and intervals.
+const KEPT: usize = 1_500_000;
+/// Most candles of one market and interval.
+const KEPT_EACH: usize = 1_500;
+/// Least candles of one market and interval.
+const KEPT_EACH_AT_LEAST: usize = 60;
+
+/// How long a candle is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Interval {
+    /// One minute.
+    Minute,
+    /// Five minutes.
+    FiveMinutes,
+    /// A quarter of an hour.
+    Quarter,
+    /// One hour.
+    Hour,
+    /// Four hours.
+    FourHours,
+    /// A day of UTC.
+    Day,
+}
+
+impl Interval {
+    const NAMES: [(&str, Interval); 6] = [
+        ("1m", Interval::Minute),
+        ("5m", Interval::FiveMinutes),
+        ("15m", Interval::Quarter),
+        ("1h", Interval::Hour),
+        ("4h", Interval::FourHours),
+        ("1d", Interval::Day),
+    ];
+
+    /// The name in requests.
+    pub fn name(self) -> &'static str {
+        Interval::NAMES.iter().find(|(_, interval)| *interval == self).expect("every interval has a name").0
+    }
+
+    fn milliseconds(self) -> u64 {
+        60_000
+            * match self {
+                Interval::Minute => 1,
+                Interval::FiveMinutes => 5,
+                Interval::Quarter => 15,
+                Interval::Hour => 60,
+                Interval::FourHours => 240,
+                Interval::Day => 1_440,
+            }
+    }
+
+    /// The interval that is kept, from which this one's candles are joined.
+    fn kept(self) -> Interval {
+        match self {
+            Interval::Minute | Interval::FiveMinutes | Interval::Quarter => Interval::Minute,
+            Interval::Hour | Interval::FourHours => Interval::Hour,
+            Interval::Day => Interval::Day,
+        }
+    }
+}
+
+impl std::str::FromStr for Interval {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Interval, String> {
+        let found = Interval::NAMES.iter().find(|(name, _)| *name == text).map(|(_, interval)| *interval);
+        found.ok_or_else(|| format!("no interval {text:?}; there are 1m, 5m, 15m, 1h, 4h and 1d"))
+    }
+}
+
+/// What a market did in one interval. Prices are quote units per base unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candle {
+    /// Its beginning, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The first price.
+    pub open: f64,
+    /// The highest.
+    pub high: f64,
+    /// The lowest.
+    pub low: f64,
+    /// The last.
+    pub close: f64,
+    /// Base units that changed hands.
+    pub base_volume: u128,
+    /// Quote units that did.
+    pub quote_volume: u128,
+    /// Batches in which the market traded.
+    pub batches: u32,
+    /// The first and the last of them.
+    heights: (Height, Height),
+}
+
+impl Candle {
+    /// Both together; they may come in any order, but never the same batch twice.
+    fn join(self, other: Candle) -> Candle {
+        let (first, last) = if self.heights.0 < other.heights.0 { (self, other) } else { (other, self) };
+        let newest = if first.heights.1 > last.heights.1 { first } else { last };
+        Candle {
+            time_ms: self.time_ms.min(other.time_ms),
+            open: first.open,
+            high: self.high.max(other.high),
+            low: self.low.min(other.low),
+            close: newest.close,
+            base_volume: self.base_volume + other.base_volume,
+            quote_volume: self.quote_volume + other.quote_volume,
+            batches: self.batches + other.batches,
+            heights: (first.heights.0, newest.heights.1),
+        }
+    }
+
+    /// The same seen from the other side of the market.
+    fn inverted(self) -> Candle {
+        Candle {
+            open: 1.0 / self.open,
+            high: 1.0 / self.low,
+            low: 1.0 / self.high,
+            close: 1.0 / self.close,
+            base_volume: self.quote_volume,
+            quote_volume: self.base_volume,
+            ..self
+        }
+    }
+}
+
+/// The candles of all markets, within bounds.
+#[derive(Default)]
+pub struct Candles {
+    /// By market (the asset with the higher number first) and kept interval; then by time.
+    series: HashMap<(AssetId, AssetId, Interval), BTreeMap<u64, Candle>>,
+}
+
+impl Candles {
+    /// Adds a batch that was not added before.
+    pub fn add(&mut self, height: Height, time_ms: u64, batch: &Batch) {
+        let mut markets: Vec<Sides> = batch.trades.iter().map(|trade| Sides::of(trade.pair)).collect();
+        markets.sort_unstable_by_key(|sides| (sides.base, sides.quote));
+        markets.dedup();
+        for sides in markets {
+            let value = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
+            let price = value(sides.base) / value(sides.quote);
+            let (base_volume, quote_volume) = volumes(batch, sides);
+            let (base_volume, quote_volume) = (base_volume.into(), quote_volume.into());
+            for interval in [Interval::Minute, Interval::Hour, Interval::Day] {
+                let time_ms = time_ms - time_ms % interval.milliseconds();
+                let (open, high, low, close) = (price, price, price, price);
+                let heights = (height, height);
+                let candle = Candle { time_ms, open, high, low, close, base_volume, quote_volume, batches: 1, heights };
+                self.put(sides, interval, candle);
+            }
+        }
+    }
+
+    fn put(&mut self, sides: Sides, interval: Interval, candle: Candle) {
+        let each = (KEPT / (self.series.len() + 1)).clamp(KEPT_EACH_AT_LEAST, KEPT_EACH);
+        let series = self.series.entry((sides.base, sides.quote, interval)).or_default();
+        let joined = series.get(&candle.time_ms).map_or(candle, |there| there.join(candle));
+        series.insert(candle.time_ms, joined);
+        while series.len() > each {
+            series.pop_first();
+        }
+    }
+
+    /// The last `limit` candles of a market that begin before `before_ms`, oldest first.
+    pub fn of(&self, sides: Sides, interval: Interval, before_ms: u64, limit: usize) -> Vec<Candle> {
+        let natural = sides.base > sides.quote;
+        let key = (sides.base.max(sides.quote), sides.base.min(sides.quote), interval.kept());
+        let Some(series) = self.series.get(&key) else { return Vec::new() };
+        let start = |candle: &Candle| candle.time_ms - candle.time_ms % interval.milliseconds();
+        let mut joined: Vec<Candle> = Vec::new();
+        let older = series.values().rev().map(|candle| Candle { time_ms: start(candle), ..*candle });
+        for candle in older.filter(|candle| candle.time_ms < before_ms) {
+            let full = joined.len() == limit;
+            match joined.last_mut() {
+                Some(last) if last.time_ms == candle.time_ms => *last = last.join(candle),
+                _ if full => break,
+                _ => joined.push(candle),
+            }
+        }
+        joined.reverse();
+        if natural { joined } else { joined.into_iter().map(Candle::inverted).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ledger::{Pair, PairTrade};
+    use primitives::Price;
+
+    const MINUTE: u64 = 60_000;
+    const SIDES: Sides = Sides { base: AssetId(1), quote: AssetId(0) };
+
+    /// One unit of asset 1 changes hands at this price.
+    fn batch(price: &str) -> Batch {
+        let pair = Pair { sell: AssetId(1), buy: AssetId(0) };
+        Batch {
+            valuations: vec![Price::ONE, price.parse().expect("a price")],
+            trades: vec![PairTrade { pair, sold: 10, bought: 20 }],
+            ..Batch::default()
+        }
+    }
+
+    fn prices(candle: &Candle) -> [f64; 4] {
+        [candle.open, candle.high, candle.low, candle.close]
+    }
+
+    #[test]
+    fn the_order_of_batches_does_not_matter() {
+        let batches = [(1, 0, "2"), (2, 10, "4"), (3, MINUTE, "1"), (4, MINUTE + 1, "8"), (5, 7 * MINUTE, "3")];
+        for turn in 0..batches.len() {
+            let mut candles = Candles::default();
+            for at in 0..batches.len() {
+                let (height, time_ms, price) = batches[(at * 2 + turn) % batches.len()];
+                candles.add(height, time_ms, &batch(price));
+            }
+            let minutes = candles.of(SIDES, Interval::Minute, u64::MAX, 10);
+            assert_eq!(minutes.iter().map(|c| c.time_ms).collect::<Vec<_>>(), [0, MINUTE, 7 * MINUTE]);
+            assert_eq!(prices(&minutes[0]), [2.0, 4.0, 2.0, 4.0]);
+            assert_eq!((minutes[1].base_volume, minutes[1].quote_volume, minutes[1].batches), (20, 40, 2));
+            let five = candles.of(SIDES, Interval::FiveMinutes, u64::MAX, 10);
+            assert_eq!(five.iter().map(prices).collect::<Vec<_>>(), [[2.0, 8.0, 1.0, 8.0], [3.0; 4]]);
+            let other = candles.of(Sides { base: AssetId(0), quote: AssetId(1) }, Interval::Hour, u64::MAX, 10);
+            assert_eq!(prices(&other[0]), [0.5, 1.0, 0.125, 1.0 / 3.0]);
+            assert_eq!((other[0].base_volume, other[0].quote_volume), (100, 50));
+            assert_eq!(candles.of(SIDES, Interval::Minute, 7 * MINUTE, 1)[0].time_ms, MINUTE);
+        }
+    }
+
+    #[test]
+    fn old_candles_make_room() {
+        let mut candles = Candles::default();
+        let batch = batch("2");
+        (0..KEPT_EACH as u64 + 100).for_each(|n| candles.add(n, n * MINUTE, &batch));
+        let minutes = candles.of(SIDES, Interval::Minute, u64::MAX, usize::MAX);
+        assert_eq!((minutes.len(), minutes[0].time_ms), (KEPT_EACH, 100 * MINUTE));
+        assert_eq!(candles.of(SIDES, Interval::Day, u64::MAX, usize::MAX).len(), 2);
+    }
+}

@@ -1,0 +1,77 @@
+//! Offers from a Parquet file, as pandas, Polars or DuckDB write them.
+//!
+//! Symbols are text; amounts integers, or whole numbers in another type; limit prices floating point, decimals, integers
+//! or text. Whatever the type, a cell is read as the shortest text of its value, so that both kinds of file follow the
+//! same rules.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use parquet::record::reader::RowIter;
+use parquet::schema::types::Type;
+
+use crate::offers::{COLUMNS, OfferError, OfferFile, Totals, numbered, row};
+
+/// Reads offers from `file`, which errors call `path`.
+pub fn read(file: File, path: &Path) -> Result<OfferFile, OfferError> {
+    let of_parquet = |error| OfferError::Parquet { path: path.into(), error };
+    let reader = SerializedFileReader::new(file).map_err(of_parquet)?;
+    let projection = projection(&reader, path)?;
+    let mut rows = Vec::new();
+    let mut totals = Totals::new();
+    for (index, record) in RowIter::from_file(Some(projection), &reader).map_err(of_parquet)?.enumerate() {
+        let record = record.map_err(of_parquet)?;
+        let bad = |(field, problem)| OfferError::Cell { path: path.into(), row: index + 1, field, problem };
+        let mut texts = [const { String::new() }; COLUMNS.len()];
+        for (name, cell) in record.get_column_iter() {
+            let field = COLUMNS.iter().position(|column| column == name).expect("only these are read");
+            texts[field] = text(cell).map_err(|problem| bad((field, problem)))?;
+        }
+        rows.push(row(texts.each_ref().map(|text| text.trim()), &mut totals).map_err(bad)?);
+    }
+    Ok(numbered(&rows))
+}
+
+/// The schema of the columns that are read.
+fn projection(reader: &SerializedFileReader<File>, path: &Path) -> Result<Type, OfferError> {
+    let root = reader.metadata().file_metadata().schema();
+    let all = root.get_fields();
+    for column in COLUMNS {
+        if !all.iter().any(|field| field.name() == column) {
+            return Err(OfferError::NoColumn { path: path.into(), column });
+        }
+    }
+    let fields: Vec<Arc<Type>> = all.iter().filter(|field| COLUMNS.contains(&field.name())).cloned().collect();
+    Type::group_type_builder(root.name())
+        .with_fields(fields)
+        .build()
+        .map_err(|error| OfferError::Parquet { path: path.into(), error })
+}
+
+/// The text of a cell.
+fn text(cell: &Field) -> Result<String, String> {
+    match cell {
+        Field::Str(text) => Ok(text.clone()),
+        Field::Double(number) => Ok(number.to_string()),
+        Field::Float(number) => Ok(number.to_string()),
+        Field::Byte(_) | Field::Short(_) | Field::Int(_) | Field::Long(_) => Ok(cell.to_string()),
+        Field::UByte(_) | Field::UShort(_) | Field::UInt(_) | Field::ULong(_) => Ok(cell.to_string()),
+        Field::Decimal(_) => Ok(plain(&cell.to_string())),
+        Field::Null => Err("a value is missing".into()),
+        other => Err(format!("{other} is neither a text nor a number")),
+    }
+}
+
+/// A decimal without zeros at its end, so that 5.00 counts as the whole number that it is.
+fn plain(text: &str) -> String {
+    match text.split_once('.') {
+        Some((whole, fraction)) => match fraction.trim_end_matches('0') {
+            "" => whole.into(),
+            fraction => format!("{whole}.{fraction}"),
+        },
+        None => text.into(),
+    }
+}

@@ -1,0 +1,363 @@
+"""Batch exchange clearing: one price vector for a whole batch of limit orders, exact in integers.
+
+An offer sells a fixed number of units of one asset for as much as possible of another, at a limit price or better. A
+clearing gives every asset a valuation and every ordered pair an amount, such that every asset is conserved, no offer
+trades below its limit, and every offer whose limit lies below (1 - mu) of the rate trades in full. `clear` finds one,
+`verify` checks one without solving, `explain` says why an offer did or did not trade.
+
+Offers are a pandas `DataFrame`, an Arrow `Table`, or a mapping of columns such as NumPy arrays, with
+
+=============  ===============================================================================================
+``sell``       symbol of the asset sold
+``buy``        symbol of the asset bought
+``amount``     whole units sold, 1 to 2**63 - 1
+``min_price``  limit price in units bought per unit sold: floating point, or exact as `decimal.Decimal` or text
+=============  ===============================================================================================
+
+Tables come back in the kind that the offers came in. Rows are counted from 1 everywhere, as `walras clear` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from walras import _columns
+from walras._columns import OfferError
+from walras._walras import Book as _Book
+from walras._walras import Outcome as _Outcome
+
+__all__ = [
+    "Clearing",
+    "Explanation",
+    "OfferError",
+    "Solver",
+    "Verified",
+    "ViolationError",
+    "clear",
+    "explain",
+    "verify",
+]
+
+Share: TypeAlias = "str | int | float | Decimal | Fraction"
+"""A share of one: text such as ``"2^-15"``, or a number."""
+
+
+class ViolationError(ValueError):
+    """A clearing breaks a rule; the text says which asset, pair or row, and how."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How prices were found."""
+
+    name: str
+    """``newton`` or ``tatonnement``."""
+    iterations: int
+    """Newton steps or Tâtonnement rounds."""
+    demand_queries: int
+    """Evaluations of demand."""
+    imbalance: float
+    """The largest relative imbalance of the smoothed demand."""
+    seconds: float | None
+    """Time of the clearing, reading apart; None for one that was read from elsewhere."""
+
+
+@dataclass(frozen=True)
+class Clearing:
+    """Prices and trades of one batch."""
+
+    prices: dict[str, Decimal]
+    """Valuation by symbol, exact: one unit of A trades for prices[A] / prices[B] units of B, before commission."""
+    trades: Any
+    """What is sold on each pair that trades: columns sell, buy, sold."""
+    fills: Any
+    """What each offer that trades gives and receives: columns row, sold, bought, by row."""
+    epsilon: str
+    """The commission that the auctioneer keeps."""
+    mu: str
+    """How far below the rate a limit must lie for its offer to execute in full."""
+    full: bool
+    """Whether every offer that must execute does."""
+    short: list[str]
+    """The assets in short supply when the clearing is not full."""
+    unrealized_utility_ratio: float
+    """Utility left on the table over utility gained, of offers whose limit lies below the rate."""
+    solver: Solver
+    """How the prices were found."""
+    _book: _Book = field(repr=False, compare=False)
+    _outcome: _Outcome = field(repr=False, compare=False)
+
+    def rate(self, sell: str, buy: str) -> float:
+        """Units of `buy` for one unit of `sell`, before commission."""
+        for symbol in (sell, buy):
+            if symbol not in self.prices:
+                raise KeyError(f"{symbol!r} is in none of the offers")
+        return float(self.prices[sell] / self.prices[buy])
+
+    def to_json(self) -> str:
+        """The text that ``walras clear --json`` prints for the same offers; ``walras verify`` reads it."""
+        trades, fills = _trade_columns(self._book, self._outcome), _fill_columns(self._book, self._outcome)
+        ratio = self.unrealized_utility_ratio
+        solver = {
+            "name": self.solver.name,
+            "iterations": self.solver.iterations,
+            "demand_queries": self.solver.demand_queries,
+            "seconds": self.solver.seconds or 0.0,
+            "imbalance": self.solver.imbalance,
+        }
+        return json.dumps(
+            {
+                "prices": dict(zip(self._book.symbols, self._outcome.prices, strict=True)),
+                "trades": [
+                    {"sell": sell, "buy": buy, "sold": str(sold)}
+                    for sell, buy, sold in zip(*trades.values(), strict=True)
+                ],
+                "fills": [
+                    {"row": int(row), "sold": str(sold), "bought": str(bought)}
+                    for row, sold, bought in zip(*fills.values(), strict=True)
+                ],
+                "epsilon": self.epsilon,
+                "mu": self.mu,
+                "full": self.full,
+                "unrealized_utility_ratio": ratio if np.isfinite(ratio) else None,
+                "solver": solver,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a clearing that passes amounts to."""
+
+    executed: int
+    """Offers that trade, in full or in part."""
+    full: bool
+    """Whether it is full, as it claims."""
+    surplus: dict[str, int]
+    """Units of each asset that the auctioneer keeps: sold to it and not paid out."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an offer did or did not trade; `str` gives it in words."""
+
+    row: int
+    """The offer's row, counted from 1."""
+    sell: str
+    """The asset that it sells."""
+    buy: str
+    """The asset that it buys."""
+    amount: int
+    """Units of `sell` that it offers."""
+    min_price: Decimal
+    """Its limit price."""
+    rate: float
+    """Units of `buy` for one of `sell`, less commission."""
+    offers_ahead: int
+    """How many offers of the pair come first."""
+    units_ahead: int
+    """Units that those offer."""
+    pair_sold: int
+    """Units sold on the pair."""
+    sold: int
+    """Units of `sell` that it gives."""
+    bought: int
+    """Units of `buy` that it receives."""
+    must_fill: bool
+    """Whether a full clearing must fill it if whole units can."""
+    why: Literal["full", "part", "beyond rate", "rounding", "not reached"]
+    """Why it trades as much as it does."""
+    missing: int | None
+    """Units more that the pair would have to sell for it to trade in full, when that is what is missing."""
+    text: str
+    """The same in words."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def clear(
+    offers: Any,
+    *,
+    epsilon: Share = "2^-15",
+    mu: Share = "2^-10",
+    solver: Literal["newton", "tatonnement"] = "newton",
+    last_prices: Mapping[str, Decimal | str | float] | None = None,
+    threads: int | None = None,
+) -> Clearing:
+    """Clear a batch of `offers` at one price vector.
+
+    Parameters
+    ----------
+    offers
+        A pandas DataFrame, an Arrow Table, or a mapping of columns: sell, buy, amount, min_price. Others are left
+        alone. Equal limits execute in the order of their rows.
+    epsilon, mu
+        The commission that the auctioneer keeps of every pay-out, and how far below the rate a limit price must lie for
+        its offer to execute in full; mu must be greater.
+    solver
+        ``newton``, or ``tatonnement`` to compare with.
+    last_prices
+        Prices of the batch before, such as `Clearing.prices`, to start from; assets without one start from 1.
+    threads
+        How many threads to use, all by default. The answer does not depend on it.
+
+    Raises
+    ------
+    OfferError
+        If an offer or parameter cannot be used; the text names row, column and remedy.
+    """
+    book, kind = _read(offers)
+    last = None if last_prices is None else [_price(last_prices.get(symbol, 1)) for symbol in book.symbols]
+    try:
+        outcome = book.clear(_share(epsilon), _share(mu), solver, last, threads)
+    except ValueError as error:
+        raise OfferError(str(error)) from None
+    return _clearing(book, outcome, kind)
+
+
+def verify(offers: Any, clearing: Clearing | str | Mapping[str, Any]) -> Verified:
+    """Check a clearing of `offers` without solving anything.
+
+    Every asset must be conserved and every limit price kept in whole units, and where the clearing claims to be full,
+    every offer that must execute has to. `clearing` is a `Clearing`, or the JSON of one, as text or parsed.
+
+    Raises
+    ------
+    ViolationError
+        With the first violation.
+    OfferError
+        If the offers themselves cannot be used.
+    """
+    book, _ = _read(offers)
+    claim = _claim(clearing)
+    try:
+        outcome = _claimed(book, claim)
+        executed, surplus = book.verify(outcome)
+        _same_fills(claim, _fill_columns(book, outcome))
+    except ViolationError:
+        raise
+    except KeyError as error:
+        raise ViolationError(f"not a clearing: a trade or fill lacks {error}") from None
+    except (ValueError, TypeError) as error:
+        raise ViolationError(str(error)) from None
+    return Verified(executed, outcome.full, dict(zip(book.symbols, surplus, strict=True)))
+
+
+def explain(clearing: Clearing, row: int) -> Explanation:
+    """Say why the offer of `row`, counted from 1, did or did not trade in `clearing`.
+
+    Raises
+    ------
+    IndexError
+        If there is no such row.
+    """
+    fields = clearing._book.explain(clearing._outcome, int(row))
+    fields["min_price"] = Decimal(fields["min_price"])
+    return Explanation(**fields)
+
+
+def _claim(clearing: Clearing | str | Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(clearing, Mapping):
+        return clearing
+    text = clearing.to_json() if isinstance(clearing, Clearing) else clearing
+    try:
+        claim = json.loads(text)
+    except ValueError as error:
+        raise ViolationError(f"not a clearing: {error}") from None
+    if not isinstance(claim, Mapping):
+        raise ViolationError("not a clearing: give what clear returns or prints")
+    return claim
+
+
+def _read(offers: Any) -> tuple[_Book, _columns.Kind]:
+    columns, kind = _columns.read(offers)
+    try:
+        return _Book(*columns), kind
+    except ValueError as error:
+        raise OfferError(str(error)) from None
+
+
+def _share(value: Share) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Fraction):
+        value = Decimal(value.numerator) / Decimal(value.denominator)
+    return format(value if isinstance(value, Decimal) else Decimal(repr(value)), "f")
+
+
+def _price(value: Any) -> str:
+    return value if isinstance(value, str) else format(Decimal(str(value)), "f")
+
+
+def _clearing(book: _Book, outcome: _Outcome, kind: _columns.Kind) -> Clearing:
+    symbols = book.symbols
+    return Clearing(
+        prices={symbol: Decimal(price) for symbol, price in zip(symbols, outcome.prices, strict=True)},
+        trades=_columns.written(_trade_columns(book, outcome), kind),
+        fills=_columns.written(_fill_columns(book, outcome), kind),
+        epsilon=outcome.epsilon,
+        mu=outcome.mu,
+        full=outcome.full,
+        short=[symbols[asset] for asset in outcome.short],
+        unrealized_utility_ratio=outcome.unrealized_utility_ratio,
+        solver=Solver(*outcome.solver),
+        _book=book,
+        _outcome=outcome,
+    )
+
+
+def _integers(column: bytes) -> npt.NDArray[np.int64]:
+    return np.frombuffer(column, dtype="<i8").astype(np.int64)
+
+
+def _trade_columns(book: _Book, outcome: _Outcome) -> dict[str, npt.NDArray[Any]]:
+    sell, buy, sold = (_integers(column) for column in outcome.trades)
+    symbols = np.array(book.symbols, dtype=object)
+    return {"sell": symbols[sell], "buy": symbols[buy], "sold": sold}
+
+
+def _fill_columns(book: _Book, outcome: _Outcome) -> dict[str, npt.NDArray[Any]]:
+    return dict(zip(("row", "sold", "bought"), (_integers(column) for column in book.fills(outcome)), strict=True))
+
+
+def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
+    """The clearing that `claim` states, for the assets of `book`."""
+    missing = [key for key in ("prices", "trades", "fills", "epsilon", "mu", "full") if key not in claim]
+    if missing:
+        raise ViolationError(f"not a clearing: {missing[0]} is missing; give what clear returns or prints")
+    places = {symbol: place for place, symbol in enumerate(book.symbols)}
+    strangers = [symbol for symbol in claim["prices"] if symbol not in places]
+    absent = [symbol for symbol in places if symbol not in claim["prices"]]
+    if strangers:
+        raise ViolationError(f"prices: asset {strangers[0]} is in none of the offers")
+    if absent:
+        raise ViolationError(f"prices: none for asset {absent[0]}")
+    for trade in claim["trades"]:
+        for symbol in (trade["sell"], trade["buy"]):
+            if symbol not in places:
+                raise ViolationError(f"trades: asset {symbol} is in none of the offers")
+        if not (str(trade["sold"]).isdigit() and int(trade["sold"]) < 2**64):
+            raise ViolationError(f"trades: {trade['sell']}/{trade['buy']} sells {trade['sold']!r}: not an amount")
+    trades = [(places[t["sell"]], places[t["buy"]], int(t["sold"])) for t in claim["trades"]]
+    prices: Sequence[str] = [claim["prices"][symbol] for symbol in places]
+    return book.claimed(claim["epsilon"], claim["mu"], list(prices), trades, bool(claim["full"]))
+
+
+def _same_fills(claim: Mapping[str, Any], due: dict[str, npt.NDArray[Any]]) -> None:
+    listed = sorted((int(f["row"]), int(f["sold"]), int(f["bought"])) for f in claim["fills"])
+    for at, fill in enumerate(zip(*(column.tolist() for column in due.values()), strict=True)):
+        if at >= len(listed) or listed[at] != fill:
+            row, sold, bought = fill
+            raise ViolationError(f"fills: row {row} sells {sold} for {bought}, but the list does not say so")
+    if len(listed) > len(due["row"]):
+        extra = listed[len(due["row"])]
+        raise ViolationError(f"fills: row {extra[0]} does not trade, but the list says so")

@@ -1,0 +1,114 @@
+//! A clearing as Python reads it.
+
+use clearing::{Clearing, Obstacle, Params, Rate, Report, Solver, SortedOffers, Trade, fills};
+use primitives::{AssetId, Price};
+use pyo3::prelude::*;
+
+/// Prices and trades, and how they were found.
+#[pyclass(frozen)]
+pub struct Outcome {
+    pub(crate) params: Params,
+    pub(crate) clearing: Clearing,
+    /// Time that clearing took; `None` for one that was claimed.
+    pub(crate) seconds: Option<f64>,
+}
+
+impl Outcome {
+    /// A clearing from elsewhere, of which nothing is believed yet.
+    pub(crate) fn claimed(params: Params, valuations: Vec<Price>, trades: Vec<(u32, u32, u64)>, full: bool) -> Outcome {
+        let trade = |(sell, buy, sold)| Trade { sell: AssetId(sell), buy: AssetId(buy), sold };
+        let report = Report {
+            solver: Solver::Newton,
+            iterations: 0,
+            demand_queries: 0,
+            imbalance: 0.0,
+            unrealized_utility_ratio: 0.0,
+            obstacle: None,
+        };
+        let mut trades: Vec<Trade> = trades.into_iter().map(trade).collect();
+        trades.sort_by_key(|trade| (trade.sell, trade.buy));
+        Outcome {
+            params,
+            clearing: Clearing { valuations, trades, full, report, pools: Vec::new(), buys: Vec::new() },
+            seconds: None,
+        }
+    }
+
+    /// Every fill as (row counted from 1, units sold, units bought), in no order.
+    pub(crate) fn fills(&self, sorted: &SortedOffers) -> Vec<(u64, u64, u64)> {
+        let book = sorted.book();
+        let mut result = Vec::new();
+        for trade in &self.clearing.trades {
+            let Some(position) = book.position(trade.sell, trade.buy) else { continue };
+            let value = |asset: AssetId| self.clearing.valuations[asset.0 as usize];
+            let rate = Rate::new(value(trade.sell), value(trade.buy), self.params.epsilon, self.params.mu);
+            let (pair, rows) = (&book.pairs[position], sorted.rows(position));
+            let got = fills(pair, &rate, trade.sold);
+            result.extend(got.each(pair, &rate).map(|(at, sold, bought)| (u64::from(rows[at]) + 1, sold, bought)));
+        }
+        result
+    }
+
+    fn trade_column(&self, of: fn(&Trade) -> u64) -> Vec<u8> {
+        self.clearing.trades.iter().flat_map(|trade| of(trade).to_le_bytes()).collect()
+    }
+}
+
+#[pymethods]
+impl Outcome {
+    /// Valuations as exact decimal numbers, in the order of the book's symbols.
+    #[getter]
+    fn prices(&self) -> Vec<String> {
+        self.clearing.valuations.iter().map(Price::to_string).collect()
+    }
+
+    /// The trades as columns: positions of the assets sold and bought, and units sold.
+    #[getter]
+    fn trades(&self) -> [Vec<u8>; 3] {
+        [
+            self.trade_column(|t| u64::from(t.sell.0)),
+            self.trade_column(|t| u64::from(t.buy.0)),
+            self.trade_column(|t| t.sold),
+        ]
+    }
+
+    /// Whether every offer that must execute does.
+    #[getter]
+    fn full(&self) -> bool {
+        self.clearing.full
+    }
+
+    /// The commission.
+    #[getter]
+    fn epsilon(&self) -> String {
+        self.params.epsilon.to_string()
+    }
+
+    /// The band.
+    #[getter]
+    fn mu(&self) -> String {
+        self.params.mu.to_string()
+    }
+
+    /// Utility left on the table over utility gained.
+    #[getter]
+    fn unrealized_utility_ratio(&self) -> f64 {
+        self.clearing.report.unrealized_utility_ratio
+    }
+
+    /// Positions of the assets in short supply when the clearing is not full.
+    #[getter]
+    fn short(&self) -> Vec<u32> {
+        match &self.clearing.report.obstacle {
+            Some(Obstacle::Short(assets)) => assets.iter().map(|asset| asset.0).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Name of the solver, iterations, demand queries, imbalance and seconds.
+    #[getter]
+    fn solver(&self) -> (&'static str, u32, u32, f64, Option<f64>) {
+        let report = &self.clearing.report;
+        (report.solver.name(), report.iterations, report.demand_queries, report.imbalance, self.seconds)
+    }
+}

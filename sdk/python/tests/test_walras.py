@@ -1,0 +1,239 @@
+"""The package from the outside: the same answers from every kind of table, and errors that name the row."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import walras
+
+ROWS = [
+    ("EUR", "USD", 1_000_000, "1.08"),
+    ("USD", "EUR", 1_200_000, "0.90"),
+    ("USD", "JPY", 500_000, "148.5"),
+    ("JPY", "EUR", 50_000_000, "0.0060"),
+    ("EUR", "JPY", 300_000, "161.123456789012345678"),
+    ("GBP", "EUR", 1_000, "1.1"),
+]
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(ROWS, columns=["sell", "buy", "amount", "min_price"])
+
+
+def market(offers: int, seed: int = 1) -> dict[str, np.ndarray]:
+    """Offers among ten assets whose limits lie about true prices."""
+    random = np.random.default_rng(seed)
+    values = random.uniform(1, 1000, 10)
+    sell = random.integers(0, 10, offers)
+    buy = (sell + random.integers(1, 10, offers)) % 10
+    symbols = np.array([f"A{asset}" for asset in range(10)])
+    return {
+        "sell": symbols[sell],
+        "buy": symbols[buy],
+        "amount": (random.uniform(1e7, 1e9, offers) / values[sell]).astype(np.int64),
+        "min_price": values[sell] / values[buy] * random.uniform(0.98, 1.01, offers),
+    }
+
+
+def same(a: walras.Clearing, b: walras.Clearing) -> bool:
+    texts = [json.loads(clearing.to_json()) | {"solver": None} for clearing in (a, b)]
+    return texts[0] == texts[1]
+
+
+def test_clears_verifies_and_explains() -> None:
+    offers = frame()
+    clearing = walras.clear(offers)
+    assert clearing.full and clearing.short == []
+    assert list(clearing.prices) == ["EUR", "GBP", "JPY", "USD"]
+    assert all(isinstance(price, Decimal) for price in clearing.prices.values())
+    assert 1.08 < clearing.rate("EUR", "USD") < 1 / 0.9
+    for row, sold, bought in clearing.fills.itertuples(index=False):
+        _, _, amount, limit = ROWS[row - 1]
+        assert sold <= amount and bought >= sold * Decimal(limit)
+    verified = walras.verify(offers, clearing)
+    assert verified.executed == len(clearing.fills) and verified.full
+    sold = dict(zip(clearing.fills["row"], clearing.fills["sold"], strict=True))
+    for row in range(1, len(ROWS) + 1):
+        why = walras.explain(clearing, row)
+        assert why.sold == sold.get(row, 0) and (why.row, why.amount) == (row, ROWS[row - 1][2])
+        assert (why.sold == why.amount) == (why.why == "full")
+        assert str(why).startswith(f"{why.amount} {why.sell} at ")
+
+
+def test_every_kind_of_table_gives_the_same_clearing() -> None:
+    columns = market(2_000)
+    pandas = walras.clear(pd.DataFrame(columns))
+    arrow = walras.clear(pa.table(columns))
+    numpy = walras.clear(columns)
+    lists = walras.clear({name: column.tolist() for name, column in columns.items()})
+    coded = pd.DataFrame(columns).astype({"sell": "category", "buy": "category"})
+    dictionary = pa.table(columns).set_column(0, "sell", pa.array(columns["sell"]).dictionary_encode())
+    texts = columns | {"min_price": [repr(float(price)) for price in columns["min_price"]]}
+    decimals = columns | {"min_price": [Decimal(repr(float(price))) for price in columns["min_price"]]}
+    for other in (arrow, numpy, lists, walras.clear(coded), walras.clear(dictionary)):
+        assert same(pandas, other)
+    assert same(pandas, walras.clear(texts)) and same(pandas, walras.clear(decimals))
+    assert isinstance(pandas.fills, pd.DataFrame) and isinstance(pandas.trades, pd.DataFrame)
+    assert isinstance(arrow.fills, pa.Table) and arrow.trades.schema.field("sell").type == pa.string()
+    assert isinstance(numpy.fills, dict) and numpy.fills["row"].dtype == np.int64
+    assert pandas.fills.equals(arrow.fills.to_pandas()) and pandas.fills.equals(pd.DataFrame(numpy.fills))
+    assert len(pandas.fills) > 500 and pandas.full
+
+
+def test_other_integer_types_and_no_offers() -> None:
+    columns = market(500)
+    expected = walras.clear(columns)
+    for dtype in ("uint64", "int32", "float64", "object"):
+        assert same(expected, walras.clear(columns | {"amount": columns["amount"].astype(dtype)}))
+    assert same(expected, walras.clear(pd.DataFrame(columns, index=range(500, 0, -1))))
+    empty = walras.clear(frame().iloc[:0])
+    assert empty.full and empty.prices == {} and len(empty.fills) == 0
+
+
+def test_parameters() -> None:
+    columns = market(2_000)
+    clearing = walras.clear(columns, epsilon=0, mu=Fraction(1, 512))
+    assert Fraction(clearing.epsilon) == 0 and clearing.mu == walras.clear(columns, mu="2^-9").mu
+    assert walras.clear(columns, solver="tatonnement").solver.name == "tatonnement"
+    assert same(walras.clear(columns, threads=1), walras.clear(columns, threads=3))
+    warm = walras.clear(columns, last_prices=clearing.prices)
+    assert warm.full and warm.solver.iterations <= walras.clear(columns).solver.iterations
+    for wrong, text in [
+        ({"mu": "2^-20"}, "mu, epsilon: mu .* must be greater than epsilon"),
+        ({"epsilon": "x"}, "epsilon: "),
+        ({"solver": "simplex"}, "solver: \"simplex\" is neither"),
+        ({"last_prices": {"A1": "-1"}}, "prices: "),
+    ]:
+        with pytest.raises(walras.OfferError, match=text):
+            walras.clear(columns, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "value", "text"),
+    [
+        ("amount", 3, 0, "row 4, column amount: 0 is out of range: give 1 to 9223372036854775807 whole units"),
+        ("amount", 0, -5, "row 1, column amount: -5 is out of range"),
+        ("amount", 2, 1.5, "row 3, column amount: 1.5 is not a whole number of units: give integers"),
+        ("amount", 2, float("nan"), "row 3, column amount: nan is not a whole number"),
+        ("amount", 2, None, "row 3, column amount: .* is not a whole number"),
+        ("amount", 2, "many", "row 3, column amount: 'many' is not a whole number of units: give integers"),
+        ("amount", 2, 2**63, "row 3, column amount: 9223372036854775808 is out of range"),
+        ("amount", 5, 2**63 - 1, "more than 9223372036854775807 units of GBP are offered in all"),
+        ("min_price", 1, "1e5", "row 2, column min_price: price \"1e5\" is not a plain decimal"),
+        ("min_price", 1, "0", "row 2, column min_price: price 0 is out of range"),
+        ("min_price", 1, None, "row 2, column min_price: .* is not a price"),
+        ("min_price", 1, Decimal("NaN"), "row 2, column min_price: .* is not a price"),
+        ("sell", 4, "JPY", "row 5, column buy: JPY is offered for itself: name another asset to buy"),
+        ("sell", 4, "", "row 5, column sell: '' is not an asset symbol"),
+        ("buy", 4, None, "row 5, column buy: .* is not an asset symbol"),
+    ],
+)
+def test_bad_offers_are_named(column: str, row: int, value: object, text: str) -> None:
+    offers = {name: list(values) for name, values in frame().items()}
+    offers[column][row] = value
+    if column == "amount" and row == 5:
+        offers["sell"][0], offers["sell"][5] = "GBP", "GBP"
+    tables = [offers, pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in offers.items()})]
+    for table in tables:
+        with pytest.raises(walras.OfferError, match=text):
+            walras.clear(table)
+
+
+def test_bad_tables_are_named() -> None:
+    for table, text in [
+        (frame().drop(columns="buy"), "no column 'buy': offers have the columns sell, buy, amount, min_price"),
+        ([1, 2], "offers are a list: give a pandas DataFrame"),
+        ({name: [1] for name in ("sell", "buy", "amount")} | {"min_price": [1, 2]}, "columns differ in length"),
+        (frame().assign(min_price=float("inf")), "row 1, column min_price: inf is not a price"),
+        (pa.table({"sell": ["A"], "buy": ["B"], "amount": pa.array([None], pa.int64()), "min_price": [1.0]}), "row 1"),
+    ]:
+        with pytest.raises(walras.OfferError, match=text):
+            walras.clear(table)
+    with pytest.raises(IndexError, match="row 7 is outside 1..6"):
+        walras.explain(walras.clear(frame()), 7)
+    with pytest.raises(KeyError, match="CHF"):
+        walras.clear(frame()).rate("EUR", "CHF")
+
+
+def test_verify_finds_what_is_wrong() -> None:
+    offers = frame()
+    good = json.loads(walras.clear(offers).to_json())
+    assert walras.verify(offers, json.dumps(good)).full
+
+    def bad(**changes: object) -> dict[str, object]:
+        return json.loads(json.dumps(good)) | changes
+
+    trades, fills = good["trades"], good["fills"]
+    lost = {key: value for key, value in good["prices"].items() if key != "USD"}
+    for claim, text in [
+        (bad(trades=[]), "is below \\(1-mu\\) of the rate but not filled in full"),
+        (bad(trades=[trades[0] | {"sold": "999999999"}, *trades[1:]]), "trade EUR/JPY sells 999999999 units"),
+        (bad(trades=[trades[0] | {"sold": "-1"}, *trades[1:]]), "trades: EUR/JPY sells '-1'"),
+        (bad(fills=[fills[0] | {"bought": "2000000"}, *fills[1:]]), "fills: row 1 sells 1000000"),
+        (bad(trades=[{"sell": "EUR"}]), "not a clearing: a trade or fill lacks 'buy'"),
+        (bad(fills=[*fills, {"row": 99, "sold": "1", "bought": "1"}]), "fills: row 99 does not trade"),
+        (bad(prices=good["prices"] | {"CHF": "1"}), "prices: asset CHF is in none of the offers"),
+        (bad(prices=lost), "prices: none for asset USD"),
+        (bad(prices=good["prices"] | {"EUR": "1e5"}), "prices: price \"1e5\""),
+        ({key: value for key, value in good.items() if key != "mu"}, "not a clearing: mu is missing"),
+    ]:
+        with pytest.raises(walras.ViolationError, match=text):
+            walras.verify(offers, claim)
+    with pytest.raises(walras.ViolationError):
+        walras.verify(frame().assign(amount=5), walras.clear(offers))
+
+
+def test_solving_leaves_the_interpreter_free() -> None:
+    columns = market(300_000)
+    ticks = []
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.0005)
+
+    book, _ = walras._read(columns)
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begun = time.perf_counter()
+    book.clear("2^-15", "2^-10", "tatonnement", None, 1)
+    ended = time.perf_counter()
+    done.set()
+    thread.join()
+    inside = [t for t in ticks if begun < t < ended]
+    # Locked out, the other thread would run at most once before and once after.
+    assert len(inside) >= 3, f"{len(inside)} ticks in {ended - begun:.3f} s"
+
+
+def test_parquet_of_pandas_and_arrow_reads_like_the_table(tmp_path: Path) -> None:
+    """The command line clears what pandas writes as the package does."""
+    binary = Path(__file__).parents[3] / "target" / os.environ.get("WALRAS_PROFILE", "debug") / "walras"
+    if not binary.exists():
+        pytest.skip(f"{binary} is not built")
+    columns = market(2_000)
+    expected = json.loads(walras.clear(columns).to_json()) | {"solver": None}
+    decimals = pa.array([Decimal(f"{price:.12f}") for price in columns["min_price"]], pa.decimal128(30, 12))
+    rounded = columns | {"min_price": decimals.to_pylist()}
+    for name, table, of in [
+        ("plain", pa.table(columns), expected),
+        ("dictionary", pa.Table.from_pandas(pd.DataFrame(columns).astype({"sell": "category"})), expected),
+        ("decimal", pa.table(columns | {"min_price": decimals}), json.loads(walras.clear(rounded).to_json())),
+    ]:
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(table, path)
+        printed = subprocess.run(
+            [binary, "clear", "--json", "--offers", path], check=True, capture_output=True, text=True
+        ).stdout
+        assert json.loads(printed) | {"solver": None} == of | {"solver": None}
+        assert walras.verify(table, printed).full
