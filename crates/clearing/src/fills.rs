@@ -271,7 +271,7 @@ mod tests {
     proptest! {
         #[test]
         fn equals_the_plain_rule(
-            mut offers in prop::collection::vec((800u64..1100, 1u64..200), 1..12),
+            mut offers in prop::collection::vec((800u64..1100, prop_oneof![1u64..200, 1u64..15]), 1..24),
             rate in 900u64..1100, target in 0u64..1500, epsilon in prop_oneof![Just(0u32), 5u32..20], mu in 1u32..5,
         ) {
             offers.sort_unstable();
