@@ -60,9 +60,10 @@ python: ## Build the wheel of the Python package into target/wheels
 	  cd sdk/python && .venv/bin/maturin build --release --locked --quiet --out ../../target/wheels; \
 	else echo "Python 3.10 or later with venv is missing: its package is neither built nor tested."; fi
 
-# The wheel as it is given out, in the environment that built it.
+# The wheel as it is given out, in the environment that built it, held against the command line.
 test-python: python
 	@if [ "$(HAS_PYTHON)" = yes ]; then \
+	  $(CARGO) build --locked --quiet -p walras && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
 
@@ -73,7 +74,7 @@ check: ## Formatting, lints, documentation
 
 bench: build ## Run every measurement
 	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
-	./$(WALRAS) bench ledger
+	for suite in ledger exchange payments filter recovery; do ./$(WALRAS) bench $$suite || exit 1; done
 
 soak: build ## Long simulations
 	./$(WALRAS) sim --seeds 10000

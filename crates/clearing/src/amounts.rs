@@ -14,6 +14,8 @@
 //! Amounts stay whole units throughout, and every step rounds in the auctioneer's favour, so that nothing is left to
 //! repair but the last partial fill of each pair, which may have to give up a few units more.
 //!
+//! A pool is one more pair, from the side that it sells at these prices. Buy orders come last: see `order`.
+//!
 //! **Deviations from the paper**: no floating-point linear program; with ε = 0 and ε > 0 the same method. When L
 //! cannot be met, all lower bounds are dropped as in appendix D, and the assets in short supply are named.
 

@@ -7,6 +7,10 @@
 //!
 //! where E sums amounts and V sums limit·amount up to a price, and Δ is from α r to β r. Its derivatives by the
 //! logarithms of p_A and p_B are y + e and −e with e = p_B·ΔV / (β − α).
+//!
+//! Offers stand at their effective limits. A pair remembers the band that it was last asked about, and for which prices
+//! nothing of it changes; where the band moves, only the offers that it moves over are read. A pool has two sides,
+//! each like a pair whose supply is a formula, see `pool`.
 
 use primitives::Amount;
 

@@ -160,10 +160,14 @@ impl PairFills {
     ) -> impl Iterator<Item = (usize, Amount, Amount)> + 'a {
         let offers = pair.offers().enumerate().take(self.end());
         let mut holes = self.holes.iter().peekable();
-        offers.filter_map(move |(index, (_, amount))| match self.partial.filter(|p| p.index == index) {
-            Some(partial) => Some((index, partial.sold, partial.bought)),
-            None if index >= self.full || holes.next_if(|hole| **hole <= index) == Some(&index) => None,
-            None => Some((index, amount, rate.payout(amount).expect("a full fill was paid"))),
+        offers.filter_map(move |(index, (_, amount))| {
+            // The offer that trades in part is a hole, too.
+            let hole = holes.next_if_eq(&&index).is_some();
+            match self.partial.filter(|partial| partial.index == index) {
+                Some(partial) => Some((index, partial.sold, partial.bought)),
+                None if index >= self.full || hole => None,
+                None => Some((index, amount, rate.payout(amount).expect("a full fill was paid"))),
+            }
         })
     }
 
@@ -250,10 +254,24 @@ mod tests {
         assert_eq!(fills(&pair(&limits, &amounts), &rate, 3).bought, 6);
     }
 
+    /// The first two are so large that they fill in part at most, and the third must fill: the holes are the first two,
+    /// and the first of them trades in part.
+    #[test]
+    fn a_hole_may_follow_the_offer_that_trades_in_part() {
+        let limits = [price("0.8"); 3];
+        let amounts = [14_409, 14_409, 1];
+        let rate = Rate::new(price("576100689372565.64"), price("0.8"), Fraction::ZERO, Fraction::power_of_two(10));
+        let pair = pair(&limits, &amounts);
+        let got = fills(&pair, &rate, 1_000);
+        assert_eq!((got.full, got.holes.clone(), got.partial.map(|p| p.index)), (3, vec![0, 1], Some(0)));
+        let each: Vec<_> = got.each(&pair, &rate).map(|fill| (fill.0, fill.1)).collect();
+        assert_eq!(each, [(0, 999), (2, 1)]);
+    }
+
     proptest! {
         #[test]
         fn equals_the_plain_rule(
-            mut offers in prop::collection::vec((800u64..1100, 1u64..200), 1..12),
+            mut offers in prop::collection::vec((800u64..1100, prop_oneof![1u64..200, 1u64..15]), 1..24),
             rate in 900u64..1100, target in 0u64..1500, epsilon in prop_oneof![Just(0u32), 5u32..20], mu in 1u32..5,
         ) {
             offers.sort_unstable();

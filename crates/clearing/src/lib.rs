@@ -70,6 +70,9 @@
 //!   demand from the same prefix sums.
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, and not a linear program in floating
 //!   point whose answer has to be repaired.
+//! - **Very large parts** have a sparse system in place of a dense one, see `sparse`; the paper stops at decomposition.
+//! - **Pools and buy orders** are of this crate: `pool` and `order` state their rules. Buy orders make no prices, as
+//!   §8 has it.
 //! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named.
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, prices a little off are
 //!   tried before 3 is given up.

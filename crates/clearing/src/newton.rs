@@ -10,6 +10,8 @@
 //! out of balance is brought back into it on its own by bisection, and the steps go on from there. Books on which that
 //! fails too climb a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
 //!
+//! With earlier prices, demand there is looked at first: if no asset is far out of balance, a few steps from them do.
+//!
 //! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
 //! small part of what need not trade, so that the amount step can make up for it.
 

@@ -53,10 +53,14 @@ pub struct Report {
     pub obstacle: Option<Obstacle>,
 }
 
+fn list(assets: &[AssetId]) -> String {
+    assets.iter().map(AssetId::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// What stood in the way of fullness.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     /// At the prices found, offers that must execute ask for more of these assets than offers that may execute give.
-    #[error("at these prices, the offers that must execute ask for more of assets {0:?} than may be sold")]
+    #[error("at these prices, the offers that must execute ask for more of assets {} than may be sold", list(.0))]
     Short(Vec<AssetId>),
 }

@@ -7,6 +7,10 @@ use crate::market::Part;
 use crate::supply::Supply;
 use primitives::Price;
 
+/// Which parts of the band from μ to ε the attempts leave free for rounding, at the end of μ and at that of ε.
+pub(crate) const ATTEMPTS: [(f64, f64); 6] =
+    [(0.0, 0.125), (0.1, 0.225), (0.2, 0.325), (0.3, 0.425), (0.4, 0.525), (0.0, 0.5)];
+
 /// What is asked of a price computation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
@@ -20,11 +24,11 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// What `params` ask for. Each later `attempt`, up to 4, leaves more of the band from ε to μ free for rounding, at both ends.
-    pub(crate) fn new(params: &Params, attempt: u32) -> Target {
+    /// What `params` ask for, at the band of one of [`ATTEMPTS`].
+    pub(crate) fn new(params: &Params, attempt: usize) -> Target {
         let (epsilon, mu) = (params.epsilon.to_f64(), params.mu.to_f64());
-        let (width, steps) = (mu - epsilon, f64::from(attempt));
-        Target { epsilon, mu: mu - width * steps / 10.0, inset: width * (0.125 + steps / 10.0), first: attempt == 0 }
+        let (width, (above, below)) = (mu - epsilon, ATTEMPTS[attempt]);
+        Target { epsilon, mu: mu - width * above, inset: width * below, first: attempt == 0 }
     }
 
     /// The band from `mu` to where offers stop trading.

@@ -11,7 +11,7 @@ use crate::newton::{again, newton};
 use crate::outcome::{Clearing, Obstacle, Report, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
-use crate::search::{Found, Scene, Target};
+use crate::search::{ATTEMPTS, Found, Scene, Target};
 use crate::start::start;
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
@@ -28,8 +28,11 @@ pub fn clear(book: &Book, params: &Params, last: Option<&[Price]>) -> Result<Cle
     market.clear(params, last)
 }
 
-/// How often prices are computed anew when whole units cannot follow them.
-const ATTEMPTS: u32 = 5;
+/// The better of two clearings: the full one, or the one that leaves less utility on the table.
+fn better(one: (Clearing, bool), other: (Clearing, bool)) -> (Clearing, bool) {
+    let gains = other.0.report.unrealized_utility_ratio < one.0.report.unrealized_utility_ratio;
+    if other.0.full || gains && !one.0.full { other } else { (one.0, other.1) }
+}
 
 /// A book made ready for clearing: checked, summed up, and split into parts that trade.
 pub struct Market<'a> {
@@ -73,25 +76,22 @@ impl<'a> Market<'a> {
     pub fn clear(&self, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
         params.check()?;
         last.map_or(Ok(()), |last| self.check_length(last))?;
-        let attempt = |attempt| {
-            let prices = self.attempt(params, last, attempt);
-            let amounts = amounts(self.book, &self.supply, params, &prices.valuations);
-            let again = prices.solved && !amounts.full;
-            (self.conclude(params, prices, amounts), again)
-        };
-        let (mut best, mut again) = attempt(0);
-        for number in 1..ATTEMPTS {
-            if !again {
+        let mut best = self.try_prices(params, self.attempt(params, last, None, 0));
+        for number in 1..ATTEMPTS.len() {
+            if best.0.full || !best.1 {
                 break;
             }
-            let (other, more) = attempt(number);
-            let gains = other.report.unrealized_utility_ratio < best.report.unrealized_utility_ratio;
-            again = more;
-            if other.full || gains {
-                best = other;
-            }
+            let prices = self.attempt(params, last, Some(&best.0.valuations), number);
+            best = better(best, self.try_prices(params, prices));
         }
-        Ok(best)
+        Ok(best.0)
+    }
+
+    /// The clearing at `prices`, and whether they met the solver's stop test.
+    fn try_prices(&self, params: &Params, prices: Prices) -> (Clearing, bool) {
+        let amounts = amounts(self.book, &self.supply, params, &prices.valuations);
+        let solved = prices.solved;
+        (self.conclude(params, prices, amounts), solved)
     }
 
     /// Computes prices only.
@@ -101,12 +101,13 @@ impl<'a> Market<'a> {
     pub fn prices(&self, params: &Params, last: Option<&[Price]>) -> Result<Prices, InputError> {
         params.check()?;
         last.map_or(Ok(()), |last| self.check_length(last))?;
-        Ok(self.attempt(params, last, 0))
+        Ok(self.attempt(params, last, None, 0))
     }
 
-    fn attempt(&self, params: &Params, last: Option<&[Price]>, attempt: u32) -> Prices {
+    /// Prices of all parts; those of one attempt are near those of the one `before`.
+    fn attempt(&self, params: &Params, last: Option<&[Price]>, before: Option<&[Price]>, attempt: usize) -> Prices {
         let target = Target::new(params, attempt);
-        let price = |part| self.price(part, params, target, last);
+        let price = |part| self.price(part, params, target, before.or(last));
         let found: Vec<Found> = self.split.parts.par_iter().map(price).collect();
         let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
         Prices {

@@ -4,13 +4,16 @@
 #[allow(dead_code)]
 mod workload;
 
-use clearing::{Clearing, Params, Solver, clear};
-use primitives::Fraction;
+use clearing::{Book, BuyOrder, Clearing, Offer, Params, Pool, Solver, SortedOffers, clear};
+use primitives::{AssetId, Fraction, Price};
+use workload::Seeded;
 
 /// FNV-1a of every number of a clearing.
 fn digest(clearing: &Clearing) -> u64 {
     let valuations = clearing.valuations.iter().map(|value| value.to_bits());
     let trades = clearing.trades.iter().flat_map(|t| [u64::from(t.sell.0), u64::from(t.buy.0), t.sold]);
+    let pools = clearing.pools.iter().flat_map(|t| [u64::from(t.pool), u64::from(t.sell.0), t.sold, t.bought]);
+    let buys = clearing.buys.iter().flat_map(|purchase| [u64::from(purchase.order), purchase.paid]);
     let report = [
         u64::from(clearing.full),
         u64::from(clearing.report.iterations),
@@ -18,7 +21,7 @@ fn digest(clearing: &Clearing) -> u64 {
         clearing.report.imbalance.to_bits(),
         clearing.report.unrealized_utility_ratio.to_bits(),
     ];
-    let numbers = valuations.chain(trades).chain(report);
+    let numbers = valuations.chain(trades).chain(pools).chain(buys).chain(report);
     numbers
         .flat_map(u64::to_be_bytes)
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
@@ -38,6 +41,64 @@ fn clearings_are_as_they_were() {
             }
         }
     }
+    for (name, digest) in others() {
+        got += &format!("{name}: {digest:016x}\n");
+    }
     let known = include_str!("golden/clearings.txt");
     assert!(got == known, "clearings changed; if that is meant, tests/golden/clearings.txt is now:\n{got}");
+}
+
+/// The digest of a clearing, which must be the same on 1, 2 and 7 threads.
+fn on_any_threads(book: &Book, last: Option<&[Price]>) -> (u64, Clearing) {
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| clear(book, &Params::default(), last)).expect("a proper book")
+    };
+    let one = run(1);
+    assert!([2, 7].iter().all(|threads| digest(&run(*threads)) == digest(&one)));
+    (digest(&one), one)
+}
+
+/// Books that take the other ways through the solver.
+fn others() -> Vec<(String, u64)> {
+    let mut result = Vec::new();
+    for seed in 0..8 {
+        result.push((format!("newton hard {seed}"), on_any_threads(&workload::hard(5_000, seed).book(), None).0));
+    }
+    let sorted = workload::cycle_book(20, 2_000, 1);
+    let (cold, clearing) = on_any_threads(&sorted.book(), None);
+    let (warm, _) = on_any_threads(&sorted.book(), Some(&clearing.valuations));
+    result.extend([("newton cold".into(), cold), ("newton warm".into(), warm)]);
+    let book = with_pools(&sorted);
+    result.push(("newton pools and buy orders".into(), on_any_threads(&book, None).0));
+    result.push(("newton mesh of 450".into(), on_any_threads(&mesh(450).book(), None).0));
+    result
+}
+
+fn with_pools(sorted: &SortedOffers) -> Book<'_> {
+    let mut random = Seeded::new(3);
+    let mut reserve = || 1_000_000 + random.below(1 << 34);
+    let pool = |a: u32| {
+        let (reserve_a, reserve_b) = (reserve(), reserve());
+        Pool { a: AssetId(a), b: AssetId((a + 7) % 20), reserve_a, reserve_b, fee: Fraction::power_of_two(9) }
+    };
+    let buy = |a: u32| BuyOrder { buy: AssetId(a), sell: AssetId((a + 3) % 20), bought: 10_000 << a, most: 1 << 40 };
+    Book { pools: (0..20).map(pool).collect(), buys: (0..20).map(buy).collect(), ..sorted.book() }
+}
+
+/// A market too large for elimination.
+fn mesh(assets: u32) -> SortedOffers {
+    let mut random = Seeded::new(4);
+    let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
+    let draw = |at: u32| {
+        let (sell, step) = (at % assets, 1 + random.below(5) as u32 * 37);
+        let (sell, buy) =
+            if at.is_multiple_of(3) { ((sell + step) % assets, sell) } else { (sell, (sell + step) % assets) };
+        let rate = values[sell as usize] / values[buy as usize] * (1.0 - random.between(-0.01, 0.02));
+        let amount = (random.between(1e7, 1e9) / values[sell as usize]) as u64;
+        let limit = Price::from_f64(rate).expect("near a ratio of valuations");
+        Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
+    };
+    let offers: Vec<Offer> = (0..30_000).map(draw).collect();
+    SortedOffers::new(assets, &offers)
 }

@@ -510,3 +510,31 @@ fn sent(from: Index, effect: &Effect) -> Option<(Index, Vote)> {
         _ => None,
     }
 }
+
+/// How often runs with a change to the rules end in a broken invariant.
+fn caught(change: impl Fn(&mut Run) + std::panic::RefUnwindSafe) -> usize {
+    let broken = |seed: u64| {
+        let networks = [Network::Timely, Network::TimelyAfter20, Network::HeavyTailed];
+        let attempt = || {
+            let mut run = Run::new(4, networks[seed as usize % 3], Faults::Random, seed);
+            change(&mut run);
+            run.run()
+        };
+        std::panic::catch_unwind(attempt).is_err()
+    };
+    (0..600).filter(|seed| broken(*seed)).count()
+}
+
+/// A check that cannot fail is worth nothing.
+#[test]
+fn lowered_thresholds_and_too_many_faulty_ones_are_caught() {
+    assert_eq!(caught(|_| {}), 0);
+    assert!(caught(|run| run.committee.round = 2) > 0, "auxiliary votes of n-f-1");
+    assert!(caught(|run| run.committee.deliver = 2) > 0, "f+1 readies deliver");
+    assert!(caught(|run| run.committee.echoes = 2) > 0, "two echo quorums need not share a correct validator");
+    let one_more = |run: &mut Run| {
+        let next = run.correct().next().expect("a correct one");
+        run.faulty.insert(next);
+    };
+    assert!(caught(one_more) > 0, "f+1 faulty validators");
+}

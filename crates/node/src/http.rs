@@ -137,10 +137,12 @@ pub fn router(api: Api) -> Router {
         .routes(routes!(market_curves))
         .routes(routes!(market_history))
         .routes(routes!(market_candles))
+        .routes(routes!(market_offers))
         .routes(routes!(blocks))
         .routes(routes!(block))
         .routes(routes!(batch))
         .routes(routes!(raw_block))
+        .routes(routes!(block_account))
         .routes(routes!(transaction))
         .routes(routes!(offer_proof))
         .routes(routes!(send))
@@ -488,6 +490,36 @@ async fn market_history(
     api.blocking(move |api| Json(markets::history(&api.shared().read_views(), &api.symbols, sides, limit))).await
 }
 
+/// Which offers.
+#[derive(Deserialize)]
+struct Range {
+    from: Option<String>,
+    to: Option<String>,
+    limit: Option<usize>,
+}
+
+/// The resting offers that sell base for quote, one by one in order of execution, with limits from one price to another.
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/offers",
+    params(("base" = String, Path), ("quote" = String, Path),
+        ("from" = Option<String>, Query, description = "lowest limit"),
+        ("to" = Option<String>, Query, description = "highest limit"),
+        ("limit" = Option<usize>, Query)),
+    responses((status = 200, body = json::RestingOffers), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+async fn market_offers(
+    State(api): State<Api>,
+    Path((base, quote)): Path<(String, String)>,
+    Query(range): Query<Range>,
+) -> Answered<json::RestingOffers> {
+    let sides = api.sides(&base, &quote)?;
+    let bound = |name, text: Option<String>| text.map(|text| parse::<Price>(name, &text)).transpose();
+    let (from, to) = (bound("from", range.from)?, bound("to", range.to)?);
+    let count = range.limit.unwrap_or(100).min(PAGE);
+    api.blocking(move |api| {
+        api.exchange.read(|ledger| Json(markets::offers(ledger, &api.symbols, sides, (from, to), count)))
+    })
+    .await
+}
+
 /// Which candles.
 #[derive(Deserialize)]
 struct CandleQuery {
@@ -644,6 +676,29 @@ fn pending(id: TransactionId) -> json::TransactionBody {
 fn committed(id: TransactionId, found: Found) -> json::TransactionBody {
     let (height, outcome) = (Some(found.height), Some((&found.outcome).into()));
     json::TransactionBody { status: "committed", height, outcome, ..pending(id) }
+}
+
+/// Whether a block changed an account, with a proof that needs the block's receipts root alone.
+#[utoipa::path(get, path = "/v1/blocks/{height}/accounts/{address}",
+    params(("height" = u64, Path), ("address" = String, Path)),
+    responses((status = 200, body = json::ModifiedBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+async fn block_account(
+    State(api): State<Api>,
+    Path((height, address)): Path<(u64, String)>,
+) -> Answered<json::ModifiedBody> {
+    let address: Address = parse("address", &address)?;
+    api.blocking(move |api| {
+        let receipts = api.receipts(height)?;
+        let mut trie = ReceiptsTrie::new(&receipts);
+        Ok(Json(json::ModifiedBody {
+            height,
+            address: address.to_string(),
+            changed: receipts.modified.binary_search(&address).is_ok(),
+            receipts_root: trie.root().to_string(),
+            proof: proof_bytes(&trie.prove_modified(&address)),
+        }))
+    })
+    .await?
 }
 
 /// Where a transaction is, and what became of it.

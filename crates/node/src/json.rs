@@ -198,6 +198,42 @@ pub struct OfferBody {
     pub amount: String,
 }
 
+/// Resting offers of one ordered pair, in order of execution.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RestingOffers {
+    /// Height of the state that was read.
+    pub height: u64,
+    /// By limit, account and id.
+    pub offers: Vec<RestingOffer>,
+    /// Whether there are more in the range.
+    pub more: bool,
+}
+
+/// A resting offer and its owner.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RestingOffer {
+    /// Who made it.
+    pub account: String,
+    /// The offer.
+    #[serde(flatten)]
+    pub offer: OfferBody,
+}
+
+/// Whether a block changed an account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModifiedBody {
+    /// Height of the block.
+    pub height: u64,
+    /// The account.
+    pub address: String,
+    /// Whether it did.
+    pub changed: bool,
+    /// Root of the block's receipts.
+    pub receipts_root: String,
+    /// Hexadecimal; `ModifiedProof` of the ledger's documentation.
+    pub proof: String,
+}
+
 /// All markets.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Markets {

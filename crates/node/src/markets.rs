@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Batch, Ledger, Pair, PairOffers};
-use primitives::{AssetId, Price};
+use ledger::{Batch, Ledger, Pair, PairOffers, Place};
+use primitives::{Address, AssetId, Price};
 
 use crate::json::{
-    BookBody, CurvePoint, Curves, History, HistoryPoint, Level, Market, Markets, Symbols, price, rounded,
+    BookBody, CurvePoint, Curves, History, HistoryPoint, Level, Market, Markets, OfferBody, RestingOffer,
+    RestingOffers, Symbols, price, rounded,
 };
 use crate::views::{BatchSummary, Views};
 
@@ -170,6 +171,36 @@ fn thin(curve: Vec<(f64, f64)>, rate: f64, points: usize) -> Vec<CurvePoint> {
     let pick = |i: usize| near[if count == 1 { 0 } else { i * (near.len() - 1) / (count - 1) }];
     let point = |(x, y): (f64, f64)| CurvePoint { price: rounded(x), amount: (y as u64).to_string() };
     (0..count).map(pick).map(point).collect()
+}
+
+/// The offers that sell base for quote with limits within `(from, to)`, at most `count`.
+pub fn offers(
+    ledger: &Ledger,
+    symbols: &Symbols,
+    sides: Sides,
+    (from, to): (Option<Price>, Option<Price>),
+    count: usize,
+) -> RestingOffers {
+    let pair = sides.supply();
+    let first = Place { limit: from.unwrap_or(Price::MIN), account: Address([0; 20]), id: 0 };
+    let last = Place { limit: to.unwrap_or(Price::MAX), account: Address([u8::MAX; 20]), id: u64::MAX };
+    let resting = |offer: ledger::Offer| RestingOffer {
+        account: offer.place.account.to_string(),
+        offer: OfferBody {
+            sell: symbols.get(pair.sell).into(),
+            buy: symbols.get(pair.buy).into(),
+            limit: offer.place.limit.to_string(),
+            id: offer.place.id,
+            amount: offer.amount.to_string(),
+        },
+    };
+    let of_pair = ledger.book().get(pair);
+    // An inverted range is an empty one.
+    let range = of_pair.filter(|_| first <= last).into_iter().flat_map(|offers| offers.range(first..=last));
+    let mut offers: Vec<RestingOffer> = range.take(count + 1).map(resting).collect();
+    let more = offers.len() > count;
+    offers.truncate(count);
+    RestingOffers { height: ledger.height(), offers, more }
 }
 
 /// A market's price in recent batches, oldest first.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
-use ledger::{AccountProof, Genesis, Outcome, ReceiptProof, Refusal};
+use ledger::{AccountProof, Genesis, ModifiedProof, Outcome, ReceiptProof, Refusal};
 use node::{Config, Node};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, PublicKey, SecretKey, Sequence, Transaction, from_hex,
@@ -145,6 +145,15 @@ fn a_day_at_the_exchange() {
         assert_eq!(resting["outcome"]["left"], "700", "{resting}");
         assert_eq!(get(server, &format!("/v1/accounts/{}/offers", address(3)))["offers"][0]["amount"], "700");
         assert_eq!(get(server, "/v1/markets/BTC/USD/book")["sells"][0]["amount"], "700");
+        let in_range = |range: &str| {
+            get(server, &format!("/v1/markets/BTC/USD/offers?{range}"))["offers"].as_array().map(Vec::len)
+        };
+        assert_eq!(get(server, "/v1/markets/BTC/USD/offers")["offers"][0]["account"], address(3).to_string());
+        assert_eq!(
+            [in_range("from=5&to=5"), in_range("from=5.01"), in_range("to=4.99"), in_range("from=6&to=4")],
+            [Some(1), Some(0), Some(0), Some(0)]
+        );
+        assert_eq!(code(server, "/v1/markets/BTC/USD/offers?from=cheap").0, 400);
         let limit = "5".parse().expect("a price");
         let cancel = Operation::CancelOffer { sell: AssetId(2), buy: AssetId(0), limit, offer: 1 };
         let (_, cancelled) = send(server, &signed(3, 2, cancel));
@@ -183,6 +192,14 @@ fn check_proofs(server: SocketAddr, id: &str) {
         let proof: AccountProof = borsh::from_slice(&decode(&shown)).expect("decodes");
         let account = proof.verify(&root, &address(person)).expect("holds");
         assert_eq!(account.is_some(), person != 77);
+    }
+    let height = get(server, &format!("/v1/transactions/{id}"))["height"].clone();
+    for (person, changed) in [(1, true), (8, true), (3, false), (77, false)] {
+        let shown = get(server, &format!("/v1/blocks/{height}/accounts/{}", address(person)));
+        let root: Digest = shown["receipts_root"].as_str().expect("a root").parse().expect("a digest");
+        assert_eq!(get(server, &format!("/v1/blocks/{height}"))["receipts_root"], shown["receipts_root"]);
+        let proof: ModifiedProof = borsh::from_slice(&decode(&shown)).expect("decodes");
+        assert_eq!((proof.verify(&root, &address(person)), &shown["changed"]), (Ok(changed), &json!(changed)));
     }
     let shown = get(server, &format!("/v1/transactions/{id}?proof=true"));
     let root: Digest = shown["receipts_root"].as_str().expect("a root").parse().expect("a digest");
@@ -340,7 +357,7 @@ fn machines_can_read_what_there_is() {
     with_node(config(), &dir.path().join("data"), |server| {
         let description = get(server, "/v1/openapi.json");
         let paths: Vec<&String> = description["paths"].as_object().expect("paths").keys().collect();
-        assert_eq!(paths.len(), 19, "{paths:?}");
+        assert_eq!(paths.len(), 21, "{paths:?}");
         for path in ["/v1/status", "/v1/transactions", "/v1/markets/{base}/{quote}/curves"] {
             assert!(paths.iter().any(|known| *known == path), "{path}");
         }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Instant;
 
-use clearing::{InputError, Offer, Params, Solver, SortedOffers, explain, verify};
+use clearing::{BuyOrder, InputError, Offer, Params, Pool, Solver, SortedOffers, explain, verify};
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -24,6 +24,8 @@ enum Limits {
 pub struct Book {
     pub(crate) symbols: Vec<String>,
     pub(crate) sorted: SortedOffers,
+    pools: Vec<Pool>,
+    buys: Vec<BuyOrder>,
     /// For each offer as given: its pair's position in the book, and its position on the pair.
     places: Vec<(u32, u32)>,
 }
@@ -43,31 +45,34 @@ fn amounts(bytes: &[u8]) -> impl ExactSizeIterator<Item = i64> {
 
 #[pymethods]
 impl Book {
-    /// A book of offers from columns of 32-bit positions in `symbols`, 64-bit amounts and limit prices.
+    /// A book of offers; of pools as (a, b, units of a, units of b, fee); and of buy orders as (asset bought, asset paid,
+    /// units bought, most units paid).
     #[new]
     fn new(
         py: Python<'_>,
         symbols: Vec<String>,
-        sell: Vec<u8>,
-        buy: Vec<u8>,
-        amount: Vec<u8>,
-        limits: Limits,
+        offers: Columns,
+        pools: Vec<PoolRow>,
+        buys: Vec<(u32, u32, u64, u64)>,
     ) -> PyResult<Book> {
         py.detach(|| {
+            let (sell, buy, amount, limits) = offers;
             let limits = prices(&limits)?;
+            let pools: Vec<Pool> = pools.iter().enumerate().map(pool_of).collect::<PyResult<_>>()?;
+            let buys: Vec<BuyOrder> = buys.into_iter().map(buy_order).collect();
             let columns = codes(&sell).zip(codes(&buy)).zip(amounts(&amount)).zip(limits);
             let offers: Vec<Offer> =
                 columns.enumerate().map(|(row, fields)| offer(row, fields, &symbols)).collect::<PyResult<_>>()?;
             let sorted = SortedOffers::new(symbols.len() as u32, &offers);
             let mut places = vec![(0, 0); offers.len()];
-            let book = sorted.book();
+            let book = clearing::Book { pools: pools.clone(), buys: buys.clone(), ..sorted.book() };
             book.check().map_err(|error| PyValueError::new_err(with_symbols(&error, &symbols)))?;
             for pair in 0..book.pairs.len() {
                 let rows = sorted.rows(pair).iter().enumerate();
                 rows.for_each(|(index, row)| places[*row as usize] = (pair as u32, index as u32));
             }
             drop(book);
-            Ok(Book { symbols, sorted, places })
+            Ok(Book { symbols, sorted, pools, buys, places })
         })
     }
 
@@ -98,7 +103,7 @@ impl Book {
         let last: Option<Vec<Price>> = last.map(|last| valuations(&last)).transpose()?;
         py.detach(|| {
             let begun = Instant::now();
-            let solve = || clearing::clear(&self.sorted.book(), &params, last.as_deref());
+            let solve = || clearing::clear(&self.book(), &params, last.as_deref());
             let clearing = match pool(threads).map_err(|error| PyValueError::new_err(error.to_string()))? {
                 Some(pool) => pool.install(solve),
                 None => solve(),
@@ -108,23 +113,24 @@ impl Book {
         })
     }
 
-    /// A clearing that somebody claims, to be verified.
+    /// A clearing that somebody claims with these shares ε and μ, to be verified.
     fn claimed(
         &self,
-        epsilon: &str,
-        mu: &str,
+        shares: (String, String),
         prices: Vec<String>,
         trades: Vec<(u32, u32, u64)>,
+        pools: Vec<(u32, u32, u32, u64, u64)>,
+        buys: Vec<(u32, u64)>,
         full: bool,
     ) -> PyResult<Outcome> {
         let valuations = valuations(&prices)?;
-        Ok(Outcome::claimed(params(epsilon, mu)?, valuations, trades, full))
+        Ok(Outcome::claimed(params(&shares.0, &shares.1)?, valuations, trades, pools, buys, full))
     }
 
     /// Checks a clearing. Returns the number of offers that trade and the units of each asset that the auctioneer
     /// keeps, or what is wrong.
     fn verify(&self, py: Python<'_>, outcome: &Outcome) -> Result<(usize, Vec<u64>), PyErr> {
-        let checked = py.detach(|| verify(&self.sorted.book(), &outcome.params, &outcome.clearing));
+        let checked = py.detach(|| verify(&self.book(), &outcome.params, &outcome.clearing));
         match checked {
             Ok(verified) => Ok((verified.executed, verified.surplus)),
             Err(violation) => Err(PyValueError::new_err(self.named(&violation))),
@@ -147,7 +153,7 @@ impl Book {
         let outside = || PyIndexError::new_err(format!("row {row} is outside 1..{rows}: rows are counted from 1"));
         let (pair, index) = *row.checked_sub(1).and_then(|row| self.places.get(row)).ok_or_else(outside)?;
         let Outcome { params, clearing, .. } = outcome;
-        let said = py.detach(|| explain(&self.sorted.book(), params, clearing, pair as usize, index as usize));
+        let said = py.detach(|| explain(&self.book(), params, clearing, pair as usize, index as usize));
         let said = said.ok_or_else(|| PyValueError::new_err("the clearing has not one valuation per asset"))?;
         let fields = PyDict::new(py);
         let name = |asset: AssetId| self.symbols[asset.0 as usize].clone();
@@ -171,6 +177,11 @@ impl Book {
 }
 
 impl Book {
+    /// Everything that takes part in the batch.
+    fn book(&self) -> clearing::Book<'_> {
+        clearing::Book { pools: self.pools.clone(), buys: self.buys.clone(), ..self.sorted.book() }
+    }
+
     /// The violation with symbols for asset numbers and rows for offers.
     fn named(&self, violation: &clearing::Violation) -> String {
         use clearing::Violation;
@@ -192,6 +203,9 @@ impl Book {
             Violation::TradeOrder { sell, buy } => {
                 format!("trade {}/{} is repeated, out of order or sells nothing", name(sell), name(buy))
             }
+            Violation::Pool(pool) => format!("pools, row {}: does not trade as the rule of pools says", pool + 1),
+            Violation::PoolNotFull(pool) => format!("pools, row {}: trades less than a full clearing must", pool + 1),
+            Violation::Purchase(order) => format!("buys, row {}: does not cost what the list says", order + 1),
             Violation::NoOffers { sell, buy } => format!("trade {}/{} has no offers", name(sell), name(buy)),
             other => other.to_string(),
         }
@@ -201,12 +215,35 @@ impl Book {
 fn with_symbols(error: &InputError, symbols: &[String]) -> String {
     match error {
         InputError::TooMuch(asset) => format!(
-            "column amount: more than {MAX_ISSUED} units of {} are offered in all: count it in larger units",
+            "column amount: more than {MAX_ISSUED} units of {} are offered in all, pools and buy orders included: count it \
+             in larger units",
             symbols[asset.0 as usize]
         ),
+        InputError::Pool(index) => {
+            format!("pools, row {}: give two different assets, at least one unit of each, and a fee below 1", index + 1)
+        }
+        InputError::BuyOrder(index) => {
+            format!("buys, row {}: give two different assets, and at least one unit to buy and to spend", index + 1)
+        }
         InputError::Last { given, assets } => format!("last_prices: {given} prices for {assets} assets"),
         other => other.to_string(),
     }
+}
+
+/// Columns of offers: 32-bit positions of the assets sold and bought, 64-bit amounts, and limit prices.
+type Columns = (Vec<u8>, Vec<u8>, Vec<u8>, Limits);
+
+/// A pool as Python gives it.
+type PoolRow = (u32, u32, u64, u64, String);
+
+fn pool_of((row, pool): (usize, &PoolRow)) -> PyResult<Pool> {
+    let (a, b, reserve_a, reserve_b, fee) = pool;
+    let fee = Fraction::from_str(fee).map_err(|error| refused(row, "pools.fee", error))?;
+    Ok(Pool { a: AssetId(*a), b: AssetId(*b), reserve_a: *reserve_a, reserve_b: *reserve_b, fee })
+}
+
+fn buy_order((buy, sell, bought, most): (u32, u32, u64, u64)) -> BuyOrder {
+    BuyOrder { buy: AssetId(buy), sell: AssetId(sell), bought, most }
 }
 
 fn offer(

@@ -1,6 +1,6 @@
 //! A clearing as Python reads it.
 
-use clearing::{Clearing, Obstacle, Params, Rate, Report, Solver, SortedOffers, Trade, fills};
+use clearing::{Clearing, Obstacle, Params, PoolTrade, Purchase, Rate, Report, SortedOffers, Trade, fills};
 use primitives::{AssetId, Price};
 use pyo3::prelude::*;
 
@@ -15,23 +15,25 @@ pub struct Outcome {
 
 impl Outcome {
     /// A clearing from elsewhere, of which nothing is believed yet.
-    pub(crate) fn claimed(params: Params, valuations: Vec<Price>, trades: Vec<(u32, u32, u64)>, full: bool) -> Outcome {
+    pub(crate) fn claimed(
+        params: Params,
+        valuations: Vec<Price>,
+        trades: Vec<(u32, u32, u64)>,
+        pools: Vec<(u32, u32, u32, u64, u64)>,
+        buys: Vec<(u32, u64)>,
+        full: bool,
+    ) -> Outcome {
         let trade = |(sell, buy, sold)| Trade { sell: AssetId(sell), buy: AssetId(buy), sold };
-        let report = Report {
-            solver: Solver::Newton,
-            iterations: 0,
-            demand_queries: 0,
-            imbalance: 0.0,
-            unrealized_utility_ratio: 0.0,
-            obstacle: None,
-        };
         let mut trades: Vec<Trade> = trades.into_iter().map(trade).collect();
         trades.sort_by_key(|trade| (trade.sell, trade.buy));
-        Outcome {
-            params,
-            clearing: Clearing { valuations, trades, full, report, pools: Vec::new(), buys: Vec::new() },
-            seconds: None,
-        }
+        let pool = |(pool, sell, buy, sold, bought)| {
+            let (sell, buy) = (AssetId(sell), AssetId(buy));
+            PoolTrade { pool, sell, buy, sold, bought }
+        };
+        let pools = pools.into_iter().map(pool).collect();
+        let buys = buys.into_iter().map(|(order, paid)| Purchase { order, paid }).collect();
+        let clearing = Clearing { valuations, trades, pools, buys, full, report: Report::default() };
+        Outcome { params, clearing, seconds: None }
     }
 
     /// Every fill as (row counted from 1, units sold, units bought), in no order.
@@ -70,6 +72,18 @@ impl Outcome {
             self.trade_column(|t| u64::from(t.buy.0)),
             self.trade_column(|t| t.sold),
         ]
+    }
+
+    /// What pools trade: their rows (from 1), positions of the assets given and received, and units of both.
+    #[getter]
+    fn pools(&self) -> Vec<(u32, u32, u32, u64, u64)> {
+        self.clearing.pools.iter().map(|p| (p.pool + 1, p.sell.0, p.buy.0, p.sold, p.bought)).collect()
+    }
+
+    /// The buy orders that are filled: their rows (from 1), and units paid.
+    #[getter]
+    fn buys(&self) -> Vec<(u32, u64)> {
+        self.clearing.buys.iter().map(|purchase| (purchase.order + 1, purchase.paid)).collect()
     }
 
     /// Whether every offer that must execute does.

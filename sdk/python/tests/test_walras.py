@@ -90,6 +90,47 @@ def test_every_kind_of_table_gives_the_same_clearing() -> None:
     assert len(pandas.fills) > 500 and pandas.full
 
 
+def test_pools_and_buy_orders_take_part() -> None:
+    offers = frame()
+    pools = pd.DataFrame({"a": ["EUR", "USD"], "b": ["USD", "CHF"], "reserve_a": 10_000_000, "reserve_b": 10_000_000})
+    pools["fee"] = [0.003, 0]
+    buys = {"buy": ["USD", "USD"], "sell": ["EUR", "EUR"], "bought": [1_000, 1_000], "most": [2_000, 1]}
+    clearing = walras.clear(offers, pools=pools, buys=buys)
+    assert clearing.full and "CHF" in clearing.prices
+    assert clearing.pools[["row", "sell", "buy"]].to_numpy().tolist() == [[1, "EUR", "USD"]]
+    sold, bought = clearing.pools.loc[0, ["sold", "bought"]]
+    assert (10_000_000 - sold) * (10_000_000 + bought) >= 10_000_000**2
+    assert clearing.buys["row"].tolist() == [1]
+    assert clearing.buys.loc[0, "paid"] * clearing.rate("EUR", "USD") >= 1_000
+    assert walras.verify(offers, clearing, pools=pools, buys=buys).full
+    assert walras.verify(offers, clearing.to_json(), pools=pa.table(pools), buys=pd.DataFrame(buys)).full
+    arrow = walras.clear(pa.table(dict(offers.items())), pools=pools, buys=buys)
+    assert arrow.pools.to_pylist() == clearing.pools.to_dict("records")
+    claim = json.loads(clearing.to_json())
+    for changes, text in [
+        ({"pools": []}, "pools, row 1: "),
+        ({"pools": [claim["pools"][0] | {"bought": "1"}]}, "pools, row 1: does not trade as the rule"),
+        ({"buys": [{"row": 1, "paid": "7"}]}, "buys, row 1: does not cost"),
+        ({"buys": [{"row": 0, "paid": "7"}]}, ""),
+        ({"buys": [{"row": 1}]}, "a row of it lacks 'paid'"),
+    ]:
+        with pytest.raises(walras.ViolationError, match=text or None):
+            walras.verify(offers, claim | changes, pools=pools, buys=buys)
+    with pytest.raises(walras.ViolationError):
+        walras.verify(offers, clearing)
+    for wrong, text in [
+        ({"pools": pools.assign(reserve_a=[0, 1])}, "row 1, column pools.reserve_a: 0 is out of range"),
+        ({"pools": pools.assign(b=["EUR", "USD"])}, "pools, row 1: give two different assets"),
+        ({"pools": pools.assign(fee=["x", "0"])}, "row 1, column pools.fee: "),
+        ({"pools": pools.drop(columns="fee")}, "no column 'fee': pools have the columns a, b, reserve_a, reserve_b, fee"),
+        ({"buys": buys | {"most": [0.5, 1]}}, "row 1, column buys.most: 0.5 is not a whole number"),
+        ({"buys": buys | {"sell": ["USD", "EUR"]}}, "buys, row 1: give two different assets"),
+        ({"buys": 7}, "buys are a int: give"),
+    ]:
+        with pytest.raises(walras.OfferError, match=text):
+            walras.clear(offers, **wrong)
+
+
 def test_other_integer_types_and_no_offers() -> None:
     columns = market(500)
     expected = walras.clear(columns)
@@ -153,7 +194,7 @@ def test_bad_tables_are_named() -> None:
     for table, text in [
         (frame().drop(columns="buy"), "no column 'buy': offers have the columns sell, buy, amount, min_price"),
         ([1, 2], "offers are a list: give a pandas DataFrame"),
-        ({name: [1] for name in ("sell", "buy", "amount")} | {"min_price": [1, 2]}, "columns differ in length"),
+        ({name: [1] for name in ("sell", "buy", "amount")} | {"min_price": [1, 2]}, "columns of offers differ in length"),
         (frame().assign(min_price=float("inf")), "row 1, column min_price: inf is not a price"),
         (pa.table({"sell": ["A"], "buy": ["B"], "amount": pa.array([None], pa.int64()), "min_price": [1.0]}), "row 1"),
     ]:
@@ -180,7 +221,7 @@ def test_verify_finds_what_is_wrong() -> None:
         (bad(trades=[trades[0] | {"sold": "999999999"}, *trades[1:]]), "trade EUR/JPY sells 999999999 units"),
         (bad(trades=[trades[0] | {"sold": "-1"}, *trades[1:]]), "trades: EUR/JPY sells '-1'"),
         (bad(fills=[fills[0] | {"bought": "2000000"}, *fills[1:]]), "fills: row 1 sells 1000000"),
-        (bad(trades=[{"sell": "EUR"}]), "not a clearing: a trade or fill lacks 'buy'"),
+        (bad(trades=[{"sell": "EUR"}]), "not a clearing: a row of it lacks 'buy'"),
         (bad(fills=[*fills, {"row": 99, "sold": "1", "bought": "1"}]), "fills: row 99 does not trade"),
         (bad(prices=good["prices"] | {"CHF": "1"}), "prices: asset CHF is in none of the offers"),
         (bad(prices=lost), "prices: none for asset USD"),
@@ -203,7 +244,7 @@ def test_solving_leaves_the_interpreter_free() -> None:
             ticks.append(time.perf_counter())
             time.sleep(0.0005)
 
-    book, _ = walras._read(columns)
+    book, _ = walras._read(columns, None, None)
     thread = threading.Thread(target=tick)
     thread.start()
     begun = time.perf_counter()

@@ -14,6 +14,10 @@ Offers are a pandas `DataFrame`, an Arrow `Table`, or a mapping of columns such 
 ``min_price``  limit price in units bought per unit sold: floating point, or exact as `decimal.Decimal` or text
 =============  ===============================================================================================
 
+Beside offers a batch may hold constant-product *pools* (columns a, b, reserve_a, reserve_b, fee), which trade at the
+batch's rate until their own marginal price meets it, and *buys*, orders for an exact amount (columns buy, sell, bought,
+most: buy exactly `bought` units of `buy` for at most `most` units of `sell`), filled in full or not at all.
+
 Tables come back in the kind that the offers came in. Rows are counted from 1 everywhere, as `walras clear` does.
 """
 
@@ -80,6 +84,10 @@ class Clearing:
     """What is sold on each pair that trades: columns sell, buy, sold."""
     fills: Any
     """What each offer that trades gives and receives: columns row, sold, bought, by row."""
+    pools: Any
+    """What pools trade: columns row, sell, buy, sold, bought; sell is what the pool gives."""
+    buys: Any
+    """The buy orders that are filled: columns row, paid."""
     epsilon: str
     """The commission that the auctioneer keeps."""
     mu: str
@@ -103,7 +111,10 @@ class Clearing:
         return float(self.prices[sell] / self.prices[buy])
 
     def to_json(self) -> str:
-        """The text that ``walras clear --json`` prints for the same offers; ``walras verify`` reads it."""
+        """The text that ``walras clear --json`` prints for the same offers; ``walras verify`` reads it.
+
+        With pools or buy orders it has two lists more, which `verify` here reads, and the command line does not.
+        """
         trades, fills = _trade_columns(self._book, self._outcome), _fill_columns(self._book, self._outcome)
         ratio = self.unrealized_utility_ratio
         solver = {
@@ -113,23 +124,22 @@ class Clearing:
             "seconds": self.solver.seconds or 0.0,
             "imbalance": self.solver.imbalance,
         }
+        more: dict[str, Any] = {}
+        if self._outcome.pools or self._outcome.buys:
+            more["pools"] = _listed(_pool_columns(self._book, self._outcome))
+            more["buys"] = _listed(_buy_columns(self._outcome))
         return json.dumps(
             {
                 "prices": dict(zip(self._book.symbols, self._outcome.prices, strict=True)),
-                "trades": [
-                    {"sell": sell, "buy": buy, "sold": str(sold)}
-                    for sell, buy, sold in zip(*trades.values(), strict=True)
-                ],
-                "fills": [
-                    {"row": int(row), "sold": str(sold), "bought": str(bought)}
-                    for row, sold, bought in zip(*fills.values(), strict=True)
-                ],
+                "trades": _listed(trades),
+                "fills": _listed(fills),
                 "epsilon": self.epsilon,
                 "mu": self.mu,
                 "full": self.full,
                 "unrealized_utility_ratio": ratio if np.isfinite(ratio) else None,
                 "solver": solver,
             }
+            | more
         )
 
 
@@ -187,6 +197,8 @@ class Explanation:
 def clear(
     offers: Any,
     *,
+    pools: Any = None,
+    buys: Any = None,
     epsilon: Share = "2^-15",
     mu: Share = "2^-10",
     solver: Literal["newton", "tatonnement"] = "newton",
@@ -200,6 +212,8 @@ def clear(
     offers
         A pandas DataFrame, an Arrow Table, or a mapping of columns: sell, buy, amount, min_price. Others are left
         alone. Equal limits execute in the order of their rows.
+    pools, buys
+        Constant-product pools and orders for exact amounts, as tables of any of the same kinds.
     epsilon, mu
         The commission that the auctioneer keeps of every pay-out, and how far below the rate a limit price must lie for
         its offer to execute in full; mu must be greater.
@@ -215,7 +229,7 @@ def clear(
     OfferError
         If an offer or parameter cannot be used; the text names row, column and remedy.
     """
-    book, kind = _read(offers)
+    book, kind = _read(offers, pools, buys)
     last = None if last_prices is None else [_price(last_prices.get(symbol, 1)) for symbol in book.symbols]
     try:
         outcome = book.clear(_share(epsilon), _share(mu), solver, last, threads)
@@ -224,8 +238,10 @@ def clear(
     return _clearing(book, outcome, kind)
 
 
-def verify(offers: Any, clearing: Clearing | str | Mapping[str, Any]) -> Verified:
-    """Check a clearing of `offers` without solving anything.
+def verify(
+    offers: Any, clearing: Clearing | str | Mapping[str, Any], *, pools: Any = None, buys: Any = None
+) -> Verified:
+    """Check a clearing of `offers`, and of the `pools` and `buys` cleared with them, without solving anything.
 
     Every asset must be conserved and every limit price kept in whole units, and where the clearing claims to be full,
     every offer that must execute has to. `clearing` is a `Clearing`, or the JSON of one, as text or parsed.
@@ -237,7 +253,7 @@ def verify(offers: Any, clearing: Clearing | str | Mapping[str, Any]) -> Verifie
     OfferError
         If the offers themselves cannot be used.
     """
-    book, _ = _read(offers)
+    book, _ = _read(offers, pools, buys)
     claim = _claim(clearing)
     try:
         outcome = _claimed(book, claim)
@@ -246,8 +262,8 @@ def verify(offers: Any, clearing: Clearing | str | Mapping[str, Any]) -> Verifie
     except ViolationError:
         raise
     except KeyError as error:
-        raise ViolationError(f"not a clearing: a trade or fill lacks {error}") from None
-    except (ValueError, TypeError) as error:
+        raise ViolationError(f"not a clearing: a row of it lacks {error}") from None
+    except (ValueError, TypeError, OverflowError) as error:
         raise ViolationError(str(error)) from None
     return Verified(executed, outcome.full, dict(zip(book.symbols, surplus, strict=True)))
 
@@ -278,8 +294,8 @@ def _claim(clearing: Clearing | str | Mapping[str, Any]) -> Mapping[str, Any]:
     return claim
 
 
-def _read(offers: Any) -> tuple[_Book, _columns.Kind]:
-    columns, kind = _columns.read(offers)
+def _read(offers: Any, pools: Any, buys: Any) -> tuple[_Book, _columns.Kind]:
+    columns, kind = _columns.read(offers, pools, buys)
     try:
         return _Book(*columns), kind
     except ValueError as error:
@@ -304,6 +320,8 @@ def _clearing(book: _Book, outcome: _Outcome, kind: _columns.Kind) -> Clearing:
         prices={symbol: Decimal(price) for symbol, price in zip(symbols, outcome.prices, strict=True)},
         trades=_columns.written(_trade_columns(book, outcome), kind),
         fills=_columns.written(_fill_columns(book, outcome), kind),
+        pools=_columns.written(_pool_columns(book, outcome), kind),
+        buys=_columns.written(_buy_columns(outcome), kind),
         epsilon=outcome.epsilon,
         mu=outcome.mu,
         full=outcome.full,
@@ -329,6 +347,26 @@ def _fill_columns(book: _Book, outcome: _Outcome) -> dict[str, npt.NDArray[Any]]
     return dict(zip(("row", "sold", "bought"), (_integers(column) for column in book.fills(outcome)), strict=True))
 
 
+def _pool_columns(book: _Book, outcome: _Outcome) -> dict[str, npt.NDArray[Any]]:
+    rows = np.array(outcome.pools, dtype=np.int64).reshape(-1, 5)
+    symbols = np.array(book.symbols, dtype=object)
+    names = {"row": rows[:, 0], "sell": symbols[rows[:, 1]], "buy": symbols[rows[:, 2]]}
+    return names | {"sold": rows[:, 3], "bought": rows[:, 4]}
+
+
+def _buy_columns(outcome: _Outcome) -> dict[str, npt.NDArray[Any]]:
+    rows = np.array(outcome.buys, dtype=np.int64).reshape(-1, 2)
+    return {"row": rows[:, 0], "paid": rows[:, 1]}
+
+
+def _listed(columns: dict[str, npt.NDArray[Any]]) -> list[dict[str, Any]]:
+    """Rows for JSON: row numbers as numbers, amounts as text."""
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [
+        {name: value if name == "row" else str(value) for name, value in zip(columns, row, strict=True)} for row in rows
+    ]
+
+
 def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
     """The clearing that `claim` states, for the assets of `book`."""
     missing = [key for key in ("prices", "trades", "fills", "epsilon", "mu", "full") if key not in claim]
@@ -348,8 +386,13 @@ def _claimed(book: _Book, claim: Mapping[str, Any]) -> _Outcome:
         if not (str(trade["sold"]).isdigit() and int(trade["sold"]) < 2**64):
             raise ViolationError(f"trades: {trade['sell']}/{trade['buy']} sells {trade['sold']!r}: not an amount")
     trades = [(places[t["sell"]], places[t["buy"]], int(t["sold"])) for t in claim["trades"]]
+    pools = [
+        (int(p["row"]) - 1, places[p["sell"]], places[p["buy"]], int(p["sold"]), int(p["bought"]))
+        for p in claim.get("pools", [])
+    ]
+    buys = [(int(b["row"]) - 1, int(b["paid"])) for b in claim.get("buys", [])]
     prices: Sequence[str] = [claim["prices"][symbol] for symbol in places]
-    return book.claimed(claim["epsilon"], claim["mu"], list(prices), trades, bool(claim["full"]))
+    return book.claimed((claim["epsilon"], claim["mu"]), list(prices), trades, pools, buys, bool(claim["full"]))
 
 
 def _same_fills(claim: Mapping[str, Any], due: dict[str, npt.NDArray[Any]]) -> None:

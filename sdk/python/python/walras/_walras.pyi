@@ -5,14 +5,26 @@ from typing import Any
 class Book:
     symbols: list[str]
     def __init__(
-        self, symbols: list[str], sell: bytes, buy: bytes, amount: bytes, limits: bytes | list[str], /
+        self,
+        symbols: list[str],
+        offers: tuple[bytes, bytes, bytes, bytes | list[str]],
+        pools: list[tuple[int, int, int, int, str]],
+        buys: list[tuple[int, int, int, int]],
+        /,
     ) -> None: ...
     def __len__(self) -> int: ...
     def clear(
         self, epsilon: str, mu: str, solver: str, last: list[str] | None, threads: int | None, /
     ) -> Outcome: ...
     def claimed(
-        self, epsilon: str, mu: str, prices: list[str], trades: list[tuple[int, int, int]], full: bool, /
+        self,
+        shares: tuple[str, str],
+        prices: list[str],
+        trades: list[tuple[int, int, int]],
+        pools: list[tuple[int, int, int, int, int]],
+        buys: list[tuple[int, int]],
+        full: bool,
+        /,
     ) -> Outcome: ...
     def verify(self, outcome: Outcome, /) -> tuple[int, list[int]]: ...
     def fills(self, outcome: Outcome, /) -> list[bytes]: ...
@@ -21,6 +33,8 @@ class Book:
 class Outcome:
     prices: list[str]
     trades: list[bytes]
+    pools: list[tuple[int, int, int, int, int]]
+    buys: list[tuple[int, int]]
     full: bool
     epsilon: str
     mu: str

@@ -1,0 +1,49 @@
+//! Hard books: power-law volumes, amounts of few units, prices far apart, one-sided assets, giant offers.
+
+#[path = "../../bench/src/workload.rs"]
+#[allow(dead_code)]
+mod workload;
+
+use clearing::{Offer, Params, Rate, SortedOffers, clear, verify};
+use primitives::{AssetId, Price};
+
+#[test]
+fn hard_books_are_full() {
+    let (mut full, books) = (0, 60);
+    for seed in 0..books {
+        let sorted = workload::hard(20_000, seed);
+        let book = sorted.book();
+        let clearing = clear(&book, &Params::default(), None).expect("a proper book");
+        verify(&book, &Params::default(), &clearing).expect("verifies");
+        assert_eq!(clearing.full, clearing.report.obstacle.is_none());
+        full += usize::from(clearing.full);
+    }
+    // Of one in a hundred or so, whole units cannot follow any prices that are found.
+    assert!(full + 2 >= books as usize, "{full} of {books}");
+}
+
+/// A thousand units of a cheap asset are worth about one of a dear one. By bare limits, nothing could be full here: at
+/// any price the sellers either all are paid nothing, or all must fill.
+#[test]
+fn offers_of_one_unit_of_pay_out_do_not_stand_in_the_way() {
+    let (cheap, dear) = (AssetId(0), AssetId(1));
+    let limit = |thousandths: f64| Price::from_f64(thousandths / 1000.0).expect("a price");
+    let seller = |at: u64| Offer { sell: cheap, buy: dear, amount: 1000 + at, limit: limit(0.9 + 0.001 * at as f64) };
+    let buyer = |at: u64| Offer {
+        sell: dear,
+        buy: cheap,
+        amount: 1,
+        limit: Price::from_f64(950.0 + at as f64).expect("a price"),
+    };
+    let offers: Vec<Offer> = (0..60).map(seller).chain((0..40).map(buyer)).collect();
+    let sorted = SortedOffers::new(2, &offers);
+    let (book, params) = (sorted.book(), Params::default());
+    let clearing = clear(&book, &params, None).expect("a proper book");
+    let verified = verify(&book, &params, &clearing).expect("verifies");
+    assert!(clearing.full, "{:?}", clearing.report);
+    assert!(verified.executed >= 60, "{}", verified.executed);
+    let rate = Rate::new(clearing.valuations[0], clearing.valuations[1], params.epsilon, params.mu);
+    // Every fill pays one whole unit.
+    let fills = verified.fills[0].each(&book.pairs[0], &rate);
+    assert!(fills.map(|fill| fill.2).all(|bought| bought == 1));
+}
