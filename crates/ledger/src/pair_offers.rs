@@ -172,7 +172,7 @@ impl PairOffers {
     pub(crate) fn apply_with(&mut self, workspace: &mut Workspace, through: Option<&Place>, edits: &[Edit]) -> i128 {
         let Workspace { old, open } = workspace;
         old.append(&mut self.links);
-        let mut next = Rebuild { links: &mut self.links, open, len: 0, change: 0 };
+        let mut next = Rebuild { links: &mut self.links, open, len: self.len, change: 0 };
         let mut edits = edits.iter().copied().peekable();
         let mut links = old.drain(..).peekable();
         while let Some(link) = links.next() {
@@ -250,10 +250,11 @@ impl Rebuild<'_> {
         };
         let untouched = cut == 0 && edits.peek().is_none_or(|edit| !is_own(&edit.place));
         if untouched && self.open.len() == 0 {
-            self.len += chunk.len();
+            // Not even looked at: most chunks of a large book are in no cache.
             self.links.push(link);
             return;
         }
+        self.len -= chunk.len();
         self.change -= i128::from(chunk.sum());
         self.open.merge(chunk, cut, edits, is_own);
         self.open.reuse(link.chunk);
