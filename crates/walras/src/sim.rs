@@ -65,7 +65,7 @@ fn run_crash_points(seed: u64, blocks: u64, json: bool) -> anyhow::Result<ExitCo
     let report = match report {
         Ok(report) => report,
         Err(failure) => {
-            println!("BROKEN: {}\nreplay it with: walras sim --crash-points {blocks} --seed {seed}", failure.what);
+            println!("BROKEN: {failure}\nreplay it with: walras sim --crash-points {blocks} --seed {seed}");
             return Ok(ExitCode::FAILURE);
         }
     };

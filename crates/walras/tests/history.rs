@@ -174,6 +174,7 @@ fn an_export_tells_what_the_node_tells() {
     }
     assert_eq!(rows(&out, "prices").len() as u64 % u64::from(ASSETS), 0);
     let balances = rows(&out, "balances");
+    assert!(balances.len() >= 9, "three accounts with three assets each");
     for row in balances {
         let (_, account) = get(&agent(), &node.server, &format!("/v1/accounts/{}", row[1]));
         let of_asset = |balance: &&Value| balance["asset"] == row[2].as_str();
