@@ -16,6 +16,7 @@ mod page;
 mod recovery;
 pub mod snapshot;
 mod stream;
+pub mod transport;
 pub mod views;
 
 pub use config::Config;
