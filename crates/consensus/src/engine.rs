@@ -144,6 +144,21 @@ pub enum Refused {
     Sync,
 }
 
+impl Refused {
+    /// A short name, for metrics.
+    pub fn code(self) -> &'static str {
+        match self {
+            Refused::Undecodable => "undecodable",
+            Refused::Epoch => "epoch",
+            Refused::Ahead => "ahead",
+            Refused::Payload => "payload",
+            Refused::Signature => "signature",
+            Refused::Slot => "slot",
+            Refused::Sync => "sync",
+        }
+    }
+}
+
 /// Why a validator must stop: what it holds for true is not what the others do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
@@ -272,7 +287,7 @@ impl Engine {
         for (height, entry) in entries {
             by_height.entry(height).or_default().push(entry);
         }
-        self.logged = by_height.split_off(&(self.decided.0 + 1));
+        self.logged = by_height.split_off(&(self.decided.0.max(self.silent_to) + 1));
         self.restore_up_to_horizon();
     }
 
@@ -319,6 +334,16 @@ impl Engine {
     /// are, and then at all heights at which its former self may have voted. To be called once, before anything else.
     pub fn rejoin(&mut self) {
         self.silent_to = u64::MAX;
+    }
+
+    /// No vote is made below this height: what was said there is not known. To be called once, before anything else.
+    pub fn stay_silent_below(&mut self, height: u64) {
+        self.silent_to = height.saturating_sub(1);
+    }
+
+    /// The last height at which it does not vote; `None` while that is not known.
+    pub fn silent_to(&self) -> Option<u64> {
+        (self.silent_to < u64::MAX).then_some(self.silent_to)
     }
 
     /// Whether it votes, or only listens.
