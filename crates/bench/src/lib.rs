@@ -9,5 +9,7 @@ pub mod payments;
 pub mod population;
 pub mod recovery;
 pub mod scaling;
+pub mod switch;
 pub mod trading;
+pub mod transport;
 pub mod workload;

@@ -134,6 +134,27 @@ pub enum Bench {
         #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2])]
         threads: Vec<usize>,
     },
+    /// Frames between validators on loopback: bulk, votes alone and beside bulk, superblocks.
+    #[command(
+        after_help = "Examples:\n  walras bench transport --json\n  walras bench transport --frame-bytes 4000000 --validators 10"
+    )]
+    Transport {
+        /// Bytes of a bulk frame.
+        #[arg(long, default_value_t = 750_000, value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
+        frame_bytes: u32,
+        /// Bulk frames of a run.
+        #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+        frames: u32,
+        /// Round trips of votes in a run.
+        #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
+        round_trips: u32,
+        /// Validators that exchange superblocks.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
+        validators: u32,
+        /// Superblocks.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        heights: u32,
+    },
 }
 
 /// A set of books.
@@ -228,6 +249,16 @@ impl Bench {
                     threads,
                 };
                 print(&bench::ledger::run(&options, &mut say), json);
+            }
+            Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
+                let options = bench::transport::Options {
+                    frame_bytes: frame_bytes as usize,
+                    frames: frames as usize,
+                    round_trips: round_trips as usize,
+                    validators: validators as usize,
+                    heights: heights as usize,
+                };
+                print(&bench::transport::run(&options, &mut say)?, json);
             }
         }
         Ok(ExitCode::SUCCESS)
