@@ -417,7 +417,7 @@ fn vote_disk(data: &Path) -> Result<RealDisk, ExchangeError> {
 /// If there is one, or it cannot be written.
 pub fn create_votes(data: &Path) -> Result<(), ExchangeError> {
     let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
-    std::fs::create_dir_all(data).map_err(directory)?;
+    RealDisk::new(data).map_err(directory)?;
     VoteLog::create(vote_disk(data)?, VoteOptions::default())?;
     Ok(())
 }
