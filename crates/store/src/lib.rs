@@ -114,7 +114,7 @@ mod votes;
 pub use archive::{Archive, Blocks};
 pub use checkpoint::{CheckpointReader, CheckpointWriter, SnapshotWriter};
 pub use disk::{Disk, DiskFile};
-pub use error::StoreError;
+pub use error::{Remedy, StoreError};
 pub use fault::{Fault, FaultDisk, Surviving};
 pub use inspect::{CheckpointSummary, Inspection, LogSummary, SegmentSummary, inspect};
 pub use real::RealDisk;
