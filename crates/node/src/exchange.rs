@@ -19,7 +19,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -173,6 +173,8 @@ pub(crate) struct Shared {
     failed: tokio::sync::Notify,
     /// Sub-blocks of other validators, checked ahead of time.
     pub(crate) verified: Verified,
+    /// The lag of certified roots, and the certificates; nothing in a solo node.
+    pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
     /// How this validator stands; nothing in a solo node.
     pub(crate) status: Mutex<Option<validator::Status>>,
 }
@@ -306,6 +308,7 @@ impl Exchange {
             failure: Mutex::default(),
             failed: tokio::sync::Notify::new(),
             verified: Verified::default(),
+            certificates: OnceLock::new(),
             status: Mutex::default(),
         });
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
@@ -313,20 +316,23 @@ impl Exchange {
         let (changed, changes) = sync_channel(PUBLISH_QUEUE);
         let mut threads = vec![
             spawn("intake", &shared, move |shared| take_in(shared, &submissions))?,
-            spawn("publisher", &shared, move |shared| publish(shared, &blocks))?,
             spawn("candles", &shared, move |shared| remember_candles(shared, height))?,
         ];
         match network {
             None => {
                 threads.push(spawn("producer", &shared, move |shared| produce(shared, &made, &changed))?);
                 threads.push(spawn("roots", &shared, move |shared| follow(shared, &changes, None))?);
+                threads.push(spawn("publisher", &shared, move |shared| publish(shared, &blocks, None))?);
             }
             Some(network) => {
                 let (validator, Channels { inputs, agreed }, parts) = Validator::start(network, data, &shared)?;
                 let validator::Threads { transport, heard, unverified, asked, certificates } = parts;
+                let blocks_made = blocks;
                 let blocks = shared.archive.clone();
                 let answers = Answers { transport, certificates, blocks };
-                let (applied, rooted) = (inputs.clone(), inputs.clone());
+                let (applied, rooted, published) = (inputs.clone(), inputs.clone(), inputs.clone());
+                let publish = move |shared: &Arc<Shared>| publish(shared, &blocks_made, Some(&published));
+                threads.push(spawn("publisher", &shared, publish)?);
                 threads.push(spawn("roots", &shared, move |shared| follow(shared, &changes, Some(&rooted)))?);
                 let execute = move |shared: &Arc<Shared>| execute(shared, &agreed, &made, &changed, &applied);
                 threads.push(spawn("executor", &shared, execute)?);
@@ -706,7 +712,7 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
 }
 
 /// The publisher thread.
-fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
+fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&SyncSender<Input>>) {
     for Made { block, entries, applied, stages_ms, checkpoint: state } in blocks {
         let receipts = receipts_with(&applied, &entries);
         let receipts_root = ReceiptsTrie::new(&receipts).root();
@@ -724,6 +730,8 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
         if let Some(state) = state {
             checkpoint(shared, state);
         }
+        // Nobody listens when the node stops.
+        drop(consensus.map(|consensus| consensus.send(Input::ReceiptsRoot(block.height, receipts_root))));
         let summary = &committed.summary;
         tracing::info!(
             height = summary.height,
@@ -793,6 +801,6 @@ fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>, consensus
         shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
         poisoned(shared.views.write()).set_state_root(height, root);
         // Nobody listens when the node stops.
-        drop(consensus.map(|consensus| consensus.send(Input::Root(height, root))));
+        drop(consensus.map(|consensus| consensus.send(Input::StateRoot(height, root))));
     }
 }

@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use consensus::{Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Start, Timer, Turn, payload_digest};
+use ledger::{BlockReceipts, ReceiptsTrie, outcome_root};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
@@ -58,7 +59,8 @@ const SUB_BLOCK_OVERHEAD: usize = 64;
 pub(crate) enum Input {
     Transport(Event),
     Applied(Height),
-    Root(Height, Digest),
+    StateRoot(Height, Digest),
+    ReceiptsRoot(Height, Digest),
 }
 
 /// A superblock for the executor.
@@ -121,6 +123,8 @@ pub(crate) struct Validator {
     /// Transactions that were proposed here, by height, until it is decided.
     proposed: BTreeMap<u64, Vec<mempool::Entry>>,
     last_proposal: Instant,
+    /// State root and receipts root of heights of which the other is not known yet.
+    halves: BTreeMap<Height, [Option<Digest>; 2]>,
     /// Who said that this node's key is in use elsewhere.
     duplicates: consensus::Members,
 }
@@ -144,6 +148,7 @@ impl Validator {
         let start = start(&network, &finality, shared)?;
         let mut engine = Engine::new(network.setup(check_payload), start);
         let votes = open_votes(data, &mut engine)?;
+        shared.certificates.set((network.rules.lag, finality.archive())).ok();
         let (inputs, received) = sync_channel(INPUTS);
         let (agreed, to_execute) = sync_channel(DECIDED);
         let (requests, asked) = sync_channel(REQUESTS);
@@ -168,6 +173,7 @@ impl Validator {
             next_tick: now,
             proposed: BTreeMap::new(),
             last_proposal: now,
+            halves: BTreeMap::new(),
             duplicates: consensus::Members::default(),
         };
         Ok((validator, Channels { inputs, agreed: to_execute }, threads))
@@ -223,7 +229,8 @@ impl Validator {
     fn take(&mut self, input: Input, shared: &Shared) {
         match input {
             Input::Applied(height) => self.engine.on_applied(height),
-            Input::Root(height, root) => self.engine.on_root(height, root),
+            Input::StateRoot(height, root) => self.on_half(height, [Some(root), None]),
+            Input::ReceiptsRoot(height, root) => self.on_half(height, [None, Some(root)]),
             Input::Transport(Event::Up { peer }) => self.engine.on_up(peer),
             Input::Transport(Event::Down { peer }) => self.engine.on_down(peer),
             Input::Transport(Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
@@ -237,6 +244,16 @@ impl Validator {
                 }
             },
             Input::Transport(Event::Refused { peer, reason }) => self.refused(peer, reason, shared),
+        }
+    }
+
+    /// State root and receipts root of a height come from two threads; what is signed is both together.
+    fn on_half(&mut self, height: Height, half: [Option<Digest>; 2]) {
+        let halves = self.halves.entry(height).or_default();
+        *halves = [half[0].or(halves[0]), half[1].or(halves[1])];
+        if let [Some(state), Some(receipts)] = *halves {
+            self.halves.remove(&height);
+            self.engine.on_root(height, outcome_root(&state, &receipts));
         }
     }
 
@@ -417,7 +434,7 @@ fn vote_disk(data: &Path) -> Result<RealDisk, ExchangeError> {
 /// If there is one, or it cannot be written.
 pub fn create_votes(data: &Path) -> Result<(), ExchangeError> {
     let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
-    std::fs::create_dir_all(data).map_err(directory)?;
+    RealDisk::new(data).map_err(directory)?;
     VoteLog::create(vote_disk(data)?, VoteOptions::default())?;
     Ok(())
 }
@@ -548,7 +565,6 @@ impl Answers {
 fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Result<Start, ExchangeError> {
     let applied = shared.read_ledger().height();
     let height = finality.last_height().min(applied);
-    let (_, newest) = shared.newest_root();
     let undecodable = |error| ExchangeError::Undecodable(height, error);
     let (superblock, benches) = match finality.block(height)? {
         Some(bytes) => {
@@ -557,14 +573,31 @@ fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Resu
         }
         None => (Digest::default(), Engine::first_benches(&network.chain.committee(), &network.rules)),
     };
-    let mut roots = vec![(applied, newest)];
-    for above in height.saturating_sub(network.rules.lag) + 1..=applied {
-        let bytes = shared.archive.block(above)?;
-        let block: Option<Superblock> =
-            bytes.map(|bytes| borsh::from_slice(&bytes)).transpose().map_err(undecodable)?;
-        roots.extend(block.map(|block| (above - 1, block.parent_root)));
+    let mut roots = Vec::new();
+    for of in height.saturating_sub(network.rules.lag)..=applied {
+        let Some((state, receipts)) = outcome(shared, of)? else { continue };
+        roots.push((of, outcome_root(&state, &receipts)));
     }
     Ok(Start { height, superblock, benches, applied, roots })
+}
+
+/// State root and receipts root of a height, as far as they are archived.
+pub(crate) fn outcome(shared: &Shared, height: Height) -> Result<Option<(Digest, Digest)>, ExchangeError> {
+    let undecodable = |error| ExchangeError::Undecodable(height, error);
+    let (newest, newest_root) = shared.newest_root();
+    let state = if height == newest {
+        newest_root
+    } else {
+        let Some(bytes) = shared.archive.block(height + 1)? else { return Ok(None) };
+        let block: Superblock = borsh::from_slice(&bytes).map_err(undecodable)?;
+        block.parent_root
+    };
+    if height == 0 {
+        return Ok(Some((state, Digest::default())));
+    }
+    let Some(bytes) = shared.archive.receipts(height)? else { return Ok(None) };
+    let receipts: BlockReceipts = borsh::from_slice(&bytes).map_err(undecodable)?;
+    Ok(Some((state, ReceiptsTrie::new(&receipts).root())))
 }
 
 /// The block that a decided superblock makes on top of a state.

@@ -115,13 +115,8 @@ impl Cluster {
 
 fn order(trader_index: u64, sequence: u64) -> Transaction {
     let (sell, buy) = if trader_index.is_multiple_of(2) { (0, 1) } else { (1, 0) };
-    let operation = Operation::CreateOffer {
-        sell: AssetId(sell),
-        buy: AssetId(buy),
-        amount: 100 + sequence,
-        limit: Price::ONE,
-        id: sequence,
-    };
+    let operation =
+        Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 100 + sequence, limit: Price::ONE };
     let key = trader(trader_index);
     Body { chain: 1, account: key.public().address(), sequence, operation }.sign(&key)
 }

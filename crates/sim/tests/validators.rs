@@ -1,9 +1,7 @@
 //! Networks of engines with links that break, disks that forget what was not synced, ledgers that lag, and validators that
 //! lie: what every run must keep to, and that it comes to an end.
 
-mod network;
-
-use network::{Faults, Network};
+use sim::validators::{Faults, Network};
 
 #[test]
 fn a_healthy_network_decides_everything_once() {
@@ -37,7 +35,7 @@ fn a_silent_validator_is_benched_and_costs_little() {
     network.faults.insert(2, Faults::Silent);
     network.submit_everywhere(120);
     network.run_until_settled();
-    assert!(network.check().benched > 10);
+    assert!(network.check().partial > 10);
 }
 
 #[test]

@@ -1,33 +1,33 @@
-//! A simulated network of engines. Times are in microseconds.
+//! Validators among themselves: engines of `consensus` over simulated links, disks and ledgers.
+//!
+//! Every engine is driven as a node drives it: what a turn says is sent when its entries are durable, and is lost if the
+//! process is killed before. Links delay, break, and lose what is under way; a validator that is killed comes back with
+//! its vote log, or without. Ledgers are chains of hashes that take time to apply. Some validators are faulty.
+//!
+//! In every run: no two correct validators output different superblocks; none says two different things where one may be
+//! said, restarts and lost logs included; certificates hold; evidence convicts the faulty alone; frames of correct
+//! validators are taken; what is under way is bounded; and in the end every correct validator has applied the same
+//! blocks, with every transaction that a correct one was given.
+//!
+//! Times are in microseconds. A broken invariant panics.
+
+mod faulty;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use consensus::{
-    Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Mask, Members, Payload, Proposal, Record, Rules,
-    Setup, Start, Status, Timer, Turn, Vote, Votes, payload_digest,
+    Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Mask, Members, Payload, Record, Rules, Setup,
+    Start, Timer, Turn, Vote, payload_digest,
 };
 use primitives::{Digest, SecretKey};
 
-/// SplitMix64.
-pub struct Dice(u64);
-
-impl Dice {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.bits() % end.max(1)
-    }
-}
+use crate::dice::Dice;
 
 /// What a faulty validator does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Faults {
+    /// Says nothing.
     Silent,
     /// Proposes two sub-blocks for each height, one to some and one to others.
     Equivocating,
@@ -113,29 +113,68 @@ struct Node {
 }
 
 /// What was seen in a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// Superblocks.
     pub heights: u64,
+    /// Starts of a validator that was killed.
     pub restarts: u64,
-    pub benched: u64,
+    /// Superblocks, at each validator, without all sub-blocks.
+    pub partial: u64,
+    /// Contradictory statements that were proved.
     pub evidence: u64,
+    /// Heights that were taken from another's archive.
     pub synced: u64,
+    /// Transactions.
+    pub transactions: u64,
+    /// Frames sent.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending order.
+    pub latencies: Vec<u64>,
 }
 
+impl Report {
+    /// The latency that this share of transactions is below, in microseconds; 0 without transactions.
+    pub fn latency(&self, share: f64) -> u64 {
+        let at = (self.latencies.len() as f64 * share) as usize;
+        self.latencies.get(at.min(self.latencies.len().saturating_sub(1))).copied().unwrap_or(0)
+    }
+}
+
+/// A network of validators, and what is to happen to it.
 pub struct Network {
+    /// What all validators do alike.
     pub rules: Rules,
+    /// Who is faulty.
     pub faults: BTreeMap<Index, Faults>,
+    /// Links that break.
     pub cuts: u64,
+    /// Validators that are killed, one at a time.
     pub kills: u64,
+    /// Times that all are killed.
     pub blackouts: u64,
+    /// Validators that are killed and lose their vote log.
     pub lost_logs: u64,
+    /// Who starts two seconds later than the others.
     pub late: Option<Index>,
+    /// Whether validator 0 lies to those who catch up.
     pub liars: bool,
+    /// Whose ledger and disk are slow.
     pub slow: Option<Index>,
     /// Whether some messages take much longer than others.
     pub tails: bool,
+    /// Whether votes are sent before they are durable: a broken shell, to be caught.
     pub forgetful: bool,
+    /// Whose ledger computes something else.
     pub wrong_ledger: Option<Index>,
+    /// One-way delays between validators, instead of about a millisecond everywhere.
+    pub delays: Option<Vec<Vec<u64>>>,
+    /// The unit of the timers of rounds.
+    pub unit: u64,
+    /// How long absent sub-blocks are waited for.
+    pub grace: u64,
     committee: Committee,
     chain: Chain,
     secrets: Vec<SecretKey>,
@@ -151,6 +190,8 @@ pub struct Network {
     said: BTreeMap<(Index, u64, Vote), Vote>,
     superblocks: BTreeMap<u64, Digest>,
     transactions: u64,
+    /// When and where each transaction arrived.
+    arrived: BTreeMap<u64, (u64, Index)>,
     started: bool,
     report: Report,
 }
@@ -176,6 +217,7 @@ fn transactions_of(payload: &[u8]) -> BTreeSet<u64> {
 }
 
 impl Network {
+    /// A network of so many validators; the seed decides all.
     pub fn new(size: usize, seed: u64) -> Network {
         let secrets: Vec<SecretKey> = (0..size).map(|i| SecretKey::from_seed([i as u8 + 1; 32])).collect();
         let keys = secrets.iter().map(SecretKey::public).collect();
@@ -192,6 +234,10 @@ impl Network {
             tails: true,
             forgetful: false,
             wrong_ledger: None,
+            delays: None,
+            unit: UNIT,
+            grace: GRACE,
+            arrived: BTreeMap::new(),
             committee: Committee::new(size),
             chain: Chain { genesis: Digest([7; 32]), epoch: 0, keys },
             secrets,
@@ -203,7 +249,7 @@ impl Network {
             count: 0,
             steps: 0,
             now: 0,
-            dice: Dice(seed),
+            dice: Dice::new(seed),
             said: BTreeMap::new(),
             superblocks: BTreeMap::new(),
             transactions: 0,
@@ -222,6 +268,7 @@ impl Network {
         self.queue.push(Reverse((self.now + delay, self.count, to)));
     }
 
+    /// Starts the validators, and lays down when what will happen.
     pub fn start(&mut self) {
         if std::mem::replace(&mut self.started, true) {
             return;
@@ -372,14 +419,16 @@ impl Network {
                 self.disconnect(to, other, pause);
             }
             Event::Submit(number) => {
+                self.arrived.insert(number, (self.now, to));
                 self.nodes[usize::from(to)].waiting.insert(number);
             }
             Event::Durable { life: of, turn } if of == life => self.carry_out(to, turn),
             Event::Applied { life: of, height } if of == life => self.applied(to, height),
             Event::Frame { from, link, bytes } if self.links[&key(from, to)] == link => {
+                let faulty = self.faults.contains_key(&from);
                 self.input(to, |engine| match Frame::from_bytes(&bytes) {
                     Ok(frame) => engine.on_frame(from, frame),
-                    Err(_) => assert!(from % 2 < 2),
+                    Err(_) => assert!(faulty, "{from} sends what is no frame"),
                 });
             }
             Event::Timer { life: of, height, timer } if of == life => {
@@ -452,7 +501,7 @@ impl Network {
             }
         }
         for (height, timer) in turn.timers {
-            let delay = if timer == Timer::Grace { GRACE } else { u64::from(timer.units()) * UNIT };
+            let delay = if timer == Timer::Grace { self.grace } else { u64::from(timer.units()) * self.unit };
             self.push(delay, of, Event::Timer { life, height, timer });
         }
         for superblock in turn.decided {
@@ -471,13 +520,14 @@ impl Network {
             }
             let members: Members = superblock.sub_blocks.iter().map(|(slot, _)| *slot).collect();
             assert!(members.len() >= self.committee.size - 2 * self.committee.faulty);
-            self.report.benched += u64::from(superblock.sub_blocks.len() < self.committee.size);
+            self.report.partial += u64::from(superblock.sub_blocks.len() < self.committee.size);
             let block = Block { digest: superblock.digest, sub_blocks: superblock.sub_blocks, root: Digest::default() };
             node.decided.insert(superblock.height, block);
             self.apply_next(of);
         }
         for finality in turn.certified {
             finality.certificate.verify(&self.chain).expect("a certificate that holds");
+            self.note_latencies(of, finality.certificate.statement.height);
             self.nodes[usize::from(of)].finality.insert(finality.certificate.statement.height, finality);
         }
         for (to, first, last) in turn.serve {
@@ -495,6 +545,19 @@ impl Network {
         if turn.diverged.is_some() {
             assert!(self.wrong_ledger.is_some(), "{of} diverged: {:?}", turn.diverged);
             self.nodes[usize::from(of)].stopped = true;
+        }
+    }
+
+    /// Notes how long the transactions of a certified height took that arrived here.
+    fn note_latencies(&mut self, of: Index, height: u64) {
+        let node = &self.nodes[usize::from(of)];
+        let block = node.blocks.get(&height).or_else(|| node.decided.get(&height));
+        let payloads = block.into_iter().flat_map(|block| &block.sub_blocks);
+        for number in payloads.flat_map(|(_, payload)| transactions_of(payload)).collect::<Vec<_>>() {
+            if let Some((since, _)) = self.arrived.get(&number).filter(|(_, at)| *at == of) {
+                self.report.latencies.push(self.now - since);
+                self.arrived.remove(&number);
+            }
         }
     }
 
@@ -557,7 +620,15 @@ impl Network {
         let bytes = frame.to_bytes();
         let link = self.links[&key(from, to)];
         let tail = if self.tails && self.dice.below(50) == 0 { self.dice.below(30_000) } else { 0 };
-        let delay = 300 + self.dice.below(1_500) + tail;
+        let delay = match &self.delays {
+            Some(delays) => {
+                let delay = delays[usize::from(from)][usize::from(to)];
+                delay + self.dice.below(delay / 20 + 100)
+            }
+            None => 300 + self.dice.below(1_500) + tail,
+        };
+        self.report.frames += 1;
+        self.report.bytes += bytes.len() as u64;
         self.push(delay, to, Event::Frame { from, link, bytes });
     }
 
@@ -663,85 +734,6 @@ impl Network {
         }
     }
 
-    fn misbehave(&mut self, me: Index, faults: Faults, event: Event) {
-        let Event::Frame { bytes, from, .. } = event else { return };
-        let Ok(frame) = Frame::from_bytes(&bytes) else { return };
-        if let (Frame::Status(status), true) = (&frame, faults != Faults::Silent) {
-            // Who says nothing of itself is told nothing.
-            return self.transmit(me, from, &Frame::Status(Status { asks: false, waits: true, ..*status }));
-        }
-        match faults {
-            Faults::Silent => {}
-            Faults::Equivocating => self.equivocate(me, &frame),
-            Faults::Random => self.answer_at_random(me, &frame),
-            Faults::Garbage => self.send_garbage(me, from, &frame),
-        }
-    }
-
-    fn send_all(&mut self, me: Index, frame: impl Fn(&mut Network, Index) -> Option<Frame>) {
-        for to in self.committee.members().filter(|to| *to != me).collect::<Vec<_>>() {
-            if let Some(frame) = frame(self, to) {
-                self.transmit(me, to, &frame);
-            }
-        }
-    }
-
-    fn equivocate(&mut self, me: Index, frame: &Frame) {
-        let Frame::Proposal(Proposal { height, .. }, _) = *frame else { return self.answer_at_random(me, frame) };
-        self.send_all(me, |network, _| {
-            let which = network.dice.below(3);
-            let payload = payload_of(&[1_000_000 + height * 10 + which].into());
-            let secret = network.secrets[usize::from(me)].clone();
-            let proposal = Proposal::sign(&network.chain, height, me, &payload, &secret);
-            (which > 0).then_some(Frame::Proposal(proposal, payload))
-        });
-    }
-
-    fn answer_at_random(&mut self, me: Index, frame: &Frame) {
-        let Frame::Votes(votes) = frame else { return };
-        if self.dice.below(3) > 0 || votes.unpack().iter().any(|vote| vote.round() > 30) {
-            return;
-        }
-        self.send_all(me, |network, _| {
-            let mut answers = Vec::new();
-            for vote in votes.unpack() {
-                let (slot, round) = (vote.slot(), vote.round());
-                let value = network.dice.below(2) == 1;
-                answers.push(match (network.dice.below(4), vote) {
-                    (0, Vote::Echo { slot, digest }) => Vote::Ready { slot, digest },
-                    (_, Vote::Echo { slot, digest } | Vote::Ready { slot, digest }) => Vote::Echo { slot, digest },
-                    (0, _) => Vote::Estimate { slot, round, value },
-                    (1, _) => Vote::Estimate { slot, round, value: !value },
-                    (2, _) => Vote::Coordinate { slot, round, value },
-                    _ => Vote::Auxiliary { slot, round, values: Mask::ALL[network.dice.below(3) as usize] },
-                });
-            }
-            Some(Frame::Votes(Votes::pack(0, votes.height, answers)))
-        });
-    }
-
-    fn send_garbage(&mut self, me: Index, to: Index, frame: &Frame) {
-        let mut bytes = frame.to_bytes();
-        let answer = match (self.dice.below(5), frame) {
-            (0, _) => {
-                let at = self.dice.below(bytes.len() as u64) as usize;
-                bytes[at] ^= 1 << self.dice.below(8);
-                let link = self.links[&key(me, to)];
-                return self.push(500, to, Event::Frame { from: me, link, bytes });
-            }
-            (1, Frame::Votes(votes)) => Frame::Votes(Votes::pack(7, votes.height, votes.unpack())),
-            (2, Frame::Votes(votes)) => Frame::Votes(Votes::pack(0, votes.height + 1_000_000, votes.unpack())),
-            (3, Frame::Commit(commit)) => {
-                let mut commit = *commit;
-                commit.statement.root = Digest([3; 32]);
-                Frame::Commit(commit)
-            }
-            (4, Frame::Proposal(proposal, _)) => Frame::Proposal(*proposal, payload_of(&[1].into())),
-            _ => Frame::SyncRequest { from: self.dice.below(5), to: self.dice.below(1 << 40) },
-        };
-        self.transmit(me, to, &answer);
-    }
-
     /// Validators that stopped because they differ.
     pub fn stopped(&self) -> Vec<Index> {
         self.correct().into_iter().filter(|index| self.nodes[usize::from(*index)].stopped).collect()
@@ -768,6 +760,54 @@ impl Network {
         let entered = |(_, entry): &(u64, Entry)| matches!(entry, Entry::Voted(Record::Entered { .. }));
         assert!(self.nodes[usize::from(correct[0])].log.iter().any(entered) || self.lost_logs > 0);
         self.report.heights = first.len() as u64;
+        self.report.transactions = self.transactions;
+        self.report.latencies.sort_unstable();
         self.report
     }
+}
+
+impl Network {
+    /// A network of 4 or 7 validators in which the seed decides what goes wrong.
+    pub fn drawn(seed: u64) -> Network {
+        let mut dice = Dice::new(!seed);
+        let size = [4, 4, 7][dice.index(3)];
+        let mut network = Network::new(size, seed);
+        network.rules.fast = dice.once_in(3);
+        if dice.once_in(6) {
+            network.rules.enough = Some(1);
+        }
+        network.cuts = dice.below(20);
+        network.tails = !dice.once_in(4);
+        let who = dice.index(size) as Index;
+        match dice.below(7) {
+            0 => network.kills = 1 + dice.below(8),
+            1 => network.blackouts = 1 + dice.below(3),
+            2 => network.lost_logs = 1,
+            3 => (network.late, network.liars) = (Some(1 + who % (size as Index - 1)), true),
+            4 => network.slow = Some(who),
+            _ => {
+                let faults = [Faults::Silent, Faults::Equivocating, Faults::Random, Faults::Garbage];
+                network.faults.insert(who, faults[dice.index(4)]);
+            }
+        }
+        network
+    }
+}
+
+/// Runs what a seed draws.
+///
+/// # Errors
+/// What broke.
+pub fn run_validators(seed: u64) -> Result<Report, crate::Failure> {
+    let attempt = || {
+        let mut network = Network::drawn(seed);
+        network.submit_everywhere(20);
+        network.run_until_settled();
+        network.check()
+    };
+    std::panic::catch_unwind(attempt).map_err(|panic| crate::Failure {
+        seed,
+        height: 0,
+        what: crate::message(&*panic).into(),
+    })
 }
