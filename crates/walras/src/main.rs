@@ -6,6 +6,7 @@ mod decimal;
 mod demo;
 mod explained;
 mod export;
+mod founding;
 mod init;
 mod inspect;
 mod keystore;
