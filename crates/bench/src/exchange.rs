@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use ledger::{Attached, Changes, Ledger, Reservations, Roots, Signatures};
+use ledger::{Applied, Attached, Changes, Ledger, Reservations, Roots, Signatures};
 use primitives::{Superblock, Transaction};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -59,6 +59,7 @@ struct Kind {
 #[derive(Default)]
 struct Samples {
     transactions: Vec<f64>,
+    fills: Vec<f64>,
     total_ms: Vec<f64>,
     stages_ms: BTreeMap<&'static str, Vec<f64>>,
 }
@@ -113,7 +114,7 @@ impl Scene {
     fn fill(&mut self, offers: usize) {
         while self.ledger.book().len() < offers {
             let count = (offers - self.ledger.book().len()).min(FILL_BLOCK);
-            let resting = self.trading.resting(count);
+            let resting = self.trading.resting(&self.ledger, count);
             let native = self.trading.population.sign(resting, false);
             let block = block(&self.ledger, native);
             self.roots.apply(&rest(&mut self.ledger, &block));
@@ -159,6 +160,8 @@ fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
 
 struct Sample {
     transactions: usize,
+    /// Offers that executed, in full or in part: those of the block, and those that rested.
+    fills: usize,
     total_ms: f64,
     stages_ms: Vec<(&'static str, f64)>,
 }
@@ -184,8 +187,8 @@ impl Clock {
         self.last = Instant::now();
     }
 
-    fn sample(self, transactions: usize) -> Sample {
-        Sample { transactions, total_ms: milliseconds(self.begun), stages_ms: self.stages_ms }
+    fn sample(self, transactions: usize, fills: usize) -> Sample {
+        Sample { transactions, fills, total_ms: milliseconds(self.begun), stages_ms: self.stages_ms }
     }
 }
 
@@ -206,18 +209,18 @@ fn propose(
     native.retain(|_| admitted.next().expect("one for each"));
     let block = block(ledger, native);
     clock.end("assembly");
-    let changes = execute(store, &block, kind, &mut clock, |clock| {
+    let applied = execute(store, &block, kind, &mut clock, |clock| {
         let applied = ledger.apply(&block, Signatures::Valid, &mut |stage| clock.end(stage.name()))?;
         assert!(applied.outcomes.iter().all(|outcome| outcome.refusal().is_none()), "what is reserved is not refused");
         drop(Attached::of(&applied.batch));
-        Ok(applied.changes)
+        Ok(applied)
     })?;
     let native = &block.sub_blocks[0].native;
     native.par_iter().for_each(|transaction| reservations.release(transaction, ledger.fee()));
     clock.end("release");
-    roots.apply(&changes);
+    roots.apply(&applied.changes);
     clock.end("tries");
-    Ok(clock.sample(native.len()))
+    Ok(clock.sample(native.len(), applied.batch.fills.len()))
 }
 
 fn validate(
@@ -232,14 +235,12 @@ fn validate(
     let attached = Attached::of(&proposed.batch);
     drop(proposed);
     let mut clock = Clock::start();
-    let changes = execute(store, &block, kind, &mut clock, |clock| {
-        let applied =
-            ledger.apply_attached(&block, &attached, Signatures::Valid, &mut |stage| clock.end(stage.name()))?;
-        Ok(applied.changes)
+    let applied = execute(store, &block, kind, &mut clock, |clock| {
+        Ok(ledger.apply_attached(&block, &attached, Signatures::Valid, &mut |stage| clock.end(stage.name()))?)
     })?;
-    roots.apply(&changes);
+    roots.apply(&applied.changes);
     clock.end("tries");
-    Ok(clock.sample(block.native_len()))
+    Ok(clock.sample(block.native_len(), applied.batch.fills.len()))
 }
 
 /// Logs a block, if asked to, and applies it at the same time.
@@ -248,8 +249,8 @@ fn execute(
     block: &Superblock,
     kind: Kind,
     clock: &mut Clock,
-    apply: impl FnOnce(&mut Clock) -> Result<Changes, Error>,
-) -> Result<Changes, Error> {
+    apply: impl FnOnce(&mut Clock) -> Result<Applied, Error>,
+) -> Result<Applied, Error> {
     if !kind.persists {
         return apply(clock);
     }
@@ -258,16 +259,17 @@ fn execute(
             store.append(store.last_height() + 1, &block.to_bytes())?;
             store.sync()
         });
-        let changes = apply(clock)?;
+        let applied = apply(clock)?;
         log.join().expect("the log does not panic")?;
         clock.end("waiting for the log");
-        Ok(changes)
+        Ok(applied)
     })
 }
 
 impl Samples {
     fn add(&mut self, sample: Sample) {
         self.transactions.push(sample.transactions as f64);
+        self.fills.push(sample.fills as f64);
         self.total_ms.push(sample.total_ms);
         for (stage, ms) in sample.stages_ms {
             self.stages_ms.entry(stage).or_default().push(ms);
@@ -290,6 +292,7 @@ impl Samples {
             "persistence": kind.persists,
             "threads": kind.threads,
             "transactions_per_second": self.per_second(),
+            "fills": median(self.fills.clone()),
             "block_ms": self.ms(),
             "stages_ms": stages,
         })

@@ -33,9 +33,7 @@ pub(crate) struct Supply<'a> {
     /// The runs of pairs that do not have those of the book.
     replaced: Vec<Option<Vec<Piece<'a>>>>,
     /// For every pair, one entry per run and one for the end.
-    before: Vec<Before>,
-    /// The first entry of every pair.
-    first: Vec<usize>,
+    before: Vec<Vec<Before>>,
 }
 
 /// The supply of one pair.
@@ -56,34 +54,39 @@ pub(crate) struct Place {
 impl<'a> Supply<'a> {
     /// Adds up the runs of a checked book.
     pub(crate) fn new(book: &'a Book<'a>) -> Supply<'a> {
-        let replaced: Vec<_> = book.pairs.par_iter().with_min_len(64).map(replaced).collect();
-        let runs: usize = book.pairs.iter().map(|pair| pair.runs.len() + 1).sum();
-        let mut before = Vec::with_capacity(runs);
-        let mut first = Vec::with_capacity(book.pairs.len() + 1);
-        for (pair, replaced) in book.pairs.iter().zip(&replaced) {
-            first.push(before.len());
-            let mut sum = Before::default();
-            before.push(sum);
-            let runs = replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces));
-            for index in 0..runs.len() {
-                let total = runs.total(index);
-                sum.offers += runs.get(index).map_or(0, |run| run.0.len());
-                sum.amount += total.amount();
-                sum.value = sum.value.plus(total.value());
-                sum.risk = sum.risk.max(approx(total.last()) + 1.0 / total.least() as f64);
-                before.push(sum);
-            }
-        }
-        first.push(before.len());
-        Supply { book, replaced, before, first }
+        let pairs = book.pairs.par_iter().with_min_len(64);
+        let (replaced, before) = pairs
+            .map(|pair| {
+                let replaced = replaced(pair);
+                let before = add_up(replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces)));
+                (replaced, before)
+            })
+            .unzip();
+        Supply { book, replaced, before }
     }
 
     /// The curve of the pair at `index` of the book.
     pub(crate) fn curve(&self, index: usize) -> Curve<'_> {
-        let before = &self.before[self.first[index]..self.first[index + 1]];
         let plain = Runs::Plain(&self.book.pairs[index].runs);
-        Curve { runs: self.replaced[index].as_ref().map_or(plain, |pieces| Runs::Replaced(pieces)), before }
+        let runs = self.replaced[index].as_ref().map_or(plain, |pieces| Runs::Replaced(pieces));
+        Curve { runs, before: &self.before[index] }
     }
+}
+
+/// What is offered before every run, and in all of them.
+fn add_up(runs: Runs) -> Vec<Before> {
+    let mut before = Vec::with_capacity(runs.len() + 1);
+    let mut sum = Before::default();
+    before.push(sum);
+    for index in 0..runs.len() {
+        let total = runs.total(index);
+        sum.offers += runs.get(index).map_or(0, |run| run.0.len());
+        sum.amount += total.amount();
+        sum.value = sum.value.plus(total.value());
+        sum.risk = sum.risk.max(approx(total.last()) + 1.0 / total.least() as f64);
+        before.push(sum);
+    }
+    before
 }
 
 impl<'a> Curve<'a> {
