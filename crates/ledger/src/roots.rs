@@ -26,6 +26,9 @@ use crate::{Address, Ledger};
 const ROOT_CONTEXT: &str = "walras 2026 state root v1";
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 
+/// Tries that are hashed side by side: few nodes of one trie change in a block, and like nodes are hashed sixteen at a time.
+const TOGETHER: usize = 32;
+
 /// The parts of the state root, in the order in which they are hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RootParts {
@@ -144,13 +147,7 @@ impl Roots {
             .iter_mut()
             .filter_map(|(pair, trie)| changed.next_if(|change| change.pair == *pair).map(|change| (trie, change)))
             .collect();
-        let pair_roots: Vec<_> = touched
-            .into_par_iter()
-            .map(|(trie, change)| {
-                follow(trie, change);
-                (pair_key(change.pair), (!trie.is_empty()).then(|| pair_root_digest(&Digest(trie.root().0))))
-            })
-            .collect();
+        let pair_roots: Vec<_> = touched.into_par_iter().chunks(TOGETHER).flat_map_iter(follow_all).collect();
         self.pair_roots.apply(&pair_roots);
         self.pairs.retain(|_, trie| !trie.is_empty());
         let assets: Vec<_> =
@@ -214,6 +211,18 @@ fn pair_key(pair: Pair) -> [u8; 8] {
 
 fn pair_root_digest(root: &Digest) -> [u8; 32] {
     blake3::derive_key(PAIR_CONTEXT, &root.0)
+}
+
+/// Works changes of pairs into their tries; the keys and values of these pairs in the trie of pairs.
+fn follow_all(pairs: Vec<(&mut Trie<36>, &PairChange)>) -> Vec<([u8; 8], Option<[u8; 32]>)> {
+    let (mut tries, changes): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+    tries.iter_mut().zip(&changes).for_each(|(trie, change)| follow(trie, change));
+    let roots = trie::roots(&mut tries);
+    let value = |(trie, root): (&&mut Trie<36>, trie::Root)| {
+        (!trie.is_empty()).then(|| pair_root_digest(&Digest(root.0)))
+    };
+    let values = tries.iter().zip(roots).map(value);
+    changes.iter().zip(values).map(|(change, value)| (pair_key(change.pair), value)).collect()
 }
 
 /// Works a pair's change into its trie.

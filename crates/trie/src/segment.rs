@@ -49,8 +49,11 @@ impl<const KEY: usize> Leaf<KEY> {
 }
 
 impl Node {
-    const FILLER: Node =
-        Node { digest: [0; 32], nodes: 0, leaves: 0, node_slots: 0, leaf_slots: 0, depth: 0, fresh: false };
+    /// A node without children, which is not to stay so.
+    pub(crate) fn new(depth: usize) -> Node {
+        let depth = u8::try_from(depth).expect("a depth is at most 253");
+        Node { digest: [0; 32], nodes: 0, leaves: 0, node_slots: 0, leaf_slots: 0, depth, fresh: false }
+    }
 
     /// The place of a slot's child within its block: the number of like children before it.
     pub(crate) fn rank(slots: u16, slot: usize) -> u32 {
@@ -107,13 +110,24 @@ impl<T: Copy> Blocks<T> {
     }
 
     fn append(&mut self, block: &[T]) -> u32 {
-        let start = u32::try_from(self.items.len()).expect("a segment is far smaller than 2^32");
-        if self.items.capacity() < self.items.len() + block.len() {
-            // An eighth instead of a doubling: the arenas are small, and most of the trie's memory is in them.
-            self.items.reserve_exact(block.len() + self.items.len() / 8);
-        }
+        let start = self.end_with_room(block.len());
         self.items.extend_from_slice(block);
         start
+    }
+
+    fn append_room(&mut self, count: usize, filler: T) -> u32 {
+        let start = self.end_with_room(count);
+        self.items.resize(self.items.len() + count, filler);
+        start
+    }
+
+    /// Where the next item comes, with memory for so many.
+    fn end_with_room(&mut self, count: usize) -> u32 {
+        if self.items.capacity() < self.items.len() + count {
+            // An eighth instead of a doubling: the arenas are small, and most of the trie's memory is in them.
+            self.items.reserve_exact(count + self.items.len() / 8);
+        }
+        u32::try_from(self.items.len()).expect("a segment is far smaller than 2^32")
     }
 
     /// A free block of this size, cut from a larger one if need be.
@@ -126,6 +140,27 @@ impl<T: Copy> Blocks<T> {
         self.free_items -= found;
         self.release(start + size as u32, (found - size) as u32);
         Some(start)
+    }
+
+    /// Puts an item into a block of `count` at position `at`; where the block begins now.
+    pub(crate) fn grow(&mut self, start: u32, count: u32, at: u32, item: T) -> u32 {
+        let moved = match self.reuse(count as usize + 1) {
+            Some(moved) => moved,
+            // The last item is overwritten below.
+            None => self.append_room(count as usize + 1, item),
+        };
+        let (from, to, at, count) = (start as usize, moved as usize, at as usize, count as usize);
+        self.items.copy_within(from..from + at, to);
+        self.items.copy_within(from + at..from + count, to + at + 1);
+        self.items[to + at] = item;
+        self.release(start, count as u32);
+        moved
+    }
+
+    /// Takes the item at position `at` out of a block of `count`, which stays where it is.
+    pub(crate) fn shrink(&mut self, start: u32, count: u32, at: u32) {
+        self.items.copy_within((start + at + 1) as usize..(start + count) as usize, (start + at) as usize);
+        self.release(start + count - 1, 1);
     }
 
     /// Gives a block back.
@@ -230,7 +265,7 @@ impl<const KEY: usize> Segment<KEY> {
 
     /// The node over these children, or the only child itself, or nothing.
     pub(crate) fn assemble(&mut self, depth: usize, children: &[Child<KEY>; FAN_OUT]) -> Child<KEY> {
-        let (mut nodes, mut leaves) = (Room::new(Node::FILLER), Room::new(Leaf::FILLER));
+        let (mut nodes, mut leaves) = (Room::new(Node::new(0)), Room::new(Leaf::FILLER));
         for (slot, child) in children.iter().enumerate() {
             match child {
                 Child::Empty => {}
@@ -243,14 +278,62 @@ impl<const KEY: usize> Segment<KEY> {
             ([leaf], []) => Child::Leaf(*leaf),
             ([], [node]) => Child::Node(*node),
             _ => Child::Node(Node {
-                digest: [0; 32],
                 nodes: self.nodes.store(nodes.items()),
                 leaves: self.leaves.store(leaves.items()),
                 node_slots: nodes.slots,
                 leaf_slots: leaves.slots,
-                depth: u8::try_from(depth).expect("a depth is at most 253"),
-                fresh: false,
+                ..Node::new(depth)
             }),
+        }
+    }
+
+    /// Puts a child into a slot of a node, in place of whatever stands there.
+    pub(crate) fn put(&mut self, node: &mut Node, slot: usize, child: &Child<KEY>) {
+        match (child, node.leaf_at(slot), node.node_at(slot)) {
+            (Child::Leaf(leaf), Some(index), _) => *self.leaves.get_mut(index) = *leaf,
+            (Child::Node(below), _, Some(index)) => *self.nodes.get_mut(index) = *below,
+            _ => {
+                self.empty(node, slot);
+                match child {
+                    Child::Empty => {}
+                    Child::Leaf(leaf) => {
+                        let (count, at) = (node.leaf_slots.count_ones(), Node::rank(node.leaf_slots, slot));
+                        node.leaves = self.leaves.grow(node.leaves, count, at, *leaf);
+                        node.leaf_slots |= 1 << slot;
+                    }
+                    Child::Node(below) => {
+                        let (count, at) = (node.node_slots.count_ones(), Node::rank(node.node_slots, slot));
+                        node.nodes = self.nodes.grow(node.nodes, count, at, *below);
+                        node.node_slots |= 1 << slot;
+                    }
+                }
+            }
+        }
+    }
+
+    fn empty(&mut self, node: &mut Node, slot: usize) {
+        if let Some(index) = node.leaf_at(slot) {
+            self.leaves.shrink(node.leaves, node.leaf_slots.count_ones(), index - node.leaves);
+            node.leaf_slots &= !(1 << slot);
+        } else if let Some(index) = node.node_at(slot) {
+            self.nodes.shrink(node.nodes, node.node_slots.count_ones(), index - node.nodes);
+            node.node_slots &= !(1 << slot);
+        }
+    }
+
+    /// The node, or its only child, whose block is given back, or nothing.
+    pub(crate) fn settled(&mut self, node: Node) -> Child<KEY> {
+        match (node.node_slots.count_ones(), node.leaf_slots.count_ones()) {
+            (0, 0) => Child::Empty,
+            (0, 1) => {
+                self.leaves.release(node.leaves, 1);
+                Child::Leaf(*self.leaves.get(node.leaves))
+            }
+            (1, 0) => {
+                self.nodes.release(node.nodes, 1);
+                Child::Node(*self.nodes.get(node.nodes))
+            }
+            _ => Child::Node(node),
         }
     }
 
@@ -272,7 +355,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     fn graft_node(&mut self, from: &Segment<KEY>, node: &Node) -> Node {
-        let mut nodes = Room::new(Node::FILLER);
+        let mut nodes = Room::new(Node::new(0));
         for below in from.nodes_of(node) {
             nodes.push(0, self.graft_node(from, below));
         }

@@ -61,6 +61,10 @@ impl<const KEY: usize> Segment<KEY> {
                 applied.found(&leaf.value, value.as_ref());
                 value.map_or(Child::Empty, |value| Child::Leaf(Leaf { key: *key, value }))
             }
+            (Child::Leaf(leaf), [(key, value)]) => {
+                applied.missed(value.as_ref());
+                value.map_or(at, |value| Child::Node(self.fork(&leaf, &Leaf { key: *key, value })))
+            }
             (Child::Empty, _) => self.build(&survivors(None, batch, applied)),
             (Child::Leaf(leaf), _) => self.build(&survivors(Some(leaf), batch, applied)),
             (Child::Node(node), _) => self.merge_node(node, depth, batch, applied),
@@ -86,34 +90,21 @@ impl<const KEY: usize> Segment<KEY> {
     /// Merges a batch whose keys all begin with the node's path.
     fn merge_below(&mut self, mut node: Node, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
         let mut tally = Applied::default();
-        let mut reshaped = Vec::new();
         for (slot, run) in by_nibble(batch, node.depth(), |change| &change.0) {
             let child = self.merge(self.child(&node, slot), node.depth() + 1, run, &mut tally);
-            if !self.put_in_place(&node, slot, &child) {
-                reshaped.push((slot, child));
-            }
+            self.put(&mut node, slot, &child);
         }
         *applied += tally;
         node.fresh &= !tally.changed();
-        if reshaped.is_empty() {
-            return Child::Node(node);
-        }
-        let mut children = self.dissolve(&node);
-        for (slot, child) in reshaped {
-            children[slot] = child;
-        }
-        self.assemble(node.depth(), &children)
+        self.settled(node)
     }
 
-    /// Overwrites the child at a slot by one of its kind; false if the kinds differ.
-    fn put_in_place(&mut self, node: &Node, slot: usize, child: &Child<KEY>) -> bool {
-        match (child, node.leaf_at(slot), node.node_at(slot)) {
-            (Child::Leaf(leaf), Some(index), _) => *self.leaves.get_mut(index) = *leaf,
-            (Child::Node(below), _, Some(index)) => *self.nodes.get_mut(index) = *below,
-            (Child::Empty, None, None) => {}
-            _ => return false,
-        }
-        true
+    /// The node over two leaves of different keys.
+    fn fork(&mut self, one: &Leaf<KEY>, other: &Leaf<KEY>) -> Node {
+        let depth = common_nibbles(&one.key, &other.key);
+        let block = if one.key < other.key { [*one, *other] } else { [*other, *one] };
+        let leaf_slots = 1 << nibble(&one.key, depth) | 1 << nibble(&other.key, depth);
+        Node { leaves: self.leaves.store(&block), leaf_slots, ..Node::new(depth) }
     }
 
     /// The subtree of these leaves, given in order.

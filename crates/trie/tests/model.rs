@@ -161,6 +161,33 @@ fn many_keys_in_many_segments() {
     assert_eq!(trie.root().0, reference::root(&Model::<6>::new()));
 }
 
+/// Tries hashed side by side: empty ones, small ones, and some that are cut into few and into many segments.
+#[test]
+fn roots_side_by_side() {
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let lengths = [0, 1, 70_000, 2, 40, 0, 300_000, 3_000, 1];
+    let mut tries: Vec<(Trie<6>, Model<6>)> = lengths
+        .into_iter()
+        .map(|length| {
+            let model: Model<6> = (0..length).map(|_| (rng.random(), rng.random())).collect();
+            let mut trie = Trie::new();
+            trie.apply(&batch(&model));
+            (trie, model)
+        })
+        .collect();
+    for round in 0..3 {
+        let roots = trie::roots(&mut tries.iter_mut().map(|(trie, _)| trie).collect::<Vec<_>>());
+        for ((trie, model), root) in tries.iter_mut().zip(roots) {
+            assert_eq!(root.0, reference::root(model), "round {round}, {} keys", model.len());
+            assert_eq!(trie.root(), root);
+            if rng.random_bool(0.8) {
+                let change: Change<6> = (rng.random(), Some(rng.random()));
+                assert_eq!(trie.apply(&[change]), apply_to_model(model, &[change]));
+            }
+        }
+    }
+}
+
 /// From several segments back to one, by either way of removing.
 #[test]
 fn few_keys_left_of_many() {
