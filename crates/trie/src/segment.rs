@@ -4,17 +4,16 @@
 //! indices and two bitmaps; 48 bytes in all. A block of children that grows or shrinks moves; the room it leaves is
 //! kept in lists by size and given to the next block that fits.
 
-use crate::ValueDigest;
 use crate::key::nibble;
 
 /// Children of one node.
 pub(crate) const FAN_OUT: usize = 16;
 
-/// A key and the digest of its value.
+/// A key and its value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leaf<const KEY: usize> {
+pub(crate) struct Leaf<const KEY: usize, const VALUE: usize> {
     pub(crate) key: [u8; KEY],
-    pub(crate) value: ValueDigest,
+    pub(crate) value: [u8; VALUE],
 }
 
 /// A place where at least two keys part. Its path is not stored: every leaf below begins with it.
@@ -38,14 +37,14 @@ pub(crate) struct Node {
 
 /// What stands in a slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Child<const KEY: usize> {
+pub(crate) enum Child<const KEY: usize, const VALUE: usize> {
     Empty,
-    Leaf(Leaf<KEY>),
+    Leaf(Leaf<KEY, VALUE>),
     Node(Node),
 }
 
-impl<const KEY: usize> Leaf<KEY> {
-    const FILLER: Leaf<KEY> = Leaf { key: [0; KEY], value: [0; 32] };
+impl<const KEY: usize, const VALUE: usize> Leaf<KEY, VALUE> {
+    const FILLER: Leaf<KEY, VALUE> = Leaf { key: [0; KEY], value: [0; VALUE] };
 }
 
 impl Node {
@@ -179,31 +178,31 @@ impl<T: Copy> Blocks<T> {
 
 /// A subtree in an arena of its own.
 #[derive(Debug)]
-pub(crate) struct Segment<const KEY: usize> {
-    pub(crate) root: Child<KEY>,
+pub(crate) struct Segment<const KEY: usize, const VALUE: usize> {
+    pub(crate) root: Child<KEY, VALUE>,
     pub(crate) len: usize,
     pub(crate) nodes: Blocks<Node>,
-    pub(crate) leaves: Blocks<Leaf<KEY>>,
+    pub(crate) leaves: Blocks<Leaf<KEY, VALUE>>,
 }
 
-impl<const KEY: usize> Default for Segment<KEY> {
+impl<const KEY: usize, const VALUE: usize> Default for Segment<KEY, VALUE> {
     fn default() -> Self {
         Segment { root: Child::Empty, len: 0, nodes: Blocks::default(), leaves: Blocks::default() }
     }
 }
 
-impl<const KEY: usize> Segment<KEY> {
+impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     /// Child nodes of a node, in order of slots.
     pub(crate) fn nodes_of(&self, node: &Node) -> &[Node] {
         self.nodes.block(node.nodes, node.node_slots.count_ones())
     }
 
     /// Leaves directly below a node, in order of slots.
-    pub(crate) fn leaves_of(&self, node: &Node) -> &[Leaf<KEY>] {
+    pub(crate) fn leaves_of(&self, node: &Node) -> &[Leaf<KEY, VALUE>] {
         self.leaves.block(node.leaves, node.leaf_slots.count_ones())
     }
 
-    pub(crate) fn child(&self, node: &Node, slot: usize) -> Child<KEY> {
+    pub(crate) fn child(&self, node: &Node, slot: usize) -> Child<KEY, VALUE> {
         if let Some(index) = node.leaf_at(slot) {
             Child::Leaf(*self.leaves.get(index))
         } else if let Some(index) = node.node_at(slot) {
@@ -225,7 +224,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Leaves in a subtree.
-    pub(crate) fn count(&self, child: &Child<KEY>) -> usize {
+    pub(crate) fn count(&self, child: &Child<KEY, VALUE>) -> usize {
         match child {
             Child::Empty => 0,
             Child::Leaf(_) => 1,
@@ -247,7 +246,7 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    pub(crate) fn get(&self, key: &[u8; KEY]) -> Option<ValueDigest> {
+    pub(crate) fn get(&self, key: &[u8; KEY]) -> Option<[u8; VALUE]> {
         let mut node = match &self.root {
             Child::Empty => return None,
             Child::Leaf(leaf) => return (leaf.key == *key).then_some(leaf.value),
@@ -264,7 +263,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// The node over these children, or the only child itself, or nothing.
-    pub(crate) fn assemble(&mut self, depth: usize, children: &[Child<KEY>; FAN_OUT]) -> Child<KEY> {
+    pub(crate) fn assemble(&mut self, depth: usize, children: &[Child<KEY, VALUE>; FAN_OUT]) -> Child<KEY, VALUE> {
         let (mut nodes, mut leaves) = (Room::new(Node::new(0)), Room::new(Leaf::FILLER));
         for (slot, child) in children.iter().enumerate() {
             match child {
@@ -288,7 +287,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Puts a child into a slot of a node, in place of whatever stands there.
-    pub(crate) fn put(&mut self, node: &mut Node, slot: usize, child: &Child<KEY>) {
+    pub(crate) fn put(&mut self, node: &mut Node, slot: usize, child: &Child<KEY, VALUE>) {
         match (child, node.leaf_at(slot), node.node_at(slot)) {
             (Child::Leaf(leaf), Some(index), _) => *self.leaves.get_mut(index) = *leaf,
             (Child::Node(below), _, Some(index)) => *self.nodes.get_mut(index) = *below,
@@ -322,7 +321,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// The node, or its only child, whose block is given back, or nothing.
-    pub(crate) fn settled(&mut self, node: Node) -> Child<KEY> {
+    pub(crate) fn settled(&mut self, node: Node) -> Child<KEY, VALUE> {
         match (node.node_slots.count_ones(), node.leaf_slots.count_ones()) {
             (0, 0) => Child::Empty,
             (0, 1) => {
@@ -338,7 +337,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// The children of a node, whose blocks are given back.
-    pub(crate) fn dissolve(&mut self, node: &Node) -> [Child<KEY>; FAN_OUT] {
+    pub(crate) fn dissolve(&mut self, node: &Node) -> [Child<KEY, VALUE>; FAN_OUT] {
         let children = std::array::from_fn(|slot| self.child(node, slot));
         self.nodes.release(node.nodes, node.node_slots.count_ones());
         self.leaves.release(node.leaves, node.leaf_slots.count_ones());
@@ -346,7 +345,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Copies a subtree from another arena; digests stay valid.
-    pub(crate) fn graft(&mut self, from: &Segment<KEY>, child: &Child<KEY>) -> Child<KEY> {
+    pub(crate) fn graft(&mut self, from: &Segment<KEY, VALUE>, child: &Child<KEY, VALUE>) -> Child<KEY, VALUE> {
         match child {
             Child::Empty => Child::Empty,
             Child::Leaf(leaf) => Child::Leaf(*leaf),
@@ -354,7 +353,7 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    fn graft_node(&mut self, from: &Segment<KEY>, node: &Node) -> Node {
+    fn graft_node(&mut self, from: &Segment<KEY, VALUE>, node: &Node) -> Node {
         let mut nodes = Room::new(Node::new(0));
         for below in from.nodes_of(node) {
             nodes.push(0, self.graft_node(from, below));
@@ -363,7 +362,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Makes `root` the segment's, and moves everything to a tight arena if more than a fifth of this one lies idle.
-    pub(crate) fn settle(&mut self, root: Child<KEY>, len: usize) {
+    pub(crate) fn settle(&mut self, root: Child<KEY, VALUE>, len: usize) {
         (self.root, self.len) = (root, len);
         let idle = self.leaves.free_items + self.nodes.free_items;
         let total = self.leaves.items.len() + self.nodes.items.len();
@@ -372,7 +371,7 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    fn compacted(&self) -> Segment<KEY> {
+    fn compacted(&self) -> Segment<KEY, VALUE> {
         let mut tight = Segment::default();
         tight.leaves.items.reserve_exact(self.leaves.items.len() - self.leaves.free_items);
         tight.nodes.items.reserve_exact(self.nodes.items.len() - self.nodes.free_items);

@@ -2,7 +2,7 @@
 
 use crate::key::{by_nibble, common_nibbles, common_with, nibble};
 use crate::segment::{Child, FAN_OUT, Leaf, Node, Segment};
-use crate::{Applied, Change, ValueDigest};
+use crate::{Applied, Change};
 
 impl Applied {
     /// Whether anything is different now.
@@ -15,7 +15,7 @@ impl Applied {
         before + self.inserted - self.removed
     }
 
-    fn found(&mut self, old: &ValueDigest, new: Option<&ValueDigest>) {
+    fn found<V: PartialEq>(&mut self, old: &V, new: Option<&V>) {
         match new {
             None => self.removed += 1,
             Some(new) if new == old => self.unchanged += 1,
@@ -23,7 +23,7 @@ impl Applied {
         }
     }
 
-    fn missed(&mut self, new: Option<&ValueDigest>) {
+    fn missed<V>(&mut self, new: Option<&V>) {
         match new {
             None => self.absent += 1,
             Some(_) => self.inserted += 1,
@@ -41,9 +41,9 @@ impl std::ops::AddAssign for Applied {
     }
 }
 
-impl<const KEY: usize> Segment<KEY> {
+impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     /// Applies a sorted batch whose keys share their first `depth` nibbles with the segment's.
-    pub(crate) fn apply(&mut self, depth: usize, batch: &[Change<KEY>]) -> Applied {
+    pub(crate) fn apply(&mut self, depth: usize, batch: &[Change<KEY, VALUE>]) -> Applied {
         let mut applied = Applied::default();
         let root = self.merge(self.root, depth, batch, &mut applied);
         self.settle(root, applied.length(self.len));
@@ -51,7 +51,13 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Merges a nonempty batch into what stands at a slot; the keys of both share `depth` nibbles.
-    fn merge(&mut self, at: Child<KEY>, depth: usize, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+    fn merge(
+        &mut self,
+        at: Child<KEY, VALUE>,
+        depth: usize,
+        batch: &[Change<KEY, VALUE>],
+        applied: &mut Applied,
+    ) -> Child<KEY, VALUE> {
         match (at, batch) {
             (Child::Empty, [(key, value)]) => {
                 applied.missed(value.as_ref());
@@ -71,7 +77,13 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    fn merge_node(&mut self, node: Node, depth: usize, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+    fn merge_node(
+        &mut self,
+        node: Node,
+        depth: usize,
+        batch: &[Change<KEY, VALUE>],
+        applied: &mut Applied,
+    ) -> Child<KEY, VALUE> {
         if node.depth() > depth {
             let path = *self.key_below(&node);
             let common = common_with(batch, &path);
@@ -88,7 +100,12 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Merges a batch whose keys all begin with the node's path.
-    fn merge_below(&mut self, mut node: Node, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+    fn merge_below(
+        &mut self,
+        mut node: Node,
+        batch: &[Change<KEY, VALUE>],
+        applied: &mut Applied,
+    ) -> Child<KEY, VALUE> {
         let mut tally = Applied::default();
         for (slot, run) in by_nibble(batch, node.depth(), |change| &change.0) {
             let child = self.merge(self.child(&node, slot), node.depth() + 1, run, &mut tally);
@@ -100,7 +117,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// The node over two leaves of different keys.
-    fn fork(&mut self, one: &Leaf<KEY>, other: &Leaf<KEY>) -> Node {
+    fn fork(&mut self, one: &Leaf<KEY, VALUE>, other: &Leaf<KEY, VALUE>) -> Node {
         let depth = common_nibbles(&one.key, &other.key);
         let block = if one.key < other.key { [*one, *other] } else { [*other, *one] };
         let leaf_slots = 1 << nibble(&one.key, depth) | 1 << nibble(&other.key, depth);
@@ -108,7 +125,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// The subtree of these leaves, given in order.
-    fn build(&mut self, leaves: &[Leaf<KEY>]) -> Child<KEY> {
+    fn build(&mut self, leaves: &[Leaf<KEY, VALUE>]) -> Child<KEY, VALUE> {
         let (first, last) = match leaves {
             [] => return Child::Empty,
             [leaf] => return Child::Leaf(*leaf),
@@ -130,7 +147,7 @@ impl<const KEY: usize> Segment<KEY> {
         removed
     }
 
-    fn cut(&mut self, at: Child<KEY>, last: &[u8; KEY], removed: &mut usize) -> Child<KEY> {
+    fn cut(&mut self, at: Child<KEY, VALUE>, last: &[u8; KEY], removed: &mut usize) -> Child<KEY, VALUE> {
         match at {
             Child::Empty => Child::Empty,
             Child::Leaf(leaf) if leaf.key > *last => at,
@@ -142,7 +159,7 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    fn cut_node(&mut self, node: Node, last: &[u8; KEY], removed: &mut usize) -> Child<KEY> {
+    fn cut_node(&mut self, node: Node, last: &[u8; KEY], removed: &mut usize) -> Child<KEY, VALUE> {
         let path = self.key_below(&node);
         if common_nibbles(path, last) < node.depth() {
             // The path decides for all keys below.
@@ -168,7 +185,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Gives a subtree's room back; the number of its leaves.
-    fn release(&mut self, child: &Child<KEY>) -> usize {
+    fn release(&mut self, child: &Child<KEY, VALUE>) -> usize {
         match child {
             Child::Empty => 0,
             Child::Leaf(_) => 1,
@@ -190,11 +207,11 @@ impl<const KEY: usize> Segment<KEY> {
 }
 
 /// What a batch leaves of itself and of one leaf, in order.
-fn survivors<const KEY: usize>(
-    leaf: Option<Leaf<KEY>>,
-    batch: &[Change<KEY>],
+fn survivors<const KEY: usize, const VALUE: usize>(
+    leaf: Option<Leaf<KEY, VALUE>>,
+    batch: &[Change<KEY, VALUE>],
     applied: &mut Applied,
-) -> Vec<Leaf<KEY>> {
+) -> Vec<Leaf<KEY, VALUE>> {
     let mut survivors = Vec::with_capacity(batch.len() + 1);
     let mut old = leaf;
     for (key, value) in batch {
