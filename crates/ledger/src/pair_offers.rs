@@ -168,6 +168,12 @@ impl PairOffers {
         PairBook { sell: pair.sell, buy: pair.buy, runs: self.links.iter().map(Link::run).collect() }
     }
 
+    /// The first of the offers, as the solver sees them: all whose limits `reach`, which must hold for a prefix of limits.
+    pub(crate) fn leading_view(&self, pair: Pair, reach: impl Fn(Price) -> bool) -> PairBook<'_> {
+        let runs = self.links.iter().take_while(|link| reach(link.total.first())).map(Link::run);
+        PairBook { sell: pair.sell, buy: pair.buy, runs: runs.collect() }
+    }
+
     /// Bytes of memory, those shared with other states included.
     pub(crate) fn bytes(&self) -> usize {
         let links = self.links.capacity() * size_of::<Link>();
