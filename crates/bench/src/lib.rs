@@ -1,6 +1,8 @@
 //! Every measured claim of Walras, by one command each.
 
 pub mod clearing;
+pub mod cluster;
+pub mod consensus;
 pub mod daily;
 pub mod exchange;
 pub mod filter;

@@ -398,6 +398,7 @@ impl Validator {
             self.finality.append(finality.certificate.statement.height, &encode(&finality))?;
         }
         shared.metrics.certified.set(last as i64);
+        shared.certified.store(last, Ordering::Release);
         // One sync for many: what is lost is decided again from the vote log.
         if last >= self.finality.durable_height() + self.network.rules.horizon() {
             self.finality.sync()?;
