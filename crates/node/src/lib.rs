@@ -6,6 +6,7 @@
 mod candles;
 pub mod config;
 pub mod exchange;
+pub mod founding;
 pub mod genesis_file;
 mod http;
 pub mod json;
