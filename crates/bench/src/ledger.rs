@@ -141,7 +141,7 @@ fn blocks(options: &Options, genesis: &Genesis, mut traders: Vec<Trader>) -> (Ve
             parent: ledger.last_block(),
             time_ms: 0,
             parent_root: Default::default(),
-            sub_blocks: vec![SubBlock { proposer: 0, native }],
+            sub_blocks: vec![SubBlock { native, ..SubBlock::default() }],
         };
         ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
         blocks.push(block);

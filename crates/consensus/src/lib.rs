@@ -31,7 +31,8 @@
 //! - *Agreement*: no two correct validators decide different superblocks. Delays, timers and the order of messages cannot
 //!   break it; timers only help it to end.
 //! - *Validity*: a slot decided 1 was delivered by a correct validator, so its bytes are valid and held by f+1 correct ones.
-//! - *Inclusion*: with `Z = n−f` every superblock has at least n−f sub-blocks, at least n−2f of them from correct validators.
+//! - *Inclusion*: with `Z = n−f` every superblock has at least n−f sub-blocks, at least n−2f of them from correct validators;
+//!   where b ≤ f validators are benched it is n−f−b, since others than these may be silent.
 //! - *Termination*: after the network becomes timely every height ends.
 //! - *Bounded state*: each sender has one echo, one ready and one auxiliary vote a slot and round, two estimates, and rounds
 //!   are taken from at most [`ROUNDS_AHEAD`] ahead.
@@ -54,14 +55,30 @@
 //! - *Benched* validators, who were out of many superblocks in a row, have no slot: their bit is 0 from the start. Who is
 //!   benched follows from decided history alone.
 
+pub mod benches;
 pub mod binary;
 pub mod broadcast;
+pub mod certificate;
+pub mod chain;
 pub mod committee;
+pub mod engine;
+pub mod frame;
 pub mod height;
+mod links;
+mod live;
 pub mod message;
+mod output;
+pub mod proposal;
+mod sync;
 
+pub use benches::Benches;
 pub use binary::{Binary, Mask, ROUNDS_AHEAD};
 pub use broadcast::Broadcast;
+pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
+pub use chain::Chain;
 pub use committee::{Committee, Index, Members};
+pub use engine::{Divergence, Engine, Entry, Finality, Opening, Refused, Rules, Setup, Start, Superblock, Turn};
+pub use frame::{Decided, Frame, Status, Votes};
 pub use height::{Decision, Height, Settings};
 pub use message::{Effect, Record, Timer, Vote};
+pub use proposal::{Evidence, Payload, Proposal, payload_digest};

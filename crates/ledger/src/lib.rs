@@ -40,7 +40,7 @@ pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer
 pub use genesis::{Asset, Genesis, GenesisError};
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};
-pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie};
+pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots};

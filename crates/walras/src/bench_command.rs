@@ -134,6 +134,46 @@ pub enum Bench {
         #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2])]
         threads: Vec<usize>,
     },
+    /// A network of validators under load: throughput, latency to commitment and certificate, bytes, syncs, processor
+    /// time; healthy, and with one dead or slow.
+    #[command(
+        after_help = "Examples:\n  walras bench consensus --json\n  walras bench consensus --validators 4 --rate 15000 --seconds 10"
+    )]
+    Consensus {
+        /// Numbers of validators; what goes wrong is tried with the first.
+        #[arg(long, value_delimiter = ',', default_values_t = [4usize, 7, 10], value_parser = validators)]
+        validators: Vec<usize>,
+        /// Transactions offered per second.
+        #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        rate: u64,
+        /// Seconds of load in each run.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+        seconds: u64,
+        /// Count ready votes as the estimates of the first round.
+        #[arg(long)]
+        fast: bool,
+    },
+    /// Frames between validators on loopback: bulk, votes alone and beside bulk, superblocks.
+    #[command(
+        after_help = "Examples:\n  walras bench transport --json\n  walras bench transport --frame-bytes 4000000 --validators 10"
+    )]
+    Transport {
+        /// Bytes of a bulk frame.
+        #[arg(long, default_value_t = 750_000, value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
+        frame_bytes: u32,
+        /// Bulk frames of a run.
+        #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+        frames: u32,
+        /// Round trips of votes in a run.
+        #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
+        round_trips: u32,
+        /// Validators that exchange superblocks.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
+        validators: u32,
+        /// Superblocks.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        heights: u32,
+    },
 }
 
 /// A set of books.
@@ -229,9 +269,28 @@ impl Bench {
                 };
                 print(&bench::ledger::run(&options, &mut say), json);
             }
+            Bench::Consensus { validators, rate, seconds, fast } => {
+                let options = bench::consensus::Options { validators, rate, seconds, fast };
+                print(&bench::consensus::run(&options, &mut say)?, json);
+            }
+            Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
+                let options = bench::transport::Options {
+                    frame_bytes: frame_bytes as usize,
+                    frames: frames as usize,
+                    round_trips: round_trips as usize,
+                    validators: validators as usize,
+                    heights: heights as usize,
+                };
+                print(&bench::transport::run(&options, &mut say)?, json);
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn validators(text: &str) -> Result<usize, String> {
+    let count: usize = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    if (1..=64).contains(&count) { Ok(count) } else { Err(format!("{count} validators; 1 to 64 can be measured")) }
 }
 
 /// Clears books under a progress bar.

@@ -136,10 +136,10 @@ impl Demo {
         std::fs::create_dir_all(home).with_context(|| home.display().to_string())?;
         node::genesis_file::write(&home.join("genesis.json"), &genesis)?;
         let data = home.join("data");
-        match Node::start(config.clone(), &genesis, &data).await {
+        match Node::start(config.clone(), &genesis, &data, None).await {
             Err(StartError::Listen(..)) => {
                 config.http.listen.set_port(0);
-                Ok(Node::start(config, &genesis, &data).await?)
+                Ok(Node::start(config, &genesis, &data, None).await?)
             }
             started => Ok(started?),
         }

@@ -40,7 +40,7 @@ impl NodeCommand {
         }
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
-            let node = Node::start(config, &genesis, &self.home.join("data")).await?;
+            let node = Node::start(config, &genesis, &self.home.join("data"), None).await?;
             // Scripts wait for this line.
             println!("listening on http://{}", node.address());
             let failed = tokio::select! {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Mutex;
 
+use ::sim::validators::{self, run_validators};
 use ::sim::{Failure, Options, Report, crash_points, run};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
   walras sim --seeds 200           # seeds 0 to 199
   walras sim --seed 17             # that one again
   walras sim --seeds 200 --json
+  walras sim --consensus --seeds 200   # validators among themselves: broken links, kills, lost logs, liars
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
 Exits with 1 if an invariant broke; the seed that shows it is printed.")]
@@ -32,6 +34,9 @@ pub struct Sim {
     /// Instead: crash a script of so many blocks at every point.
     #[arg(long, conflicts_with_all = ["seeds", "from", "blocks"])]
     crash_points: Option<u64>,
+    /// Instead: validators among themselves, with what goes wrong drawn from each seed.
+    #[arg(long, conflicts_with_all = ["crash_points", "blocks"])]
+    consensus: bool,
 }
 
 impl Sim {
@@ -45,7 +50,10 @@ impl Sim {
             None if self.seeds == 0 => anyhow::bail!("--seeds 0: nothing to run"),
             None => self.from..=self.from.saturating_add(self.seeds - 1),
         };
-        let results = run_all(seeds, options);
+        if self.consensus {
+            return run_consensus(seeds, json);
+        }
+        let results = run_all(seeds, |seed| run(seed, options));
         let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
         let reports: Vec<&Report> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
         if json {
@@ -55,6 +63,39 @@ impl Sim {
         }
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+fn run_consensus(seeds: impl Iterator<Item = u64> + Send, json: bool) -> anyhow::Result<ExitCode> {
+    // What broke is told with its seed, below.
+    std::panic::set_hook(Box::new(|_| {}));
+    let results = run_all(seeds, run_validators);
+    let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    let sum = |count: fn(&validators::Report) -> u64| results.iter().flatten().map(count).sum::<u64>();
+    let counts = [
+        ("seeds", results.len() as u64),
+        ("superblocks", sum(|report| report.heights)),
+        ("transactions", sum(|report| report.transactions)),
+        ("frames", sum(|report| report.frames)),
+        ("restarts", sum(|report| report.restarts)),
+        ("evidence", sum(|report| report.evidence)),
+        ("synced_heights", sum(|report| report.synced)),
+    ];
+    if json {
+        let mut fields: serde_json::Map<String, Value> =
+            counts.into_iter().map(|(name, count)| (name.into(), count.into())).collect();
+        let failures = failures.iter().map(|failure| json!({"seed": failure.seed, "what": failure.what}));
+        fields.insert("failures".into(), failures.collect());
+        println!("{}", Value::from(fields));
+    } else {
+        counts.iter().for_each(|(name, count)| println!("{:<20} {count:>10}", name.replace('_', " ")));
+        for Failure { seed, what, .. } in &failures {
+            println!("\nBROKEN: seed {seed}: {what}\nreplay it with: walras sim --consensus --seed {seed}");
+        }
+        if failures.is_empty() {
+            println!("\nevery invariant held");
+        }
+    }
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn run_crash_points(seed: u64, blocks: u64, json: bool) -> anyhow::Result<ExitCode> {
@@ -87,10 +128,13 @@ fn run_crash_points(seed: u64, blocks: u64, json: bool) -> anyhow::Result<ExitCo
 }
 
 /// Runs know nothing of one another: as many at once as there are cores.
-fn run_all(seeds: impl Iterator<Item = u64> + Send, options: Options) -> Vec<Result<Report, Failure>> {
+fn run_all<R: Send>(
+    seeds: impl Iterator<Item = u64> + Send,
+    run: impl Fn(u64) -> Result<R, Failure> + Sync,
+) -> Vec<Result<R, Failure>> {
     let seeds = Mutex::new(seeds);
     let next = || seeds.lock().expect("runs do not panic").next();
-    let work = || std::iter::from_fn(next).map(|seed| (seed, run(seed, options))).collect::<Vec<_>>();
+    let work = || std::iter::from_fn(next).map(|seed| (seed, run(seed))).collect::<Vec<_>>();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut results = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
