@@ -6,7 +6,6 @@ pub mod consensus;
 pub mod daily;
 pub mod exchange;
 pub mod filter;
-pub mod ledger;
 pub mod payments;
 pub mod population;
 pub mod recovery;

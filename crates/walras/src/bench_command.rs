@@ -113,27 +113,6 @@ pub enum Bench {
         #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
     },
-    /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
-    #[command(
-        after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
-    )]
-    Ledger {
-        /// Accounts, each with two assets.
-        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
-        accounts: u32,
-        /// Transactions in a block.
-        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(10..=2_000_000))]
-        transactions: u32,
-        /// Assets.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
-        assets: u32,
-        /// Measured blocks.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-        blocks: u32,
-        /// Numbers of threads.
-        #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2])]
-        threads: Vec<usize>,
-    },
     /// A network of validators under load: throughput, latency to commitment and certificate, bytes, syncs, processor
     /// time; healthy, and with one dead or slow.
     #[command(
@@ -258,16 +237,6 @@ impl Bench {
             Bench::Filter { accounts, transactions, runs } => {
                 let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
                 print(&bench::filter::run(&options, &mut say), json);
-            }
-            Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
-                let options = bench::ledger::Options {
-                    accounts: accounts as usize,
-                    transactions: transactions as usize,
-                    blocks: blocks as usize,
-                    assets,
-                    threads,
-                };
-                print(&bench::ledger::run(&options, &mut say), json);
             }
             Bench::Consensus { validators, rate, seconds, fast } => {
                 let options = bench::consensus::Options { validators, rate, seconds, fast };

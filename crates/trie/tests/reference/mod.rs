@@ -39,7 +39,7 @@ fn node_message(entries: &[Entry], hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Vec<u8> 
             [(_, value, key)] => {
                 leaf_slots += 1 << slot;
                 contents.extend_from_slice(&key[path.len()..]);
-                contents.extend_from_slice(*value);
+                contents.extend_from_slice(value);
             }
             _ => {
                 node_slots += 1 << slot;
