@@ -18,6 +18,8 @@ pub(crate) struct Program<'a> {
     pub(crate) bought: Vec<i128>,
     /// What is kept of each asset, for rounding.
     pub(crate) reserve: Vec<i128>,
+    /// By what share of what is paid out of it each asset stayed short at the last repair.
+    pub(crate) lack: Vec<f64>,
     /// Dual values: how many pairs give way for one unit of the asset.
     pub(crate) level: Vec<i32>,
     /// Assets whose surplus turned out to be worth less than a unit of an asset on the way.
@@ -67,6 +69,7 @@ impl<'a> Program<'a> {
             slack: vec![0; assets],
             bought: vec![0; assets],
             reserve: vec![0; assets],
+            lack: vec![0.0; assets],
             level: vec![0; assets],
             spent: vec![false; assets],
             closed: vec![[false; 2]; arcs.len()],

@@ -50,6 +50,8 @@ const LADDER: [Rung; 9] = [
 const STEPS: u32 = 30;
 /// Pairs looked at, over all evaluations of demand, after which the search gives up.
 const MOST_WORK: usize = 8_000_000;
+/// Newton steps beyond the tolerance, in a second attempt.
+const POLISH: u32 = 8;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -74,10 +76,13 @@ pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: V
     let first = Rung { widest: widest(search.demand), ..LADDER[0] };
     for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
         search.rung = rung;
-        solved = search.continuation(target, rung) || scene.amounts(&search.prices).full;
+        solved = search.continuation(target, rung) || scene.is_full(&search.prices);
         if solved || search.is_spent() {
             break;
         }
+    }
+    if solved && !target.first {
+        search.polish(target.band(target.mu));
     }
     search.finish(solved)
 }
@@ -97,6 +102,9 @@ pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64]) -> Option
     let cap = 2.0 * target.mu.max(0.02);
     for _ in 0..FEW {
         if search.balanced(tolerance(target)) {
+            if !target.first {
+                search.polish(band);
+            }
             return Some(search.finish(true));
         }
         if !search.step(band, None, cap) {
@@ -242,6 +250,17 @@ impl<'a, 'b> Search<'a, 'b> {
             }
         }
         self.balanced(tolerance)
+    }
+
+    /// Newton steps to the last digit, as far as they help: where hardly anything trades in part, and there is no
+    /// commission, only exact prices balance whole units.
+    fn polish(&mut self, band: Band) {
+        self.slopes(band, None);
+        for _ in 0..POLISH {
+            if self.flows.largest() == 0.0 || !self.step(band, None, band.beta - band.alpha) {
+                return;
+            }
+        }
     }
 
     /// Whether no asset is short by more than `tolerance`, or, in a first attempt at the last level, whether the amount
