@@ -26,6 +26,7 @@ use crate::arc::{Arc, arc};
 use crate::book::{Book, Params};
 use crate::flow::Program;
 use crate::order::Purchase;
+use crate::outcome::Spending;
 use crate::pool::PoolTrade;
 use crate::rate::approx;
 use crate::supply::Supply;
@@ -43,6 +44,8 @@ pub struct Amounts {
     pub full: bool,
     /// Assets in short supply when not.
     pub short: Vec<AssetId>,
+    /// What it took to find them.
+    pub spending: Spending,
 }
 
 /// How often amounts are made executable, with ever more in reserve for it.
@@ -70,12 +73,12 @@ pub(crate) fn full_amounts(
     supply: &Supply,
     params: &Params,
     valuations: &[Price],
-) -> Result<Amounts, Lack> {
+) -> Result<Amounts, (Lack, Spending)> {
     let (mut program, values) = program(book, supply, params, valuations, (0..book.links()).collect());
     if program.fit(&values).is_empty() {
         Ok(program.full(book, params, valuations, &values))
     } else {
-        Err(program.lack)
+        Err((program.lack, program.spending))
     }
 }
 
@@ -130,7 +133,7 @@ impl Program<'_> {
             }
         }
         let short: Vec<AssetId> = short.into_iter().map(|asset| AssetId(asset as u32)).collect();
-        Amounts { sold, pools, buys: Vec::new(), full: short.is_empty(), short }
+        Amounts { sold, pools, buys: Vec::new(), full: short.is_empty(), short, spending: self.spending }
     }
 
     /// The amounts that have been found, which meet every bound, and buy orders besides.

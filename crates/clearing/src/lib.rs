@@ -123,7 +123,7 @@ pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
 pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
 pub use order::{BuyOrder, Purchase, TRIES};
-pub use outcome::{Clearing, Obstacle, Report, Trade};
+pub use outcome::{Clearing, Obstacle, Report, Spending, Trade};
 pub use pool::{Pool, PoolTrade};
 pub use rate::Rate;
 pub use run::{RUN, Run, RunError, Total};

@@ -46,6 +46,8 @@ struct Repair<'p, 'a> {
     values: &'p [f64],
     fills: Vec<Fill>,
     slack: Vec<i128>,
+    /// Shortages moved.
+    moved: u32,
 }
 
 impl Program<'_> {
@@ -59,9 +61,10 @@ impl Program<'_> {
             slack[arc.sell] += i128::from(fill.sold);
             slack[arc.buy] -= fill.paid as i128;
         }
-        let mut repair = Repair { program: self, values, fills, slack };
+        let mut repair = Repair { program: self, values, fills, slack, moved: 0 };
         repair.relieve_all();
-        let Repair { fills, slack, .. } = repair;
+        let Repair { fills, slack, moved, .. } = repair;
+        self.spending.repairs += moved;
         if slack.iter().any(|slack| *slack < 0) {
             self.lack = lack(&self.arcs, &fills, &slack);
             return false;
@@ -135,6 +138,7 @@ impl Repair<'_, '_> {
 
     /// Goes the way that ends at `at`.
     fn go(&mut self, mut at: usize, reached: &[Option<Reached>]) {
+        self.moved += 1;
         while let Some((before, edge, fill)) = reached[at].and_then(|reached| reached.from) {
             let (arc, old) = (&self.program.arcs[edge.arc as usize], self.fills[edge.arc as usize]);
             self.slack[arc.sell] += i128::from(fill.sold) - i128::from(old.sold);

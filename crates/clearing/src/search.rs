@@ -4,6 +4,7 @@ use crate::amounts::{Amounts, Lack, amounts_of, are_full, full_amounts};
 use crate::book::{Book, Params};
 use crate::demand::Band;
 use crate::market::Part;
+use crate::outcome::Spending;
 use crate::rate::approx;
 use crate::supply::Supply;
 use primitives::Price;
@@ -39,6 +40,30 @@ impl Target {
     /// The band from `mu` to where offers stop trading.
     pub(crate) fn band(&self, mu: f64) -> Band {
         Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon - self.inset }
+    }
+}
+
+/// What the amount step may spend on one clearing, and has spent.
+pub(crate) struct Effort {
+    pub(crate) spent: Spending,
+    /// Price vectors that may be tried.
+    most: u32,
+}
+
+impl Effort {
+    /// The larger the book, the fewer tries.
+    pub(crate) fn of(book: &Book) -> Effort {
+        const OFFERS: usize = 20_000_000;
+        Effort { spent: Spending::default(), most: (OFFERS / book.offers().max(1)).clamp(8, 64) as u32 }
+    }
+
+    /// How many price vectors may still be tried.
+    pub(crate) fn left(&self) -> u32 {
+        self.most.saturating_sub(self.spent.tries)
+    }
+
+    pub(crate) fn add(&mut self, spending: Spending) {
+        self.spent = self.spent.plus(spending);
     }
 }
 
@@ -94,26 +119,30 @@ impl Scene<'_> {
 }
 
 /// Looks for full amounts at prices near `valuations`, at which there are none: whatever is short becomes dearer by a
-/// little more than it lacks, as an auctioneer would have it, and by no more than a quarter of the band. `tries` counts
-/// how many amounts may still be computed.
+/// little more than it lacks, as an auctioneer would have it, and by no more than a quarter of the band.
 pub(crate) fn moved(
     book: &Book,
     supply: &Supply,
     params: &Params,
     mut valuations: Vec<Price>,
     mut lack: Lack,
-    tries: &mut u32,
+    effort: &mut Effort,
 ) -> Option<(Vec<Price>, Amounts)> {
     let most = 0.25 * (params.mu.to_f64() - params.epsilon.to_f64());
-    for _ in 0..MOVES.min(*tries) {
-        *tries -= 1;
+    for _ in 0..MOVES.min(effort.left()) {
         for (valuation, lack) in valuations.iter_mut().zip(&lack).filter(|(_, lack)| **lack > 0.0) {
             let dearer = approx(*valuation) * (1.0 + (1.25 * lack).min(most));
             *valuation = Price::from_f64(dearer.min(9.9e17)).expect("within the range of prices");
         }
         match full_amounts(book, supply, params, &valuations) {
-            Ok(amounts) => return Some((valuations, amounts)),
-            Err(still) => lack = still,
+            Ok(amounts) => {
+                effort.add(amounts.spending);
+                return Some((valuations, amounts));
+            }
+            Err((still, spending)) => {
+                effort.add(spending);
+                lack = still;
+            }
         }
     }
     None

@@ -11,7 +11,7 @@ use crate::newton::{again, newton};
 use crate::outcome::{Clearing, Obstacle, Report, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
-use crate::search::{ATTEMPTS, Found, Scene, Target, moved};
+use crate::search::{ATTEMPTS, Effort, Found, Scene, Target, moved};
 use crate::start::start;
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
@@ -71,34 +71,29 @@ impl<'a> Market<'a> {
         params.check()?;
         last.map_or(Ok(()), |last| self.check_length(last))?;
         let prices = self.attempt(params, last, None, 0);
-        let (mut solved, mut tries) = (prices.solved, self.tries());
-        let mut best = self.settle(params, prices, &mut tries);
+        let (mut solved, mut effort) = (prices.solved, Effort::of(self.book));
+        let mut best = self.settle(params, prices, &mut effort);
         for number in 1..ATTEMPTS.len() {
-            if best.full || !solved || tries == 0 {
+            if best.full || !solved || effort.left() == 0 {
                 break;
             }
             let prices = self.attempt(params, last, Some(&best.valuations), number);
             solved = prices.solved;
-            let next = self.settle(params, prices, &mut tries);
+            let next = self.settle(params, prices, &mut effort);
             if next.full || next.report.unrealized_utility_ratio < best.report.unrealized_utility_ratio {
                 best = next;
             }
         }
+        best.report.spending = effort.spent;
         Ok(best)
     }
 
-    /// How often amounts may be computed for one clearing: the larger the book, the less often.
-    fn tries(&self) -> u32 {
-        const OFFERS: usize = 20_000_000;
-        (OFFERS / self.book.offers().max(1)).clamp(8, 64) as u32
-    }
-
     /// The clearing at `prices`, or at prices near them if only those have a full one.
-    fn settle(&self, params: &Params, mut prices: Prices, tries: &mut u32) -> Clearing {
-        *tries = tries.saturating_sub(1);
+    fn settle(&self, params: &Params, mut prices: Prices, effort: &mut Effort) -> Clearing {
         let (mut found, lack) = amounts(self.book, &self.supply, params, &prices.valuations);
+        effort.add(found.spending);
         if !found.full {
-            let near = moved(self.book, &self.supply, params, prices.valuations.clone(), lack, tries);
+            let near = moved(self.book, &self.supply, params, prices.valuations.clone(), lack, effort);
             if let Some(near) = near {
                 (prices.valuations, found) = near;
             }
@@ -151,6 +146,7 @@ impl<'a> Market<'a> {
             demand_queries,
             imbalance,
             unrealized_utility_ratio: ratio,
+            spending: amounts.spending,
             obstacle: (!amounts.full).then_some(Obstacle::Short(amounts.short)),
         };
         let trades = self.book.pairs.iter().zip(amounts.sold).filter(|(_, sold)| *sold > 0);

@@ -1,5 +1,6 @@
 //! `walras`: the one command.
 
+mod batch;
 mod bench_command;
 mod clear;
 mod decimal;
@@ -10,10 +11,10 @@ mod init;
 mod inspect;
 mod keystore;
 mod node_command;
-mod offers;
-mod offers_parquet;
 mod parquet_file;
 mod replay;
+mod rows;
+mod rows_parquet;
 mod sim;
 mod snapshot;
 mod tables;
