@@ -157,7 +157,9 @@ impl Offers<'_> {
 
     fn choice(&self, rate: &Rate) -> &Choice {
         self.choice.get_or_init(|| {
-            let mut sum = Fill { sold: self.must, paid: fills(self.pair, rate, self.must).bought };
+            let surely = self.pair.leading(|limit| rate.sure.reaches(limit)).filter(|o| rate.must_fill(o.0, o.1));
+            let paid = surely.map(|offer| u128::from(rate.payout(offer.1).expect("it can be paid"))).sum();
+            let mut sum = Fill { sold: self.must, paid };
             let (mut offers, mut before) = (Vec::new(), vec![sum]);
             for (limit, amount) in self.optional(rate) {
                 let paid = match usable(rate, limit, amount) {

@@ -50,6 +50,9 @@ const LADDER: [Rung; 9] = [
 const STEPS: u32 = 30;
 /// Pairs looked at, over all evaluations of demand, after which the search gives up.
 const MOST_WORK: usize = 8_000_000;
+/// A step that leaves more than this part of the merit is slow, and this many in a row count as stalled.
+const SLOW: f64 = 0.95;
+const MOST_SLOW: u32 = 4;
 /// Newton steps beyond the tolerance, in a second attempt.
 const POLISH: u32 = 8;
 /// How closely a level before the last is solved.
@@ -241,11 +244,17 @@ impl<'a, 'b> Search<'a, 'b> {
     fn level(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
         let cap = 2.0 * mu.max(0.02);
         self.slopes(band, window);
+        let mut slow = 0;
         for _ in 0..STEPS {
             if self.balanced(tolerance) {
                 return true;
             }
+            let before = self.flows.merit();
             if !self.step(band, window, cap) {
+                return false;
+            }
+            slow = if self.flows.merit() > SLOW * before { slow + 1 } else { 0 };
+            if slow == MOST_SLOW {
                 return false;
             }
         }
