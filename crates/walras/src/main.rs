@@ -1,5 +1,6 @@
 //! `walras`: the one command.
 
+mod batch;
 mod bench_command;
 mod clear;
 mod decimal;
@@ -11,10 +12,10 @@ mod inspect;
 mod keystore;
 mod light;
 mod node_command;
-mod offers;
-mod offers_parquet;
 mod parquet_file;
 mod replay;
+mod rows;
+mod rows_parquet;
 mod sim;
 mod snapshot;
 mod tables;
