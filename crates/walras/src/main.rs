@@ -5,6 +5,7 @@ mod bench_command;
 mod clear;
 mod decimal;
 mod demo;
+mod demo_network;
 mod explained;
 mod export;
 mod init;
