@@ -38,6 +38,7 @@ test: setup page test-rust test-page test-python ## Run every test
 
 test-rust:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked
+	$(CARGO) test --locked --release -p clearing --test golden
 
 # The page in a real browser, against a real node: the binary that the tests before it have built.
 test-page: test-rust

@@ -26,6 +26,7 @@ use crate::arc::{Arc, arc};
 use crate::book::{Book, Params};
 use crate::flow::Program;
 use crate::order::Purchase;
+use crate::outcome::Spending;
 use crate::pool::PoolTrade;
 use crate::rate::approx;
 use crate::supply::Supply;
@@ -43,21 +44,45 @@ pub struct Amounts {
     pub full: bool,
     /// Assets in short supply when not.
     pub short: Vec<AssetId>,
+    /// What it took to find them.
+    pub spending: Spending,
 }
 
 /// How often amounts are made executable, with ever more in reserve for it.
 const ROUNDINGS: u32 = 8;
 
-/// The amounts of all pairs and pools at `valuations`, whatever they are, and the buy orders that are filled.
-pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> Amounts {
+/// By what share of what is paid out of it each asset is short.
+pub(crate) type Lack = Vec<f64>;
+
+/// The amounts of all pairs and pools at `valuations`, whatever they are, and the buy orders that are filled; and what
+/// is lacking if they are not full. Runs on the current rayon pool; the answer does not depend on it.
+pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> (Amounts, Lack) {
     let (mut program, values) = program(book, supply, params, valuations, (0..book.links()).collect());
-    let short = program.settle(&values);
-    let buys = if short.is_empty() { program.fill_orders(book, params, valuations, &values) } else { Vec::new() };
-    Amounts { buys, ..program.amounts(book, short) }
+    let short = program.fit(&values);
+    if short.is_empty() {
+        return (program.full(book, params, valuations, &values), Lack::new());
+    }
+    program.maximise(&values);
+    let lack = std::mem::take(&mut program.lack);
+    (program.amounts(book, short), lack)
 }
 
-/// The amounts of `links` at `valuations`; nothing is sold on others. Runs on the current rayon pool; the answer does
-/// not depend on it.
+/// The same, if they are full at these `valuations`; what is lacking if not.
+pub(crate) fn full_amounts(
+    book: &Book,
+    supply: &Supply,
+    params: &Params,
+    valuations: &[Price],
+) -> Result<Amounts, (Lack, Spending)> {
+    let (mut program, values) = program(book, supply, params, valuations, (0..book.links()).collect());
+    if program.fit(&values).is_empty() {
+        Ok(program.full(book, params, valuations, &values))
+    } else {
+        Err((program.lack, program.spending))
+    }
+}
+
+/// The amounts of `links` alone at `valuations`.
 pub(crate) fn amounts_of(
     book: &Book,
     supply: &Supply,
@@ -66,8 +91,17 @@ pub(crate) fn amounts_of(
     links: Vec<usize>,
 ) -> Amounts {
     let (mut program, values) = program(book, supply, params, valuations, links);
-    let short = program.settle(&values);
+    let short = program.fit(&values);
+    if !short.is_empty() {
+        program.maximise(&values);
+    }
     program.amounts(book, short)
+}
+
+/// Whether `links` alone have full amounts at `valuations`.
+pub(crate) fn are_full(book: &Book, supply: &Supply, params: &Params, valuations: &[Price], links: Vec<usize>) -> bool {
+    let (mut program, values) = program(book, supply, params, valuations, links);
+    program.fit(&values).is_empty()
 }
 
 /// The flow program over `links`, and the valuations as doubles.
@@ -99,43 +133,53 @@ impl Program<'_> {
             }
         }
         let short: Vec<AssetId> = short.into_iter().map(|asset| AssetId(asset as u32)).collect();
-        Amounts { sold, pools, buys: Vec::new(), full: short.is_empty(), short }
+        Amounts { sold, pools, buys: Vec::new(), full: short.is_empty(), short, spending: self.spending }
     }
 
-    /// Finds the amounts; returns the assets for which lower bounds had to be dropped, none if all are met.
-    fn settle(&mut self, values: &[f64]) -> Vec<usize> {
-        let mut short = Vec::new();
-        for exact in [false, true] {
-            if exact {
-                self.count_payouts();
-            }
-            short = self.try_bounds(values);
-            if short.is_empty() {
-                return short;
-            }
-        }
-        self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
-        if !self.try_bounds(values).is_empty() {
-            self.cut();
-        }
-        short
+    /// The amounts that have been found, which meet every bound, and buy orders besides.
+    fn full(&mut self, book: &Book, params: &Params, valuations: &[Price], values: &[f64]) -> Amounts {
+        let buys = self.fill_orders(book, params, valuations, values);
+        Amounts { buys, ..self.amounts(book, Vec::new()) }
     }
 
-    /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so. Assets
-    /// that rounding leaves short keep something in reserve the next time.
+    /// Finds amounts that meet every bound; returns the assets that are short, none if there are such amounts.
+    fn fit(&mut self, values: &[f64]) -> Vec<usize> {
+        let short = self.try_bounds(values);
+        if short.is_empty() {
+            return short;
+        }
+        self.count_payouts();
+        self.try_bounds(values)
+    }
+
+    /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so.
     pub(crate) fn try_bounds(&mut self, values: &[f64]) -> Vec<usize> {
+        self.reserve.fill(0);
+        self.solve();
+        self.execute(values);
+        let short = self.short();
+        if short.is_empty() || self.repair(values) { Vec::new() } else { short }
+    }
+
+    /// Drops the lower bounds, maximises trade and makes it executable. Assets that rounding leaves short keep something in
+    /// reserve the next time.
+    fn maximise(&mut self, values: &[f64]) {
+        self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
+        let lack = std::mem::take(&mut self.lack);
         self.reserve.fill(0);
         for _ in 0..ROUNDINGS {
             self.solve();
             self.execute(values);
-            if self.short().is_empty() {
-                return Vec::new();
+            if self.short().is_empty() || self.repair(values) {
+                self.lack = lack;
+                return;
             }
             for (reserve, slack) in self.reserve.iter_mut().zip(&self.slack) {
                 *reserve = 2 * (*reserve - slack.min(&0));
             }
         }
-        self.short()
+        self.cut();
+        self.lack = lack;
     }
 
     /// Assets of which more is paid out than sold, or bought by offers that must execute and do not.

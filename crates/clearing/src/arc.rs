@@ -1,5 +1,7 @@
 //! One pair, or one side of a pool, as the amount step sees it: bounds, pay-outs, and what its fills can execute.
 
+use std::sync::OnceLock;
+
 use primitives::{Amount, MAX_ISSUED, Price};
 
 use crate::book::{Book, PairBook, Params};
@@ -7,6 +9,7 @@ use crate::effective::WHOLE;
 use crate::fills::{Use, fills, partial, usable};
 use crate::pool::Side;
 use crate::rate::Rate;
+use crate::repair::Fill;
 use crate::supply::{Curve, Place, Supply};
 use crate::threshold::Threshold;
 
@@ -47,6 +50,15 @@ struct Offers<'a> {
     end: Place,
     /// Whether offers before the band all must execute.
     simple: bool,
+    /// Made when it is first asked for.
+    choice: OnceLock<Choice>,
+}
+
+/// The offers of one pair that may execute and need not, in the order in which they do, those left out that cannot.
+struct Choice {
+    offers: Vec<(Price, Amount)>,
+    /// What has been sold, and paid, before each of them, and at the end if all fill in full.
+    before: Vec<Fill>,
 }
 
 impl Arc<'_> {
@@ -93,10 +105,17 @@ impl Arc<'_> {
         }
     }
 
+    /// The most of `sold` units that fills can give, and exactly what they are paid.
+    pub(crate) fn fill(&self, sold: Amount) -> Fill {
+        let sold = self.executable(sold);
+        Fill { sold, paid: self.paid_exactly(sold) }
+    }
+
     /// Exactly what is paid for the first `sold` units, which fills must be able to give.
     pub(crate) fn paid_exactly(&self, sold: Amount) -> u128 {
         match &self.seller {
-            Seller::Offers(offers) => fills(offers.pair, &self.rate, sold).bought,
+            Seller::Offers(offers) if sold < offers.must => fills(offers.pair, &self.rate, sold).bought,
+            Seller::Offers(offers) => offers.choice(&self.rate).fill(&self.rate, sold).paid,
             Seller::Pool(side) => side.fill(&self.rate, sold).1.into(),
         }
     }
@@ -108,20 +127,13 @@ impl Offers<'_> {
             return fills(self.pair, rate, sold).sold;
         }
         if !self.simple {
-            return self.executed(rate, sold, self.pair.leading(|limit| rate.reaches(limit)));
+            return self.choice(rate).fill(rate, sold).sold;
         }
         if sold == high {
             return sold;
         }
-        // Below this limit, an offer that asks for more than a few units must execute.
-        let first = self.curve.place_near(self.end, Threshold::new(rate.sure.to_f64() * (1.0 - 1.0 / WHOLE)));
-        self.executed(rate, sold, self.curve.between(first, self.end))
-    }
-
-    /// The most of `sold` units that fills can give, of all that must execute and of those of `offers` that need not.
-    fn executed(&self, rate: &Rate, sold: Amount, offers: impl Iterator<Item = (Price, Amount)>) -> Amount {
         let mut rest = sold - self.must;
-        for (limit, amount) in offers.filter(|offer| !rate.must_fill(offer.0, offer.1)) {
+        for (limit, amount) in self.optional(rate) {
             if rest == 0 {
                 break;
             }
@@ -132,6 +144,57 @@ impl Offers<'_> {
             }
         }
         sold - rest
+    }
+
+    /// The offers that may execute and need not, in the order in which they do.
+    fn optional(&self, rate: &Rate) -> impl Iterator<Item = (Price, Amount)> {
+        // Below this limit, an offer that asks for more than a few units must execute.
+        let few = Threshold::new(rate.sure.to_f64() * (1.0 - 1.0 / WHOLE));
+        let near = self.simple.then(|| self.curve.between(self.curve.place_near(self.end, few), self.end));
+        let all = (!self.simple).then(|| self.pair.leading(|limit| rate.reaches(limit)));
+        near.into_iter().flatten().chain(all.into_iter().flatten()).filter(|offer| !rate.must_fill(offer.0, offer.1))
+    }
+
+    fn choice(&self, rate: &Rate) -> &Choice {
+        self.choice.get_or_init(|| {
+            let surely = self.pair.leading(|limit| rate.sure.reaches(limit)).filter(|o| rate.must_fill(o.0, o.1));
+            let paid = surely.map(|offer| u128::from(rate.payout(offer.1).expect("it can be paid"))).sum();
+            let mut sum = Fill { sold: self.must, paid };
+            let (mut offers, mut before) = (Vec::new(), vec![sum]);
+            for (limit, amount) in self.optional(rate) {
+                let paid = match usable(rate, limit, amount) {
+                    Use::Nothing => continue,
+                    Use::Full(paid) => paid,
+                    // It ends the walk.
+                    Use::PartOnly => MAX_ISSUED,
+                };
+                sum = Fill { sold: sum.sold.saturating_add(amount), paid: sum.paid + u128::from(paid) };
+                offers.push((limit, amount));
+                before.push(sum);
+                if paid == MAX_ISSUED {
+                    break;
+                }
+            }
+            Choice { offers, before }
+        })
+    }
+}
+
+impl Choice {
+    /// What fills give of `sold` units, of which there must be as many as must execute.
+    fn fill(&self, rate: &Rate, sold: Amount) -> Fill {
+        let full = self.before.partition_point(|before| before.sold <= sold) - 1;
+        let part_only = |at: usize| rate.payout(self.offers[at].1).is_none();
+        let full = if full > 0 && part_only(full - 1) { full - 1 } else { full };
+        let before = self.before[full];
+        let Some((limit, amount)) = self.offers.get(full) else { return before };
+        let rest = (sold - before.sold).min(*amount);
+        match partial(rate, *limit, rest) {
+            Some(part) if rest > 0 => {
+                Fill { sold: before.sold + part.sold, paid: before.paid + u128::from(part.bought) }
+            }
+            _ => before,
+        }
     }
 }
 
@@ -189,5 +252,6 @@ fn offers<'a>(pair: &'a PairBook, curve: Curve<'a>, rate: &Rate) -> Option<(Offe
         must = curve.between(Place::default(), begin).filter(|o| must_fill(o.0, o.1)).map(|offer| offer.1).sum();
     }
     let high = curve.amount_from(begin, before, end) - curve.not_at(&rate.net, end, is_usable);
-    Some((Offers { pair, curve, must, end, simple: payable && curve.is_plain() }, high))
+    let simple = payable && curve.is_plain();
+    Some((Offers { pair, curve, must, end, simple, choice: OnceLock::new() }, high))
 }

@@ -109,7 +109,8 @@ struct Offered {
 struct End {
     place: Place,
     amount: Amount,
-    value: Value,
+    /// Σ amount · limit before some place, not always this one: it is asked for only where a band is wide.
+    value: (Place, Value),
 }
 
 impl<'a> Demand<'a> {
@@ -278,18 +279,26 @@ impl Offered {
         self.ends = ends[1].seek(curve, high);
         self.below = ends[0].amount as f64;
         self.amount = (ends[1].amount - ends[0].amount) as f64;
-        self.value = ends[1].value.minus(ends[0].value).to_f64();
+        let narrow = curve.value_within(ends[0].place, ends[1].place);
+        self.value = narrow.unwrap_or_else(|| ends[1].value(curve).minus(ends[0].value(curve))).to_f64();
     }
 }
 
 impl End {
+    /// Σ amount · limit before this end.
+    fn value(&mut self, curve: &Curve) -> Value {
+        let (place, value) = self.value;
+        self.value = (self.place, curve.value_from(place, value, self.place));
+        self.value.1
+    }
+
     /// Moves to `price`; returns bounds of the prices that surely have the same place.
     fn seek(&mut self, curve: &Curve, price: f64) -> (f64, f64) {
         const CLOSE: f64 = 1e-12;
         let place = curve.place_near(self.place, Threshold::new(price));
         if place != self.place {
-            let amount = curve.amount_from(self.place, self.amount, place);
-            *self = End { place, amount, value: curve.value_from(self.place, self.value, place) };
+            self.amount = curve.amount_from(self.place, self.amount, place);
+            self.place = place;
         }
         let over = curve.limit_before(place).map_or(0.0, approx);
         let under = curve.limit(place).map_or(f64::INFINITY, approx);

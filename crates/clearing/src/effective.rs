@@ -53,14 +53,6 @@ impl<'a> Runs<'a> {
             Runs::Replaced(pieces) => pieces.get(index).map(|piece| (&*piece.limits, &*piece.amounts)),
         }
     }
-
-    /// The first run whose highest limit is not `below`.
-    pub(crate) fn first_not(self, below: impl Fn(Price) -> bool) -> usize {
-        match self {
-            Runs::Plain(runs) => runs.partition_point(|run| below(run.total.last())),
-            Runs::Replaced(pieces) => pieces.partition_point(|piece| below(piece.total.last())),
-        }
-    }
 }
 
 fn is_lumpy(limit: Price, amount: Amount) -> bool {

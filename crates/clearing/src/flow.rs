@@ -4,6 +4,7 @@ use primitives::Amount;
 
 use crate::arc::Arc;
 use crate::book::Book;
+use crate::outcome::Spending;
 use rayon::prelude::*;
 
 /// The flow program: arcs, their adjacency, and what each asset has left.
@@ -18,6 +19,10 @@ pub(crate) struct Program<'a> {
     pub(crate) bought: Vec<i128>,
     /// What is kept of each asset, for rounding.
     pub(crate) reserve: Vec<i128>,
+    /// What was spent so far.
+    pub(crate) spending: Spending,
+    /// By what share of what is paid out of it each asset stayed short at the last repair.
+    pub(crate) lack: Vec<f64>,
     /// Dual values: how many pairs give way for one unit of the asset.
     pub(crate) level: Vec<i32>,
     /// Assets whose surplus turned out to be worth less than a unit of an asset on the way.
@@ -67,6 +72,8 @@ impl<'a> Program<'a> {
             slack: vec![0; assets],
             bought: vec![0; assets],
             reserve: vec![0; assets],
+            spending: Spending { tries: 1, ..Spending::default() },
+            lack: vec![0.0; assets],
             level: vec![0; assets],
             spent: vec![false; assets],
             closed: vec![[false; 2]; arcs.len()],
@@ -83,6 +90,7 @@ impl<'a> Program<'a> {
         self.count_slack();
         self.slack.iter_mut().zip(&self.reserve).for_each(|(slack, reserve)| *slack -= reserve);
         while self.slack.iter().any(|slack| *slack < 0) {
+            self.spending.rounds += 1;
             let hops = self.search();
             if !self.send(&hops) {
                 break;
@@ -162,6 +170,7 @@ impl<'a> Program<'a> {
         let mut path = Vec::new();
         for from in 0..self.slack.len() {
             while self.slack[from] < 0 && hops[from] != u32::MAX && self.find(from, hops, &mut next, &mut path) {
+                self.spending.augmentations += 1;
                 self.relieve(from, &path);
                 changed = true;
             }

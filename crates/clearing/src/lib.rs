@@ -24,7 +24,7 @@
 //! | check the book, sum supply up by price | `book`, `run`, `effective`, `supply` | appendix G |
 //! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
 //! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `system`, `tatonnement` | §5, appendix C |
-//! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding` | appendix D |
+//! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding`, `repair` | appendix D |
 //! | pools; exact-amount buy orders | `pool`; `order` | §8 |
 //! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
@@ -74,8 +74,9 @@
 //! - **Pools and buy orders** are of this crate: `pool` and `order` state their rules. Buy orders make no prices, as
 //!   §8 has it.
 //! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named.
-//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, prices a little off are
-//!   tried before 3 is given up.
+//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired unit
+//!   by unit, what is still short is made dearer by what it lacks, and prices are sought at which offers stand deeper in
+//!   the band from μ to ε, before 3 is given up: see `repair` and `search`.
 
 #[cfg(test)]
 extern crate self as clearing;
@@ -98,6 +99,7 @@ mod outcome;
 mod pool;
 mod quality;
 mod rate;
+mod repair;
 mod rounding;
 mod run;
 mod search;
@@ -121,7 +123,7 @@ pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
 pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
 pub use order::{BuyOrder, Purchase, TRIES};
-pub use outcome::{Clearing, Obstacle, Report, Trade};
+pub use outcome::{Clearing, Obstacle, Report, Spending, Trade};
 pub use pool::{Pool, PoolTrade};
 pub use rate::Rate;
 pub use run::{RUN, Run, RunError, Total};

@@ -50,6 +50,11 @@ const LADDER: [Rung; 9] = [
 const STEPS: u32 = 30;
 /// Pairs looked at, over all evaluations of demand, after which the search gives up.
 const MOST_WORK: usize = 8_000_000;
+/// A step that leaves more than this part of the merit is slow, and this many in a row count as stalled.
+const SLOW: f64 = 0.95;
+const MOST_SLOW: u32 = 4;
+/// Newton steps beyond the tolerance, in a second attempt.
+const POLISH: u32 = 8;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
 
@@ -74,10 +79,13 @@ pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: V
     let first = Rung { widest: widest(search.demand), ..LADDER[0] };
     for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
         search.rung = rung;
-        solved = search.continuation(target, rung) || scene.amounts(&search.prices).full;
+        solved = search.continuation(target, rung) || scene.is_full(&search.prices);
         if solved || search.is_spent() {
             break;
         }
+    }
+    if solved && !target.first {
+        search.polish(target.band(target.mu));
     }
     search.finish(solved)
 }
@@ -97,6 +105,9 @@ pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64]) -> Option
     let cap = 2.0 * target.mu.max(0.02);
     for _ in 0..FEW {
         if search.balanced(tolerance(target)) {
+            if !target.first {
+                search.polish(band);
+            }
             return Some(search.finish(true));
         }
         if !search.step(band, None, cap) {
@@ -233,15 +244,32 @@ impl<'a, 'b> Search<'a, 'b> {
     fn level(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
         let cap = 2.0 * mu.max(0.02);
         self.slopes(band, window);
+        let mut slow = 0;
         for _ in 0..STEPS {
             if self.balanced(tolerance) {
                 return true;
             }
+            let before = self.flows.merit();
             if !self.step(band, window, cap) {
+                return false;
+            }
+            slow = if self.flows.merit() > SLOW * before { slow + 1 } else { 0 };
+            if slow == MOST_SLOW {
                 return false;
             }
         }
         self.balanced(tolerance)
+    }
+
+    /// Newton steps to the last digit, as far as they help: where hardly anything trades in part, and there is no
+    /// commission, only exact prices balance whole units.
+    fn polish(&mut self, band: Band) {
+        self.slopes(band, None);
+        for _ in 0..POLISH {
+            if self.flows.largest() == 0.0 || !self.step(band, None, band.beta - band.alpha) {
+                return;
+            }
+        }
     }
 
     /// Whether no asset is short by more than `tolerance`, or, in a first attempt at the last level, whether the amount

@@ -49,8 +49,35 @@ pub struct Report {
     /// Utility left on the table over utility gained, of offers whose limit lies below the rate (SPEEDEX §6.2); 0 when
     /// there is none of either.
     pub unrealized_utility_ratio: f64,
+    /// What the amount step spent.
+    pub spending: Spending,
     /// What stood in the way of fullness; `None` when the clearing is full.
     pub obstacle: Option<Obstacle>,
+}
+
+/// What the amount step spent, over all price vectors that it was asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spending {
+    /// Price vectors for which amounts were computed.
+    pub tries: u32,
+    /// Searches for the shortest ways from shortages to surpluses.
+    pub rounds: u32,
+    /// Ways along which a shortage was moved in those.
+    pub augmentations: u32,
+    /// Shortages that were moved unit by unit, where fills give only some amounts.
+    pub repairs: u32,
+}
+
+impl Spending {
+    /// The sum of both.
+    pub(crate) fn plus(self, other: Spending) -> Spending {
+        Spending {
+            tries: self.tries + other.tries,
+            rounds: self.rounds + other.rounds,
+            augmentations: self.augmentations + other.augmentations,
+            repairs: self.repairs + other.repairs,
+        }
+    }
 }
 
 fn list(assets: &[AssetId]) -> String {
@@ -63,4 +90,13 @@ pub enum Obstacle {
     /// At the prices found, offers that must execute ask for more of these assets than offers that may execute give.
     #[error("at these prices, the offers that must execute ask for more of assets {} than may be sold", list(.0))]
     Short(Vec<AssetId>),
+}
+
+impl Obstacle {
+    /// The obstacle as it is displayed, with the names that `name` gives to assets.
+    pub fn in_words(&self, name: impl Fn(AssetId) -> String) -> String {
+        let Obstacle::Short(assets) = self;
+        let names: Vec<String> = assets.iter().map(|asset| name(*asset)).collect();
+        format!("offers that must execute ask for more than may be sold of {}", names.join(", "))
+    }
 }

@@ -1,15 +1,21 @@
 //! What the price computations have in common.
 
-use crate::amounts::{Amounts, amounts_of};
+use crate::amounts::{Amounts, Lack, amounts_of, are_full, full_amounts};
 use crate::book::{Book, Params};
 use crate::demand::Band;
 use crate::market::Part;
+use crate::outcome::Spending;
+use crate::rate::approx;
 use crate::supply::Supply;
 use primitives::Price;
 
-/// Which parts of the band from μ to ε the attempts leave free for rounding, at the end of μ and at that of ε.
-pub(crate) const ATTEMPTS: [(f64, f64); 6] =
-    [(0.0, 0.125), (0.1, 0.225), (0.2, 0.325), (0.3, 0.425), (0.4, 0.525), (0.0, 0.5)];
+/// Which parts of the band from μ to ε the attempts leave free for rounding, at the end of μ and at that of ε. The
+/// deeper offers stand in the band, the more amounts can they give in part.
+pub(crate) const ATTEMPTS: [(f64, f64); 8] =
+    [(0.0, 0.125), (0.0, 0.75), (0.1, 0.225), (0.02, 0.8), (0.0, 0.5), (0.2, 0.325), (0.04, 0.85), (0.3, 0.425)];
+
+/// How often the prices of one attempt are moved by what is lacking.
+const MOVES: u32 = 4;
 
 /// What is asked of a price computation.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +40,30 @@ impl Target {
     /// The band from `mu` to where offers stop trading.
     pub(crate) fn band(&self, mu: f64) -> Band {
         Band { alpha: 1.0 - mu, beta: 1.0 - self.epsilon - self.inset }
+    }
+}
+
+/// What the amount step may spend on one clearing, and has spent.
+pub(crate) struct Effort {
+    pub(crate) spent: Spending,
+    /// Price vectors that may be tried.
+    most: u32,
+}
+
+impl Effort {
+    /// The larger the book, the fewer tries.
+    pub(crate) fn of(book: &Book) -> Effort {
+        const OFFERS: usize = 20_000_000;
+        Effort { spent: Spending::default(), most: (OFFERS / book.offers().max(1)).clamp(8, 64) as u32 }
+    }
+
+    /// How many price vectors may still be tried.
+    pub(crate) fn left(&self) -> u32 {
+        self.most.saturating_sub(self.spent.tries)
+    }
+
+    pub(crate) fn add(&mut self, spending: Spending) {
+        self.spent = self.spent.plus(spending);
     }
 }
 
@@ -73,9 +103,47 @@ impl Scene<'_> {
         result
     }
 
-    /// The amounts that this part trades at `prices`.
+    /// The amounts that this part trades at `prices`, full or not.
     pub(crate) fn amounts(&self, prices: &[f64]) -> Amounts {
-        let pairs = self.part.pairs.iter().map(|pair| pair.index as usize).collect();
-        amounts_of(self.book, self.supply, self.params, &self.valuations(prices), pairs)
+        amounts_of(self.book, self.supply, self.params, &self.valuations(prices), self.links())
     }
+
+    fn links(&self) -> Vec<usize> {
+        self.part.pairs.iter().map(|pair| pair.index as usize).collect()
+    }
+
+    /// Whether this part has full amounts at `prices`.
+    pub(crate) fn is_full(&self, prices: &[f64]) -> bool {
+        are_full(self.book, self.supply, self.params, &self.valuations(prices), self.links())
+    }
+}
+
+/// Looks for full amounts at prices near `valuations`, at which there are none: whatever is short becomes dearer by a
+/// little more than it lacks, as an auctioneer would have it, and by no more than a quarter of the band.
+pub(crate) fn moved(
+    book: &Book,
+    supply: &Supply,
+    params: &Params,
+    mut valuations: Vec<Price>,
+    mut lack: Lack,
+    effort: &mut Effort,
+) -> Option<(Vec<Price>, Amounts)> {
+    let most = 0.25 * (params.mu.to_f64() - params.epsilon.to_f64());
+    for _ in 0..MOVES.min(effort.left()) {
+        for (valuation, lack) in valuations.iter_mut().zip(&lack).filter(|(_, lack)| **lack > 0.0) {
+            let dearer = approx(*valuation) * (1.0 + (1.25 * lack).min(most));
+            *valuation = Price::from_f64(dearer.min(9.9e17)).expect("within the range of prices");
+        }
+        match full_amounts(book, supply, params, &valuations) {
+            Ok(amounts) => {
+                effort.add(amounts.spending);
+                return Some((valuations, amounts));
+            }
+            Err((still, spending)) => {
+                effort.add(spending);
+                lack = still;
+            }
+        }
+    }
+    None
 }

@@ -11,7 +11,7 @@ use crate::newton::{again, newton};
 use crate::outcome::{Clearing, Obstacle, Report, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
-use crate::search::{ATTEMPTS, Found, Scene, Target};
+use crate::search::{ATTEMPTS, Effort, Found, Scene, Target, moved};
 use crate::start::start;
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
@@ -26,12 +26,6 @@ pub fn clear(book: &Book, params: &Params, last: Option<&[Price]>) -> Result<Cle
     params.check()?;
     let market = Market::new(book)?;
     market.clear(params, last)
-}
-
-/// The better of two clearings: the full one, or the one that leaves less utility on the table.
-fn better(one: (Clearing, bool), other: (Clearing, bool)) -> (Clearing, bool) {
-    let gains = other.0.report.unrealized_utility_ratio < one.0.report.unrealized_utility_ratio;
-    if other.0.full || gains && !one.0.full { other } else { (one.0, other.1) }
 }
 
 /// A book made ready for clearing: checked, summed up, and split into parts that trade.
@@ -76,22 +70,35 @@ impl<'a> Market<'a> {
     pub fn clear(&self, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
         params.check()?;
         last.map_or(Ok(()), |last| self.check_length(last))?;
-        let mut best = self.try_prices(params, self.attempt(params, last, None, 0));
+        let prices = self.attempt(params, last, None, 0);
+        let (mut solved, mut effort) = (prices.solved, Effort::of(self.book));
+        let mut best = self.settle(params, prices, &mut effort);
         for number in 1..ATTEMPTS.len() {
-            if best.0.full || !best.1 {
+            if best.full || !solved || effort.left() == 0 {
                 break;
             }
-            let prices = self.attempt(params, last, Some(&best.0.valuations), number);
-            best = better(best, self.try_prices(params, prices));
+            let prices = self.attempt(params, last, Some(&best.valuations), number);
+            solved = prices.solved;
+            let next = self.settle(params, prices, &mut effort);
+            if next.full || next.report.unrealized_utility_ratio < best.report.unrealized_utility_ratio {
+                best = next;
+            }
         }
-        Ok(best.0)
+        best.report.spending = effort.spent;
+        Ok(best)
     }
 
-    /// The clearing at `prices`, and whether they met the solver's stop test.
-    fn try_prices(&self, params: &Params, prices: Prices) -> (Clearing, bool) {
-        let amounts = amounts(self.book, &self.supply, params, &prices.valuations);
-        let solved = prices.solved;
-        (self.conclude(params, prices, amounts), solved)
+    /// The clearing at `prices`, or at prices near them if only those have a full one.
+    fn settle(&self, params: &Params, mut prices: Prices, effort: &mut Effort) -> Clearing {
+        let (mut found, lack) = amounts(self.book, &self.supply, params, &prices.valuations);
+        effort.add(found.spending);
+        if !found.full {
+            let near = moved(self.book, &self.supply, params, prices.valuations.clone(), lack, effort);
+            if let Some(near) = near {
+                (prices.valuations, found) = near;
+            }
+        }
+        self.conclude(params, prices, found)
     }
 
     /// Computes prices only.
@@ -126,7 +133,7 @@ impl<'a> Market<'a> {
     pub fn amounts(&self, params: &Params, valuations: &[Price]) -> Result<Amounts, InputError> {
         params.check()?;
         self.check_length(valuations)?;
-        Ok(amounts(self.book, &self.supply, params, valuations))
+        Ok(amounts(self.book, &self.supply, params, valuations).0)
     }
 
     /// Puts prices and amounts together.
@@ -139,6 +146,7 @@ impl<'a> Market<'a> {
             demand_queries,
             imbalance,
             unrealized_utility_ratio: ratio,
+            spending: amounts.spending,
             obstacle: (!amounts.full).then_some(Obstacle::Short(amounts.short)),
         };
         let trades = self.book.pairs.iter().zip(amounts.sold).filter(|(_, sold)| *sold > 0);

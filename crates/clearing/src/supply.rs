@@ -33,9 +33,9 @@ pub(crate) struct Supply<'a> {
     /// The runs of pairs that do not have those of the book.
     replaced: Vec<Option<Vec<Piece<'a>>>>,
     /// For every pair, one entry per run and one for the end.
-    before: Vec<Before>,
-    /// The first entry of every pair.
-    first: Vec<usize>,
+    before: Vec<Vec<Before>>,
+    /// For every pair, the highest limit of every run, side by side where searches look for them.
+    highest: Vec<Vec<Price>>,
 }
 
 /// The supply of one pair.
@@ -43,6 +43,8 @@ pub(crate) struct Supply<'a> {
 pub(crate) struct Curve<'a> {
     runs: Runs<'a>,
     before: &'a [Before],
+    /// The highest limit of every run.
+    highest: &'a [Price],
 }
 
 /// A place between two offers of a pair, named by the offer after it: its run and its position there; past the last
@@ -56,34 +58,41 @@ pub(crate) struct Place {
 impl<'a> Supply<'a> {
     /// Adds up the runs of a checked book.
     pub(crate) fn new(book: &'a Book<'a>) -> Supply<'a> {
-        let replaced: Vec<_> = book.pairs.par_iter().with_min_len(64).map(replaced).collect();
-        let runs: usize = book.pairs.iter().map(|pair| pair.runs.len() + 1).sum();
-        let mut before = Vec::with_capacity(runs);
-        let mut first = Vec::with_capacity(book.pairs.len() + 1);
-        for (pair, replaced) in book.pairs.iter().zip(&replaced) {
-            first.push(before.len());
-            let mut sum = Before::default();
-            before.push(sum);
-            let runs = replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces));
-            for index in 0..runs.len() {
-                let total = runs.total(index);
-                sum.offers += runs.get(index).map_or(0, |run| run.0.len());
-                sum.amount += total.amount();
-                sum.value = sum.value.plus(total.value());
-                sum.risk = sum.risk.max(approx(total.last()) + 1.0 / total.least() as f64);
-                before.push(sum);
-            }
-        }
-        first.push(before.len());
-        Supply { book, replaced, before, first }
+        let pairs = book.pairs.par_iter().with_min_len(64);
+        let sums = pairs.map(|pair| {
+            let replaced = replaced(pair);
+            let (before, highest) =
+                add_up(replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces)));
+            (replaced, (before, highest))
+        });
+        let (replaced, (before, highest)) = sums.unzip();
+        Supply { book, replaced, before, highest }
     }
 
     /// The curve of the pair at `index` of the book.
     pub(crate) fn curve(&self, index: usize) -> Curve<'_> {
-        let before = &self.before[self.first[index]..self.first[index + 1]];
         let plain = Runs::Plain(&self.book.pairs[index].runs);
-        Curve { runs: self.replaced[index].as_ref().map_or(plain, |pieces| Runs::Replaced(pieces)), before }
+        let runs = self.replaced[index].as_ref().map_or(plain, |pieces| Runs::Replaced(pieces));
+        Curve { runs, before: &self.before[index], highest: &self.highest[index] }
     }
+}
+
+/// What is offered before every run, and in all of them; and the highest limit of every run.
+fn add_up(runs: Runs) -> (Vec<Before>, Vec<Price>) {
+    let mut before = Vec::with_capacity(runs.len() + 1);
+    let mut highest = Vec::with_capacity(runs.len());
+    let mut sum = Before::default();
+    before.push(sum);
+    for index in 0..runs.len() {
+        let total = runs.total(index);
+        sum.offers += runs.get(index).map_or(0, |run| run.0.len());
+        sum.amount += total.amount();
+        sum.value = sum.value.plus(total.value());
+        sum.risk = sum.risk.max(approx(total.last()) + 1.0 / total.least() as f64);
+        before.push(sum);
+        highest.push(total.last());
+    }
+    (before, highest)
 }
 
 impl<'a> Curve<'a> {
@@ -99,14 +108,18 @@ impl<'a> Curve<'a> {
 
     /// The limit price of the offer at position `index` of the pair.
     pub(crate) fn limit_at(&self, index: usize) -> Price {
-        let run = self.before.partition_point(|before| before.offers <= index) - 1;
+        // Runs are about equally long, so that a guess is mostly right.
+        let guess = index * self.runs.len() / self.offers();
+        let has = |run: usize| (self.before[run].offers..self.before[run + 1].offers).contains(&index);
+        let search = || self.before.partition_point(|before| before.offers <= index) - 1;
+        let run = if has(guess) { guess } else { search() };
         self.limits(run)[index - self.before[run].offers]
     }
 
     /// The place after all offers below `threshold`.
     pub(crate) fn place(&self, threshold: Threshold) -> Place {
-        let run = self.runs.first_not(|limit| threshold.is_above(limit));
-        let at = self.limits(run).partition_point(|limit| threshold.is_above(*limit));
+        let run = leading(self.highest, threshold);
+        let at = leading(self.limits(run), threshold);
         Place { run: run as u32, at: at as u32 }
     }
 
@@ -167,6 +180,16 @@ impl<'a> Curve<'a> {
             Value::of(&limits[between.clone()], &amounts[between])
         };
         if from.at <= place.at { value.plus(sum(from.at, place.at)) } else { value.minus(sum(place.at, from.at)) }
+    }
+
+    /// Σ amount · limit of the offers between two places of one run; `None` if they are not in one.
+    pub(crate) fn value_within(&self, from: Place, to: Place) -> Option<Value> {
+        if from.run != to.run {
+            return None;
+        }
+        let Some((limits, amounts)) = self.runs.get(to.run as usize) else { return Some(Value::default()) };
+        let between = from.at as usize..to.at as usize;
+        Some(Value::of(&limits[between.clone()], &amounts[between]))
     }
 
     /// Σ amount · limit of the offers before `place`.
@@ -246,6 +269,20 @@ impl<'a> Curve<'a> {
         }
         units
     }
+}
+
+/// The number of `limits` below `threshold`. Looks at one limit of every eight first, none of which waits for another:
+/// what is not in the cache is so fetched at once.
+fn leading(limits: &[Price], threshold: Threshold) -> usize {
+    const STEP: usize = 8;
+    const MANY: usize = 64 * STEP;
+    if limits.len() > MANY {
+        return limits.partition_point(|limit| threshold.is_above(*limit));
+    }
+    let is_below = |limit: &Price| usize::from(threshold.is_above(*limit));
+    let blocks: usize = limits.iter().skip(STEP - 1).step_by(STEP).map(is_below).sum();
+    let rest = &limits[blocks * STEP..limits.len().min((blocks + 1) * STEP)];
+    blocks * STEP + rest.iter().map(is_below).sum::<usize>()
 }
 
 /// The number of leading elements that are `below`, searched for by steps of growing width from `hint`.

@@ -122,7 +122,7 @@ impl<'a> Instance<'a> {
     fn turn(&mut self, scene: Scene) {
         for _ in 0..TURN {
             self.solved = self.flows.shortage() <= self.target.epsilon
-                || self.rounds > 0 && self.rounds.is_multiple_of(FEASIBILITY) && scene.amounts(&self.prices).full;
+                || self.rounds > 0 && self.rounds.is_multiple_of(FEASIBILITY) && scene.is_full(&self.prices);
             if self.solved {
                 return;
             }

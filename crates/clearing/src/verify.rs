@@ -94,6 +94,40 @@ pub enum Violation {
     },
 }
 
+impl Violation {
+    /// The violation in one sentence. `name` gives the name of an asset, and `offer` that of an offer by the assets that
+    /// it sells and buys and its position in their pair. Pools and buy orders are named by their rows, counted from 1.
+    pub fn in_words(
+        &self,
+        name: impl Fn(AssetId) -> String,
+        offer: impl Fn(AssetId, AssetId, usize) -> String,
+    ) -> String {
+        let pair = |sell: &AssetId, buy: &AssetId| format!("{}/{}", name(*sell), name(*buy));
+        match self {
+            Violation::Input(_) | Violation::Valuations { .. } => self.to_string(),
+            Violation::TradeOrder { sell, buy } => {
+                format!("trade {} is repeated, out of order or sells nothing", pair(sell, buy))
+            }
+            Violation::NoOffers { sell, buy } => format!("trade {} has no offers", pair(sell, buy)),
+            Violation::Sold { sell, buy, claimed, executed } => format!(
+                "trade {} sells {claimed} units but its offers execute {executed} at this rate",
+                pair(sell, buy)
+            ),
+            Violation::Pool(pool) => format!("pools, row {}: does not trade as the rule of pools says", pool + 1),
+            Violation::PoolNotFull(pool) => format!("pools, row {}: trades less than a full clearing must", pool + 1),
+            Violation::Purchase(order) => format!("buys, row {}: does not cost what the list says", order + 1),
+            Violation::Conservation { asset, sold, paid } => {
+                format!("asset {} is not conserved: {sold} units sold, {paid} units paid out", name(*asset))
+            }
+            Violation::NotFull { sell, buy, index, limit } => format!(
+                "{} ({}, limit {limit}) is below (1-mu) of the rate but not filled in full",
+                offer(*sell, *buy, *index),
+                pair(sell, buy)
+            ),
+        }
+    }
+}
+
 /// Checks conservation and limit prices in integers, that the amounts sold are those of the fills, and, where the
 /// clearing claims it, fullness. Runs on the current rayon pool; the answer does not depend on it.
 ///

@@ -236,6 +236,7 @@ fn concluded(book: &Book, amounts: &Amounts, valuations: Vec<Price>) -> Clearing
         demand_queries: 0,
         imbalance: 0.0,
         unrealized_utility_ratio: 0.0,
+        spending: amounts.spending,
         obstacle: (!amounts.full).then(|| Obstacle::Short(amounts.short.clone())),
     };
     Clearing { valuations, trades, full: amounts.full, report, ..Clearing::default() }

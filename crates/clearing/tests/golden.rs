@@ -1,4 +1,5 @@
-//! Known clearings: the bytes of a clearing depend on nothing but the book, on any machine and in any build.
+//! Known clearings: the bytes of a clearing depend on nothing but the book, on any machine and in any build. `make test`
+//! runs this in debug and in release.
 
 #[path = "../../bench/src/workload.rs"]
 #[allow(dead_code)]

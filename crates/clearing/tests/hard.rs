@@ -18,8 +18,21 @@ fn hard_books_are_full() {
         assert_eq!(clearing.full, clearing.report.obstacle.is_none());
         full += usize::from(clearing.full);
     }
-    // Of one in a hundred or so, whole units cannot follow any prices that are found.
-    assert!(full + 2 >= books as usize, "{full} of {books}");
+    // In one of two hundred or so, whole units follow no prices that are found.
+    assert!(full + 1 >= books as usize, "{full} of {books}");
+}
+
+/// Books of few units, or of units worth a lot, in which amounts at the first prices leave some asset short: by the
+/// repair of amounts, by prices moved by what is lacking, or by a deeper band, they all have a full clearing.
+#[test]
+fn whole_units_are_found_where_they_are_rare() {
+    for seed in [11, 94, 151, 289, 313, 425, 526, 579, 595, 670, 699, 711, 944] {
+        let sorted = workload::hard_of_any_size(seed);
+        let book = sorted.book();
+        let clearing = clear(&book, &Params::default(), None).expect("a proper book");
+        verify(&book, &Params::default(), &clearing).expect("verifies");
+        assert!(clearing.full, "seed {seed}: {:?}", clearing.report);
+    }
 }
 
 /// A thousand units of a cheap asset are worth about one of a dear one. By bare limits, nothing could be full here: at

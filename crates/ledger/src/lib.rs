@@ -36,7 +36,7 @@ pub use apply::{Applied, Fault, Signatures, Stage};
 pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
-pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_digest};
+pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
 pub use genesis::{Asset, Genesis, GenesisError};
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};

@@ -17,7 +17,7 @@
 //! ledger, roots, mempool, views, candles, waiters, store.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 use std::thread::JoinHandle;
@@ -37,6 +37,7 @@ use crate::mempool::{Entry, Mempool, Reject};
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::recovery::{Recovered, encode, receipts_with, recover, write_checkpoint};
+use crate::transport::Transport;
 use crate::validator::{self, Agreed, Answers, Channels, Input, Validator, Verified};
 use crate::views::{Committed, Found, Views};
 
@@ -175,6 +176,10 @@ pub(crate) struct Shared {
     pub(crate) verified: Verified,
     /// The lag of certified roots, and the certificates; nothing in a solo node.
     pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
+    /// The last certified height.
+    pub(crate) certified: AtomicU64,
+    /// The links to other validators; nothing in a solo node.
+    pub(crate) transport: OnceLock<Arc<Transport>>,
     /// How this validator stands; nothing in a solo node.
     pub(crate) status: Mutex<Option<validator::Status>>,
 }
@@ -309,6 +314,8 @@ impl Exchange {
             failed: tokio::sync::Notify::new(),
             verified: Verified::default(),
             certificates: OnceLock::new(),
+            certified: AtomicU64::new(0),
+            transport: OnceLock::new(),
             status: Mutex::default(),
         });
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
@@ -349,6 +356,21 @@ impl Exchange {
     /// How this validator stands among the others; `None` in a solo node.
     pub fn status(&self) -> Option<validator::Status> {
         poisoned(self.shared.status.lock()).clone()
+    }
+
+    /// The last height that has a certificate here, as all below; 0 in a solo node.
+    pub fn certified(&self) -> Height {
+        self.shared.certified.load(Ordering::Acquire)
+    }
+
+    /// How often the vote log was synced since start.
+    pub fn vote_log_syncs(&self) -> u64 {
+        self.shared.metrics.vote_syncs.get()
+    }
+
+    /// The links to other validators; `None` in a solo node.
+    pub fn transport(&self) -> Option<&Transport> {
+        self.shared.transport.get().map(Arc::as_ref)
     }
 
     /// Submits transactions; the receiver hears one answer for each, in order.

@@ -156,13 +156,18 @@ impl Founding {
         self.validators.iter().position(|one| one.key == *key).map(|index| index as Index)
     }
 
+    /// The first epoch of the chain that they found.
+    pub fn chain(&self, genesis: &Genesis) -> Chain {
+        let keys = self.validators.iter().map(|one| one.key).collect();
+        Chain { genesis: self.digest(genesis), epoch: 0, keys }
+    }
+
     /// The network as the holder of a key sees it; nothing if the key is on no list.
     pub fn network(&self, genesis: &Genesis, secret: SecretKey, listen: std::net::SocketAddr) -> Option<Network> {
         let me = self.index_of(&secret.public())?;
-        let keys = self.validators.iter().map(|one| one.key).collect();
         let peer = |one: &Founder| Peer { key: one.key, address: one.address.clone() };
         Some(Network {
-            chain: Chain { genesis: self.digest(genesis), epoch: 0, keys },
+            chain: self.chain(genesis),
             rules: self.rules,
             me,
             secret,

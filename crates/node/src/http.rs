@@ -142,6 +142,7 @@ pub fn router(api: Api) -> Router {
         .routes(routes!(block))
         .routes(routes!(batch))
         .routes(routes!(raw_block))
+        .routes(routes!(raw_receipts))
         .routes(routes!(certificate))
         .routes(routes!(validator))
         .routes(routes!(block_account))
@@ -196,7 +197,24 @@ fn is_own_host(headers: &HeaderMap, hosts: &[String]) -> bool {
 }
 
 async fn ready(State(api): State<Api>) -> Response {
-    if api.shared().is_ready() { "ready\n".into_response() } else { Failure::stopping().into_response() }
+    if !api.shared().is_ready() {
+        return Failure::stopping().into_response();
+    }
+    match api.exchange.status() {
+        Some(status) if !status.is_caught_up() => {
+            let message = format!(
+                "height {} of {}, {} of {} other validators connected{}",
+                status.decided,
+                status.certified_anywhere,
+                status.connected,
+                status.validators - 1,
+                if status.silent { ", listening without voting" } else { "" }
+            );
+            let error = ErrorText { code: "catching_up", message };
+            Failure(StatusCode::SERVICE_UNAVAILABLE, error).into_response()
+        }
+        _ => "ready\n".into_response(),
+    }
 }
 
 async fn metrics(State(api): State<Api>) -> Response {
@@ -649,6 +667,16 @@ async fn raw_block(State(api): State<Api>, Path(height): Path<u64>) -> Result<Re
     let bytes = api.blocking(move |api| api.shared().archive.block(height)).await?;
     let bytes = bytes.map_err(|error| archive_failed(&error))?;
     let bytes = bytes.ok_or_else(|| Failure::not_found(format!("no block {height}")))?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+/// The encoded receipts of a block from the archive: every outcome, the batch, the accounts that changed.
+#[utoipa::path(get, path = "/v1/blocks/{height}/receipts", params(("height" = u64, Path)),
+    responses((status = 200, content_type = "application/octet-stream"), (status = 404, body = ErrorBody)))]
+async fn raw_receipts(State(api): State<Api>, Path(height): Path<u64>) -> Result<Response, Failure> {
+    let bytes = api.blocking(move |api| api.shared().archive.receipts(height)).await?;
+    let bytes = bytes.map_err(|error| archive_failed(&error))?;
+    let bytes = bytes.ok_or_else(|| Failure::not_found(format!("no receipts of block {height}")))?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 

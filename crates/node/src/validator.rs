@@ -52,6 +52,8 @@ const TICK: Duration = Duration::from_millis(200);
 const POLL: Duration = Duration::from_millis(2);
 /// Bytes of decided heights in one answer, if that is more than one height.
 const ANSWER_BYTES: usize = 8 << 20;
+/// A validator that is so many heights behind is still said to be ready.
+const CAUGHT_UP: u64 = 4;
 /// Bytes that a sub-block may hold besides its transactions.
 const SUB_BLOCK_OVERHEAD: usize = 64;
 
@@ -398,6 +400,7 @@ impl Validator {
             self.finality.append(finality.certificate.statement.height, &encode(&finality))?;
         }
         shared.metrics.certified.set(last as i64);
+        shared.certified.store(last, Ordering::Release);
         // One sync for many: what is lost is decided again from the vote log.
         if last >= self.finality.durable_height() + self.network.rules.horizon() {
             self.finality.sync()?;
@@ -485,6 +488,15 @@ pub struct Status {
     pub silent: bool,
     /// Who has no slot in the next height, because it was absent from many.
     pub benched: Vec<u8>,
+}
+
+impl Status {
+    /// Whether it votes, is connected to a quorum, and is about where the others are.
+    pub fn is_caught_up(&self) -> bool {
+        let faulty = (self.validators - 1) / 3;
+        let quorum = self.connected + 1 >= self.validators - faulty;
+        !self.silent && quorum && self.decided + CAUGHT_UP >= self.certified_anywhere
+    }
 }
 
 /// What the smaller threads of a validator work with.

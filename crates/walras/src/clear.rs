@@ -13,8 +13,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use primitives::Fraction;
 use serde::{Deserialize, Serialize};
 
-use crate::explained::{Explained, explained};
-use crate::offers::{self, OfferFile};
+use crate::batch::{Batch, BatchFiles, read_batch};
+use crate::explained::{Asked, Explained, explained, said_of};
 use crate::parquet_file::Table;
 
 /// Clears a batch of offers at one price vector.
@@ -22,11 +22,11 @@ use crate::parquet_file::Table;
 #[command(after_help = "Examples:
   walras clear --offers offers.csv --json > clearing.json
   walras clear --offers offers.parquet --fills fills.parquet
-  walras clear --offers offers.csv --explain 3")]
+  walras clear --offers offers.csv --explain 3
+  walras clear --offers offers.csv --pools pools.csv --buys buys.csv --explain buys:1")]
 pub struct ClearArgs {
-    /// CSV or .parquet file with the columns sell,buy,amount,min_price; - reads CSV on standard input
-    #[arg(long, value_name = "FILE")]
-    pub offers: PathBuf,
+    #[command(flatten)]
+    pub files: BatchFiles,
     /// Commission that the auctioneer keeps, such as 2^-15, 0 or 0.0001
     #[arg(long, default_value = "2^-15")]
     pub epsilon: Fraction,
@@ -39,9 +39,10 @@ pub struct ClearArgs {
     /// Also write the fills, columns row,sold,bought, to this .csv or .parquet file
     #[arg(long, value_name = "FILE", value_parser = fills_path)]
     pub fills: Option<PathBuf>,
-    /// Say why the offer of this row, counted from 1, does or does not trade; may be repeated
-    #[arg(long, value_name = "ROW", value_parser = clap::value_parser!(u32).range(1..))]
-    pub explain: Vec<u32>,
+    /// Say why the offer of this row, counted from 1, does or does not trade; pools:ROW and buys:ROW ask about those; may
+    /// be repeated
+    #[arg(long, value_name = "ROW")]
+    pub explain: Vec<Asked>,
 }
 
 /// A file whose name says in which form it is written.
@@ -66,6 +67,12 @@ pub struct ClearingJson {
     pub trades: Vec<TradeJson>,
     /// What each offer that trades gives and receives, by row.
     pub fills: Vec<FillJson>,
+    /// What pools trade, by row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolJson>,
+    /// The orders for exact amounts that are filled, by row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buys: Vec<BuyJson>,
     /// Commission.
     pub epsilon: String,
     /// Band.
@@ -80,6 +87,9 @@ pub struct ClearingJson {
     /// What became of the offers that were asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explained>,
+    /// What became of the pools and orders for exact amounts that were asked about, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// How the prices were found.
     pub solver: SolverJson,
 }
@@ -106,6 +116,30 @@ pub struct FillJson {
     pub bought: String,
 }
 
+/// What one pool trades.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolJson {
+    /// Data row of the pool, counted from 1.
+    pub row: u32,
+    /// Symbol of the asset that it gives.
+    pub sell: String,
+    /// Symbol of the asset that it receives.
+    pub buy: String,
+    /// Units that it gives.
+    pub sold: String,
+    /// Units that it receives.
+    pub bought: String,
+}
+
+/// One order for an exact amount that is filled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuyJson {
+    /// Data row of the order, counted from 1.
+    pub row: u32,
+    /// Units paid.
+    pub paid: String,
+}
+
 /// The solver's part of [`ClearingJson`].
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SolverJson {
@@ -119,6 +153,29 @@ pub struct SolverJson {
     pub seconds: f64,
     /// The largest relative imbalance of the smoothed demand.
     pub imbalance: f64,
+    /// What the amounts took.
+    #[serde(default)]
+    pub amounts: SpendingJson,
+}
+
+/// What the amount step spent, as [`SolverJson`] prints it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct SpendingJson {
+    /// Price vectors tried.
+    pub tries: u32,
+    /// Searches for shortest ways from shortages to surpluses.
+    pub rounds: u32,
+    /// Ways along which a shortage was moved.
+    pub augmentations: u32,
+    /// Shortages moved unit by unit.
+    pub repairs: u32,
+}
+
+impl From<clearing::Spending> for SpendingJson {
+    fn from(spending: clearing::Spending) -> SpendingJson {
+        let clearing::Spending { tries, rounds, augmentations, repairs } = spending;
+        SpendingJson { tries, rounds, augmentations, repairs }
+    }
 }
 
 /// Runs `walras clear`.
@@ -131,20 +188,24 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
         eprintln!("error: --mu, --epsilon: {error}");
         return Ok(ExitCode::from(2));
     }
-    let file = waiting("Reading offers", || offers::read(&args.offers))?;
-    let book = file.offers.book();
-    if let Some(row) = args.explain.iter().find(|row| **row as usize > book.offers()) {
-        eprintln!("error: --explain {row}: the file has rows 1 to {}", book.offers());
+    let batch = waiting("Reading offers", || read_batch(&args.files))?;
+    let book = batch.book();
+    if let Some(problem) = args.explain.iter().find_map(|asked| asked.outside(&book)) {
+        eprintln!("error: {problem}");
         return Ok(ExitCode::from(2));
     }
     let task = format!("Clearing {} offers of {} assets", book.offers(), book.assets);
     let start = Instant::now();
     let clearing = waiting(&task, || clearing::clear(&book, &params, None))
-        .with_context(|| format!("{}", args.offers.display()))?;
+        .with_context(|| format!("{}", args.files.offers.display()))?;
     let seconds = start.elapsed().as_secs_f64();
-    let mut result = described(&file, &book, &params, &clearing, seconds);
-    let explained = |row: &u32| explained(&file, &book, &params, &clearing, *row);
-    result.explanations = args.explain.iter().map(explained).collect();
+    let mut result = described(&batch, &book, &params, &clearing, seconds);
+    for asked in &args.explain {
+        match asked {
+            Asked::Offer(row) => result.explanations.push(explained(&batch, &book, &params, &clearing, *row)),
+            other => result.notes.push(said_of(&batch, &book, &params, &clearing, *other)),
+        }
+    }
     if let Some(path) = &args.fills {
         write_fills(path, &result.fills)?;
     }
@@ -167,45 +228,52 @@ fn waiting<T>(text: &str, task: impl FnOnce() -> T) -> T {
 }
 
 /// The printed form of `clearing`.
-fn described(file: &OfferFile, book: &Book, params: &Params, clearing: &Clearing, seconds: f64) -> ClearingJson {
-    let symbol = |asset: primitives::AssetId| file.symbols[asset.0 as usize].clone();
-    let prices = file.symbols.iter().zip(&clearing.valuations);
+fn described(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing, seconds: f64) -> ClearingJson {
+    let symbol = |asset| batch.symbol(asset);
+    let prices = batch.symbols.iter().zip(&clearing.valuations);
     let trade = |t: &clearing::Trade| TradeJson { sell: symbol(t.sell), buy: symbol(t.buy), sold: t.sold.to_string() };
     let report = &clearing.report;
     let ratio = report.unrealized_utility_ratio;
     ClearingJson {
         prices: prices.map(|(symbol, price)| (symbol.clone(), price.to_string())).collect(),
         trades: clearing.trades.iter().map(trade).collect(),
-        fills: listed_fills(file, book, params, clearing),
+        fills: listed_fills(batch, book, params, clearing),
+        pools: clearing.pools.iter().map(|trade| pool_json(batch, trade)).collect(),
+        buys: clearing.buys.iter().map(|p| BuyJson { row: p.order + 1, paid: p.paid.to_string() }).collect(),
         epsilon: params.epsilon.to_string(),
         mu: params.mu.to_string(),
         full: clearing.full,
         unrealized_utility_ratio: ratio.is_finite().then_some(ratio),
         explanations: Vec::new(),
-        obstacle: report.obstacle.as_ref().map(|obstacle| named(obstacle, &file.symbols)),
+        notes: Vec::new(),
+        obstacle: report.obstacle.as_ref().map(|obstacle| obstacle.in_words(symbol)),
         solver: SolverJson {
             name: report.solver.name().into(),
             iterations: report.iterations,
             demand_queries: report.demand_queries,
             seconds,
             imbalance: report.imbalance,
+            amounts: SpendingJson::from(report.spending),
         },
     }
 }
 
-/// What stood in the way, with symbols for assets.
-fn named(obstacle: &clearing::Obstacle, symbols: &[String]) -> String {
-    let clearing::Obstacle::Short(assets) = obstacle;
-    let names: Vec<&str> = assets.iter().map(|asset| symbols[asset.0 as usize].as_str()).collect();
-    format!("offers that must execute ask for more than may be sold of {}", names.join(", "))
+fn pool_json(batch: &Batch, trade: &clearing::PoolTrade) -> PoolJson {
+    PoolJson {
+        row: trade.pool + 1,
+        sell: batch.symbol(trade.sell),
+        buy: batch.symbol(trade.buy),
+        sold: trade.sold.to_string(),
+        bought: trade.bought.to_string(),
+    }
 }
 
 /// Every fill, by row.
-pub fn listed_fills(file: &OfferFile, book: &Book, params: &Params, clearing: &Clearing) -> Vec<FillJson> {
+pub fn listed_fills(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing) -> Vec<FillJson> {
     let mut result = Vec::new();
     for trade in &clearing.trades {
         let Some(position) = book.position(trade.sell, trade.buy) else { continue };
-        let (pair, rows) = (&book.pairs[position], file.offers.rows(position));
+        let (pair, rows) = (&book.pairs[position], batch.offers.rows(position));
         let value = |asset: primitives::AssetId| clearing.valuations[asset.0 as usize];
         let rate = Rate::new(value(trade.sell), value(trade.buy), params.epsilon, params.mu);
         let got = fills(pair, &rate, trade.sold);
@@ -251,10 +319,25 @@ fn print_tables(result: &ClearingJson) {
     if result.trades.len() > TRADES_SHOWN {
         println!("... and {} more pairs; --json lists all", result.trades.len() - TRADES_SHOWN);
     }
+    print_others(result);
     let SolverJson { name, iterations, demand_queries, seconds, .. } = &result.solver;
     let ratio = result.unrealized_utility_ratio.map_or("none gained".into(), |ratio| format!("{:.4} %", 100.0 * ratio));
     println!("\n{} offers trade; full: {}; unrealized utility: {ratio}", result.fills.len(), result.full);
     println!("{name}: {iterations} iterations, {demand_queries} demand queries, {:.2} ms", 1e3 * seconds);
     result.obstacle.iter().for_each(|obstacle| println!("not full: {obstacle}"));
     result.explanations.iter().for_each(|explained| println!("row {}: {}", explained.row, explained.text));
+    result.notes.iter().for_each(|note| println!("{note}"));
+}
+
+/// What pools trade, and the orders for exact amounts that are filled.
+fn print_others(result: &ClearingJson) {
+    if !result.pools.is_empty() {
+        println!();
+    }
+    for PoolJson { row, sell, buy, sold, bought } in &result.pools {
+        println!("pool {row} gives {sold} {sell} for {bought} {buy}");
+    }
+    if !result.buys.is_empty() {
+        println!("\n{} orders for exact amounts are filled", result.buys.len());
+    }
 }

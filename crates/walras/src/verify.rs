@@ -7,19 +7,18 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use clearing::{Clearing, Params, Solver, Trade};
-use primitives::{AssetId, Fraction, Price};
+use clearing::{Clearing, Params, PoolTrade, Purchase, Solver, Trade};
+use primitives::{Amount, AssetId, Fraction, Price};
 
-use crate::clear::{ClearingJson, FillJson, TradeJson, listed_fills};
-use crate::offers::{self, OfferFile};
+use crate::batch::{Batch, BatchFiles, read_batch};
+use crate::clear::{BuyJson, ClearingJson, FillJson, PoolJson, TradeJson, listed_fills};
 
 /// Checks a clearing: every asset conserved and every limit price kept in whole units, fullness where it is claimed.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: walras verify --offers offers.csv --clearing clearing.json")]
 pub struct VerifyArgs {
-    /// The CSV or .parquet file that was cleared
-    #[arg(long, value_name = "FILE")]
-    pub offers: PathBuf,
+    #[command(flatten)]
+    pub files: BatchFiles,
     /// What `walras clear --json` printed for it
     #[arg(long, value_name = "FILE")]
     pub clearing: PathBuf,
@@ -30,9 +29,9 @@ pub struct VerifyArgs {
 /// # Errors
 /// Whatever is wrong with the files.
 pub fn run(args: &VerifyArgs, json: bool) -> Result<ExitCode> {
-    let file = offers::read(&args.offers)?;
+    let batch = read_batch(&args.files)?;
     let claim = read_claim(&args.clearing)?;
-    let checked = check(&file, &claim).with_context(|| format!("{}", args.clearing.display()));
+    let checked = check(&batch, &claim).with_context(|| format!("{}", args.clearing.display()));
     match &checked {
         Ok(offers) if json => {
             println!("{}", serde_json::json!({ "valid": true, "full": claim.full, "offers": offers }))
@@ -56,50 +55,84 @@ fn read_claim(path: &Path) -> Result<ClearingJson> {
 }
 
 /// Checks `claim` against the offers; returns how many trade.
-fn check(file: &OfferFile, claim: &ClearingJson) -> Result<usize> {
-    let book = file.offers.book();
+fn check(batch: &Batch, claim: &ClearingJson) -> Result<usize> {
+    let book = batch.book();
     let fraction = |name: &str, text: &str| Fraction::from_str(text).with_context(|| name.to_owned());
     let (epsilon, mu) = (fraction("epsilon", &claim.epsilon)?, fraction("mu", &claim.mu)?);
     let params = Params { epsilon, mu, solver: Solver::Newton };
     let clearing = Clearing {
-        valuations: valuations(file, &claim.prices)?,
-        trades: trades(file, &claim.trades)?,
+        valuations: valuations(batch, &claim.prices)?,
+        trades: trades(batch, &claim.trades)?,
+        pools: pools(batch, &claim.pools)?,
+        buys: buys(&claim.buys)?,
         full: claim.full,
         ..Clearing::default()
     };
     let verified = match clearing::verify(&book, &params, &clearing) {
         Ok(verified) => verified,
-        Err(violation) => bail!("{}", with_symbols(&violation, file)),
+        Err(violation) => bail!("{}", with_symbols(&violation, batch)),
     };
     let mut claimed = claim.fills.clone();
     claimed.sort_by_key(|fill| fill.row);
-    same_fills(&claimed, &listed_fills(file, &book, &params, &clearing))?;
+    same_fills(&claimed, &listed_fills(batch, &book, &params, &clearing))?;
     Ok(verified.executed)
 }
 
-fn valuations(file: &OfferFile, prices: &BTreeMap<String, String>) -> Result<Vec<Price>> {
-    if let Some(stranger) = prices.keys().find(|symbol| file.symbols.binary_search(symbol).is_err()) {
+fn valuations(batch: &Batch, prices: &BTreeMap<String, String>) -> Result<Vec<Price>> {
+    if let Some(stranger) = prices.keys().find(|symbol| batch.asset(symbol).is_none()) {
         bail!("prices: asset {stranger} is in none of the offers");
     }
     let price = |symbol: &String| {
         let text = prices.get(symbol).with_context(|| format!("prices: none for asset {symbol}"))?;
         Price::from_str(text).with_context(|| format!("prices: asset {symbol}"))
     };
-    file.symbols.iter().map(price).collect()
+    batch.symbols.iter().map(price).collect()
 }
 
-fn trades(file: &OfferFile, trades: &[TradeJson]) -> Result<Vec<Trade>> {
-    let id = |symbol: &String| match file.symbols.binary_search(symbol) {
-        Ok(id) => Ok(AssetId(id as u32)),
-        Err(_) => bail!("trades: asset {symbol} is in none of the offers"),
-    };
+/// The asset of this symbol, which `list` names.
+fn asset(batch: &Batch, list: &str, symbol: &str) -> Result<AssetId> {
+    batch.asset(symbol).with_context(|| format!("{list}: asset {symbol} is in none of the offers"))
+}
+
+fn amount(list: &str, of: &str, text: &str) -> Result<Amount> {
+    text.parse().with_context(|| format!("{list}: {of}: {text:?}"))
+}
+
+fn trades(batch: &Batch, trades: &[TradeJson]) -> Result<Vec<Trade>> {
     let trade = |t: &TradeJson| {
-        let sold = t.sold.parse().with_context(|| format!("trades: {}/{}: sold {:?}", t.sell, t.buy, t.sold))?;
-        Ok(Trade { sell: id(&t.sell)?, buy: id(&t.buy)?, sold })
+        let sold = amount("trades", &format!("{}/{}: sold", t.sell, t.buy), &t.sold)?;
+        Ok(Trade { sell: asset(batch, "trades", &t.sell)?, buy: asset(batch, "trades", &t.buy)?, sold })
     };
     let mut result: Vec<Trade> = trades.iter().map(trade).collect::<Result<_>>()?;
     result.sort_by_key(|trade| (trade.sell, trade.buy));
     Ok(result)
+}
+
+fn pools(batch: &Batch, trades: &[PoolJson]) -> Result<Vec<PoolTrade>> {
+    let trade = |p: &PoolJson| {
+        let units = |name: &str, text| amount("pools", &format!("row {}: {name}", p.row), text);
+        Ok(PoolTrade {
+            pool: place("pools", p.row)?,
+            sell: asset(batch, "pools", &p.sell)?,
+            buy: asset(batch, "pools", &p.buy)?,
+            sold: units("sold", &p.sold)?,
+            bought: units("bought", &p.bought)?,
+        })
+    };
+    trades.iter().map(trade).collect()
+}
+
+fn buys(purchases: &[BuyJson]) -> Result<Vec<Purchase>> {
+    let purchase = |b: &BuyJson| {
+        let paid = amount("buys", &format!("row {}: paid", b.row), &b.paid)?;
+        Ok(Purchase { order: place("buys", b.row)?, paid })
+    };
+    purchases.iter().map(purchase).collect()
+}
+
+/// The position of a row.
+fn place(list: &str, row: u32) -> Result<u32> {
+    row.checked_sub(1).with_context(|| format!("{list}: row 0: rows are counted from 1"))
 }
 
 /// Compares the fills that the clearing lists with those that its trades amount to.
@@ -119,27 +152,11 @@ fn same_fills(claimed: &[FillJson], due: &[FillJson]) -> Result<()> {
 }
 
 /// The violation, with symbols for asset numbers and rows for offers.
-fn with_symbols(violation: &clearing::Violation, file: &OfferFile) -> String {
-    use clearing::Violation;
-    let name = |asset: &AssetId| &file.symbols[asset.0 as usize];
-    match violation {
-        Violation::Sold { sell, buy, claimed, executed } => {
-            let (sell, buy) = (name(sell), name(buy));
-            format!("trade {sell}/{buy} sells {claimed} units but its offers execute {executed} at this rate")
-        }
-        Violation::Conservation { asset, sold, paid } => {
-            format!("asset {} is not conserved: {sold} units sold, {paid} units paid out", name(asset))
-        }
-        Violation::NotFull { sell, buy, index, limit } => {
-            let position = file.offers.book().position(*sell, *buy).expect("the pair has offers");
-            let row = file.offers.rows(position)[*index] + 1;
-            let (sell, buy) = (name(sell), name(buy));
-            format!("row {row} ({sell}/{buy}, limit {limit}) is below (1-mu) of the rate but not filled in full")
-        }
-        Violation::TradeOrder { sell, buy } => {
-            format!("trade {}/{} is repeated or sells nothing", name(sell), name(buy))
-        }
-        Violation::NoOffers { sell, buy } => format!("trade {}/{} has no offers in the file", name(sell), name(buy)),
-        other => other.to_string(),
-    }
+fn with_symbols(violation: &clearing::Violation, batch: &Batch) -> String {
+    let book = batch.book();
+    let row = |sell, buy, index: usize| {
+        let position = book.position(sell, buy).expect("the pair has offers");
+        format!("row {}", batch.offers.rows(position)[index] + 1)
+    };
+    violation.in_words(|asset| batch.symbol(asset), row)
 }

@@ -256,3 +256,77 @@ fn offers_are_explained_by_row() {
     assert_eq!(outside.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&outside.stderr).contains("--explain 7: the file has rows 1 to 6"));
 }
+
+const POOLS: &str = "a,b,reserve_a,reserve_b,fee\nUSD,EUR,90000000,82000000,2^-9\nUSD,JPY,1000000,10,0\n";
+const BUYS: &str = "buy,sell,bought,most\nEUR,USD,777,900\nEUR,USD,10,1\nUSD,EUR,12345,20000\n";
+
+#[test]
+fn pools_and_buy_orders_clear_and_verify() {
+    let folder = TempDir::new().expect("a folder");
+    let offers = write(&folder, "offers.csv", OFFERS);
+    let (pools, buys) = (write(&folder, "pools.csv", POOLS), write(&folder, "buys.csv", BUYS));
+    let more = ["--pools", text(&pools), "--buys", text(&buys)];
+    let asked = ["--explain", "buys:1", "--explain", "buys:2", "--explain", "pools:1", "--explain", "1"];
+    let clearing = cleared(&offers, &[&more[..], &asked].concat());
+    let list = |name: &str| clearing[name].as_array().cloned().unwrap_or_default();
+    let rows = |name: &str| list(name).iter().filter_map(|one| one["row"].as_u64()).collect::<Vec<_>>();
+    assert_eq!(clearing["full"], true);
+    assert!(rows("pools").contains(&1), "{clearing}");
+    assert_eq!(rows("buys"), [1, 3]);
+    let notes: Vec<String> = list("notes").iter().filter_map(|note| note.as_str().map(str::to_owned)).collect();
+    assert!(notes[0].contains("777 EUR for at most 900 USD: is filled and pays"), "{notes:?}");
+    assert!(notes[1].ends_with("is not filled, as it would cost more."), "{notes:?}");
+    assert!(notes[2].starts_with("pools, row 1: values a USD at 0.91") && notes[2].contains("It gives"), "{notes:?}");
+
+    let verify = |claim: &Value, more: &[&str]| {
+        let path = write(&folder, "clearing.json", &claim.to_string());
+        let output = walras(&[&["verify", "--offers", text(&offers), "--clearing", text(&path)], more].concat());
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(verify(&clearing, &more), (Some(0), String::new()));
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut bad = clearing.clone();
+        change(&mut bad);
+        verify(&bad, &more).1
+    };
+    let got = with(&|c| c["buys"][0]["paid"] = "1".into());
+    assert!(got.contains("buys, row 1: does not cost what the list says"), "{got}");
+    let got = with(&|c| c["pools"][0]["bought"] = "1".into());
+    assert!(got.contains("pools, row 1: does not trade as the rule of pools says"), "{got}");
+    let got = with(&|c| c["pools"] = Value::Array(vec![]));
+    assert!(got.contains("trades less than a full clearing must") || got.contains("is not conserved"), "{got}");
+    assert_eq!(verify(&clearing, &[]).0, Some(1));
+
+    let plain = walras(&[&["clear", "--offers", text(&offers), "--explain", "pools:2"], &more[..]].concat());
+    let said = String::from_utf8_lossy(&plain.stdout).into_owned();
+    assert!(said.contains("orders for exact amounts are filled") && said.contains("pools, row 2: values"), "{said}");
+}
+
+#[test]
+fn bad_pools_and_buy_orders_name_their_file() {
+    let folder = TempDir::new().expect("a folder");
+    let offers = write(&folder, "offers.csv", OFFERS);
+    let problem = |flag: &str, lines: &str| {
+        let file = write(&folder, &format!("{}.csv", &flag[2..]), lines);
+        let output = walras(&["clear", "--offers", text(&offers), flag, text(&file)]);
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let cases = [
+        ("--pools", "a,b,reserve_a,reserve_b\n", "pools.csv: line 1: no column \"fee\""),
+        ("--pools", "a,b,reserve_a,reserve_b,fee\nA,A,1,1,0\n", "line 2, column 2 (b): the pool holds A twice"),
+        ("--pools", "a,b,reserve_a,reserve_b,fee\nA,B,1,0,0\n", "column 4 (reserve_b): reserve_b 0 is out of range"),
+        ("--pools", "a,b,reserve_a,reserve_b,fee\nA,B,1,1,2\n", "pools.csv: line 2, column 5 (fee)"),
+        ("--buys", "buy,sell,bought,most\nA,A,1,1\n", "buys.csv: line 2, column 2 (sell): A is bought with itself"),
+        ("--buys", "buy,sell,bought,most\nA,B,1,x\n", "column 4 (most): most \"x\" is not a whole number"),
+        ("--buys", "buy,sell,bought,most\nA,EUR,1,9223372036854775807\n", "column 4 (most): more than"),
+    ];
+    for (flag, lines, expected) in cases {
+        let got = problem(flag, lines);
+        assert!(got.contains(expected), "{got}");
+    }
+    let outside = walras(&["clear", "--offers", text(&offers), "--explain", "pools:1"]);
+    assert_eq!(outside.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&outside.stderr).contains("--explain pools:1: the file has no such rows"));
+    assert_eq!(walras(&["clear", "--offers", text(&offers), "--explain", "others:1"]).status.code(), Some(2));
+}

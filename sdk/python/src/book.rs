@@ -184,31 +184,12 @@ impl Book {
 
     /// The violation with symbols for asset numbers and rows for offers.
     fn named(&self, violation: &clearing::Violation) -> String {
-        use clearing::Violation;
-        let name = |asset: &AssetId| &self.symbols[asset.0 as usize];
-        match violation {
-            Violation::Sold { sell, buy, claimed, executed } => {
-                let (sell, buy) = (name(sell), name(buy));
-                format!("trade {sell}/{buy} sells {claimed} units but its offers execute {executed} at this rate")
-            }
-            Violation::Conservation { asset, sold, paid } => {
-                format!("asset {} is not conserved: {sold} units sold, {paid} units paid out", name(asset))
-            }
-            Violation::NotFull { sell, buy, index, limit } => {
-                let position = self.sorted.book().position(*sell, *buy).expect("the pair has offers");
-                let row = self.sorted.rows(position)[*index] + 1;
-                let (sell, buy) = (name(sell), name(buy));
-                format!("row {row} ({sell}/{buy}, limit {limit}) is below (1-mu) of the rate but not filled in full")
-            }
-            Violation::TradeOrder { sell, buy } => {
-                format!("trade {}/{} is repeated, out of order or sells nothing", name(sell), name(buy))
-            }
-            Violation::Pool(pool) => format!("pools, row {}: does not trade as the rule of pools says", pool + 1),
-            Violation::PoolNotFull(pool) => format!("pools, row {}: trades less than a full clearing must", pool + 1),
-            Violation::Purchase(order) => format!("buys, row {}: does not cost what the list says", order + 1),
-            Violation::NoOffers { sell, buy } => format!("trade {}/{} has no offers", name(sell), name(buy)),
-            other => other.to_string(),
-        }
+        let book = self.sorted.book();
+        let row = |sell, buy, index: usize| {
+            let position = book.position(sell, buy).expect("the pair has offers");
+            format!("row {}", self.sorted.rows(position)[index] + 1)
+        };
+        violation.in_words(|asset| self.symbols[asset.0 as usize].clone(), row)
     }
 }
 

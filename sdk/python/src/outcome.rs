@@ -1,6 +1,6 @@
 //! A clearing as Python reads it.
 
-use clearing::{Clearing, Obstacle, Params, PoolTrade, Purchase, Rate, Report, SortedOffers, Trade, fills};
+use clearing::{Clearing, Obstacle, Params, PoolTrade, Purchase, Rate, Report, SortedOffers, Spending, Trade, fills};
 use primitives::{AssetId, Price};
 use pyo3::prelude::*;
 
@@ -124,5 +124,12 @@ impl Outcome {
     fn solver(&self) -> (&'static str, u32, u32, f64, Option<f64>) {
         let report = &self.clearing.report;
         (report.solver.name(), report.iterations, report.demand_queries, report.imbalance, self.seconds)
+    }
+
+    /// What the amount step spent: price vectors tried, rounds, augmentations, repairs.
+    #[getter]
+    fn spending(&self) -> (u32, u32, u32, u32) {
+        let Spending { tries, rounds, augmentations, repairs } = self.clearing.report.spending;
+        (tries, rounds, augmentations, repairs)
     }
 }

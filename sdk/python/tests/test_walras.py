@@ -278,3 +278,23 @@ def test_parquet_of_pandas_and_arrow_reads_like_the_table(tmp_path: Path) -> Non
         ).stdout
         assert json.loads(printed) | {"solver": None} == of | {"solver": None}
         assert walras.verify(table, printed).full
+
+
+def test_pools_and_buys_agree_with_the_command_line(tmp_path: Path) -> None:
+    binary = Path(__file__).parents[3] / "target" / os.environ.get("WALRAS_PROFILE", "debug") / "walras"
+    if not binary.exists():
+        pytest.skip(f"{binary} is not built")
+    columns = market(2_000)
+    first, second = columns["sell"][0], columns["buy"][0]
+    pools = {"a": [first], "b": [second], "reserve_a": [10**9], "reserve_b": [10**9], "fee": ["2^-9"]}
+    buys = {"buy": [first, second], "sell": [second, first], "bought": [1000, 1000], "most": [10**7, 1]}
+    files: list[str | Path] = []
+    for name, table in [("offers", columns), ("pools", pools), ("buys", buys)]:
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+        files += [f"--{name}", tmp_path / f"{name}.parquet"]
+    ours = walras.clear(columns, pools=pools, buys=buys).to_json()
+    printed = subprocess.run([binary, "clear", "--json", *files], check=True, capture_output=True, text=True).stdout
+    assert json.loads(printed) | {"solver": None} == json.loads(ours) | {"solver": None}
+    (tmp_path / "clearing.json").write_text(ours)
+    subprocess.run([binary, "verify", *files, "--clearing", tmp_path / "clearing.json"], check=True)
+    assert walras.verify(columns, printed, pools=pools, buys=buys).full

@@ -18,6 +18,8 @@ struct Outcome {
     /// What stood in the way; `None` if it is full.
     reason: Option<String>,
     utility: f64,
+    /// Price vectors for which amounts were computed.
+    tries: u32,
 }
 
 /// One row for each kind of book, one for all, and one for each book that is not full. A book may be of several kinds.
@@ -50,6 +52,7 @@ fn outcome(seed: u64) -> Outcome {
         milliseconds,
         reason: (!clearing.full).then(|| reason.unwrap_or_default()),
         utility: clearing.report.unrealized_utility_ratio,
+        tries: clearing.report.spending.tries,
     }
 }
 
@@ -57,10 +60,11 @@ fn row<'a>(kind: &str, outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> V
     let of = outcomes.clone().count();
     let full = outcomes.clone().filter(|outcome| outcome.reason.is_none()).count();
     let times: Vec<f64> = outcomes.clone().map(|outcome| outcome.milliseconds).collect();
+    let tries: Vec<f64> = outcomes.clone().map(|outcome| f64::from(outcome.tries)).collect();
     let unexplained = outcomes.filter(|outcome| outcome.reason.as_ref().is_some_and(String::is_empty)).count();
     json!({
         "kind": kind, "verified": of, "of": of, "full": full, "not_full_with_reason": of - full - unexplained,
-        "not_full_without": unexplained, "prepare_and_clear_ms": spread(&times),
+        "not_full_without": unexplained, "prepare_and_clear_ms": spread(&times), "amount_tries": spread(&tries),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ::clearing::{Book, Clearing, Market, Params, Prices, Solver, verify};
+use ::clearing::{Book, Clearing, Market, Params, Prices, Solver, Spending, verify};
 use primitives::Price;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +16,11 @@ pub(super) struct Sample {
     clear: Vec<f64>,
     iterations: Vec<f64>,
     queries: Vec<f64>,
+    /// What the amount step spent.
+    tries: Vec<f64>,
+    rounds: Vec<f64>,
+    augmentations: Vec<f64>,
+    repairs: Vec<f64>,
     utility: Vec<f64>,
     full: usize,
 }
@@ -46,6 +51,11 @@ impl Sample {
         verify(book, params, &clearing).expect("every clearing verifies");
         self.full += usize::from(clearing.full);
         self.utility.push(clearing.report.unrealized_utility_ratio);
+        let Spending { tries, rounds, augmentations, repairs } = clearing.report.spending;
+        self.tries.push(f64::from(tries));
+        self.rounds.push(f64::from(rounds));
+        self.augmentations.push(f64::from(augmentations));
+        self.repairs.push(f64::from(repairs));
         clearing
     }
 
@@ -89,6 +99,10 @@ impl Sample {
             ("clear_ms", &self.clear),
             ("iterations", &self.iterations),
             ("demand_queries", &self.queries),
+            ("amount_tries", &self.tries),
+            ("amount_rounds", &self.rounds),
+            ("amount_augmentations", &self.augmentations),
+            ("amount_repairs", &self.repairs),
         ];
         for (name, values) in spreads.into_iter().filter(|(_, values)| !values.is_empty()) {
             fields.insert(name.into(), spread(values));

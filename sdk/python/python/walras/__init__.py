@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -59,6 +59,20 @@ class ViolationError(ValueError):
 
 
 @dataclass(frozen=True)
+class Spending:
+    """What the amount step spent."""
+
+    tries: int
+    """Price vectors for which amounts were computed."""
+    rounds: int
+    """Searches for the shortest ways from shortages to surpluses."""
+    augmentations: int
+    """Ways along which a shortage was moved in those."""
+    repairs: int
+    """Shortages that were moved unit by unit, where fills give only some amounts."""
+
+
+@dataclass(frozen=True)
 class Solver:
     """How prices were found."""
 
@@ -72,6 +86,8 @@ class Solver:
     """The largest relative imbalance of the smoothed demand."""
     seconds: float | None
     """Time of the clearing, reading apart; None for one that was read from elsewhere."""
+    amounts: Spending
+    """What the amounts took."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +127,7 @@ class Clearing:
         return float(self.prices[sell] / self.prices[buy])
 
     def to_json(self) -> str:
-        """The text that ``walras clear --json`` prints for the same offers; ``walras verify`` reads it.
-
-        With pools or buy orders it has two lists more, which `verify` here reads, and the command line does not.
-        """
+        """The text that ``walras clear --json`` prints for the same batch; ``walras verify`` reads it."""
         trades, fills = _trade_columns(self._book, self._outcome), _fill_columns(self._book, self._outcome)
         ratio = self.unrealized_utility_ratio
         solver = {
@@ -123,11 +136,10 @@ class Clearing:
             "demand_queries": self.solver.demand_queries,
             "seconds": self.solver.seconds or 0.0,
             "imbalance": self.solver.imbalance,
+            "amounts": asdict(self.solver.amounts),
         }
-        more: dict[str, Any] = {}
-        if self._outcome.pools or self._outcome.buys:
-            more["pools"] = _listed(_pool_columns(self._book, self._outcome))
-            more["buys"] = _listed(_buy_columns(self._outcome))
+        lists = {"pools": _listed(_pool_columns(self._book, self._outcome)), "buys": _listed(_buy_columns(self._outcome))}
+        more: dict[str, Any] = {name: rows for name, rows in lists.items() if rows}
         return json.dumps(
             {
                 "prices": dict(zip(self._book.symbols, self._outcome.prices, strict=True)),
@@ -327,7 +339,7 @@ def _clearing(book: _Book, outcome: _Outcome, kind: _columns.Kind) -> Clearing:
         full=outcome.full,
         short=[symbols[asset] for asset in outcome.short],
         unrealized_utility_ratio=outcome.unrealized_utility_ratio,
-        solver=Solver(*outcome.solver),
+        solver=Solver(*outcome.solver, Spending(*outcome.spending)),
         _book=book,
         _outcome=outcome,
     )

@@ -1,4 +1,4 @@
-//! Offers from a Parquet file, as pandas, Polars or DuckDB write them.
+//! Rows from a Parquet file, as pandas, Polars or DuckDB write them.
 //!
 //! Symbols are text; amounts integers, or whole numbers in another type; limit prices floating point, decimals, integers
 //! or text. Whatever the type, a cell is read as the shortest text of its value, so that both kinds of file follow the
@@ -13,42 +13,52 @@ use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::Type;
 
-use crate::offers::{COLUMNS, OfferError, OfferFile, Totals, numbered, row};
+use crate::rows::{Columns, Problem, RowError};
 
-/// Reads offers from `file`, which errors call `path`.
-pub fn read(file: File, path: &Path) -> Result<OfferFile, OfferError> {
-    let of_parquet = |error| OfferError::Parquet { path: path.into(), error };
+/// Reads rows from `file`, which errors call `path`.
+pub fn read<T>(
+    file: File,
+    path: &Path,
+    columns: Columns,
+    mut row: impl FnMut(&[&str]) -> Result<T, Problem>,
+) -> Result<Vec<T>, RowError> {
+    let of_parquet = |error| RowError::Parquet { path: path.into(), error };
     let reader = SerializedFileReader::new(file).map_err(of_parquet)?;
-    let projection = projection(&reader, path)?;
+    let projection = projection(&reader, path, columns)?;
     let mut rows = Vec::new();
-    let mut totals = Totals::new();
     for (index, record) in RowIter::from_file(Some(projection), &reader).map_err(of_parquet)?.enumerate() {
         let record = record.map_err(of_parquet)?;
-        let bad = |(field, problem)| OfferError::Cell { path: path.into(), row: index + 1, field, problem };
-        let mut texts = [const { String::new() }; COLUMNS.len()];
+        let bad = |(field, problem): Problem| RowError::Cell {
+            path: path.into(),
+            row: index + 1,
+            name: columns[field],
+            problem,
+        };
+        let mut texts = vec![String::new(); columns.len()];
         for (name, cell) in record.get_column_iter() {
-            let field = COLUMNS.iter().position(|column| column == name).expect("only these are read");
+            let field = columns.iter().position(|column| column == name).expect("only these are read");
             texts[field] = text(cell).map_err(|problem| bad((field, problem)))?;
         }
-        rows.push(row(texts.each_ref().map(|text| text.trim()), &mut totals).map_err(bad)?);
+        let texts: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
+        rows.push(row(&texts).map_err(bad)?);
     }
-    Ok(numbered(&rows))
+    Ok(rows)
 }
 
 /// The schema of the columns that are read.
-fn projection(reader: &SerializedFileReader<File>, path: &Path) -> Result<Type, OfferError> {
+fn projection(reader: &SerializedFileReader<File>, path: &Path, columns: Columns) -> Result<Type, RowError> {
     let root = reader.metadata().file_metadata().schema();
     let all = root.get_fields();
-    for column in COLUMNS {
-        if !all.iter().any(|field| field.name() == column) {
-            return Err(OfferError::NoColumn { path: path.into(), column });
+    for column in columns {
+        if !all.iter().any(|field| field.name() == *column) {
+            return Err(RowError::NoColumn { path: path.into(), column, columns });
         }
     }
-    let fields: Vec<Arc<Type>> = all.iter().filter(|field| COLUMNS.contains(&field.name())).cloned().collect();
+    let fields: Vec<Arc<Type>> = all.iter().filter(|field| columns.contains(&field.name())).cloned().collect();
     Type::group_type_builder(root.name())
         .with_fields(fields)
         .build()
-        .map_err(|error| OfferError::Parquet { path: path.into(), error })
+        .map_err(|error| RowError::Parquet { path: path.into(), error })
 }
 
 /// The text of a cell.

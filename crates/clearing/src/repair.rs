@@ -1,0 +1,199 @@
+//! Repair of amounts in whole units.
+//!
+//! Where a unit of one asset is worth many of another, or amounts are of few units, fills can give only some amounts
+//! that lie far apart, and what rounding takes from one asset the pairs around it cannot give back unit by unit. Here
+//! everything is counted exactly. For one short asset at a time, the cheapest way out is sought: along each edge the
+//! nearest fills that give at least what is needed, which leaves the next asset a *burden* of so many units, never worth
+//! less than what was relieved; a surplus met on the way lightens it, and the way ends where the burden is gone. Where
+//! there is no such way, the shortage moves to where it is worth least. Either way no other asset becomes short that
+//! was not, and what is short is worth less and less, so that it ends.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use primitives::Amount;
+use rayon::prelude::*;
+
+use crate::arc::Arc;
+use crate::flow::{Edge, Program};
+
+/// What the fills of one arc give, and exactly what they are paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fill {
+    pub(crate) sold: Amount,
+    pub(crate) paid: u128,
+}
+
+/// How often the nearest fills that give enough are tried for.
+const NEAREST: u32 = 8;
+
+/// A shortage moves on if it becomes worth less than this part of itself.
+const LESS: f64 = 0.9;
+
+/// An asset that a way has reached.
+#[derive(Clone, Copy)]
+struct Reached {
+    /// Units that are asked of it.
+    burden: u128,
+    /// The asset before, the edge from there, and the fill that the edge's arc gets.
+    from: Option<(usize, Edge, Fill)>,
+    done: bool,
+}
+
+/// Amounts under repair.
+struct Repair<'p, 'a> {
+    program: &'p Program<'a>,
+    values: &'p [f64],
+    fills: Vec<Fill>,
+    slack: Vec<i128>,
+    /// Shortages moved.
+    moved: u32,
+}
+
+impl Program<'_> {
+    /// Tries to leave no asset short, and no arc below what must execute; true if that came about. If not, amounts stay
+    /// as they are, and what is lacking is noted.
+    pub(crate) fn repair(&mut self, values: &[f64]) -> bool {
+        let arcs = self.arcs.par_iter().with_min_len(16);
+        let fills: Vec<Fill> = arcs.map(|arc| arc.fill(arc.sold.max(arc.low))).collect();
+        let mut slack = self.bought.clone();
+        for (arc, fill) in self.arcs.iter().zip(&fills) {
+            slack[arc.sell] += i128::from(fill.sold);
+            slack[arc.buy] -= fill.paid as i128;
+        }
+        let mut repair = Repair { program: self, values, fills, slack, moved: 0 };
+        repair.relieve_all();
+        let Repair { fills, slack, moved, .. } = repair;
+        self.spending.repairs += moved;
+        if slack.iter().any(|slack| *slack < 0) {
+            self.lack = lack(&self.arcs, &fills, &slack);
+            return false;
+        }
+        self.arcs.iter_mut().zip(fills).for_each(|(arc, fill)| arc.sold = fill.sold);
+        self.slack = slack;
+        true
+    }
+}
+
+/// By what share of what is paid out of it each asset is short.
+fn lack(arcs: &[Arc], fills: &[Fill], slack: &[i128]) -> Vec<f64> {
+    let mut paid = vec![0.0; slack.len()];
+    arcs.iter().zip(fills).for_each(|(arc, fill)| paid[arc.buy] += fill.paid as f64);
+    slack.iter().zip(paid).map(|(slack, paid)| if *slack < 0 { -*slack as f64 / paid } else { 0.0 }).collect()
+}
+
+impl Repair<'_, '_> {
+    /// Relieves one short asset after the other, those that lack most first, until none of those left can be.
+    fn relieve_all(&mut self) {
+        loop {
+            let mut short: Vec<usize> = (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).collect();
+            short.sort_by_key(|asset| Reverse(self.worth(self.slack[*asset].unsigned_abs(), *asset)));
+            if !short.into_iter().any(|asset| self.relieve(asset)) {
+                return;
+            }
+        }
+    }
+
+    /// What `units` of `asset` are worth, as bits that compare as the values do.
+    fn worth(&self, units: u128, asset: usize) -> u64 {
+        (units as f64 * self.values[asset]).to_bits()
+    }
+
+    /// Finds a way out for the shortage of `asset`, or at least to where it is worth less, and goes it; false if there is
+    /// none.
+    fn relieve(&mut self, asset: usize) -> bool {
+        let mut reached: Vec<Option<Reached>> = vec![None; self.slack.len()];
+        let wanted = self.slack[asset].unsigned_abs();
+        reached[asset] = Some(Reached { burden: wanted, from: None, done: false });
+        let mut queue = BinaryHeap::from([Reverse((self.worth(wanted, asset), asset))]);
+        let mut least = (wanted as f64 * self.values[asset] * LESS, asset);
+        while let Some(Reverse((_, at))) = queue.pop() {
+            let Some(here) = reached[at].as_mut().filter(|here| !here.done) else { continue };
+            here.done = true;
+            let left = here.burden.saturating_sub(self.slack[at].max(0) as u128);
+            if left == 0 {
+                self.go(at, &reached);
+                return true;
+            }
+            let worth = left as f64 * self.values[at];
+            least = if worth < least.0 { (worth, at) } else { least };
+            for edge in self.program.edges_of(at) {
+                let to = edge.to as usize;
+                if reached[to].is_some_and(|reached| reached.done) {
+                    continue;
+                }
+                let Some((burden, fill)) = self.cost(*edge, left) else { continue };
+                if reached[to].is_none_or(|reached| burden < reached.burden) {
+                    reached[to] = Some(Reached { burden, from: Some((at, *edge, fill)), done: false });
+                    let left = burden.saturating_sub(self.slack[to].max(0) as u128);
+                    queue.push(Reverse((self.worth(left, to), to)));
+                }
+            }
+        }
+        if least.1 != asset {
+            self.go(least.1, &reached);
+        }
+        least.1 != asset
+    }
+
+    /// Goes the way that ends at `at`.
+    fn go(&mut self, mut at: usize, reached: &[Option<Reached>]) {
+        self.moved += 1;
+        while let Some((before, edge, fill)) = reached[at].and_then(|reached| reached.from) {
+            let (arc, old) = (&self.program.arcs[edge.arc as usize], self.fills[edge.arc as usize]);
+            self.slack[arc.sell] += i128::from(fill.sold) - i128::from(old.sold);
+            self.slack[arc.buy] -= fill.paid as i128 - old.paid as i128;
+            self.fills[edge.arc as usize] = fill;
+            at = before;
+        }
+    }
+
+    /// What it costs the other asset to relieve one of at least `wanted` units along `edge`, and the fill that does.
+    fn cost(&self, edge: Edge, wanted: u128) -> Option<(u128, Fill)> {
+        let (arc, old) = (&self.program.arcs[edge.arc as usize], self.fills[edge.arc as usize]);
+        if edge.less {
+            let fill = arc.fill_below(old, wanted)?;
+            Some((u128::from(old.sold - fill.sold), fill))
+        } else {
+            let fill = arc.fill_above(old, wanted)?;
+            Some((fill.paid.saturating_sub(old.paid), fill))
+        }
+    }
+}
+
+impl Arc<'_> {
+    /// The largest fill found, from L up, that is paid at least `wanted` units less than `old`.
+    fn fill_below(&self, old: Fill, wanted: u128) -> Option<Fill> {
+        let most = old.paid.checked_sub(wanted)?;
+        let loose = self.paid_at(old.sold).saturating_sub(old.paid);
+        let mut aim = old.sold;
+        let mut excess = 0;
+        for _ in 0..NEAREST {
+            let bound = (most + loose).checked_sub(excess)?;
+            aim = self.most_within(bound).min(aim.checked_sub(1)?);
+            if aim < self.low {
+                return None;
+            }
+            let fill = self.fill(aim);
+            if fill.sold < self.low {
+                return None;
+            }
+            if fill.paid <= most {
+                return Some(fill);
+            }
+            excess += fill.paid - most;
+            aim = fill.sold;
+        }
+        None
+    }
+
+    /// The smallest fill found, up to U, that sells at least `wanted` units more than `old`.
+    fn fill_above(&self, old: Fill, wanted: u128) -> Option<Fill> {
+        let least = u128::from(old.sold) + wanted;
+        if least > u128::from(self.high) {
+            return None;
+        }
+        let fill = self.fill(self.executable_above(least as Amount));
+        (u128::from(fill.sold) >= least).then_some(fill)
+    }
+}
