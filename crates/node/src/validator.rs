@@ -272,11 +272,10 @@ impl Validator {
 
     /// Hands a sub-block to the verifier, while it is being agreed on.
     fn verify_soon(&self, frame: &Frame) {
-        if let Frame::Proposal(proposal, payload) = frame {
-            if proposal.height > self.engine.decided() && payload.len() <= self.network.rules.payload_bytes {
-                // If there is no place the executor does it.
-                let _ = self.to_verify.try_send((proposal.slot, payload.clone()));
-            }
+        let Frame::Proposal(proposal, payload) = frame else { return };
+        if proposal.height > self.engine.decided() && payload.len() <= self.network.rules.payload_bytes {
+            // If there is no place the executor does it.
+            let _ = self.to_verify.try_send((proposal.slot, payload.clone()));
         }
     }
 
