@@ -420,11 +420,14 @@ impl Transport {
 }
 
 impl Drop for Transport {
+    /// Ends everything; when it returns the port is free.
     fn drop(&mut self) {
         self.stop();
         if let Some(runtime) = self.runtime.take() {
-            // Not waiting, because it may be dropped on a thread of another runtime.
-            runtime.shutdown_background();
+            // On a thread of its own, because this one may belong to another runtime, which forbids waiting.
+            let ending = std::thread::spawn(move || runtime.shutdown_timeout(FAREWELL));
+            // It can only fail by a panic, and what panicked has ended.
+            let _ = ending.join();
         }
     }
 }
