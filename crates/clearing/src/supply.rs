@@ -32,12 +32,16 @@ pub(crate) struct Supply<'a> {
     book: &'a Book<'a>,
     /// The runs of pairs that do not have those of the book.
     replaced: Vec<Option<Vec<Piece<'a>>>>,
-    /// For every pair, one entry per run and one for the end.
+    /// Every pair's sums.
+    sums: Vec<Sums>,
+}
+
+/// What the runs of one pair sum up to.
+struct Sums {
+    /// One entry per run and one for the end.
     before: Vec<Before>,
-    /// The highest limit of every run, side by side where searches look for them; as many as there are in `before`.
+    /// The highest limit of every run, side by side where searches look for them.
     highest: Vec<Price>,
-    /// The first entry of every pair.
-    first: Vec<usize>,
 }
 
 /// The supply of one pair.
@@ -60,38 +64,40 @@ pub(crate) struct Place {
 impl<'a> Supply<'a> {
     /// Adds up the runs of a checked book.
     pub(crate) fn new(book: &'a Book<'a>) -> Supply<'a> {
-        let replaced: Vec<_> = book.pairs.par_iter().with_min_len(64).map(replaced).collect();
-        let runs: usize = book.pairs.iter().map(|pair| pair.runs.len() + 1).sum();
-        let mut before = Vec::with_capacity(runs);
-        let mut highest = Vec::with_capacity(runs);
-        let mut first = Vec::with_capacity(book.pairs.len() + 1);
-        for (pair, replaced) in book.pairs.iter().zip(&replaced) {
-            first.push(before.len());
-            let mut sum = Before::default();
-            before.push(sum);
-            let runs = replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces));
-            for index in 0..runs.len() {
-                let total = runs.total(index);
-                sum.offers += runs.get(index).map_or(0, |run| run.0.len());
-                sum.amount += total.amount();
-                sum.value = sum.value.plus(total.value());
-                sum.risk = sum.risk.max(approx(total.last()) + 1.0 / total.least() as f64);
-                before.push(sum);
-                highest.push(total.last());
-            }
-            highest.push(Price::MAX);
-        }
-        first.push(before.len());
-        Supply { book, replaced, before, highest, first }
+        let pairs = book.pairs.par_iter().with_min_len(64);
+        let (replaced, sums) = pairs
+            .map(|pair| {
+                let replaced = replaced(pair);
+                let sums = add_up(replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces)));
+                (replaced, sums)
+            })
+            .unzip();
+        Supply { book, replaced, sums }
     }
 
     /// The curve of the pair at `index` of the book.
     pub(crate) fn curve(&self, index: usize) -> Curve<'_> {
-        let (first, end) = (self.first[index], self.first[index + 1]);
-        let (before, highest) = (&self.before[first..end], &self.highest[first..end - 1]);
         let plain = Runs::Plain(&self.book.pairs[index].runs);
-        Curve { runs: self.replaced[index].as_ref().map_or(plain, |pieces| Runs::Replaced(pieces)), before, highest }
+        let runs = self.replaced[index].as_ref().map_or(plain, |pieces| Runs::Replaced(pieces));
+        let Sums { before, highest } = &self.sums[index];
+        Curve { runs, before, highest }
     }
+}
+
+fn add_up(runs: Runs) -> Sums {
+    let (mut before, mut highest) = (Vec::with_capacity(runs.len() + 1), Vec::with_capacity(runs.len()));
+    let mut sum = Before::default();
+    before.push(sum);
+    for index in 0..runs.len() {
+        let total = runs.total(index);
+        sum.offers += runs.get(index).map_or(0, |run| run.0.len());
+        sum.amount += total.amount();
+        sum.value = sum.value.plus(total.value());
+        sum.risk = sum.risk.max(approx(total.last()) + 1.0 / total.least() as f64);
+        before.push(sum);
+        highest.push(total.last());
+    }
+    Sums { before, highest }
 }
 
 impl<'a> Curve<'a> {
