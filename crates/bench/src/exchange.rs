@@ -3,16 +3,17 @@
 //!
 //! Every measured block differs from the one before in how it is run and not in what it is, so that what is compared was
 //! measured within seconds. A block is *proposed* from transactions that wait: each is reserved (K.6), the block is
-//! logged where persistence is asked for, applied with the solver, and the tries are hashed. It is *validated* with the
-//! clearing that its proposer attached (K.3), which is computed beforehand on a clone. Where signatures are asked for, as many
-//! as the block has are checked beside it, as those of the next block are in a node. Times are of the whole; nothing
-//! is left to run on.
+//! logged where persistence is asked for, and applied with the solver. It is *validated* with the clearing that its
+//! proposer attached (K.3), which is computed beforehand on a clone. Beside it, on the same threads, the tries of the block
+//! before it are hashed, as in a node, where the root of a block is signed with the next; and where signatures are asked
+//! for, as many as the block has are checked, as those of the next block are in a node. Times are of all this together:
+//! every block's time holds one block's worth of everything, and nothing is left to run on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use ledger::{Attached, Changes, Ledger, Reservations, Roots, Signatures};
+use ledger::{Applied, Attached, Changes, Ledger, Reservations, Roots, Signatures};
 use primitives::{Superblock, Transaction};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -59,6 +60,7 @@ struct Kind {
 #[derive(Default)]
 struct Samples {
     transactions: Vec<f64>,
+    fills: Vec<f64>,
     total_ms: Vec<f64>,
     stages_ms: BTreeMap<&'static str, Vec<f64>>,
 }
@@ -113,37 +115,64 @@ impl Scene {
     fn fill(&mut self, offers: usize) {
         while self.ledger.book().len() < offers {
             let count = (offers - self.ledger.book().len()).min(FILL_BLOCK);
-            let resting = self.trading.resting(count);
+            let resting = self.trading.resting(&self.ledger, count);
             let native = self.trading.population.sign(resting, false);
             let block = block(&self.ledger, native);
             self.roots.apply(&rest(&mut self.ledger, &block));
         }
     }
 
-    fn sample(&mut self, transactions: usize, kind: Kind) -> Result<Sample, Error> {
+    /// The next block's transactions.
+    fn native(&mut self, transactions: usize, signs: bool) -> Vec<Transaction> {
         let unsigned = self.trading.block(&self.ledger, transactions);
-        let native = self.trading.population.sign(unsigned, kind.signed);
+        self.trading.population.sign(unsigned, signs)
+    }
+
+    /// Applies a block that is not measured; what it changed.
+    fn before(&mut self, transactions: usize) -> Result<Changes, Error> {
+        let native = self.native(transactions, false);
+        let block = block(&self.ledger, native);
+        let ledger = &mut self.ledger;
+        let apply = || ledger.apply(&block, Signatures::Valid, &mut |_| {});
+        Ok(self.pools[1].install(apply)?.changes)
+    }
+
+    /// Runs a block, and beside it the tries of the one before.
+    fn sample(&mut self, transactions: usize, kind: Kind) -> Result<Sample, Error> {
+        let before = self.before(transactions)?;
+        let native = self.native(transactions, kind.signed);
         let others: Vec<Transaction> = if kind.signed { native.clone() } else { Vec::new() };
         let pool = &self.pools[kind.threads - 1];
         let (ledger, roots, store) = (&mut self.ledger, &mut self.roots, &mut self.store);
         let reservations = &mut self.reservations;
-        let run = move || {
-            if kind.validates {
-                validate(ledger, roots, store, native, kind)
-            } else {
-                propose(ledger, roots, store, reservations, native, kind)
-            }
-        };
         pool.install(|| {
-            if others.is_empty() {
-                return run();
-            }
+            let block = kind.validates.then(|| block(ledger, native.clone()));
+            let proposed = block.map(|block| attach(ledger, block)).transpose()?;
             let begun = Instant::now();
-            let (sample, valid) = rayon::join(run, || primitives::verify_all(&others));
+            let run = || match &proposed {
+                Some((block, attached)) => validate(ledger, store, block, attached, kind),
+                None => propose(ledger, store, reservations, native, kind),
+            };
+            let tries = || {
+                let begun = Instant::now();
+                roots.apply(&before);
+                milliseconds(begun)
+            };
+            let ((done, valid), tries_ms) = rayon::join(|| rayon::join(run, || primitives::verify_all(&others)), tries);
+            let total_ms = milliseconds(begun);
             assert!(valid.iter().all(|valid| *valid), "every signature is good");
-            sample.map(|sample| Sample { total_ms: milliseconds(begun), ..sample })
+            let (mut sample, changes) = done?;
+            roots.apply(&changes);
+            sample.stages_ms.push(("tries", tries_ms));
+            Ok(Sample { total_ms, ..sample })
         })
     }
+}
+
+/// A block with the clearing that whoever proposes it attaches.
+fn attach(ledger: &Ledger, block: Superblock) -> Result<(Superblock, Attached), Error> {
+    let proposed = ledger.clone().apply(&block, Signatures::Valid, &mut |_| {})?;
+    Ok((block, Attached::of(&proposed.batch)))
 }
 
 /// Applies a block whose offers shall rest: at the prices of the batch before nothing trades, as a rule, and then nobody
@@ -159,6 +188,8 @@ fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
 
 struct Sample {
     transactions: usize,
+    /// Offers that executed, in full or in part: those of the block, and those that rested.
+    fills: usize,
     total_ms: f64,
     stages_ms: Vec<(&'static str, f64)>,
 }
@@ -184,19 +215,19 @@ impl Clock {
         self.last = Instant::now();
     }
 
-    fn sample(self, transactions: usize) -> Sample {
-        Sample { transactions, total_ms: milliseconds(self.begun), stages_ms: self.stages_ms }
+    fn sample(self, transactions: usize, applied: Applied) -> (Sample, Changes) {
+        let (fills, total_ms) = (applied.batch.fills.len(), milliseconds(self.begun));
+        (Sample { transactions, fills, total_ms, stages_ms: self.stages_ms }, applied.changes)
     }
 }
 
 fn propose(
     ledger: &mut Ledger,
-    roots: &mut Roots,
     store: &mut Store<RealDisk>,
     reservations: &mut Reservations,
     native: Vec<Transaction>,
     kind: Kind,
-) -> Result<Sample, Error> {
+) -> Result<(Sample, Changes), Error> {
     let mut clock = Clock::start();
     reservations.make_room(native.len());
     let admits = |transaction: &Transaction| reservations.admit(transaction, ledger).is_ok();
@@ -206,40 +237,30 @@ fn propose(
     native.retain(|_| admitted.next().expect("one for each"));
     let block = block(ledger, native);
     clock.end("assembly");
-    let changes = execute(store, &block, kind, &mut clock, |clock| {
+    let applied = execute(store, &block, kind, &mut clock, |clock| {
         let applied = ledger.apply(&block, Signatures::Valid, &mut |stage| clock.end(stage.name()))?;
         assert!(applied.outcomes.iter().all(|outcome| outcome.refusal().is_none()), "what is reserved is not refused");
         drop(Attached::of(&applied.batch));
-        Ok(applied.changes)
+        Ok(applied)
     })?;
     let native = &block.sub_blocks[0].native;
     native.par_iter().for_each(|transaction| reservations.release(transaction, ledger.fee()));
     clock.end("release");
-    roots.apply(&changes);
-    clock.end("tries");
-    Ok(clock.sample(native.len()))
+    Ok(clock.sample(native.len(), applied))
 }
 
 fn validate(
     ledger: &mut Ledger,
-    roots: &mut Roots,
     store: &mut Store<RealDisk>,
-    native: Vec<Transaction>,
+    block: &Superblock,
+    attached: &Attached,
     kind: Kind,
-) -> Result<Sample, Error> {
-    let block = block(ledger, native);
-    let proposed = ledger.clone().apply(&block, Signatures::Valid, &mut |_| {})?;
-    let attached = Attached::of(&proposed.batch);
-    drop(proposed);
+) -> Result<(Sample, Changes), Error> {
     let mut clock = Clock::start();
-    let changes = execute(store, &block, kind, &mut clock, |clock| {
-        let applied =
-            ledger.apply_attached(&block, &attached, Signatures::Valid, &mut |stage| clock.end(stage.name()))?;
-        Ok(applied.changes)
+    let applied = execute(store, block, kind, &mut clock, |clock| {
+        Ok(ledger.apply_attached(block, attached, Signatures::Valid, &mut |stage| clock.end(stage.name()))?)
     })?;
-    roots.apply(&changes);
-    clock.end("tries");
-    Ok(clock.sample(block.native_len()))
+    Ok(clock.sample(block.native_len(), applied))
 }
 
 /// Logs a block, if asked to, and applies it at the same time.
@@ -248,8 +269,8 @@ fn execute(
     block: &Superblock,
     kind: Kind,
     clock: &mut Clock,
-    apply: impl FnOnce(&mut Clock) -> Result<Changes, Error>,
-) -> Result<Changes, Error> {
+    apply: impl FnOnce(&mut Clock) -> Result<Applied, Error>,
+) -> Result<Applied, Error> {
     if !kind.persists {
         return apply(clock);
     }
@@ -258,16 +279,17 @@ fn execute(
             store.append(store.last_height() + 1, &block.to_bytes())?;
             store.sync()
         });
-        let changes = apply(clock)?;
+        let applied = apply(clock)?;
         log.join().expect("the log does not panic")?;
         clock.end("waiting for the log");
-        Ok(changes)
+        Ok(applied)
     })
 }
 
 impl Samples {
     fn add(&mut self, sample: Sample) {
         self.transactions.push(sample.transactions as f64);
+        self.fills.push(sample.fills as f64);
         self.total_ms.push(sample.total_ms);
         for (stage, ms) in sample.stages_ms {
             self.stages_ms.entry(stage).or_default().push(ms);
@@ -290,6 +312,7 @@ impl Samples {
             "persistence": kind.persists,
             "threads": kind.threads,
             "transactions_per_second": self.per_second(),
+            "fills": median(self.fills.clone()),
             "block_ms": self.ms(),
             "stages_ms": stages,
         })

@@ -43,7 +43,7 @@ pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Value {
         let population = Population::new(accounts, options.assets, false);
         let mut ledger = Ledger::new(&population.genesis()).expect("a sound genesis");
         let mut trading = Trading::new(population, options.assets, 5);
-        let resting = trading.resting(accounts.min(500_000));
+        let resting = trading.resting(&ledger, accounts.min(500_000));
         let native = trading.population.sign(resting, false);
         ledger.apply(&block(&ledger, native), Signatures::Valid, &mut |_| {}).expect("applies");
         for &transactions in &options.transactions {

@@ -1,13 +1,16 @@
 //! Every measured claim of Walras, by one command each.
 
 pub mod clearing;
+pub mod cluster;
+pub mod consensus;
 pub mod daily;
 pub mod exchange;
 pub mod filter;
-pub mod ledger;
 pub mod payments;
 pub mod population;
 pub mod recovery;
 pub mod scaling;
+pub mod switch;
 pub mod trading;
+pub mod transport;
 pub mod workload;

@@ -145,7 +145,7 @@ pub fn block(ledger: &Ledger, native: Vec<Transaction>) -> Superblock {
     Superblock {
         height: ledger.height() + 1,
         parent: ledger.last_block(),
-        sub_blocks: vec![SubBlock { proposer: 0, native }],
+        sub_blocks: vec![SubBlock { native, ..SubBlock::default() }],
         ..Superblock::default()
     }
 }

@@ -56,7 +56,7 @@ impl Scene {
     fn fill(&mut self, offers: usize) -> Result<(), Error> {
         while self.ledger.book().len() < offers {
             let count = (offers - self.ledger.book().len()).min(FILL_BLOCK);
-            let resting = self.trading.resting(count);
+            let resting = self.trading.resting(&self.ledger, count);
             let native = self.trading.population.sign(resting, false);
             let block = block(&self.ledger, native);
             self.execute(block)?;

@@ -17,7 +17,9 @@ const OF: usize = 5_000;
 const DRIFT: f64 = 0.05;
 /// How far limits lie below the true price at most; bad offers as far above it.
 const SPREAD: f64 = 0.02;
-const BAD: f64 = 0.1;
+/// The share of bad offers. Of 375,000 new offers as many must come to rest as are cancelled later: 110,000 in a book that
+/// lasts, and some that execute later.
+const BAD: f64 = 0.35;
 
 /// What the market thinks, and who trades on it.
 pub struct Trading {
@@ -56,15 +58,20 @@ impl Trading {
         block
     }
 
-    /// A block of offers that rest: limits from 6 % above the true price, where no noise of the batch reaches them, to twice
-    /// the price, most of them near.
-    pub fn resting(&mut self, offers: usize) -> Vec<Unsigned> {
+    /// A block of offers that rest: limits from 6 % above the true price, or that of the last batch if it is higher, to
+    /// twice the price, most of them near.
+    pub fn resting(&mut self, ledger: &Ledger, offers: usize) -> Vec<Unsigned> {
         let assets = self.values.len() as u32;
+        let last: Vec<f64> = match ledger.height() {
+            0 => self.values.clone(),
+            _ => ledger.assets().iter().map(|asset| asset.valuation.to_f64()).collect(),
+        };
         let mut block = Vec::with_capacity(offers);
         for _ in 0..offers {
             let pair = distinct(assets, 2, &mut self.random);
             let far = self.random.unit();
-            let limit = self.values[pair[0] as usize] / self.values[pair[1] as usize] * (1.06 + far * far);
+            let rate = |values: &[f64]| values[pair[0] as usize] / values[pair[1] as usize];
+            let limit = rate(&self.values).max(rate(&last)) * (1.06 + far * far);
             self.offer(pair[0], pair[1], limit, &mut block);
         }
         block

@@ -244,7 +244,8 @@ impl Book<'_> {
     pub fn check(&self) -> Result<(), InputError> {
         let mut offered = vec![0u64; self.assets as usize];
         let mut before = None;
-        for pair in &self.pairs {
+        let sums: Vec<_> = self.pairs.par_iter().with_min_len(64).map(PairBook::check_offers).collect();
+        for (pair, sum) in self.pairs.iter().zip(sums) {
             let (sell, buy) = (pair.sell, pair.buy);
             if sell == buy {
                 return Err(InputError::SameAsset(sell));
@@ -255,7 +256,7 @@ impl Book<'_> {
             if before.replace((sell, buy)) >= Some((sell, buy)) {
                 return Err(InputError::PairOrder { sell, buy });
             }
-            add(&mut offered, sell, pair.check_offers()?)?;
+            add(&mut offered, sell, sum?)?;
         }
         let known = |a: AssetId, b: AssetId| a != b && a.0.max(b.0) < self.assets;
         for (index, pool) in self.pools.iter().enumerate() {

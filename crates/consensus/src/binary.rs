@@ -33,7 +33,8 @@ pub enum Mask {
 }
 
 impl Mask {
-    const ALL: [Mask; 3] = [Mask::Zero, Mask::One, Mask::Both];
+    /// All three.
+    pub const ALL: [Mask; 3] = [Mask::Zero, Mask::One, Mask::Both];
 
     /// {value}
     pub fn of(value: bool) -> Mask {

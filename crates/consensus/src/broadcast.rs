@@ -44,6 +44,16 @@ impl Broadcast {
         self.held.contains(digest)
     }
 
+    /// Whether something was echoed here.
+    pub fn has_echoed(&self) -> bool {
+        self.echoed.is_some()
+    }
+
+    /// Whether a validator was heard to echo something.
+    pub fn was_echoed_by(&self, validator: Index) -> bool {
+        self.senders[Kind::Echo as usize].contains(validator)
+    }
+
     /// Whether 2f+1 validators are ready for one digest: all correct ones will be, and deliver.
     pub(crate) fn is_agreed(&self, committee: &Committee) -> bool {
         self.votes.values().any(|votes| votes[Kind::Ready as usize].len() >= committee.deliver)

@@ -54,6 +54,9 @@ impl Committee {
 pub struct Members([u64; MEMBERS_MAX / 64]);
 
 impl Members {
+    /// Bytes of a set.
+    pub(crate) const BYTES: usize = MEMBERS_MAX / 8;
+
     /// Adds one; false if it was in already.
     pub fn insert(&mut self, member: Index) -> bool {
         let (word, bit) = (&mut self.0[usize::from(member) / 64], 1 << (member % 64));

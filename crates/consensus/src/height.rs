@@ -253,9 +253,11 @@ impl Height {
         true
     }
 
-    /// As many slots as must be in; benched ones cannot be.
+    /// As many slots as must be in: at most those that are sure to be delivered though f of the proposers with a slot are
+    /// silent. Who is benched need not be one of these f.
     fn enough(&self) -> usize {
-        self.settings.enough.min(self.slots.iter().flatten().count())
+        let sure = self.slots.iter().flatten().count().saturating_sub(self.committee.faulty);
+        self.settings.enough.min(sure.max(1))
     }
 
     /// Starts the grace period, or proposes 0 wherever nothing was proposed when it is over.

@@ -1,9 +1,10 @@
 //! DBFT superblocks: every validator proposes a sub-block, and all agree on the set of sub-blocks that make the next
 //! superblock (Smart Red Belly, appendix A; Crain, Gramoli, Larrea and Raynal 2018).
 //!
-//! Nothing here has a clock, a socket, a disk or a thread. [`Height`] takes messages, fired timers and one proposal, and
-//! answers with [`Effect`]s: what to record, what to send, which timer to set, what was decided. A node, a simulator and
-//! a test drive the same object.
+//! Nothing here has a clock, a socket, a disk or a thread. [`Engine`] takes frames, fired timers, ticks, proposals and the
+//! progress of the ledger, and answers with a [`Turn`]: what to make durable, and then what to send, which timers to set,
+//! what was decided and certified. A node, a simulator and a test drive the same object. Inside it, [`Height`] is one
+//! height alone.
 //!
 //! # The protocol
 //!
@@ -26,14 +27,41 @@
 //! 1, and a grace period has passed, a validator proposes 0 wherever it has not yet proposed. When every slot is decided
 //! and every proposal of a slot decided 1 is delivered, these proposals are the superblock.
 //!
+//! **Heights** ([`engine`]). Heights above the last decided one are decided side by side, and output in order. Proposals are
+//! made for at most W heights above the last one that the ledger has applied, so that consensus never runs away from
+//! execution; votes are taken up to 2W heights above the last decided one (the *horizon*), so that who lags by a window
+//! still follows. The votes of one turn to one height travel as one frame of bit sets ([`frame`]).
+//!
+//! **Commits and certificates** ([`certificate`]). Of a height that was output a validator signs the superblock, chained to
+//! the one below, and the outcome of the height `lag` below it (state and receipts), which its ledger has reached by then.
+//! ⌊(n+f)/2⌋+1 equal commits are a certificate. Who has it and the superblock stops voting about the height and answers
+//! late votes with it; f+1 commits that contradict the own one stop the validator. When nothing more is to be decided,
+//! `lag` empty heights follow the last busy one, so that its outcome is certified too.
+//!
+//! **Absence** ([`benches`]). Whoever was left out of three superblocks in a row has no slot for 1, 2, 4, … 64 heights.
+//!
+//! **Loss and restarts** (`links`, [`Entry`]). A validator tells the others how far it is; when a link comes up, or a
+//! validator's horizon rises, it is sent all that was said about the heights that it has not heard of. Own votes,
+//! estimates, commits, and every sub-block that is proposed or echoed here, are made durable before anything of the turn
+//! is sent. Who restarts begins at its last archived certificate, takes back what its log says, and goes on. Who has lost
+//! the log listens until n−f others have told how far they are, and votes again above a horizon over that.
+//!
+//! **Catching up** (`sync`). Who does not move while others have certificates asks one of them for decided heights, checks
+//! each against its certificate and the chain of superblocks, and asks another if one lied.
+//!
 //! # Properties
 //!
 //! - *Agreement*: no two correct validators decide different superblocks. Delays, timers and the order of messages cannot
 //!   break it; timers only help it to end.
 //! - *Validity*: a slot decided 1 was delivered by a correct validator, so its bytes are valid and held by f+1 correct ones.
-//! - *Inclusion*: with `Z = n−f` every superblock has at least n−f sub-blocks, at least n−2f of them from correct validators.
+//! - *Inclusion*: with `Z = n−f` every superblock has at least n−f sub-blocks, at least n−2f of them from correct validators;
+//!   where b ≤ f validators are benched it is n−f−b, since others than these may be silent.
 //! - *Termination*: after the network becomes timely every height ends.
-//! - *Bounded state*: each sender has one echo, one ready and one auxiliary vote a slot and round, two estimates, and rounds
+//! - *Once*: a correct validator never signs or votes two different things where one may be said, restarts included.
+//! - *Evidence* convicts the faulty alone: two signed proposals for one slot, two signed commits of one height.
+//! - *Order of slots*: the sub-blocks of a superblock are ordered by a hash over the superblock below, so that nobody is
+//!   first by right.
+//! - *Bounded state*: at most 2W heights with n proposals each, and two for who signs two; each sender has one echo, one ready and one auxiliary vote a slot and round, two estimates, and rounds
 //!   are taken from at most [`ROUNDS_AHEAD`] ahead.
 //!
 //! A fault-free height costs 4n³+2n² messages if each vote travels alone, sending to oneself counted (288 for n = 4, 1,470
@@ -51,17 +79,42 @@
 //! - The fast path takes 2f+1 ready votes for *one* digest for the estimates 1 of the first round, and ignores estimates 1
 //!   of that round. Counting both together would let one ready vote and a faulty validator's estimate bring in a
 //!   proposal that is never delivered.
-//! - *Benched* validators, who were out of many superblocks in a row, have no slot: their bit is 0 from the start. Who is
-//!   benched follows from decided history alone.
+//! - *Benched* validators have no slot: their bit is 0 from the start. Who is benched follows from the history decided a
+//!   horizon below, its digest is part of every certificate, and at most f are at once. A benched validator with
+//!   transactions says so, and the others let heights go on until its spell is over.
+//! - With b validators benched, Z is at most n−b−f: the benched need not be those who are silent now.
+//! - A certificate alone does not stop a validator that lacks the superblock: after all were killed at once, commits from
+//!   their logs make a certificate before anybody has decided the height again, and all would stop for ever.
+//! - Sub-blocks are written down when they are echoed, not only their digests: after all were killed at once nobody but a
+//!   faulty proposer might hold one that was decided.
+//! - A validator that hears of another digest than the one it holds asks for that sub-block: it is the evidence.
+//! - A faulty validator can keep one that has lost its log silent by claiming to be far ahead; it must then be started
+//!   again without that link. It costs that validator's votes, nothing else.
 
+pub mod benches;
 pub mod binary;
 pub mod broadcast;
+pub mod certificate;
+pub mod chain;
 pub mod committee;
+pub mod engine;
+pub mod frame;
 pub mod height;
+mod links;
+mod live;
 pub mod message;
+mod output;
+pub mod proposal;
+mod sync;
 
+pub use benches::Benches;
 pub use binary::{Binary, Mask, ROUNDS_AHEAD};
 pub use broadcast::Broadcast;
+pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
+pub use chain::Chain;
 pub use committee::{Committee, Index, Members};
+pub use engine::{Divergence, Engine, Entry, Finality, Opening, Refused, Rules, Setup, Start, Superblock, Turn};
+pub use frame::{Decided, Frame, Status, Votes};
 pub use height::{Decision, Height, Settings};
 pub use message::{Effect, Record, Timer, Vote};
+pub use proposal::{Evidence, Payload, Proposal, payload_digest};

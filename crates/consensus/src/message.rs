@@ -58,6 +58,14 @@ pub enum Vote {
 }
 
 impl Vote {
+    /// The round that it is of; 0 for what belongs to none.
+    pub fn round(&self) -> Round {
+        match *self {
+            Vote::Echo { .. } | Vote::Ready { .. } => 0,
+            Vote::Estimate { round, .. } | Vote::Coordinate { round, .. } | Vote::Auxiliary { round, .. } => round,
+        }
+    }
+
     /// The slot that it is about.
     pub fn slot(&self) -> Index {
         match *self {

@@ -272,7 +272,8 @@ impl Ledger {
             .par_iter()
             .filter_map(|(orders, sold)| {
                 let (offers, rate) = (self.book.get(orders.pair)?, prices.rate(orders.pair));
-                let fills = clearing::fills(&offers.view(orders.pair), &rate, (*sold)?);
+                let leading = offers.leading_view(orders.pair, |limit| rate.reaches(limit));
+                let fills = clearing::fills(&leading, &rate, (*sold)?);
                 Some((orders.pair, execute(orders.pair, offers.iter(), &fills, &rate)))
             })
             .collect();

@@ -12,7 +12,6 @@ use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 
 const ACCOUNT_CONTEXT: &str = "walras 2026 account state v1";
-const OFFER_CONTEXT: &str = "walras 2026 offer state v1";
 const ASSET_CONTEXT: &str = "walras 2026 asset state v1";
 
 type ValueDigest = [u8; 32];
@@ -53,7 +52,6 @@ impl Context {
 }
 
 static ACCOUNT: Context = Context::new(|| hash_derive_key_context(ACCOUNT_CONTEXT));
-static OFFER: Context = Context::new(|| hash_derive_key_context(OFFER_CONTEXT));
 
 /// The digest of an account as it stands; `room` is overwritten.
 pub(crate) fn account_digest(account: &Account, room: &mut Vec<u8>) -> ValueDigest {
@@ -67,9 +65,9 @@ pub fn account_state_digest(state: &AccountState) -> ValueDigest {
     ACCOUNT.digest(&borsh::to_vec(state).expect("writing to memory cannot fail"))
 }
 
-/// The digest under which an offer stands in the trie of its pair: its place is the key, its amount the value.
-pub fn offer_digest(amount: Amount) -> ValueDigest {
-    OFFER.digest(&amount.to_le_bytes())
+/// The value under which an offer stands in the trie of its pair, where its place is the key: its amount.
+pub fn offer_value(amount: Amount) -> [u8; 8] {
+    amount.to_le_bytes()
 }
 
 /// The digest under which an asset stands in the trie of assets.

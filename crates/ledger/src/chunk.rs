@@ -1,12 +1,14 @@
-//! A run of offers of one pair. The book shares chunks with clones of itself; one that nobody else holds is written anew.
+//! A run of offers of one pair. The book shares chunks with clones of itself; one that nobody else holds is changed where
+//! it stands, or written anew.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use clearing::{Run, Total};
+use clearing::Total;
 use primitives::{Address, Amount, Price, Sequence};
 
 use crate::book::{Offer, Place};
+use crate::pair_offers::Edit;
 
 /// Offers in a chunk at most. Fewer would make clearing add up more chunks, more would copy more for each new offer.
 pub(crate) const CHUNK: usize = 64;
@@ -14,7 +16,6 @@ pub(crate) const CHUNK: usize = 64;
 /// One array per field, so that clearing reads limits and amounts alone; what lies behind `len` means nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
-    total: Total,
     len: usize,
     limits: [Price; CHUNK],
     amounts: [Amount; CHUNK],
@@ -35,19 +36,59 @@ impl Chunk {
         &self.amounts[..self.len]
     }
 
+    /// The limits and the amounts, of which there are `len`: this does not even look at the chunk, which may be in no
+    /// cache.
+    pub(crate) fn unseen(&self, len: usize) -> (&[Price], &[Amount]) {
+        (&self.limits[..len], &self.amounts[..len])
+    }
+
     /// What the offers sum up to.
     pub(crate) fn total(&self) -> Total {
-        self.total
+        Total::of(self.limits(), self.amounts()).expect("offers stand in order, and each sells something")
     }
 
-    /// Units that the offers lock.
-    pub(crate) fn sum(&self) -> Amount {
-        self.total.amount()
+    /// The first offer that stands behind `place`.
+    pub(crate) fn upper_bound(&self, place: &Place) -> usize {
+        let at = self.lower_bound(place);
+        at + usize::from(self.is_at(at, place))
     }
 
-    /// The offers as the solver sees them.
-    pub(crate) fn run(&self) -> Run<'_> {
-        Run { limits: self.limits(), amounts: self.amounts(), total: self.total }
+    /// Whether an offer stands at this place, if its position would be `at`.
+    pub(crate) fn is_at(&self, at: usize, place: &Place) -> bool {
+        at < self.len && self.place(at) == *place
+    }
+
+    /// Makes one change. There must be room for a new offer.
+    pub(crate) fn edit(&mut self, edit: &Edit) {
+        let at = self.lower_bound(&edit.place);
+        match (self.is_at(at, &edit.place), edit.amount) {
+            (true, Some(amount)) => self.amounts[at] = amount,
+            (true, None) => self.remove(at),
+            (false, Some(amount)) => self.insert(at, Offer { place: edit.place, amount }),
+            (false, None) => {}
+        }
+    }
+
+    fn insert(&mut self, at: usize, offer: Offer) {
+        let behind = at..self.len;
+        self.len += 1;
+        self.limits.copy_within(behind.clone(), at + 1);
+        self.amounts.copy_within(behind.clone(), at + 1);
+        self.ids.copy_within(behind.clone(), at + 1);
+        self.accounts.copy_within(behind, at + 1);
+        self.limits[at] = offer.place.limit;
+        self.amounts[at] = offer.amount;
+        self.ids[at] = offer.place.id;
+        self.accounts[at] = offer.place.account;
+    }
+
+    fn remove(&mut self, at: usize) {
+        let behind = at + 1..self.len;
+        self.len -= 1;
+        self.limits.copy_within(behind.clone(), at);
+        self.amounts.copy_within(behind.clone(), at);
+        self.ids.copy_within(behind.clone(), at);
+        self.accounts.copy_within(behind, at);
     }
 
     pub(crate) fn place(&self, at: usize) -> Place {
@@ -138,14 +179,13 @@ impl Columns {
 
     fn chunk(&mut self, range: Range<usize>) -> Arc<Chunk> {
         let (limits, amounts) = (&self.limits[range.clone()], &self.amounts[range.clone()]);
-        let total = Total::of(limits, amounts).expect("offers stand in order, and each sells something");
         let len = range.len();
         let mut chunk = self.spare.pop().unwrap_or_else(|| {
             let (limits, amounts, ids) = ([limits[0]; CHUNK], [0; CHUNK], [0; CHUNK]);
-            Arc::new(Chunk { total, len, limits, amounts, ids, accounts: [Address([0; 20]); CHUNK] })
+            Arc::new(Chunk { len, limits, amounts, ids, accounts: [Address([0; 20]); CHUNK] })
         });
         let written = Arc::get_mut(&mut chunk).expect("nobody holds a spare chunk");
-        (written.total, written.len) = (total, len);
+        written.len = len;
         written.limits[..len].copy_from_slice(limits);
         written.amounts[..len].copy_from_slice(amounts);
         written.accounts[..len].copy_from_slice(&self.accounts[range.clone()]);

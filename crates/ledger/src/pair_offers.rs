@@ -1,13 +1,14 @@
 //! The resting offers of one pair: chunks in order, so that a change costs what it touches and not what rests.
 //!
-//! Chunks that change are rebuilt; the rest is shared with whoever holds an older state. How the offers are cut into
-//! chunks depends on their history, and nothing else depends on how they are cut.
+//! Beside each chunk stands what it sums up to, so that a batch is cleared without looking at chunks far from the rate.
+//! A few changes to a chunk are made where it stands; chunks that many changes meet, that grow too long or too short, or
+//! that execute, are rebuilt. What does not change is shared with whoever holds an older state. How the offers are cut
+//! into chunks depends on their history, and nothing else depends on how they are cut.
 
-use std::iter::Peekable;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use clearing::{PairBook, Total};
+use clearing::{PairBook, Run, Total};
 use primitives::{Amount, Price, Sequence};
 
 use crate::book::{Offer, Pair, Place};
@@ -16,16 +17,19 @@ use crate::receipt::Fill;
 
 /// A chunk that would be smaller is joined with its neighbour.
 const SPARSE: usize = CHUNK / 4;
+/// A chunk that meets more edits than this is rebuilt: each one alone moves half of the chunk's offers.
+const IN_PLACE: usize = 8;
 
 /// A chunk in its place.
 #[derive(Clone, Debug)]
 struct Link {
-    /// The chunk's first limit, at hand for searches.
-    first: Price,
+    /// What the chunk sums up to; its first limit serves searches.
+    total: Total,
+    len: usize,
     chunk: Arc<Chunk>,
 }
 
-/// The resting offers of one ordered pair, in order of execution. 45 bytes an offer where chunks are full; a chunk is
+/// The resting offers of one ordered pair, in order of execution. 46 bytes an offer where chunks are full; a chunk is
 /// at least a quarter full, and about three quarters as a rule.
 #[derive(Clone, Debug, Default)]
 pub struct PairOffers {
@@ -44,11 +48,37 @@ pub struct Edit {
 
 impl Link {
     fn new(chunk: Arc<Chunk>) -> Link {
-        Link { first: chunk.limits()[0], chunk }
+        Link { total: chunk.total(), len: chunk.len(), chunk }
     }
 
     fn is_after(&self, place: &Place) -> bool {
-        self.first > place.limit || (self.first == place.limit && self.chunk.place(0) > *place)
+        let first = self.total.first();
+        first > place.limit || (first == place.limit && self.chunk.place(0) > *place)
+    }
+
+    /// The offers as the solver sees them.
+    fn run(&self) -> Run<'_> {
+        let (limits, amounts) = self.chunk.unseen(self.len);
+        Run { limits, amounts, total: self.total }
+    }
+
+    /// Units that the offers lock.
+    fn sum(&self) -> Amount {
+        self.total.amount()
+    }
+
+    /// Makes these edits where the chunk stands, unless there are too many of them, or the chunk could become too long or
+    /// too short.
+    fn edit_in_place(&mut self, edits: &[Edit]) -> bool {
+        let come = edits.iter().filter(|edit| edit.amount.is_some()).count();
+        let go = edits.len() - come;
+        if edits.len() > IN_PLACE || self.len + come > CHUNK || self.len < SPARSE + go {
+            return false;
+        }
+        let chunk = Arc::make_mut(&mut self.chunk);
+        edits.iter().for_each(|edit| chunk.edit(edit));
+        (self.total, self.len) = (chunk.total(), chunk.len());
+        true
     }
 }
 
@@ -87,7 +117,7 @@ impl PairOffers {
             Bound::Included(place) => self.lower_bound(place),
             Bound::Excluded(place) => {
                 let (link, at) = self.lower_bound(place);
-                let same = self.links.get(link).is_some_and(|l| at < l.chunk.len() && l.chunk.place(at) == *place);
+                let same = self.links.get(link).is_some_and(|link| link.chunk.is_at(at, place));
                 (link, at + usize::from(same))
             }
         };
@@ -112,7 +142,7 @@ impl PairOffers {
     pub fn get(&self, place: &Place) -> Option<Amount> {
         let (link, at) = self.lower_bound(place);
         let chunk = &self.links.get(link)?.chunk;
-        (at < chunk.len() && chunk.place(at) == *place).then(|| chunk.amounts()[at])
+        chunk.is_at(at, place).then(|| chunk.amounts()[at])
     }
 
     /// Whether some account's offer has this limit and id.
@@ -122,7 +152,7 @@ impl PairOffers {
 
     /// Units that the offers lock.
     pub fn locked(&self) -> u128 {
-        self.links.iter().map(|link| u128::from(link.chunk.sum())).sum()
+        self.links.iter().map(|link| u128::from(link.sum())).sum()
     }
 
     /// The offers as they stood before `fills`, which are sorted by place: what rests now, and what was sold.
@@ -135,7 +165,12 @@ impl PairOffers {
 
     /// The offers as the solver sees them: chunks are its runs, and their sums are at hand.
     pub fn view(&self, pair: Pair) -> PairBook<'_> {
-        let runs = self.links.iter().map(|link| link.chunk.run());
+        PairBook { sell: pair.sell, buy: pair.buy, runs: self.links.iter().map(Link::run).collect() }
+    }
+
+    /// The first of the offers, as the solver sees them: all whose limits `reach`, which must hold for a prefix of limits.
+    pub(crate) fn leading_view(&self, pair: Pair, reach: impl Fn(Price) -> bool) -> PairBook<'_> {
+        let runs = self.links.iter().take_while(|link| reach(link.total.first())).map(Link::run);
         PairBook { sell: pair.sell, buy: pair.buy, runs: runs.collect() }
     }
 
@@ -148,8 +183,8 @@ impl PairOffers {
     /// Whether places rise, no offer is of nothing, and what is cached is so.
     pub(crate) fn is_sound(&self) -> bool {
         let chunk = |link: &Link| {
-            let sane = (1..=CHUNK).contains(&link.chunk.len()) && link.first == link.chunk.limits()[0];
-            sane && Total::of(link.chunk.limits(), link.chunk.amounts()) == Ok(link.chunk.total())
+            let sane = (1..=CHUNK).contains(&link.len) && link.len == link.chunk.len();
+            sane && Total::of(link.chunk.limits(), link.chunk.amounts()) == Ok(link.total)
         };
         let len: usize = self.links.iter().map(|link| link.chunk.len()).sum();
         len == self.len && self.links.iter().all(chunk) && self.iter().is_sorted_by(|a, b| a.place < b.place)
@@ -170,18 +205,14 @@ impl PairOffers {
 
     /// [`PairOffers::apply`] in memory that serves many pairs, one after another.
     pub(crate) fn apply_with(&mut self, workspace: &mut Workspace, through: Option<&Place>, edits: &[Edit]) -> i128 {
-        let Workspace { old, open } = workspace;
-        old.append(&mut self.links);
+        let Workspace { old, open, left } = workspace;
+        left.clear();
         let mut next = Rebuild { links: &mut self.links, open, len: self.len, change: 0 };
-        let mut edits = edits.iter().copied().peekable();
-        let mut links = old.drain(..).peekable();
-        while let Some(link) = links.next() {
-            let follower = links.peek();
-            let is_own = |place: &Place| follower.is_none_or(|follower| follower.is_after(place));
-            next.take(link, through, &mut edits, is_own);
+        let from = next.edit_in_place(through, edits, left);
+        if through.is_some() || !left.is_empty() {
+            next.rebuild(from, old, through, left);
         }
-        edits.for_each(|edit| next.open.push_edit(edit));
-        let change = next.finish();
+        let change = next.change;
         self.len = next.len;
         change
     }
@@ -192,32 +223,33 @@ impl PairOffers {
 pub(crate) struct Workspace {
     old: Vec<Link>,
     open: Columns,
+    /// Edits that cannot be made in place.
+    left: Vec<Edit>,
 }
 
 impl Columns {
-    fn push_edit(&mut self, edit: Edit) {
+    fn push_edit(&mut self, edit: &Edit) {
         if let Some(amount) = edit.amount {
             self.push(Offer { place: edit.place, amount });
         }
     }
 
-    /// Takes over the offers of a chunk from position `at` on, with those edits made that belong into it.
-    fn merge(
-        &mut self,
-        chunk: &Chunk,
-        mut at: usize,
-        edits: &mut Peekable<impl Iterator<Item = Edit>>,
-        is_own: impl Fn(&Place) -> bool,
-    ) {
-        while let Some(edit) = edits.next_if(|edit| is_own(&edit.place)) {
+    /// Takes over the offers of a chunk from position `at` on, with edits made that belong into it.
+    fn merge(&mut self, chunk: &Chunk, mut at: usize, edits: &[Edit]) {
+        for edit in edits {
             let to = chunk.lower_bound(&edit.place).max(at);
             self.extend(chunk, at..to);
-            let replaces = to < chunk.len() && chunk.place(to) == edit.place;
-            at = to + usize::from(replaces);
+            at = to + usize::from(chunk.is_at(to, &edit.place));
             self.push_edit(edit);
         }
         self.extend(chunk, at..chunk.len());
     }
+}
+
+/// The first of these edits, which are sorted, that belong before `follower`, and the others.
+fn before<'a>(edits: &'a [Edit], follower: Option<&Link>) -> (&'a [Edit], &'a [Edit]) {
+    let is_own = |edit: &Edit| follower.is_none_or(|follower| follower.is_after(&edit.place));
+    edits.split_at(edits.iter().take_while(|edit| is_own(edit)).count())
 }
 
 /// A pair's offers while they are changed.
@@ -231,32 +263,67 @@ struct Rebuild<'a> {
 }
 
 impl Rebuild<'_> {
-    /// Takes a chunk over, as it is if nothing in it changes.
-    fn take(
-        &mut self,
-        link: Link,
-        through: Option<&Place>,
-        edits: &mut Peekable<impl Iterator<Item = Edit>>,
-        is_own: impl Fn(&Place) -> bool,
-    ) {
-        let chunk = &link.chunk;
-        let cut = match through {
-            Some(last) if is_own(last) => {
-                let at = chunk.lower_bound(last);
-                at + usize::from(at < chunk.len() && chunk.place(at) == *last)
+    /// Makes the edits behind `through` that can be made in place, and leaves the others; returns the first chunk that is
+    /// to be rebuilt.
+    fn edit_in_place(&mut self, through: Option<&Place>, edits: &[Edit], left: &mut Vec<Edit>) -> usize {
+        let mut at = through.map_or(0, |last| self.links.partition_point(|link| !link.is_after(last)));
+        let mut from = if through.is_some() { 0 } else { self.links.len() };
+        let mut edits = edits;
+        if through.is_some() {
+            let (own, others) = before(edits, self.links.get(at));
+            left.extend_from_slice(own);
+            edits = others;
+        }
+        while let Some(next) = edits.first() {
+            at += self.links[at..].partition_point(|link| !link.is_after(&next.place)).saturating_sub(1);
+            let (own, others) = before(edits, self.links.get(at + 1));
+            match self.links.get_mut(at) {
+                Some(link) => {
+                    let (units, len) = (link.sum(), link.len);
+                    if link.edit_in_place(own) {
+                        self.change += i128::from(link.sum()) - i128::from(units);
+                        self.len = self.len + link.len - len;
+                    } else {
+                        left.extend_from_slice(own);
+                        from = from.min(at);
+                    }
+                }
+                None => left.extend_from_slice(own),
             }
-            Some(last) if !link.is_after(last) => chunk.len(),
-            _ => 0,
-        };
-        let untouched = cut == 0 && edits.peek().is_none_or(|edit| !is_own(&edit.place));
-        if untouched && self.open.len() == 0 {
+            edits = others;
+        }
+        from
+    }
+
+    /// Takes out every offer up to and including `through`, and makes `edits`, from the chunk at `from` on.
+    fn rebuild(&mut self, from: usize, old: &mut Vec<Link>, through: Option<&Place>, edits: &[Edit]) {
+        old.extend(self.links.drain(from..));
+        let mut edits = edits;
+        let mut links = old.drain(..).peekable();
+        while let Some(link) = links.next() {
+            let own;
+            (own, edits) = before(edits, links.peek());
+            let cut = match through {
+                Some(last) if links.peek().is_some_and(|follower| !follower.is_after(last)) => link.len,
+                Some(last) if !link.is_after(last) => link.chunk.upper_bound(last),
+                _ => 0,
+            };
+            self.take(link, cut, own);
+        }
+        edits.iter().for_each(|edit| self.open.push_edit(edit));
+        self.finish();
+    }
+
+    /// Takes a chunk over from position `cut` on, as it is if nothing in it changes.
+    fn take(&mut self, link: Link, cut: usize, edits: &[Edit]) {
+        if cut == 0 && edits.is_empty() && self.open.len() == 0 {
             // Not even looked at: most chunks of a large book are in no cache.
             self.links.push(link);
             return;
         }
-        self.len -= chunk.len();
-        self.change -= i128::from(chunk.sum());
-        self.open.merge(chunk, cut, edits, is_own);
+        self.len -= link.len;
+        self.change -= i128::from(link.sum());
+        self.open.merge(&link.chunk, cut, edits);
         self.open.reuse(link.chunk);
         if self.open.len() >= SPARSE {
             self.close();
@@ -265,24 +332,24 @@ impl Rebuild<'_> {
 
     fn close(&mut self) {
         self.open.cut(|chunk| {
-            self.len += chunk.len();
-            self.change += i128::from(chunk.sum());
-            self.links.push(Link::new(chunk));
+            let link = Link::new(chunk);
+            self.len += link.len;
+            self.change += i128::from(link.sum());
+            self.links.push(link);
         });
     }
 
-    /// Makes chunks of what is left; returns the change of units locked.
-    fn finish(&mut self) -> i128 {
+    /// Makes chunks of what is left.
+    fn finish(&mut self) {
         if (1..SPARSE).contains(&self.open.len())
             && let Some(last) = self.links.pop()
         {
-            self.len -= last.chunk.len();
-            self.change -= i128::from(last.chunk.sum());
+            self.len -= last.len;
+            self.change -= i128::from(last.sum());
             self.open.prepend(&last.chunk);
             self.open.reuse(last.chunk);
         }
         self.close();
-        self.change
     }
 }
 

@@ -18,6 +18,7 @@ use crate::receipt::{BlockReceipts, Outcome};
 use crate::roots::ProofFault;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
+const OUTCOME_CONTEXT: &str = "walras 2026 outcome of a block v1";
 const ROOT_CONTEXT: &str = "walras 2026 receipts root v2";
 
 /// The value of every account in the log: that it is there is all it says.
@@ -39,6 +40,11 @@ pub struct ReceiptsParts {
     pub modified: Digest,
     /// Digest of the block's batch.
     pub batch: Digest,
+}
+
+/// What validators sign of a block's outcome: the state root after it and its receipts root (none at the genesis).
+pub fn outcome_root(state: &Digest, receipts: &Digest) -> Digest {
+    Digest::of(OUTCOME_CONTEXT, &[state.0, receipts.0].concat())
 }
 
 /// A proof of one receipt of one block.

@@ -18,13 +18,16 @@ use trie::{Proof, Trie};
 
 use crate::account::{Account, AccountState};
 use crate::book::{Pair, Place};
-use crate::changes::{Changes, PairChange, account_digest, account_state_digest, asset_digest, offer_digest};
+use crate::changes::{Changes, PairChange, account_digest, account_state_digest, asset_digest, offer_value};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 use crate::{Address, Ledger};
 
 const ROOT_CONTEXT: &str = "walras 2026 state root v1";
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
+
+/// Tries that are hashed side by side: few nodes of one trie change in a block, and like nodes are hashed sixteen at a time.
+const TOGETHER: usize = 32;
 
 /// The parts of the state root, in the order in which they are hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -48,11 +51,14 @@ impl RootParts {
     }
 }
 
+/// The offers of one pair by [`Place::key`], with their amounts.
+type OfferTrie = Trie<36, 8>;
+
 /// The tries of the state after some block.
 #[derive(Default)]
 pub struct Roots {
     accounts: Trie<20>,
-    pairs: BTreeMap<Pair, Trie<36>>,
+    pairs: BTreeMap<Pair, OfferTrie>,
     pair_roots: Trie<8>,
     assets: Trie<4>,
 }
@@ -144,13 +150,7 @@ impl Roots {
             .iter_mut()
             .filter_map(|(pair, trie)| changed.next_if(|change| change.pair == *pair).map(|change| (trie, change)))
             .collect();
-        let pair_roots: Vec<_> = touched
-            .into_par_iter()
-            .map(|(trie, change)| {
-                follow(trie, change);
-                (pair_key(change.pair), (!trie.is_empty()).then(|| pair_root_digest(&Digest(trie.root().0))))
-            })
-            .collect();
+        let pair_roots: Vec<_> = touched.into_par_iter().chunks(TOGETHER).flat_map_iter(follow_all).collect();
         self.pair_roots.apply(&pair_roots);
         self.pairs.retain(|_, trie| !trie.is_empty());
         let assets: Vec<_> =
@@ -201,7 +201,7 @@ impl Roots {
     }
 }
 
-fn prove<const KEY: usize>(trie: &Trie<KEY>, key: &[u8; KEY]) -> Vec<u8> {
+fn prove<const KEY: usize, const VALUE: usize>(trie: &Trie<KEY, VALUE>, key: &[u8; KEY]) -> Vec<u8> {
     trie.prove(key).expect("the root was taken after the last change").as_bytes().to_vec()
 }
 
@@ -216,16 +216,32 @@ fn pair_root_digest(root: &Digest) -> [u8; 32] {
     blake3::derive_key(PAIR_CONTEXT, &root.0)
 }
 
+/// Works changes of pairs into their tries; the keys and values of these pairs in the trie of pairs.
+fn follow_all(pairs: Vec<(&mut OfferTrie, &PairChange)>) -> Vec<([u8; 8], Option<[u8; 32]>)> {
+    let (mut tries, changes): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+    tries.iter_mut().zip(&changes).for_each(|(trie, change)| follow(trie, change));
+    let roots = trie::roots(&mut tries);
+    let value =
+        |(trie, root): (&&mut OfferTrie, trie::Root)| (!trie.is_empty()).then(|| pair_root_digest(&Digest(root.0)));
+    let values = tries.iter().zip(roots).map(value);
+    changes.iter().zip(values).map(|(change, value)| (pair_key(change.pair), value)).collect()
+}
+
 /// Works a pair's change into its trie.
-fn follow(trie: &mut Trie<36>, change: &PairChange) {
+fn follow(trie: &mut OfferTrie, change: &PairChange) {
     if let Some(last) = &change.through {
         trie.remove_through(&last.key());
     }
-    let entry = |edit: &Edit| (edit.place.key(), edit.amount.map(offer_digest));
+    let entry = |edit: &Edit| (edit.place.key(), edit.amount.map(offer_value));
     trie.apply(&change.edits.iter().map(entry).collect::<Vec<_>>());
 }
 
-fn check_path(root: &Digest, key: &[u8], path: &[u8], expected: Option<[u8; 32]>) -> Result<(), ProofFault> {
+fn check_path<const VALUE: usize>(
+    root: &Digest,
+    key: &[u8],
+    path: &[u8],
+    expected: Option<[u8; VALUE]>,
+) -> Result<(), ProofFault> {
     let shown = trie::verify(&trie::Root(root.0), key, &Proof::from_bytes(path.to_vec()))?;
     if shown == expected { Ok(()) } else { Err(ProofFault::OtherValue) }
 }
@@ -256,7 +272,7 @@ impl OfferProof {
         let pair_value = self.pair_root.as_ref().map(pair_root_digest);
         check_path(&self.parts.offers, &pair_key(pair), &self.pair_path, pair_value)?;
         match self.pair_root {
-            Some(pair_root) => check_path(&pair_root, &place.key(), &self.path, self.amount.map(offer_digest))?,
+            Some(pair_root) => check_path(&pair_root, &place.key(), &self.path, self.amount.map(offer_value))?,
             None if self.amount.is_some() || !self.path.is_empty() => return Err(ProofFault::OtherValue),
             None => {}
         }

@@ -44,7 +44,7 @@ fn scene() -> (Ledger, Superblock) {
     };
     let all = (0..3u8).flat_map(|person| (1..10).map(move |sequence| (person, sequence)));
     let native = all.map(|(person, sequence)| offer(person, sequence, u32::from(person), u32::from(person + 1) % 3));
-    let sub_blocks = vec![SubBlock { proposer: 0, native: native.collect() }];
+    let sub_blocks = vec![SubBlock { native: native.collect(), ..SubBlock::default() }];
     let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
     (ledger, block)
 }

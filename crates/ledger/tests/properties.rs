@@ -111,7 +111,11 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
 }
 
 fn superblock(ledger: &Ledger, parts: Vec<Vec<Transaction>>) -> Superblock {
-    let sub_blocks = parts.into_iter().enumerate().map(|(i, native)| SubBlock { proposer: i as u32, native }).collect();
+    let sub_blocks = parts
+        .into_iter()
+        .enumerate()
+        .map(|(i, native)| SubBlock { proposer: i as u32, native, ..SubBlock::default() })
+        .collect();
     let (height, parent) = (ledger.height() + 1, ledger.last_block());
     Superblock { height, parent, time_ms: 0, parent_root: Digest::default(), sub_blocks }
 }

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// The HTTP interface.
     pub http: Http,
+    /// The connections to other validators.
+    pub network: NetworkConfig,
     /// Blocks.
     pub blocks: Blocks,
     /// Waiting transactions.
@@ -35,6 +37,14 @@ pub struct Http {
     pub stream_connections: usize,
     /// Host names, beside loopback ones and IP addresses, that a browser may call this node by.
     pub hosts: Vec<String>,
+}
+
+/// The connections to other validators.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkConfig {
+    /// Where to listen for the other validators (UDP).
+    pub listen: SocketAddr,
 }
 
 /// Blocks.
@@ -79,6 +89,12 @@ impl Default for Http {
             stream_connections: 1_024,
             hosts: Vec::new(),
         }
+    }
+}
+
+impl Default for NetworkConfig {
+    fn default() -> NetworkConfig {
+        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)) }
     }
 }
 

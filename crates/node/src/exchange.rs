@@ -11,13 +11,15 @@
 //! the new state before both are done. The *publisher* answers those who wait: whoever hears "committed" can be sure
 //! that the block is on disk. *Roots* works the changes into the tries while the next block fills.
 //!
+//! Among several validators (engine `dbft`), [`crate::validator`] stands between mempool and producer: blocks come decided.
+//!
 //! The *candles* thread reads old blocks from the archive when the node has started. Locks are taken in this order:
 //! ledger, roots, mempool, views, candles, waiters, store.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -33,7 +35,10 @@ use crate::candles::Candles;
 use crate::config::Config;
 use crate::mempool::{Entry, Mempool, Reject};
 use crate::metrics::Metrics;
+use crate::network::Network;
 use crate::recovery::{Recovered, encode, receipts_with, recover, write_checkpoint};
+use crate::transport::Transport;
+use crate::validator::{self, Agreed, Answers, Channels, Input, Validator, Verified};
 use crate::views::{Committed, Found, Views};
 
 /// Submissions that wait for intake.
@@ -128,6 +133,12 @@ pub enum ExchangeError {
         /// Found in the block above.
         logged: Digest,
     },
+    /// The links to other validators.
+    #[error(transparent)]
+    Transport(#[from] crate::transport::TransportError),
+    /// A superblock that was decided twice, differently.
+    #[error("height {0} was decided to be another block than the one that is logged here: stop and report this")]
+    DecidedTwice(Height),
     /// A thread that could not be started.
     #[error("a thread could not be started: {0}")]
     Thread(std::io::Error),
@@ -158,9 +169,19 @@ pub(crate) struct Shared {
     fill: Condvar,
     /// Signalled when the tries have caught up.
     rooted: Condvar,
-    stopping: AtomicBool,
-    failure: Mutex<Option<String>>,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) failure: Mutex<Option<String>>,
     failed: tokio::sync::Notify,
+    /// Sub-blocks of other validators, checked ahead of time.
+    pub(crate) verified: Verified,
+    /// The lag of certified roots, and the certificates; nothing in a solo node.
+    pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
+    /// The last certified height.
+    pub(crate) certified: AtomicU64,
+    /// The links to other validators; nothing in a solo node.
+    pub(crate) transport: OnceLock<Arc<Transport>>,
+    /// How this validator stands; nothing in a solo node.
+    pub(crate) status: Mutex<Option<validator::Status>>,
 }
 
 /// A running pipeline.
@@ -247,7 +268,7 @@ impl Shared {
         self.rooted.notify_all();
     }
 
-    fn fail(&self, error: &dyn std::fmt::Display) {
+    pub(crate) fn fail(&self, error: &dyn std::fmt::Display) {
         tracing::error!(%error, "the pipeline stops");
         poisoned(self.failure.lock()).get_or_insert_with(|| error.to_string());
         self.stop();
@@ -261,7 +282,12 @@ impl Exchange {
     ///
     /// # Errors
     /// [`ExchangeError`] says what keeps the node from starting, with the file where one is to blame.
-    pub fn start(config: Config, genesis: &Genesis, data: &std::path::Path) -> Result<Exchange, ExchangeError> {
+    pub fn start(
+        config: Config,
+        genesis: &Genesis,
+        data: &std::path::Path,
+        network: Option<Network>,
+    ) -> Result<Exchange, ExchangeError> {
         let recovered = recover(&config, genesis, data)?;
         let (events, _) = broadcast::channel(STREAM_BACKLOG);
         let Recovered { ledger, roots, store, views } = recovered;
@@ -286,18 +312,67 @@ impl Exchange {
             stopping: AtomicBool::new(false),
             failure: Mutex::default(),
             failed: tokio::sync::Notify::new(),
+            verified: Verified::default(),
+            certificates: OnceLock::new(),
+            certified: AtomicU64::new(0),
+            transport: OnceLock::new(),
+            status: Mutex::default(),
         });
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
         let (made, blocks) = sync_channel(PUBLISH_QUEUE);
         let (changed, changes) = sync_channel(PUBLISH_QUEUE);
-        let threads = [
+        let mut threads = vec![
             spawn("intake", &shared, move |shared| take_in(shared, &submissions))?,
-            spawn("producer", &shared, move |shared| produce(shared, &made, &changed))?,
-            spawn("publisher", &shared, move |shared| publish(shared, &blocks))?,
-            spawn("roots", &shared, move |shared| follow(shared, &changes))?,
             spawn("candles", &shared, move |shared| remember_candles(shared, height))?,
         ];
-        Ok(Exchange { shared, intake, threads: Mutex::new(threads.into()) })
+        match network {
+            None => {
+                threads.push(spawn("producer", &shared, move |shared| produce(shared, &made, &changed))?);
+                threads.push(spawn("roots", &shared, move |shared| follow(shared, &changes, None))?);
+                threads.push(spawn("publisher", &shared, move |shared| publish(shared, &blocks, None))?);
+            }
+            Some(network) => {
+                // As much as one superblock may hold: a frame has room for it.
+                let bytes_max = network.rules.payload_bytes * network.peers.len();
+                let (validator, Channels { inputs, agreed }, parts) = Validator::start(network, data, &shared)?;
+                let validator::Threads { transport, heard, unverified, asked, certificates } = parts;
+                let blocks_made = blocks;
+                let blocks = shared.archive.clone();
+                let answers = Answers { transport, certificates, blocks, bytes_max };
+                let (applied, rooted, published) = (inputs.clone(), inputs.clone(), inputs.clone());
+                let publish = move |shared: &Arc<Shared>| publish(shared, &blocks_made, Some(&published));
+                threads.push(spawn("publisher", &shared, publish)?);
+                threads.push(spawn("roots", &shared, move |shared| follow(shared, &changes, Some(&rooted)))?);
+                let execute = move |shared: &Arc<Shared>| execute(shared, &agreed, &made, &changed, &applied);
+                threads.push(spawn("executor", &shared, execute)?);
+                threads.push(spawn("archive", &shared, move |shared| answers.run(shared, asked))?);
+                threads.push(spawn("verifier", &shared, move |shared| validator::verify_ahead(shared, unverified))?);
+                threads.push(spawn("consensus", &shared, move |shared| validator.run(shared))?);
+                // Ends with the transport, which the archive thread holds to the last.
+                spawn("links", &shared, move |_| validator::hear(heard, &inputs))?;
+            }
+        }
+        Ok(Exchange { shared, intake, threads: Mutex::new(threads) })
+    }
+
+    /// How this validator stands among the others; `None` in a solo node.
+    pub fn status(&self) -> Option<validator::Status> {
+        poisoned(self.shared.status.lock()).clone()
+    }
+
+    /// The last height that has a certificate here, as all below; 0 in a solo node.
+    pub fn certified(&self) -> Height {
+        self.shared.certified.load(Ordering::Acquire)
+    }
+
+    /// How often the vote log was synced since start.
+    pub fn vote_log_syncs(&self) -> u64 {
+        self.shared.metrics.vote_syncs.get()
+    }
+
+    /// The links to other validators; `None` in a solo node.
+    pub fn transport(&self) -> Option<&Transport> {
+        self.shared.transport.get().map(Arc::as_ref)
     }
 
     /// Submits transactions; the receiver hears one answer for each, in order.
@@ -463,25 +538,78 @@ fn produce(shared: &Arc<Shared>, made: &SyncSender<Made>, changed: &SyncSender<(
         Err(error) => return shared.fail(&error),
     };
     while let Some(entries) = next_entries(shared) {
-        let block = match assemble(shared, &entries) {
-            Some(block) => block,
-            None => return,
-        };
-        match pool.install(|| commit(shared, &block, &entries)) {
+        let Some(block) = assemble(shared, &entries) else { return };
+        let ids = entries.iter().map(|entry| entry.id).collect();
+        match pool.install(|| make(shared, block, ids, made, changed)) {
             Err(error) => return shared.fail(&error),
-            Ok((applied, changes, stages_ms)) => {
-                let height = block.height;
-                let entries = entries.iter().map(|entry| entry.id).collect();
-                let every = shared.config.store.checkpoint_blocks;
-                let due = every != 0 && height.is_multiple_of(every);
-                let checkpoint = due.then(|| shared.read_ledger().clone());
-                let sent = made.send(Made { block, entries, applied, stages_ms, checkpoint }).is_ok();
-                if !sent || changed.send((height, changes)).is_err() {
-                    return;
-                }
-            }
+            Ok(false) => return,
+            Ok(true) => {}
         }
     }
+}
+
+/// The executor thread: applies what the validators have decided.
+fn execute(
+    shared: &Arc<Shared>,
+    agreed: &Receiver<Agreed>,
+    made: &SyncSender<Made>,
+    changed: &SyncSender<(Height, Changes)>,
+    applied: &SyncSender<Input>,
+) {
+    let threads = shared.config.blocks.threads;
+    let pool = match rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("apply-{i}")).build()
+    {
+        Ok(pool) => pool,
+        Err(error) => return shared.fail(&error),
+    };
+    for agreed in agreed {
+        let height = agreed.height;
+        let done = pool.install(|| {
+            if height <= shared.read_ledger().height() {
+                return decided_again(shared, &agreed).map(|()| true);
+            }
+            let Some((parent, parent_root)) = foundation(shared) else { return Ok(false) };
+            let block = validator::block(&agreed, parent, parent_root, &shared.verified);
+            let ids = validator::ids(&block);
+            make(shared, block, ids, made, changed)
+        });
+        match done {
+            Err(error) => return shared.fail(&error),
+            Ok(true) if applied.send(Input::Applied(height)).is_ok() => {}
+            Ok(_) => return,
+        }
+    }
+}
+
+/// A height above the last archived certificate is decided once more after a restart: it must be what is logged.
+fn decided_again(shared: &Shared, agreed: &Agreed) -> Result<(), ExchangeError> {
+    let height = agreed.height;
+    let bytes = shared.archive.block(height)?.ok_or(ExchangeError::DecidedTwice(height))?;
+    let logged: Superblock = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+    let same = logged.sub_blocks.len() == agreed.sub_blocks.len()
+        && logged
+            .sub_blocks
+            .iter()
+            .zip(&agreed.sub_blocks)
+            .all(|(sub, (slot, payload))| sub.proposer == u32::from(*slot) && sub.to_payload()[..] == payload[..]);
+    if same { Ok(()) } else { Err(ExchangeError::DecidedTwice(height)) }
+}
+
+/// Commits a block and hands it on; false if nobody takes it any more.
+fn make(
+    shared: &Shared,
+    block: Superblock,
+    ids: Vec<TransactionId>,
+    made: &SyncSender<Made>,
+    changed: &SyncSender<(Height, Changes)>,
+) -> Result<bool, ExchangeError> {
+    let (applied, changes, stages_ms) = commit(shared, &block, &ids)?;
+    let height = block.height;
+    let every = shared.config.store.checkpoint_blocks;
+    let due = every != 0 && height.is_multiple_of(every);
+    let checkpoint = due.then(|| shared.read_ledger().clone());
+    let sent = made.send(Made { block, entries: ids, applied, stages_ms, checkpoint }).is_ok();
+    Ok(sent && changed.send((height, changes)).is_ok())
 }
 
 /// Waits until a block is due. `None` when the node stops and nothing waits, or has failed.
@@ -507,14 +635,15 @@ fn next_entries(shared: &Shared) -> Option<Vec<Entry>> {
     }
 }
 
-/// Puts entries into a block on top of the present state; waits for the root that it has to name.
-fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
+/// The digest of the last block and the state root after it, which the next one names; waits for the root. `None` if the
+/// node has failed.
+fn foundation(shared: &Shared) -> Option<(Digest, Digest)> {
     let (height, parent) = {
         let ledger = shared.read_ledger();
-        (ledger.height() + 1, ledger.last_block())
+        (ledger.height(), ledger.last_block())
     };
     let mut at = poisoned(shared.roots.lock());
-    while at.height + 1 < height {
+    while at.height < height {
         if poisoned(shared.failure.lock()).is_some() {
             return None;
         }
@@ -523,22 +652,25 @@ fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
             Err(poisoned) => poisoned.into_inner().0,
         };
     }
+    Some((parent, at.root))
+}
+
+/// Puts entries into a block on top of the present state.
+fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
+    let (parent, parent_root) = foundation(shared)?;
     let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Some(Superblock {
-        height,
-        parent,
-        time_ms: since_1970.as_millis() as u64,
-        parent_root: at.root,
-        sub_blocks: vec![SubBlock { proposer: 0, native }],
-    })
+    let time_ms = since_1970.as_millis() as u64;
+    let sub_blocks = vec![SubBlock { proposer: 0, time_ms, native, forged: Vec::new() }];
+    let height = shared.read_ledger().height() + 1;
+    Some(Superblock { height, parent, time_ms, parent_root, sub_blocks })
 }
 
 type Commit = (Applied, Changes, Vec<(&'static str, f64)>);
 
 /// Logs and applies a block side by side. Nobody reads the new state before it is durable.
-fn commit(shared: &Shared, block: &Superblock, entries: &[Entry]) -> Result<Commit, ExchangeError> {
-    let bytes = block.to_bytes();
+fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId]) -> Result<Commit, ExchangeError> {
+    let (bytes, known) = (block.to_bytes(), block.signatures());
     let mut ledger = poisoned(shared.ledger.write());
     let mut stages = Stages::new();
     let (applied, logged) = std::thread::scope(|scope| {
@@ -549,14 +681,16 @@ fn commit(shared: &Shared, block: &Superblock, entries: &[Entry]) -> Result<Comm
             store.sync()?;
             Ok::<_, StoreError>(milliseconds(begun.elapsed()))
         });
-        let applied = ledger.apply(block, Signatures::Valid, &mut |stage| stages.end(stage));
+        let signatures = known.as_ref().map_or(Signatures::Valid, |valid| Signatures::Known(valid));
+        let applied = ledger.apply(block, signatures, &mut |stage| stages.end(stage));
         (applied, log.join())
     });
     let log_ms = logged.expect("the log thread does not panic")?;
     let mut applied = applied?;
     stages.0.push(("log", log_ms));
     let mut mempool = shared.lock_mempool();
-    mempool.settle(entries.iter(), ledger.fee());
+    let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    mempool.settle(ids.iter().copied().zip(transactions), ledger.fee());
     shared.metrics.mempool.set(mempool.len() as i64);
     let changes = std::mem::take(&mut applied.changes);
     Ok((applied, changes, stages.0))
@@ -602,7 +736,7 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
 }
 
 /// The publisher thread.
-fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
+fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&SyncSender<Input>>) {
     for Made { block, entries, applied, stages_ms, checkpoint: state } in blocks {
         let receipts = receipts_with(&applied, &entries);
         let receipts_root = ReceiptsTrie::new(&receipts).root();
@@ -620,6 +754,8 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>) {
         if let Some(state) = state {
             checkpoint(shared, state);
         }
+        // Nobody listens when the node stops.
+        drop(consensus.map(|consensus| consensus.send(Input::ReceiptsRoot(block.height, receipts_root))));
         let summary = &committed.summary;
         tracing::info!(
             height = summary.height,
@@ -677,7 +813,7 @@ fn answer_waiters(shared: &Shared, committed: &Committed) {
 }
 
 /// The roots thread.
-fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>) {
+fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>, consensus: Option<&SyncSender<Input>>) {
     for (height, changes) in changes {
         let begun = Instant::now();
         let mut at = poisoned(shared.roots.lock());
@@ -688,5 +824,7 @@ fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>) {
         shared.rooted.notify_all();
         shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
         poisoned(shared.views.write()).set_state_root(height, root);
+        // Nobody listens when the node stops.
+        drop(consensus.map(|consensus| consensus.send(Input::StateRoot(height, root))));
     }
 }

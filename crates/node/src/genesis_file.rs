@@ -6,6 +6,8 @@ use ledger::{Genesis, GenesisError};
 use primitives::{Address, Amount, AssetId};
 use serde::{Deserialize, Serialize};
 
+use crate::founding::{Founding, Part};
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -16,6 +18,8 @@ struct File {
     mu: String,
     assets: Vec<AssetEntry>,
     balances: Vec<BalanceEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    consensus: Option<Part>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -58,25 +62,48 @@ pub enum GenesisFileError {
     Unsound(String, GenesisError),
 }
 
-/// Reads and checks a genesis file.
+/// Reads and checks a genesis file; what it says of validators is checked and left out.
+///
+/// # Errors
+/// As [`read_with_founding`].
+pub fn read(path: &Path) -> Result<Genesis, GenesisFileError> {
+    read_with_founding(path).map(|(genesis, _)| genesis)
+}
+
+/// Reads and checks a genesis file: the ledger's part, and that of the validators if there is one.
 ///
 /// # Errors
 /// [`GenesisFileError`] names file, line or field, and the reason.
-pub fn read(path: &Path) -> Result<Genesis, GenesisFileError> {
+pub fn read_with_founding(path: &Path) -> Result<(Genesis, Option<Founding>), GenesisFileError> {
     let name = path.display().to_string();
     let text = std::fs::read(path).map_err(|error| GenesisFileError::Io(name.clone(), error))?;
-    let file: File = serde_json::from_slice(&text).map_err(|error| GenesisFileError::Json(name.clone(), error))?;
+    let mut file: File = serde_json::from_slice(&text).map_err(|error| GenesisFileError::Json(name.clone(), error))?;
+    let wrong = |(field, message)| GenesisFileError::Field { file: name.clone(), field, message };
+    let founding = file.consensus.take().map(Part::read).transpose().map_err(wrong)?;
     let genesis = file.into_genesis(&name)?;
     genesis.issued_assets().map_err(|error| GenesisFileError::Unsound(name, error))?;
-    Ok(genesis)
+    Ok((genesis, founding))
 }
 
-/// Writes a genesis file.
+/// Writes the genesis file of a chain with one node.
 ///
 /// # Errors
 /// [`GenesisFileError::Io`].
 pub fn write(path: &Path, genesis: &Genesis) -> Result<(), GenesisFileError> {
-    let text = serde_json::to_string_pretty(&File::of(genesis)).expect("plain data") + "\n";
+    write_with_founding(path, genesis, None)
+}
+
+/// Writes a genesis file, with the validators if there are any.
+///
+/// # Errors
+/// [`GenesisFileError::Io`].
+pub fn write_with_founding(
+    path: &Path,
+    genesis: &Genesis,
+    founding: Option<&Founding>,
+) -> Result<(), GenesisFileError> {
+    let file = File { consensus: founding.map(Founding::part), ..File::of(genesis) };
+    let text = serde_json::to_string_pretty(&file).expect("plain data") + "\n";
     std::fs::write(path, text).map_err(|error| GenesisFileError::Io(path.display().to_string(), error))
 }
 
@@ -99,6 +126,7 @@ impl File {
             mu: genesis.mu.to_string(),
             assets: genesis.assets.iter().map(asset).collect(),
             balances: genesis.balances.iter().map(balance).collect(),
+            consensus: None,
         }
     }
 
@@ -142,20 +170,27 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use primitives::Fraction;
+    use crate::founding::Founder;
+    use consensus::Rules;
+    use primitives::{Fraction, SecretKey};
+    use std::time::Duration;
 
-    #[test]
-    fn files_round_trip_and_mistakes_are_named() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("genesis.json");
-        let genesis = Genesis {
+    fn genesis() -> Genesis {
+        Genesis {
             chain: 31_337,
             fee: 3,
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
             assets: vec![("USD".into(), 2, Address([1; 20])), ("EUR".into(), 2, Address([2; 20]))],
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
-        };
+        }
+    }
+
+    #[test]
+    fn files_round_trip_and_mistakes_are_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("genesis.json");
+        let genesis = genesis();
         write(&path, &genesis).expect("written");
         assert_eq!(read(&path).expect("sound"), genesis);
         let text = std::fs::read_to_string(&path).expect("there");
@@ -171,5 +206,78 @@ mod tests {
             let message = read(&path).expect_err("refused").to_string();
             assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
         }
+    }
+
+    fn founding() -> Founding {
+        let founder = |index: u8| Founder {
+            key: SecretKey::from_seed([index; 32]).public(),
+            address: format!("v{index}.example:9100"),
+            stake: 1_000,
+        };
+        Founding::new((0..4).map(founder).collect())
+    }
+
+    #[test]
+    fn validators_round_trip_and_mistakes_are_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("genesis.json");
+        let (genesis, mut founding) = (genesis(), founding());
+        founding.rules =
+            Rules { enough: Some(1), fast: true, window: 5, lag: 3, bench_after: 0, payload_bytes: 99_999 };
+        founding.grace = Duration::from_millis(7);
+        write_with_founding(&path, &genesis, Some(&founding)).expect("written");
+        assert_eq!(read_with_founding(&path).expect("sound"), (genesis.clone(), Some(founding.clone())));
+        assert_eq!(read(&path).expect("sound"), genesis);
+        let text = std::fs::read_to_string(&path).expect("there");
+        for (from, to, expected) in [
+            ("\"dbft\"", "\"pbft\"", "pbft"),
+            ("v2.example:9100", "v2.example", "consensus.validators[2].address"),
+            ("v0.example:9100", ":9100", "consensus.validators[0].address"),
+            ("\"stake\": \"1000\"", "\"stake\": \"0\"", "consensus.validators[0].stake"),
+            ("\"key\": \"0x", "\"key\": \"0xzz", "consensus.validators[0].key"),
+            ("\"window\": 5", "\"window\": 0", "consensus.window: 0: choose from 1 to 64"),
+            ("\"enough\": 1", "\"enough\": 5", "consensus.enough: 5: choose from 1 to 4"),
+            ("\"grace_ms\": 7", "\"grace_ms\": 70000", "consensus.grace_ms"),
+            ("\"sub_block_bytes\": 99999", "\"sub_block_bytes\": 9", "consensus.sub_block_bytes"),
+            ("\"grace_ms\"", "\"grase_ms\"", "grase_ms"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
+            let message = read(&path).expect_err("refused").to_string();
+            assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
+        }
+        let (first, second) = (founding.validators[0].key.to_string(), founding.validators[1].key.to_string());
+        std::fs::write(&path, text.replace(&second, &first)).expect("written");
+        assert!(read(&path).expect_err("refused").to_string().contains("consensus.validators[1].key"));
+    }
+
+    /// Everything but addresses is part of what all must agree on.
+    #[test]
+    fn the_identity_of_a_network_covers_everything_but_addresses() {
+        let (genesis, founding) = (genesis(), founding());
+        let digest = founding.digest(&genesis);
+        let changes: [fn(&mut Genesis, &mut Founding); 13] = [
+            |genesis, _| genesis.chain += 1,
+            |genesis, _| genesis.balances[0].2 -= 1,
+            |_, founding| founding.validators[1].stake += 1,
+            |_, founding| founding.validators.swap(0, 1),
+            |_, founding| drop(founding.validators.pop()),
+            |_, founding| founding.rules.enough = Some(1),
+            |_, founding| founding.rules.fast = true,
+            |_, founding| founding.rules.window += 1,
+            |_, founding| founding.rules.lag += 1,
+            |_, founding| founding.rules.bench_after += 1,
+            |_, founding| founding.rules.payload_bytes += 1,
+            |_, founding| founding.unit *= 2,
+            |_, founding| founding.grace *= 2,
+        ];
+        for (number, change) in changes.iter().enumerate() {
+            let (mut genesis, mut founding) = (genesis.clone(), founding.clone());
+            change(&mut genesis, &mut founding);
+            assert_ne!(founding.digest(&genesis), digest, "change {number}");
+        }
+        let mut moved = founding.clone();
+        moved.validators[2].address = "elsewhere.example:9100".into();
+        assert_eq!(moved.digest(&genesis), digest);
     }
 }

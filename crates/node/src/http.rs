@@ -142,6 +142,9 @@ pub fn router(api: Api) -> Router {
         .routes(routes!(block))
         .routes(routes!(batch))
         .routes(routes!(raw_block))
+        .routes(routes!(raw_receipts))
+        .routes(routes!(certificate))
+        .routes(routes!(validator))
         .routes(routes!(block_account))
         .routes(routes!(transaction))
         .routes(routes!(offer_proof))
@@ -194,7 +197,24 @@ fn is_own_host(headers: &HeaderMap, hosts: &[String]) -> bool {
 }
 
 async fn ready(State(api): State<Api>) -> Response {
-    if api.shared().is_ready() { "ready\n".into_response() } else { Failure::stopping().into_response() }
+    if !api.shared().is_ready() {
+        return Failure::stopping().into_response();
+    }
+    match api.exchange.status() {
+        Some(status) if !status.is_caught_up() => {
+            let message = format!(
+                "height {} of {}, {} of {} other validators connected{}",
+                status.decided,
+                status.certified_anywhere,
+                status.connected,
+                status.validators - 1,
+                if status.silent { ", listening without voting" } else { "" }
+            );
+            let error = ErrorText { code: "catching_up", message };
+            Failure(StatusCode::SERVICE_UNAVAILABLE, error).into_response()
+        }
+        _ => "ready\n".into_response(),
+    }
 }
 
 async fn metrics(State(api): State<Api>) -> Response {
@@ -223,7 +243,7 @@ async fn status(State(api): State<Api>) -> Answered<json::Status> {
         Json(json::Status {
             version: env!("CARGO_PKG_VERSION"),
             chain,
-            engine: "solo",
+            engine: if api.exchange.status().is_some() { "dbft" } else { "solo" },
             height,
             block: block.to_string(),
             time_ms,
@@ -648,6 +668,49 @@ async fn raw_block(State(api): State<Api>, Path(height): Path<u64>) -> Result<Re
     let bytes = bytes.map_err(|error| archive_failed(&error))?;
     let bytes = bytes.ok_or_else(|| Failure::not_found(format!("no block {height}")))?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+/// The encoded receipts of a block from the archive: every outcome, the batch, the accounts that changed.
+#[utoipa::path(get, path = "/v1/blocks/{height}/receipts", params(("height" = u64, Path)),
+    responses((status = 200, content_type = "application/octet-stream"), (status = 404, body = ErrorBody)))]
+async fn raw_receipts(State(api): State<Api>, Path(height): Path<u64>) -> Result<Response, Failure> {
+    let bytes = api.blocking(move |api| api.shared().archive.receipts(height)).await?;
+    let bytes = bytes.map_err(|error| archive_failed(&error))?;
+    let bytes = bytes.ok_or_else(|| Failure::not_found(format!("no receipts of block {height}")))?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+/// What a quorum of validators has signed of a block's outcome.
+#[utoipa::path(get, path = "/v1/blocks/{height}/certificate", params(("height" = u64, Path)),
+    responses((status = 200, body = json::CertificateBody), (status = 404, body = ErrorBody)))]
+async fn certificate(State(api): State<Api>, Path(height): Path<u64>) -> Answered<json::CertificateBody> {
+    api.blocking(move |api| {
+        let shared = api.shared();
+        let none = || Failure::not_found(format!("no certificate of block {height} yet"));
+        let (lag, certificates) =
+            shared.certificates.get().ok_or_else(|| Failure::not_found("a solo node has no certificates"))?;
+        let bytes = certificates.block(height.saturating_add(*lag)).map_err(|error| archive_failed(&error))?;
+        let finality: consensus::Finality =
+            borsh::from_slice(&bytes.ok_or_else(none)?).map_err(|error| archive_failed(&error))?;
+        let outcome = crate::validator::outcome(shared, height).map_err(|error| archive_failed(&error))?;
+        let (state, receipts) = outcome.ok_or_else(none)?;
+        Ok(Json(json::CertificateBody {
+            height,
+            state_root: state.to_string(),
+            receipts_root: receipts.to_string(),
+            signers: finality.certificate.signatures.iter().map(|(index, _)| *index).collect(),
+            certificate: proof_bytes(&finality.certificate),
+        }))
+    })
+    .await?
+}
+
+/// How this validator stands among the others.
+#[utoipa::path(get, path = "/v1/validator",
+    responses((status = 200, body = crate::validator::Status), (status = 404, body = ErrorBody)))]
+async fn validator(State(api): State<Api>) -> Answered<crate::validator::Status> {
+    let status = api.blocking(|api| api.exchange.status()).await?;
+    status.map(Json).ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
 }
 
 /// What to say of a transaction.

@@ -658,6 +658,21 @@ pub struct AccountProofBody {
     pub proof: String,
 }
 
+/// What validators have signed of a block.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CertificateBody {
+    /// Height of the block.
+    pub height: u64,
+    /// State root after the block.
+    pub state_root: String,
+    /// Root of its receipts.
+    pub receipts_root: String,
+    /// Who signed both.
+    pub signers: Vec<u8>,
+    /// Hexadecimal; `Certificate` of the consensus documentation.
+    pub certificate: String,
+}
+
 /// An offer with a proof.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OfferProofBody {

@@ -6,20 +6,25 @@
 mod candles;
 pub mod config;
 pub mod exchange;
+pub mod founding;
 pub mod genesis_file;
 mod http;
 pub mod json;
 mod markets;
 pub mod mempool;
 mod metrics;
+pub mod network;
 mod page;
 mod recovery;
 pub mod snapshot;
 mod stream;
+pub mod transport;
+pub mod validator;
 pub mod views;
 
 pub use config::Config;
 pub use exchange::{Answer, Closed, Exchange, ExchangeError};
+pub use network::Network;
 pub use page::is_embedded as page_is_embedded;
 pub use recovery::{Replay, Restored, receipts, recover_state, restore, write_checkpoint};
 
@@ -55,11 +60,16 @@ impl Node {
     ///
     /// # Errors
     /// [`StartError`].
-    pub async fn start(config: Config, genesis: &Genesis, data: &Path) -> Result<Node, StartError> {
+    pub async fn start(
+        config: Config,
+        genesis: &Genesis,
+        data: &Path,
+        network: Option<Network>,
+    ) -> Result<Node, StartError> {
         let listen = config.http.listen;
         let listener = TcpListener::bind(listen).await.map_err(|error| StartError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(listen, error))?;
-        let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data))?);
+        let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data, network))?);
         let (stop, mut stopped) = watch::channel(false);
         let router = http::router(http::Api::new(exchange.clone()));
         let signal = async move { drop(stopped.wait_for(|stop| *stop).await) };

@@ -142,15 +142,35 @@ impl Mempool {
 
     /// Gives the longest waiting transactions, at most `count`; what they use stays reserved until they are settled.
     pub fn take(&mut self, count: usize) -> Vec<Entry> {
-        self.queue.drain(..count.min(self.queue.len())).collect()
+        let ids = &self.ids;
+        self.queue.drain(..count.min(self.queue.len())).filter(|entry| ids.contains(&entry.id)).collect()
     }
 
-    /// Forgets transactions that were taken and have been applied to the ledger, or refused by it.
-    pub fn settle<'a>(&mut self, taken: impl Iterator<Item = &'a Entry>, fee: Amount) {
-        for entry in taken {
-            if self.ids.remove(&entry.id) {
-                self.release(&entry.transaction, fee);
+    /// Gives the longest waiting transactions as long as they `fit`, at most `count`; see [`Mempool::take`].
+    pub fn take_while(&mut self, count: usize, mut fits: impl FnMut(&Entry) -> bool) -> Vec<Entry> {
+        let fitting = self.queue.iter().take(count).take_while(|entry| fits(entry)).count();
+        self.take(fitting)
+    }
+
+    /// Takes back transactions that were taken and are in no block, before all others.
+    pub fn put_back(&mut self, entries: Vec<Entry>) {
+        for entry in entries.into_iter().rev() {
+            if self.ids.contains(&entry.id) {
+                self.queue.push_front(entry);
             }
+        }
+    }
+
+    /// Forgets transactions of a block that has been applied to the ledger, whoever proposed them.
+    pub fn settle<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>, fee: Amount) {
+        for (id, transaction) in block {
+            if self.ids.remove(&id) {
+                self.release(transaction, fee);
+            }
+        }
+        // Some may have been proposed by others while they waited here; `take` passes over them.
+        while self.queue.front().is_some_and(|entry| !self.ids.contains(&entry.id)) {
+            self.queue.pop_front();
         }
     }
 
@@ -209,7 +229,7 @@ mod tests {
         let taken = pool.take(10);
         assert_eq!((taken.len(), pool.len(), pool.ready()), (2, 2, 0));
         assert_eq!(pool.admit(pay(3, 1, 5), &ledger), refused(Refusal::Overdraft), "still reserved while applied");
-        pool.settle(taken.iter(), 1);
+        pool.settle(taken.iter().map(|entry| (entry.id, &entry.transaction)), 1);
         assert!(pool.is_empty() && pool.reserved.is_empty() && pool.sequences.is_empty());
         assert_eq!(pool.admit(pay(3, 1, 5), &ledger), Ok(()));
     }
@@ -268,7 +288,7 @@ mod tests {
         let (ok, full) = (answers.iter().filter(|a| a.is_ok()).count(), answers.contains(&Err(Reject::Full)));
         assert_eq!((ok, full), (1_000 % 21, false), "fees: 1,000 - 47 * 21 units are left");
         let taken = pool.take(100);
-        pool.settle(taken.iter(), 1);
+        pool.settle(taken.iter().map(|entry| (entry.id, &entry.transaction)), 1);
         assert!(pool.is_empty() && pool.reserved.is_empty());
     }
 }

@@ -21,6 +21,16 @@ struct StageLabel {
     stage: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ValidatorLabel {
+    validator: u32,
+}
+
 /// The node's metrics.
 pub struct Metrics {
     registry: Registry,
@@ -32,6 +42,16 @@ pub struct Metrics {
     pub streams_dropped: Counter,
     /// Time to work a block's changes into the tries.
     pub hashing: Histogram,
+    /// The last certified height.
+    pub certified: Gauge,
+    /// Other validators that are connected.
+    pub connected: Gauge,
+    /// Syncs of the vote log.
+    pub vote_syncs: Counter,
+    /// Contradictory statements that validators signed.
+    pub evidence: Counter,
+    refused_frames: Family<ReasonLabel, Counter>,
+    sub_blocks: Family<ValidatorLabel, Counter>,
     height: Gauge,
     submitted: Family<CodeLabel, Counter>,
     committed: Counter,
@@ -55,6 +75,12 @@ impl Metrics {
             streams: Gauge::default(),
             streams_dropped: Counter::default(),
             hashing: seconds(),
+            certified: Gauge::default(),
+            connected: Gauge::default(),
+            vote_syncs: Counter::default(),
+            evidence: Counter::default(),
+            refused_frames: Family::default(),
+            sub_blocks: Family::default(),
             height: Gauge::default(),
             submitted: Family::default(),
             committed: Counter::default(),
@@ -87,7 +113,28 @@ impl Metrics {
         registry.register("stream_connections", "Open connections of the stream", metrics.streams.clone());
         let dropped = "Connections of the stream that were cut because they did not keep up";
         registry.register("stream_connections_dropped", dropped, metrics.streams_dropped.clone());
+        let certified = "The last height that has a certificate here, as all below";
+        registry.register("certified_height", certified, metrics.certified.clone());
+        registry.register("connected_validators", "Other validators that are connected", metrics.connected.clone());
+        registry.register("vote_log_syncs", "Syncs of the vote log", metrics.vote_syncs.clone());
+        let evidence = "Contradictory statements that validators have signed";
+        registry.register("evidence", evidence, metrics.evidence.clone());
+        let refused = "Frames of other validators that were not taken, by reason";
+        registry.register("refused_frames", refused, metrics.refused_frames.clone());
+        registry.register("sub_blocks", "Sub-blocks in superblocks, by proposer", metrics.sub_blocks.clone());
         Metrics { registry, ..metrics }
+    }
+
+    /// Counts a frame that was not taken.
+    pub(crate) fn refused_frame(&self, why: consensus::Refused) {
+        self.refused_frames.get_or_create(&ReasonLabel { reason: why.code() }).inc();
+    }
+
+    /// Counts who is in a superblock.
+    pub(crate) fn decided(&self, proposers: impl Iterator<Item = consensus::Index>) {
+        for validator in proposers {
+            self.sub_blocks.get_or_create(&ValidatorLabel { validator: validator.into() }).inc();
+        }
     }
 
     /// Counts the answer to a submitted transaction.

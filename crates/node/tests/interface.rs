@@ -49,7 +49,7 @@ fn config() -> Config {
 fn with_node<T: Send + 'static>(config: Config, data: &Path, test: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
     let runtime = tokio::runtime::Runtime::new().expect("threads");
     runtime.block_on(async {
-        let node = Node::start(config, &genesis(), data).await.expect("starts");
+        let node = Node::start(config, &genesis(), data, None).await.expect("starts");
         let address = node.address();
         let result = tokio::task::spawn_blocking(move || test(address)).await.expect("the test passes");
         node.stop().await;

@@ -42,7 +42,7 @@ fn snapshot_then_increments() {
         let mut config = Config::default();
         config.http.listen.set_port(0);
         config.blocks.interval_ms = 10;
-        let node = Node::start(config, &genesis(), &dir.path().join("data")).await.expect("starts");
+        let node = Node::start(config, &genesis(), &dir.path().join("data"), None).await.expect("starts");
         let (address, exchange) = (node.address(), node.exchange().clone());
         let client = tokio::task::spawn_blocking(move || {
             let tcp = TcpStream::connect(address).expect("listens");

@@ -17,8 +17,31 @@ pub type Height = u64;
 pub struct SubBlock {
     /// The proposer's number in the epoch's list of validators.
     pub proposer: u32,
+    /// Milliseconds since 1970, by the proposer's clock.
+    pub time_ms: u64,
     /// Native transactions. Their order means nothing (rule 6).
     pub native: Vec<Transaction>,
+    /// Positions of the transactions whose signature is not valid, ascending: found by each validator for itself and not
+    /// part of what was proposed. Written down so that nobody has to look again.
+    pub forged: Vec<u32>,
+}
+
+impl SubBlock {
+    /// What its proposer sends: everything but who it is and what others find.
+    pub fn to_payload(&self) -> Vec<u8> {
+        let mut bytes = encoded(&(self.time_ms, length(self.native.len())));
+        bytes.extend(encoded_each(&self.native));
+        bytes
+    }
+
+    /// Reads what a proposer sent.
+    ///
+    /// # Errors
+    /// Says what is wrong with the bytes.
+    pub fn from_payload(proposer: u32, bytes: &[u8]) -> std::io::Result<SubBlock> {
+        let (time_ms, native) = borsh::from_slice(bytes)?;
+        Ok(SubBlock { proposer, time_ms, native, forged: Vec::new() })
+    }
 }
 
 /// A decided block: the sub-blocks of one height, and the state that they build on.
@@ -28,7 +51,7 @@ pub struct Superblock {
     pub height: Height,
     /// Digest of the block below; of the genesis for height 1.
     pub parent: Digest,
-    /// Milliseconds since 1970, by the proposer's clock; it orders nothing and decides nothing.
+    /// Milliseconds since 1970: the median of the sub-blocks' clocks; it orders nothing and decides nothing.
     pub time_ms: u64,
     /// The state root after the block below, so that hashing stays off the critical path (rule 9).
     pub parent_root: Digest,
@@ -42,15 +65,28 @@ impl Superblock {
         self.sub_blocks.iter().map(|sub| sub.native.len()).sum()
     }
 
+    /// For each native transaction whether its signature is valid; `None` if all are.
+    pub fn signatures(&self) -> Option<Vec<bool>> {
+        self.sub_blocks.iter().any(|sub| !sub.forged.is_empty()).then(|| {
+            let of = |sub: &SubBlock| {
+                let mut valid = vec![true; sub.native.len()];
+                sub.forged.iter().for_each(|at| valid[*at as usize] = false);
+                valid
+            };
+            self.sub_blocks.iter().flat_map(of).collect()
+        })
+    }
+
     /// The canonical encoding, written in parallel on the current rayon pool where that is worth it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = encoded(&(self.height, self.parent, self.time_ms, self.parent_root));
         bytes.extend(encoded(&length(self.sub_blocks.len())));
-        for SubBlock { proposer, native } in &self.sub_blocks {
-            bytes.extend(encoded(&(proposer, length(native.len()))));
+        for SubBlock { proposer, time_ms, native, forged } in &self.sub_blocks {
+            bytes.extend(encoded(&(proposer, time_ms, length(native.len()))));
             let parts: Vec<Vec<u8>> = native.par_chunks(PART).map(encoded_each).collect();
             bytes.reserve(parts.iter().map(Vec::len).sum());
             parts.iter().for_each(|part| bytes.extend_from_slice(part));
+            bytes.extend(encoded(forged));
         }
         bytes
     }
@@ -99,11 +135,17 @@ mod tests {
         for sizes in [vec![], vec![0], vec![1, 0, 2], vec![PART as u64 * 3 + 7, 5]] {
             let sub_block = |(i, size): (usize, &u64)| SubBlock {
                 proposer: i as u32,
+                time_ms: 7,
                 native: (0..*size).map(transaction).collect(),
+                forged: (0..*size as u32 / 2).collect(),
             };
             let sub_blocks = sizes.iter().enumerate().map(sub_block).collect();
             let (parent, parent_root) = (Digest([1; 32]), Digest([2; 32]));
             let block = Superblock { height: 9, parent, time_ms: 8, parent_root, sub_blocks };
+            for sub in &block.sub_blocks {
+                let read = SubBlock::from_payload(sub.proposer, &sub.to_payload()).expect("its own bytes");
+                assert_eq!(SubBlock { forged: sub.forged.clone(), ..read }, *sub);
+            }
             let plain = borsh::to_vec(&block).expect("writing to memory");
             assert_eq!(block.to_bytes(), plain);
             assert_eq!(Superblock::digest(&plain), Digest::of(BLOCK_CONTEXT, &plain));

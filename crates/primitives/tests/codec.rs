@@ -38,7 +38,12 @@ fn the_wire_format_stands_still() {
         parent: Digest([1; 32]),
         time_ms: 1_700_000_000_000,
         parent_root: Digest([2; 32]),
-        sub_blocks: vec![SubBlock { proposer: 0, native: operations().into_iter().map(signed).collect() }],
+        sub_blocks: vec![SubBlock {
+            proposer: 0,
+            time_ms: 0,
+            native: operations().into_iter().map(signed).collect(),
+            forged: Vec::new(),
+        }],
     };
     lines.push(format!("superblock {}", golden(&block)));
     lines.push(format!("address {}", SecretKey::from_seed([1; 32]).public().address()));

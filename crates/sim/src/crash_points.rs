@@ -66,7 +66,7 @@ impl Script {
                 parent: ledger.last_block(),
                 time_ms: 1_800_000_000_000 + height,
                 parent_root: script.roots[height as usize - 1],
-                sub_blocks: vec![SubBlock { proposer: 0, native: some(&mut clients, &ledger, &mut dice) }],
+                sub_blocks: vec![SubBlock { native: some(&mut clients, &ledger, &mut dice), ..SubBlock::default() }],
             };
             let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("a block on top");
             script.roots.push(roots.apply(&applied.changes));

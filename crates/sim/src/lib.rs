@@ -19,7 +19,9 @@
 //!
 //! A failure prints the seed. The same seed makes the same run: its [`Report::trace`] is a digest over all events.
 //!
-//! **Not simulated yet**: the network, more than one node, misdirected writes, and threads that really run at once.
+//! Validators among themselves are simulated apart from this, in [`validators`].
+//!
+//! **Not simulated yet**: misdirected writes, and threads that really run at once.
 
 mod bugs;
 mod clients;
@@ -28,6 +30,7 @@ mod dice;
 mod oracle;
 mod pipeline;
 mod shadow;
+pub mod validators;
 mod world;
 
 pub use bugs::Bug;

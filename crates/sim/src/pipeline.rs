@@ -146,7 +146,7 @@ impl SimNode {
             parent: self.ledger.last_block(),
             time_ms: wall_ms,
             parent_root: self.roots.parts().root(),
-            sub_blocks: vec![SubBlock { proposer: 0, native }],
+            sub_blocks: vec![SubBlock { native, ..SubBlock::default() }],
         };
         oracle.extend(&block, dice)?;
         if self.has(Bug::AnswerBeforeSync) {
@@ -157,7 +157,7 @@ impl SimNode {
         self.log(&block)?;
         let applied =
             execute(&mut self.ledger, &block, Signatures::Valid, self.setup.bug).map_err(|e| e.to_string())?;
-        self.mempool.settle(entries.iter(), self.ledger.fee());
+        self.mempool.settle(entries.iter().map(|entry| (entry.id, &entry.transaction)), self.ledger.fee());
         let receipts = node::receipts(&block, &applied);
         if borsh::to_vec(&receipts).expect("encodes") != oracle.receipts(block.height) {
             return Err(Stop::Broken(format!("the receipts of block {} differ from the replay's", block.height)));

@@ -9,11 +9,13 @@ use crate::record::{
     DIGEST_BYTES, Digest, FILE_HEADER_BYTES, FileHeader, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
 };
 
-/// Which of the two logs.
+/// Which log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Blocks,
     Receipts,
+    /// Its "heights" are the numbers of its records, and its first files may have been forgotten.
+    Votes,
 }
 
 impl Kind {
@@ -21,6 +23,7 @@ impl Kind {
         match self {
             Kind::Blocks => "blocks",
             Kind::Receipts => "receipts",
+            Kind::Votes => "votes",
         }
     }
 
@@ -78,7 +81,8 @@ impl<D: Disk> LogFiles<D> {
     }
 
     pub(crate) fn damaged(&self, first: u64, offset: u64, what: impl Into<String>) -> StoreError {
-        StoreError::Damaged { file: self.path(first), offset, what: what.into(), remedy: Remedy::Restore }
+        let remedy = if self.kind == Kind::Votes { Remedy::Rejoin } else { Remedy::Restore };
+        StoreError::Damaged { file: self.path(first), offset, what: what.into(), remedy }
     }
 
     pub(crate) fn open(&self, first: u64, writable: bool) -> Result<D::File, StoreError> {

@@ -59,6 +59,19 @@ pub enum StoreError {
         /// Last durable block.
         durable: u64,
     },
+    /// There is no vote log where there must be one, or one that was not finished when it was made: what this validator
+    /// has said is not known.
+    #[error(
+        "{0}: the log of this validator's votes is missing: it must not vote as if it had said nothing, but may rejoin at \
+         a height that it cannot have voted at"
+    )]
+    VotesLost(String),
+    /// A vote log where a new one is to be made.
+    #[error("{0}: there is a vote log already; it is never overwritten")]
+    VotesExist(String),
+    /// The vote log has reached its bound: heights do not end.
+    #[error("the vote log holds {0} bytes and may not grow: no height ends, so nothing can be forgotten")]
+    VotesFull(u64),
     /// A second checkpoint while the first is being written.
     #[error("another checkpoint is still being written")]
     CheckpointRunning,
@@ -73,6 +86,8 @@ pub enum Remedy {
     RemoveCheckpoint,
     /// A snapshot has no other part to be mended from.
     OtherCopy,
+    /// What was voted is not known any more.
+    Rejoin,
 }
 
 impl std::fmt::Display for Remedy {
@@ -84,6 +99,10 @@ impl std::fmt::Display for Remedy {
             Remedy::RemoveCheckpoint => {
                 "remove this file and start again: the node then recovers from the checkpoint before it, or from the \
                  first block, and the block log"
+            }
+            Remedy::Rejoin => {
+                "what this validator has said is not known: it must rejoin without voting, at a height that it cannot have \
+                 voted at"
             }
             Remedy::OtherCopy => "take another copy, or make the snapshot again",
         })

@@ -10,6 +10,8 @@
 //! | `*.tmp` | a checkpoint that is being written; removed when the store is opened |
 //! | `lock` | locked while the store is open, so that two processes never share it |
 //!
+//! The log of a validator's votes lies in a directory of its own, see [`VoteLog`].
+//!
 //! Heights are written with 20 digits and begin at 1; height 0 stands for the state before the first block.
 //!
 //! # What a caller can rely on
@@ -107,14 +109,16 @@ mod real;
 mod record;
 mod store;
 mod view;
+mod votes;
 
 pub use archive::{Archive, Blocks};
 pub use checkpoint::{CheckpointReader, CheckpointWriter, SnapshotWriter};
 pub use disk::{Disk, DiskFile};
-pub use error::StoreError;
+pub use error::{Remedy, StoreError};
 pub use fault::{Fault, FaultDisk, Surviving};
 pub use inspect::{CheckpointSummary, Inspection, LogSummary, SegmentSummary, inspect};
 pub use real::RealDisk;
 pub use record::PAYLOAD_BYTES_MAX;
 pub use store::{Options, Recovery, Repair, Store};
 pub use view::{View, view};
+pub use votes::{VoteLog, VoteOptions, Votes};

@@ -259,17 +259,19 @@ pub(crate) fn list(disk: &impl Disk, kind: Kind) -> Result<Vec<(u64, u64)>, Stor
     Ok(found)
 }
 
-/// The files of a log, given first height and length of each; none may be missing.
+/// The files of a log, given first height and length of each; none may be missing, but of votes the first ones.
 pub(crate) fn segments<D: Disk>(files: &LogFiles<D>, found: &[(u64, u64)]) -> Result<Vec<Segment>, StoreError> {
     let mut segments: Vec<Segment> = Vec::with_capacity(found.len());
     for (number, &(first, length)) in found.iter().enumerate() {
         let header = read_file_header(files, first, length)?.map_err(|what| files.damaged(first, 0, what))?;
-        if header.number as usize != number {
+        let forgotten = segments.first().map_or(header.number, |segment| segment.header.number) as usize;
+        let before = if files.kind == Kind::Votes { forgotten + number } else { number };
+        if header.number as usize != before {
             let what =
-                format!("this is file {} of the log, but {number} come before it: files are missing", header.number);
+                format!("this is file {} of the log, but {before} come before it: files are missing", header.number);
             return Err(files.damaged(first, 0, what));
         }
-        if header.first != first || (number == 0 && header.previous != [0; 32]) {
+        if header.first != first || (header.number == 0 && header.previous != [0; 32]) {
             return Err(files.damaged(first, 0, "the header is that of another file"));
         }
         segments.push(Segment { header, offsets: None });

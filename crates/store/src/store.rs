@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::log::{Known, Log};
 
 /// Files of a log must be addressable by 4-byte offsets.
-const SEGMENT_BYTES_MAX: u64 = 1 << 31;
+pub(crate) const SEGMENT_BYTES_MAX: u64 = 1 << 31;
 
 /// How a store is laid out.
 #[derive(Clone, Copy, Debug)]

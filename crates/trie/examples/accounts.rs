@@ -52,7 +52,9 @@ fn run(entries: usize, batch_len: usize) {
         timed("prove", 10_000, || keys[..10_000].iter().map(|key| trie.prove(key).expect("fresh")).collect());
     timed("verify", 10_000, || {
         assert!(
-            keys.iter().zip(&proofs).all(|(key, proof)| verify(&root, key, proof).is_ok_and(|found| found.is_some()))
+            keys.iter()
+                .zip(&proofs)
+                .all(|(key, proof)| verify::<32>(&root, key, proof).is_ok_and(|found| found.is_some()))
         );
     });
     println!("{:>12} bytes per proof", proofs.iter().map(|proof| proof.as_bytes().len()).sum::<usize>() / proofs.len());

@@ -5,14 +5,14 @@ use crate::segment::{Child, Leaf, Node, Segment};
 use crate::subtree::{Branch, Subtree};
 
 /// A node or a leaf.
-pub(crate) enum At<'a, const KEY: usize> {
-    Branch(&'a Branch<KEY>),
-    Node(&'a Segment<KEY>, &'a Node),
-    Leaf(&'a Leaf<KEY>),
+pub(crate) enum At<'a, const KEY: usize, const VALUE: usize> {
+    Branch(&'a Branch<KEY, VALUE>),
+    Node(&'a Segment<KEY, VALUE>, &'a Node),
+    Leaf(&'a Leaf<KEY, VALUE>),
 }
 
-impl<'a, const KEY: usize> At<'a, KEY> {
-    pub(crate) fn of_subtree(subtree: &'a Subtree<KEY>) -> Option<Self> {
+impl<'a, const KEY: usize, const VALUE: usize> At<'a, KEY, VALUE> {
+    pub(crate) fn of_subtree(subtree: &'a Subtree<KEY, VALUE>) -> Option<Self> {
         match subtree {
             Subtree::Branch(branch) => Some(At::Branch(branch)),
             Subtree::Segment(segment) => match &segment.root {

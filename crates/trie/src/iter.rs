@@ -2,21 +2,20 @@
 
 use std::ops::{Bound, RangeBounds};
 
-use crate::ValueDigest;
 use crate::cursor::At;
 use crate::key::{common_nibbles, nibble};
 use crate::segment::{FAN_OUT, Leaf};
 use crate::subtree::Subtree;
 
 /// Entries of a trie in the order of keys; see [`crate::Trie::range`].
-pub struct Iter<'a, const KEY: usize> {
+pub struct Iter<'a, const KEY: usize, const VALUE: usize> {
     /// What is still to come, the next at the end: nodes begun, and the slot to go on with.
-    stack: Vec<(At<'a, KEY>, usize)>,
+    stack: Vec<(At<'a, KEY, VALUE>, usize)>,
     end: Bound<[u8; KEY]>,
 }
 
-impl<'a, const KEY: usize> Iter<'a, KEY> {
-    pub(crate) fn new(top: &'a Subtree<KEY>, range: impl RangeBounds<[u8; KEY]>) -> Self {
+impl<'a, const KEY: usize, const VALUE: usize> Iter<'a, KEY, VALUE> {
+    pub(crate) fn new(top: &'a Subtree<KEY, VALUE>, range: impl RangeBounds<[u8; KEY]>) -> Self {
         let mut iter = Iter { stack: Vec::new(), end: range.end_bound().cloned() };
         let Some(top) = At::of_subtree(top) else { return iter };
         match range.start_bound() {
@@ -35,7 +34,7 @@ impl<'a, const KEY: usize> Iter<'a, KEY> {
     }
 
     /// Puts on the stack what begins at the first key not before `start`.
-    fn seek(&mut self, top: At<'a, KEY>, start: &[u8; KEY]) {
+    fn seek(&mut self, top: At<'a, KEY, VALUE>, start: &[u8; KEY]) {
         let mut next = Some(top);
         while let Some(at) = next.take() {
             let path = at.key_below();
@@ -54,7 +53,7 @@ impl<'a, const KEY: usize> Iter<'a, KEY> {
         }
     }
 
-    fn next_leaf(&mut self) -> Option<&'a Leaf<KEY>> {
+    fn next_leaf(&mut self) -> Option<&'a Leaf<KEY, VALUE>> {
         loop {
             let (at, slot) = self.stack.last_mut()?;
             if let At::Leaf(leaf) = *at {
@@ -71,8 +70,8 @@ impl<'a, const KEY: usize> Iter<'a, KEY> {
     }
 }
 
-impl<'a, const KEY: usize> Iterator for Iter<'a, KEY> {
-    type Item = (&'a [u8; KEY], &'a ValueDigest);
+impl<'a, const KEY: usize, const VALUE: usize> Iterator for Iter<'a, KEY, VALUE> {
+    type Item = (&'a [u8; KEY], &'a [u8; VALUE]);
 
     fn next(&mut self) -> Option<Self::Item> {
         let leaf = self.next_leaf()?;

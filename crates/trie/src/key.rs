@@ -17,7 +17,10 @@ pub(crate) fn common_nibbles(a: &[u8], b: &[u8]) -> usize {
 }
 
 /// How many leading nibbles every key of a sorted, nonempty batch shares with `path`.
-pub(crate) fn common_with<const KEY: usize>(batch: &[Change<KEY>], path: &[u8; KEY]) -> usize {
+pub(crate) fn common_with<const KEY: usize, const VALUE: usize>(
+    batch: &[Change<KEY, VALUE>],
+    path: &[u8; KEY],
+) -> usize {
     let last = batch.len() - 1;
     common_nibbles(&batch[0].0, path).min(common_nibbles(&batch[last].0, path))
 }

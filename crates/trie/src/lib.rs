@@ -1,12 +1,13 @@
 //! A batched, parallel Merkle-Patricia trie: fan-out 16, fixed-length keys, BLAKE3 (SPEEDEX §9.3, appendix K).
 //!
-//! The trie holds, per key, the 32-byte digest of a value that lives elsewhere. Changes come in batches, sorted by key:
+//! The trie holds, per key, a value of some fixed length: the 32-byte digest of what lives elsewhere, or itself what is
+//! that short. Changes come in batches, sorted by key:
 //! [`Trie::apply`] works them in, in parallel over disjoint subtrees, and [`Trie::root`] hashes what changed, once.
-//! [`Trie::prove`] shows that a key has a certain value digest, or that it has none, to anyone who knows the root alone
+//! [`Trie::prove`] shows that a key has a certain value, or that it has none, to anyone who knows the root alone
 //! ([`verify`]).
 //!
 //! ```
-//! let mut trie = trie::Trie::<8>::new();
+//! let mut trie = trie::Trie::<8, 32>::new();
 //! let (seven, nine) = (7u64.to_be_bytes(), 9u64.to_be_bytes());
 //! trie.apply(&[(seven, Some([1; 32])), (nine, Some([2; 32]))]);
 //! let root = trie.root();
@@ -16,26 +17,26 @@
 //!
 //! # Properties
 //!
-//! - *History independence*: the root is a function of the set of (key, digest) alone; the order and the cut of batches,
+//! - *History independence*: the root is a function of the set of (key, value) alone; the order and the cut of batches,
 //!   removals in between and the number of threads leave no trace in it.
-//! - *Binding*: two different sets, or sets with keys of different length, have different roots, as far as BLAKE3 is
+//! - *Binding*: two different sets, or sets with keys or values of different length, have different roots, as far as BLAKE3 is
 //!   collision resistant.
 //! - *Canonical proofs*: for a set and a key exactly one byte string verifies.
 //! - Work of `root` is in proportion to the nodes changed since the last call, and it never runs twice for one change.
 //!
 //! # What is hashed
 //!
-//! A key of `K` bytes is a path of `2K` nibbles, the high nibble of each byte first. A *node* stands where at least two
+//! Values have `V` bytes. A key of `K` bytes is a path of `2K` nibbles, the high nibble of each byte first. A *node* stands where at least two
 //! keys part: its *depth* is the number of nibbles they share, and those nibbles are its *path*. The keys below it fall
 //! into up to 16 *slots* by the nibble that follows the path. A slot that holds one key is a *leaf*, one that holds more
 //! is a node again, of any greater depth.
 //!
-//! Every digest is `BLAKE3-keyed(k, message)` where `k = BLAKE3-derive-key("walras 2026 trie v1", [K as one byte])`, so
-//! that tries of different key lengths share no digest. There are three messages; integers are little-endian.
+//! Every digest is `BLAKE3-keyed(k, message)` where `k = BLAKE3-derive-key("walras 2026 trie v2", [K, V])`, each length one
+//! byte, so that tries of different lengths share no digest. There are three messages; integers are little-endian.
 //!
 //! *Empty trie* (its root): the one byte `00`.
 //!
-//! *Only entry of a trie* (its root): `01`, the key (`K` bytes), the value digest (32 bytes).
+//! *Only entry of a trie* (its root): `01`, the key (`K` bytes), the value (`V` bytes).
 //!
 //! *Node* of depth `d`:
 //!
@@ -46,11 +47,11 @@
 //! | 2 | 2 | bitmap of the slots that hold a node, slot 0 in the lowest bit |
 //! | 4 | 2 | bitmap of the slots that hold a leaf |
 //! | 6 | ⌈d/2⌉ | the path; if `d` is odd the last low nibble is zero |
-//! | … | … | per occupied slot, in order of slots: the digest of the node (32 bytes); or of the leaf the key's bytes after the first ⌈d/2⌉, then the value digest (32 bytes) |
+//! | … | … | per occupied slot, in order of slots: the digest of the node (32 bytes); or of the leaf the key's bytes after the first ⌈d/2⌉, then the value (`V` bytes) |
 //! | … | … | zeros up to a multiple of 64 |
 //!
 //! The root is the digest of the topmost node. Leaves have no digest of their own: the node above names key and value
-//! digest in full, which costs about as much hashing as separate leaf digests would and no memory. Messages fill whole
+//! in full, which costs about as much hashing as separate leaf digests would and no memory. Messages fill whole
 //! BLAKE3 blocks so that sixteen nodes of like size are hashed at once in vector registers.
 //!
 //! # Deviations from the paper
@@ -60,8 +61,8 @@
 //! - Work is divided by subtree, and subtrees own their memory ([`Trie`] keeps a tree of arenas of at most 65,536
 //!   entries), where the paper's nodes count the leaves below them and threads claim ranges: no counter has to be kept
 //!   up to date in every node, and no two threads write to one arena.
-//! - A leaf holds a digest of the value instead of the value, because the ledger holds accounts and offers in tables of
-//!   its own (the paper too keeps accounts outside the trie, K.1).
+//! - A leaf of a long value holds its digest, because the ledger holds accounts in tables of its own (the paper too keeps
+//!   accounts outside the trie, K.1); that of an offer holds the amount, eight bytes.
 //! - BLAKE3 instead of BLAKE2b: one compression per 64 instead of 128 bytes, but several nodes at once.
 
 mod cursor;
@@ -79,14 +80,10 @@ use std::ops::RangeBounds;
 pub use iter::Iter;
 pub use proof::{Proof, ProofError, Stale, verify};
 
-/// The 32-byte digest of a value. The trie does not care how it is made; the ledger does, and so should commit in it to
-/// what kind of value it is.
-pub type ValueDigest = [u8; 32];
+/// One line of a batch: a key and the value it shall have, or `None` to remove it.
+pub type Change<const KEY: usize, const VALUE: usize = 32> = ([u8; KEY], Option<[u8; VALUE]>);
 
-/// One line of a batch: a key and the digest it shall have, or `None` to remove it.
-pub type Change<const KEY: usize> = ([u8; KEY], Option<ValueDigest>);
-
-/// Commits to every entry of a trie and to the length of its keys.
+/// Commits to every entry of a trie and to the length of its keys and values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Root(pub [u8; 32]);
 
@@ -99,11 +96,11 @@ impl std::fmt::Debug for Root {
 /// What a batch did, in numbers of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Keys that were absent and now have a digest.
+    /// Keys that were absent and now have a value.
     pub inserted: usize,
-    /// Keys that now have another digest.
+    /// Keys that now have another value.
     pub replaced: usize,
-    /// Keys that had the given digest already.
+    /// Keys that had the given value already.
     pub unchanged: usize,
     /// Keys that were present and no longer are.
     pub removed: usize,
@@ -111,15 +108,17 @@ pub struct Applied {
     pub absent: usize,
 }
 
-/// A Merkle-Patricia trie over keys of `KEY` bytes, 1 to 127; see the module text.
-pub struct Trie<const KEY: usize> {
-    top: subtree::Subtree<KEY>,
+/// A Merkle-Patricia trie over keys of `KEY` bytes, 1 to 127, with values of `VALUE` bytes, up to 255: digests of what lives
+/// elsewhere, or what is short enough itself. See the module text.
+pub struct Trie<const KEY: usize, const VALUE: usize = 32> {
+    top: subtree::Subtree<KEY, VALUE>,
 }
 
-impl<const KEY: usize> Trie<KEY> {
+impl<const KEY: usize, const VALUE: usize> Trie<KEY, VALUE> {
     /// The empty trie.
-    pub fn new() -> Trie<KEY> {
+    pub fn new() -> Trie<KEY, VALUE> {
         const { assert!(KEY >= 1 && KEY <= 127, "a depth in nibbles must fit one byte") };
+        const { assert!(VALUE <= 255, "the length of a value must fit one byte") };
         Trie { top: subtree::Subtree::default() }
     }
 
@@ -138,7 +137,7 @@ impl<const KEY: usize> Trie<KEY> {
     ///
     /// # Panics
     /// If the keys of the batch do not strictly increase.
-    pub fn apply(&mut self, batch: &[Change<KEY>]) -> Applied {
+    pub fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> Applied {
         assert!(batch.is_sorted_by(|a, b| a.0 < b.0), "the keys of a batch must strictly increase");
         self.top.apply(batch)
     }
@@ -151,16 +150,16 @@ impl<const KEY: usize> Trie<KEY> {
 
     /// The root. Hashes, in parallel, the nodes that changed since the last call.
     pub fn root(&mut self) -> Root {
-        self.top.rehash(&message::trie_key(KEY));
-        Root(self.top.digest(&message::trie_key(KEY)))
+        self.top.rehash(&message::trie_key(KEY, VALUE));
+        Root(self.top.digest(&message::trie_key(KEY, VALUE)))
     }
 
-    /// The value digest of a key.
-    pub fn get(&self, key: &[u8; KEY]) -> Option<ValueDigest> {
+    /// The value of a key.
+    pub fn get(&self, key: &[u8; KEY]) -> Option<[u8; VALUE]> {
         self.top.get(key)
     }
 
-    /// Proves the value digest of `key`, or that it has none, against the root that [`Trie::root`] gave.
+    /// Proves the value of `key`, or that it has none, against the root that [`Trie::root`] gave.
     ///
     /// # Errors
     /// [`Stale`] if the trie changed since the last call of [`Trie::root`].
@@ -169,12 +168,12 @@ impl<const KEY: usize> Trie<KEY> {
     }
 
     /// All entries, in the order of keys.
-    pub fn iter(&self) -> Iter<'_, KEY> {
+    pub fn iter(&self) -> Iter<'_, KEY, VALUE> {
         self.range(..)
     }
 
     /// The entries with keys in `range`, in the order of keys.
-    pub fn range(&self, range: impl RangeBounds<[u8; KEY]>) -> Iter<'_, KEY> {
+    pub fn range(&self, range: impl RangeBounds<[u8; KEY]>) -> Iter<'_, KEY, VALUE> {
         Iter::new(&self.top, range)
     }
 
@@ -184,17 +183,26 @@ impl<const KEY: usize> Trie<KEY> {
     }
 }
 
-impl<const KEY: usize> Default for Trie<KEY> {
-    fn default() -> Trie<KEY> {
+/// The roots of many tries, as [`Trie::root`] gives them, on this thread. Nodes of all of them are hashed side by side,
+/// which is quicker where few of each have changed.
+pub fn roots<const KEY: usize, const VALUE: usize>(tries: &mut [&mut Trie<KEY, VALUE>]) -> Vec<Root> {
+    let trie_key = message::trie_key(KEY, VALUE);
+    let mut tops: Vec<_> = tries.iter_mut().map(|trie| &mut trie.top).collect();
+    rehash::rehash_together(&mut tops, &trie_key);
+    tops.iter().map(|top| Root(top.digest(&trie_key))).collect()
+}
+
+impl<const KEY: usize, const VALUE: usize> Default for Trie<KEY, VALUE> {
+    fn default() -> Trie<KEY, VALUE> {
         Trie::new()
     }
 }
 
-impl<'a, const KEY: usize> IntoIterator for &'a Trie<KEY> {
-    type Item = (&'a [u8; KEY], &'a ValueDigest);
-    type IntoIter = Iter<'a, KEY>;
+impl<'a, const KEY: usize, const VALUE: usize> IntoIterator for &'a Trie<KEY, VALUE> {
+    type Item = (&'a [u8; KEY], &'a [u8; VALUE]);
+    type IntoIter = Iter<'a, KEY, VALUE>;
 
-    fn into_iter(self) -> Iter<'a, KEY> {
+    fn into_iter(self) -> Iter<'a, KEY, VALUE> {
         self.iter()
     }
 }

@@ -3,9 +3,7 @@
 use blake3::IncrementCounter;
 use blake3::platform::{MAX_SIMD_DEGREE, Platform};
 
-use crate::ValueDigest;
-
-const CONTEXT: &str = "walras 2026 trie v1";
+const CONTEXT: &str = "walras 2026 trie v2";
 const EMPTY: u8 = 0;
 const ONLY_ENTRY: u8 = 1;
 const NODE: u8 = 2;
@@ -15,10 +13,10 @@ const BLOCK_BYTES: usize = 64;
 /// A longer message spans several BLAKE3 chunks and is hashed alone.
 const BLOCKS_MAX: usize = 16;
 
-/// The BLAKE3 key of every digest in tries with keys of this many bytes.
-pub(crate) fn trie_key(key_bytes: usize) -> [u8; 32] {
-    let length = u8::try_from(key_bytes).expect("keys have at most 127 bytes");
-    blake3::derive_key(CONTEXT, &[length])
+/// The BLAKE3 key of every digest in tries with keys and values of so many bytes.
+pub(crate) fn trie_key(key_bytes: usize, value_bytes: usize) -> [u8; 32] {
+    let length = |bytes: usize| u8::try_from(bytes).expect("keys have at most 127 bytes, values 255");
+    blake3::derive_key(CONTEXT, &[length(key_bytes), length(value_bytes)])
 }
 
 /// What stands in an occupied slot of a node's message.
@@ -26,7 +24,7 @@ pub(crate) fn trie_key(key_bytes: usize) -> [u8; 32] {
 pub(crate) enum Slot<'a> {
     /// The digest of the node.
     Node(&'a [u8]),
-    /// The end of a leaf's key and its value digest.
+    /// The end of a leaf's key and its value.
     Leaf(&'a [u8], &'a [u8]),
 }
 
@@ -36,7 +34,7 @@ pub(crate) fn empty_digest(trie_key: &[u8; 32]) -> [u8; 32] {
 }
 
 /// The root of a trie with one entry.
-pub(crate) fn only_entry_digest(trie_key: &[u8; 32], key: &[u8], value: &ValueDigest) -> [u8; 32] {
+pub(crate) fn only_entry_digest(trie_key: &[u8; 32], key: &[u8], value: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_keyed(trie_key);
     hasher.update(&[ONLY_ENTRY]).update(key).update(value).finalize().into()
 }
@@ -208,8 +206,13 @@ impl Lanes {
 }
 
 /// Length of a node's message before it is padded.
-pub(crate) fn node_length(key_bytes: usize, depth: usize, nodes: usize, leaves: usize) -> usize {
-    let leaf = key_bytes - path_bytes(depth) + DIGEST_BYTES;
+pub(crate) fn node_length(
+    (key_bytes, value_bytes): (usize, usize),
+    depth: usize,
+    nodes: usize,
+    leaves: usize,
+) -> usize {
+    let leaf = key_bytes - path_bytes(depth) + value_bytes;
     HEADER_BYTES + path_bytes(depth) + nodes * DIGEST_BYTES + leaves * leaf
 }
 
@@ -219,7 +222,7 @@ mod tests {
 
     #[test]
     fn side_by_side_equals_one_by_one() {
-        let key = trie_key(20);
+        let key = trie_key(20, 32);
         let messages: Vec<Vec<u8>> =
             (0..200u32).map(|i| (0..64 * (1 + i % 18)).map(|j| (i * 31 + j) as u8).collect()).collect();
         let mut lanes = Lanes::new(&key);

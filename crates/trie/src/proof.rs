@@ -1,29 +1,29 @@
-//! Proofs that a key has a certain value digest, or none.
+//! Proofs that a key has a certain value, or none.
 //!
 //! A proof is the way from the root down to where the key is, or would be. It is a sequence of items, each begun by a
-//! byte that tells its kind; integers are little-endian. `K` is the length of keys in bytes.
+//! byte that tells its kind; integers are little-endian. `V` is the length of values in bytes.
 //!
 //! | item | bytes | meaning |
 //! |---|---|---|
 //! | *empty* | `00` | the trie has no entries; the whole proof |
 //! | *node* | `01`, depth (1), node bitmap (2), leaf bitmap (2), then the content of every occupied slot but the key's own | a node whose path the key begins with |
 //! | *fork* | `02`, depth, bitmaps, path (⌈depth/2⌉), then the content of every occupied slot | a node in the key's slot whose path the key does not begin with: the key is absent |
-//! | *leaf* | `03`, value digest (32) | the key's own leaf |
-//! | *other leaf* | `04`, end of key, value digest (32) | the leaf of another key in the key's slot: the key is absent |
+//! | *leaf* | `03`, value (V) | the key's own leaf |
+//! | *other leaf* | `04`, end of key, value (V) | the leaf of another key in the key's slot: the key is absent |
 //!
 //! The content of a slot is that of the node's message (see the crate's text): 32 bytes for a node, the end of its key
-//! and 32 bytes for a leaf. A *node* whose bitmaps leave the key's slot empty ends the proof: the key is absent. If they
+//! and the value for a leaf. A *node* whose bitmaps leave the key's slot empty ends the proof: the key is absent. If they
 //! say node, *node* or *fork* follows; if leaf, *leaf* or *other leaf* does.
 //!
 //! The verifier rebuilds the messages from the last item upwards and compares the digest of the first with the root. All
 //! bytes of a proof are either hashed or decide how the rest is read, and each message names the depth and the path of
 //! its node, so a proof that verifies retraces nodes that are really there.
 
+use crate::Root;
 use crate::cursor::At;
 use crate::key::{common_nibbles, nibble};
 use crate::message::{self, DIGEST_BYTES, Slot, path_bytes};
 use crate::subtree::Subtree;
-use crate::{Root, ValueDigest};
 
 const EMPTY: u8 = 0;
 const NODE: u8 = 1;
@@ -72,16 +72,16 @@ pub enum ProofError {
     WrongRoot,
 }
 
-/// Checks a proof against a root: `Some` digest of the key's value, or `None` if the key is proven absent.
+/// Checks a proof against a root: `Some` value of the key, or `None` if the key is proven absent.
 ///
 /// # Errors
 /// [`ProofError`] if the bytes are no proof, or prove something else.
-pub fn verify(root: &Root, key: &[u8], proof: &Proof) -> Result<Option<ValueDigest>, ProofError> {
+pub fn verify<const VALUE: usize>(root: &Root, key: &[u8], proof: &Proof) -> Result<Option<[u8; VALUE]>, ProofError> {
     if !(1..=127).contains(&key.len()) {
         return Err(ProofError::KeyLength(key.len()));
     }
-    let Way { nodes, end } = Way::read(key, &proof.0)?;
-    let trie_key = message::trie_key(key.len());
+    let Way { nodes, end } = Way::<VALUE>::read(key, &proof.0)?;
+    let trie_key = message::trie_key(key.len(), VALUE);
     let (end, found) = match end {
         End::Nothing => (Below::Nothing, None),
         End::Leaf(value) => {
@@ -101,22 +101,22 @@ pub fn verify(root: &Root, key: &[u8], proof: &Proof) -> Result<Option<ValueDige
 }
 
 /// A proof, read but not yet believed: nodes from the top down.
-struct Way<'a> {
+struct Way<'a, const VALUE: usize> {
     nodes: Vec<ProofNode<'a>>,
-    end: End<'a>,
+    end: End<'a, VALUE>,
 }
 
-enum End<'a> {
+enum End<'a, const VALUE: usize> {
     Nothing,
-    Leaf(&'a ValueDigest),
-    OtherLeaf(&'a [u8], &'a ValueDigest),
+    Leaf(&'a [u8; VALUE]),
+    OtherLeaf(&'a [u8], &'a [u8; VALUE]),
     Fork(ProofNode<'a>, &'a [u8]),
 }
 
 /// What the key's own slot holds, as far as the message of the node above is concerned.
 enum Below<'a> {
     Nothing,
-    Leaf(&'a [u8], &'a ValueDigest),
+    Leaf(&'a [u8], &'a [u8]),
     Node([u8; DIGEST_BYTES]),
 }
 
@@ -134,7 +134,7 @@ impl ProofNode<'_> {
     fn digest(&self, trie_key: &[u8; 32], path: &[u8], below: &Below<'_>) -> [u8; DIGEST_BYTES] {
         let own = self.own.and_then(|slot| match below {
             Below::Nothing => None,
-            Below::Leaf(suffix, value) => Some((slot, Slot::Leaf(suffix, *value))),
+            Below::Leaf(suffix, value) => Some((slot, Slot::Leaf(suffix, value))),
             Below::Node(digest) => Some((slot, Slot::Node(digest))),
         });
         let before = self.siblings.iter().take_while(|(slot, _)| Some(*slot) < self.own).copied();
@@ -151,9 +151,9 @@ enum Place {
     LeafSlot,
 }
 
-impl<'a> Way<'a> {
-    fn read(key: &[u8], bytes: &'a [u8]) -> Result<Way<'a>, ProofError> {
-        let mut reader = Reader { bytes, at: 0 };
+impl<'a, const VALUE: usize> Way<'a, VALUE> {
+    fn read(key: &[u8], bytes: &'a [u8]) -> Result<Way<'a, VALUE>, ProofError> {
+        let mut reader = Reader { bytes, value_bytes: VALUE, at: 0 };
         let mut nodes: Vec<ProofNode<'a>> = Vec::new();
         let mut place = Place::Root;
         let end = loop {
@@ -162,13 +162,13 @@ impl<'a> Way<'a> {
             let path_bytes = nodes.last().map_or(0, |node| path_bytes(node.depth));
             match (reader.byte()?, place) {
                 (EMPTY, Place::Root) => break End::Nothing,
-                (LEAF, Place::Root | Place::LeafSlot) => break End::Leaf(reader.digest()?),
+                (LEAF, Place::Root | Place::LeafSlot) => break End::Leaf(reader.array()?),
                 (OTHER_LEAF, Place::Root | Place::LeafSlot) => {
                     let suffix = reader.take(key.len() - path_bytes)?;
                     if *suffix == key[path_bytes..] {
                         return Err(ProofError::Misplaced(start));
                     }
-                    break End::OtherLeaf(suffix, reader.digest()?);
+                    break End::OtherLeaf(suffix, reader.array()?);
                 }
                 (FORK, Place::Root | Place::NodeSlot) => {
                     let (node, path) = reader.fork(key, depth_min)?;
@@ -197,6 +197,7 @@ impl<'a> Way<'a> {
 
 struct Reader<'a> {
     bytes: &'a [u8],
+    value_bytes: usize,
     at: usize,
 }
 
@@ -214,10 +215,6 @@ impl<'a> Reader<'a> {
 
     fn byte(&mut self) -> Result<u8, ProofError> {
         Ok(self.array::<1>()?[0])
-    }
-
-    fn digest(&mut self) -> Result<&'a ValueDigest, ProofError> {
-        self.array()
     }
 
     /// Depth and bitmaps.
@@ -255,9 +252,9 @@ impl<'a> Reader<'a> {
         let suffix_bytes = key_bytes - path_bytes(node.depth);
         for slot in (0..16).filter(|slot| Some(*slot) != node.own) {
             if node.node_slots >> slot & 1 == 1 {
-                node.siblings.push((slot, Slot::Node(self.digest()?)));
+                node.siblings.push((slot, Slot::Node(self.take(DIGEST_BYTES)?)));
             } else if node.leaf_slots >> slot & 1 == 1 {
-                node.siblings.push((slot, Slot::Leaf(self.take(suffix_bytes)?, self.digest()?)));
+                node.siblings.push((slot, Slot::Leaf(self.take(suffix_bytes)?, self.take(self.value_bytes)?)));
             }
         }
         Ok(())
@@ -265,7 +262,10 @@ impl<'a> Reader<'a> {
 }
 
 /// Proves what the subtree, a whole trie, says of the key.
-pub(crate) fn prove<const KEY: usize>(top: &Subtree<KEY>, key: &[u8; KEY]) -> Result<Proof, Stale> {
+pub(crate) fn prove<const KEY: usize, const VALUE: usize>(
+    top: &Subtree<KEY, VALUE>,
+    key: &[u8; KEY],
+) -> Result<Proof, Stale> {
     if !top.is_fresh() {
         return Err(Stale);
     }
@@ -296,7 +296,13 @@ pub(crate) fn prove<const KEY: usize>(top: &Subtree<KEY>, key: &[u8; KEY]) -> Re
     Ok(Proof(proof))
 }
 
-fn write_node<const KEY: usize>(proof: &mut Vec<u8>, at: &At<'_, KEY>, kind: u8, path: &[u8], own: Option<usize>) {
+fn write_node<const KEY: usize, const VALUE: usize>(
+    proof: &mut Vec<u8>,
+    at: &At<'_, KEY, VALUE>,
+    kind: u8,
+    path: &[u8],
+    own: Option<usize>,
+) {
     let slots = at.slots();
     let bitmap = |nodes: bool| {
         let like = slots.iter().filter(|(_, content)| matches!(content, Slot::Node(_)) == nodes);

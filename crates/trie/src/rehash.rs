@@ -11,7 +11,30 @@ use crate::subtree::{Branch, SPLIT_LEN, Subtree};
 /// and a batch of a hundred thousand, one segment alone has too few stale nodes of one length to fill vector registers.
 const GROUP_LEN: usize = 4 * SPLIT_LEN;
 
-impl<const KEY: usize> Subtree<KEY> {
+/// Makes the digest of every node of these tries fresh, on this thread: nodes of all of them side by side.
+pub(crate) fn rehash_together<const KEY: usize, const VALUE: usize>(
+    tops: &mut [&mut Subtree<KEY, VALUE>],
+    trie_key: &[u8; 32],
+) {
+    let mut segments = Vec::new();
+    for top in tops.iter_mut() {
+        match top {
+            Subtree::Segment(segment) => segments.push(&mut **segment),
+            Subtree::Branch(branch) if branch.len() <= GROUP_LEN => segments.extend(branch.segments_below()),
+            Subtree::Branch(_) => {}
+        }
+    }
+    rehash_group(&mut segments, trie_key);
+    for top in tops {
+        match top {
+            Subtree::Branch(branch) if branch.len() <= GROUP_LEN && !branch.fresh => branch.rehash_branches(trie_key),
+            Subtree::Branch(_) => top.rehash(trie_key),
+            Subtree::Segment(_) => {}
+        }
+    }
+}
+
+impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
     /// Makes the digest of every node fresh.
     pub(crate) fn rehash(&mut self, trie_key: &[u8; 32]) {
         match self {
@@ -61,9 +84,9 @@ impl<const KEY: usize> Subtree<KEY> {
     }
 }
 
-impl<const KEY: usize> Branch<KEY> {
+impl<const KEY: usize, const VALUE: usize> Branch<KEY, VALUE> {
     /// Every segment in this part of the trie.
-    fn segments_below(&mut self) -> Vec<&mut Segment<KEY>> {
+    fn segments_below(&mut self) -> Vec<&mut Segment<KEY, VALUE>> {
         let mut segments = Vec::new();
         for subtree in self.subtrees.iter_mut().flatten() {
             match subtree {
@@ -108,9 +131,9 @@ impl<const KEY: usize> Branch<KEY> {
     }
 }
 
-impl<const KEY: usize> Segment<KEY> {
+impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     /// What the message of a node says about its slots.
-    pub(crate) fn slots<'a>(&'a self, node: &Node) -> impl Iterator<Item = (usize, Slot<'a>)> + use<'a, KEY> {
+    pub(crate) fn slots<'a>(&'a self, node: &Node) -> impl Iterator<Item = (usize, Slot<'a>)> + use<'a, KEY, VALUE> {
         let (nodes, leaves) = (self.nodes_of(node), self.leaves_of(node));
         let (mut nodes, mut leaves) = (nodes.iter(), leaves.iter());
         let path_bytes = message::path_bytes(node.depth());
@@ -152,14 +175,14 @@ impl<const KEY: usize> Segment<KEY> {
     /// Has a node's message hashed.
     fn push(&self, ticket: usize, node: &Node, lanes: &mut Lanes, done: &mut impl FnMut(u32, [u8; 32])) {
         let (nodes, leaves) = (node.node_slots.count_ones(), node.leaf_slots.count_ones());
-        let length = message::node_length(KEY, node.depth(), nodes as usize, leaves as usize);
+        let length = message::node_length((KEY, VALUE), node.depth(), nodes as usize, leaves as usize);
         let write = |out: &mut Vec<u8>| message::write_node(out, node.depth(), self.key_below(node), self.slots(node));
         lanes.push(ticket as u32, length, write, done);
     }
 }
 
 /// Makes the digests of every node in these segments fresh.
-fn rehash_group<const KEY: usize>(segments: &mut [&mut Segment<KEY>], trie_key: &[u8; 32]) {
+fn rehash_group<const KEY: usize, const VALUE: usize>(segments: &mut [&mut Segment<KEY, VALUE>], trie_key: &[u8; 32]) {
     let mut lanes = Lanes::new(trie_key);
     // Which nodes, by distance from the root of their segment: number of the segment, index in its arena.
     let mut levels: Vec<Vec<(usize, u32)>> = Vec::new();
@@ -178,7 +201,11 @@ fn rehash_group<const KEY: usize>(segments: &mut [&mut Segment<KEY>], trie_key: 
     rehash_roots(segments, &mut lanes);
 }
 
-fn rehash_level<const KEY: usize>(segments: &mut [&mut Segment<KEY>], level: &[(usize, u32)], lanes: &mut Lanes) {
+fn rehash_level<const KEY: usize, const VALUE: usize>(
+    segments: &mut [&mut Segment<KEY, VALUE>],
+    level: &[(usize, u32)],
+    lanes: &mut Lanes,
+) {
     let mut digests = vec![[0; 32]; level.len()];
     let mut done = |ticket: u32, digest| digests[ticket as usize] = digest;
     for (ticket, &(number, index)) in level.iter().enumerate() {
@@ -192,7 +219,7 @@ fn rehash_level<const KEY: usize>(segments: &mut [&mut Segment<KEY>], level: &[(
     }
 }
 
-fn rehash_roots<const KEY: usize>(segments: &mut [&mut Segment<KEY>], lanes: &mut Lanes) {
+fn rehash_roots<const KEY: usize, const VALUE: usize>(segments: &mut [&mut Segment<KEY, VALUE>], lanes: &mut Lanes) {
     let mut digests = vec![None; segments.len()];
     let mut done = |ticket: u32, digest| digests[ticket as usize] = Some(digest);
     for (number, segment) in segments.iter().enumerate() {

@@ -4,17 +4,16 @@
 //! indices and two bitmaps; 48 bytes in all. A block of children that grows or shrinks moves; the room it leaves is
 //! kept in lists by size and given to the next block that fits.
 
-use crate::ValueDigest;
 use crate::key::nibble;
 
 /// Children of one node.
 pub(crate) const FAN_OUT: usize = 16;
 
-/// A key and the digest of its value.
+/// A key and its value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leaf<const KEY: usize> {
+pub(crate) struct Leaf<const KEY: usize, const VALUE: usize> {
     pub(crate) key: [u8; KEY],
-    pub(crate) value: ValueDigest,
+    pub(crate) value: [u8; VALUE],
 }
 
 /// A place where at least two keys part. Its path is not stored: every leaf below begins with it.
@@ -38,19 +37,22 @@ pub(crate) struct Node {
 
 /// What stands in a slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Child<const KEY: usize> {
+pub(crate) enum Child<const KEY: usize, const VALUE: usize> {
     Empty,
-    Leaf(Leaf<KEY>),
+    Leaf(Leaf<KEY, VALUE>),
     Node(Node),
 }
 
-impl<const KEY: usize> Leaf<KEY> {
-    const FILLER: Leaf<KEY> = Leaf { key: [0; KEY], value: [0; 32] };
+impl<const KEY: usize, const VALUE: usize> Leaf<KEY, VALUE> {
+    const FILLER: Leaf<KEY, VALUE> = Leaf { key: [0; KEY], value: [0; VALUE] };
 }
 
 impl Node {
-    const FILLER: Node =
-        Node { digest: [0; 32], nodes: 0, leaves: 0, node_slots: 0, leaf_slots: 0, depth: 0, fresh: false };
+    /// A node without children, which is not to stay so.
+    pub(crate) fn new(depth: usize) -> Node {
+        let depth = u8::try_from(depth).expect("a depth is at most 253");
+        Node { digest: [0; 32], nodes: 0, leaves: 0, node_slots: 0, leaf_slots: 0, depth, fresh: false }
+    }
 
     /// The place of a slot's child within its block: the number of like children before it.
     pub(crate) fn rank(slots: u16, slot: usize) -> u32 {
@@ -107,13 +109,24 @@ impl<T: Copy> Blocks<T> {
     }
 
     fn append(&mut self, block: &[T]) -> u32 {
-        let start = u32::try_from(self.items.len()).expect("a segment is far smaller than 2^32");
-        if self.items.capacity() < self.items.len() + block.len() {
-            // An eighth instead of a doubling: the arenas are small, and most of the trie's memory is in them.
-            self.items.reserve_exact(block.len() + self.items.len() / 8);
-        }
+        let start = self.end_with_room(block.len());
         self.items.extend_from_slice(block);
         start
+    }
+
+    fn append_room(&mut self, count: usize, filler: T) -> u32 {
+        let start = self.end_with_room(count);
+        self.items.resize(self.items.len() + count, filler);
+        start
+    }
+
+    /// Where the next item comes, with memory for so many.
+    fn end_with_room(&mut self, count: usize) -> u32 {
+        if self.items.capacity() < self.items.len() + count {
+            // An eighth instead of a doubling: the arenas are small, and most of the trie's memory is in them.
+            self.items.reserve_exact(count + self.items.len() / 8);
+        }
+        u32::try_from(self.items.len()).expect("a segment is far smaller than 2^32")
     }
 
     /// A free block of this size, cut from a larger one if need be.
@@ -126,6 +139,27 @@ impl<T: Copy> Blocks<T> {
         self.free_items -= found;
         self.release(start + size as u32, (found - size) as u32);
         Some(start)
+    }
+
+    /// Puts an item into a block of `count` at position `at`; where the block begins now.
+    pub(crate) fn grow(&mut self, start: u32, count: u32, at: u32, item: T) -> u32 {
+        let moved = match self.reuse(count as usize + 1) {
+            Some(moved) => moved,
+            // The last item is overwritten below.
+            None => self.append_room(count as usize + 1, item),
+        };
+        let (from, to, at, count) = (start as usize, moved as usize, at as usize, count as usize);
+        self.items.copy_within(from..from + at, to);
+        self.items.copy_within(from + at..from + count, to + at + 1);
+        self.items[to + at] = item;
+        self.release(start, count as u32);
+        moved
+    }
+
+    /// Takes the item at position `at` out of a block of `count`, which stays where it is.
+    pub(crate) fn shrink(&mut self, start: u32, count: u32, at: u32) {
+        self.items.copy_within((start + at + 1) as usize..(start + count) as usize, (start + at) as usize);
+        self.release(start + count - 1, 1);
     }
 
     /// Gives a block back.
@@ -144,31 +178,31 @@ impl<T: Copy> Blocks<T> {
 
 /// A subtree in an arena of its own.
 #[derive(Debug)]
-pub(crate) struct Segment<const KEY: usize> {
-    pub(crate) root: Child<KEY>,
+pub(crate) struct Segment<const KEY: usize, const VALUE: usize> {
+    pub(crate) root: Child<KEY, VALUE>,
     pub(crate) len: usize,
     pub(crate) nodes: Blocks<Node>,
-    pub(crate) leaves: Blocks<Leaf<KEY>>,
+    pub(crate) leaves: Blocks<Leaf<KEY, VALUE>>,
 }
 
-impl<const KEY: usize> Default for Segment<KEY> {
+impl<const KEY: usize, const VALUE: usize> Default for Segment<KEY, VALUE> {
     fn default() -> Self {
         Segment { root: Child::Empty, len: 0, nodes: Blocks::default(), leaves: Blocks::default() }
     }
 }
 
-impl<const KEY: usize> Segment<KEY> {
+impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     /// Child nodes of a node, in order of slots.
     pub(crate) fn nodes_of(&self, node: &Node) -> &[Node] {
         self.nodes.block(node.nodes, node.node_slots.count_ones())
     }
 
     /// Leaves directly below a node, in order of slots.
-    pub(crate) fn leaves_of(&self, node: &Node) -> &[Leaf<KEY>] {
+    pub(crate) fn leaves_of(&self, node: &Node) -> &[Leaf<KEY, VALUE>] {
         self.leaves.block(node.leaves, node.leaf_slots.count_ones())
     }
 
-    pub(crate) fn child(&self, node: &Node, slot: usize) -> Child<KEY> {
+    pub(crate) fn child(&self, node: &Node, slot: usize) -> Child<KEY, VALUE> {
         if let Some(index) = node.leaf_at(slot) {
             Child::Leaf(*self.leaves.get(index))
         } else if let Some(index) = node.node_at(slot) {
@@ -190,7 +224,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Leaves in a subtree.
-    pub(crate) fn count(&self, child: &Child<KEY>) -> usize {
+    pub(crate) fn count(&self, child: &Child<KEY, VALUE>) -> usize {
         match child {
             Child::Empty => 0,
             Child::Leaf(_) => 1,
@@ -212,7 +246,7 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    pub(crate) fn get(&self, key: &[u8; KEY]) -> Option<ValueDigest> {
+    pub(crate) fn get(&self, key: &[u8; KEY]) -> Option<[u8; VALUE]> {
         let mut node = match &self.root {
             Child::Empty => return None,
             Child::Leaf(leaf) => return (leaf.key == *key).then_some(leaf.value),
@@ -229,8 +263,8 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// The node over these children, or the only child itself, or nothing.
-    pub(crate) fn assemble(&mut self, depth: usize, children: &[Child<KEY>; FAN_OUT]) -> Child<KEY> {
-        let (mut nodes, mut leaves) = (Room::new(Node::FILLER), Room::new(Leaf::FILLER));
+    pub(crate) fn assemble(&mut self, depth: usize, children: &[Child<KEY, VALUE>; FAN_OUT]) -> Child<KEY, VALUE> {
+        let (mut nodes, mut leaves) = (Room::new(Node::new(0)), Room::new(Leaf::FILLER));
         for (slot, child) in children.iter().enumerate() {
             match child {
                 Child::Empty => {}
@@ -243,19 +277,67 @@ impl<const KEY: usize> Segment<KEY> {
             ([leaf], []) => Child::Leaf(*leaf),
             ([], [node]) => Child::Node(*node),
             _ => Child::Node(Node {
-                digest: [0; 32],
                 nodes: self.nodes.store(nodes.items()),
                 leaves: self.leaves.store(leaves.items()),
                 node_slots: nodes.slots,
                 leaf_slots: leaves.slots,
-                depth: u8::try_from(depth).expect("a depth is at most 253"),
-                fresh: false,
+                ..Node::new(depth)
             }),
         }
     }
 
+    /// Puts a child into a slot of a node, in place of whatever stands there.
+    pub(crate) fn put(&mut self, node: &mut Node, slot: usize, child: &Child<KEY, VALUE>) {
+        match (child, node.leaf_at(slot), node.node_at(slot)) {
+            (Child::Leaf(leaf), Some(index), _) => *self.leaves.get_mut(index) = *leaf,
+            (Child::Node(below), _, Some(index)) => *self.nodes.get_mut(index) = *below,
+            _ => {
+                self.empty(node, slot);
+                match child {
+                    Child::Empty => {}
+                    Child::Leaf(leaf) => {
+                        let (count, at) = (node.leaf_slots.count_ones(), Node::rank(node.leaf_slots, slot));
+                        node.leaves = self.leaves.grow(node.leaves, count, at, *leaf);
+                        node.leaf_slots |= 1 << slot;
+                    }
+                    Child::Node(below) => {
+                        let (count, at) = (node.node_slots.count_ones(), Node::rank(node.node_slots, slot));
+                        node.nodes = self.nodes.grow(node.nodes, count, at, *below);
+                        node.node_slots |= 1 << slot;
+                    }
+                }
+            }
+        }
+    }
+
+    fn empty(&mut self, node: &mut Node, slot: usize) {
+        if let Some(index) = node.leaf_at(slot) {
+            self.leaves.shrink(node.leaves, node.leaf_slots.count_ones(), index - node.leaves);
+            node.leaf_slots &= !(1 << slot);
+        } else if let Some(index) = node.node_at(slot) {
+            self.nodes.shrink(node.nodes, node.node_slots.count_ones(), index - node.nodes);
+            node.node_slots &= !(1 << slot);
+        }
+    }
+
+    /// The node, or its only child, whose block is given back, or nothing.
+    pub(crate) fn settled(&mut self, node: Node) -> Child<KEY, VALUE> {
+        match (node.node_slots.count_ones(), node.leaf_slots.count_ones()) {
+            (0, 0) => Child::Empty,
+            (0, 1) => {
+                self.leaves.release(node.leaves, 1);
+                Child::Leaf(*self.leaves.get(node.leaves))
+            }
+            (1, 0) => {
+                self.nodes.release(node.nodes, 1);
+                Child::Node(*self.nodes.get(node.nodes))
+            }
+            _ => Child::Node(node),
+        }
+    }
+
     /// The children of a node, whose blocks are given back.
-    pub(crate) fn dissolve(&mut self, node: &Node) -> [Child<KEY>; FAN_OUT] {
+    pub(crate) fn dissolve(&mut self, node: &Node) -> [Child<KEY, VALUE>; FAN_OUT] {
         let children = std::array::from_fn(|slot| self.child(node, slot));
         self.nodes.release(node.nodes, node.node_slots.count_ones());
         self.leaves.release(node.leaves, node.leaf_slots.count_ones());
@@ -263,7 +345,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Copies a subtree from another arena; digests stay valid.
-    pub(crate) fn graft(&mut self, from: &Segment<KEY>, child: &Child<KEY>) -> Child<KEY> {
+    pub(crate) fn graft(&mut self, from: &Segment<KEY, VALUE>, child: &Child<KEY, VALUE>) -> Child<KEY, VALUE> {
         match child {
             Child::Empty => Child::Empty,
             Child::Leaf(leaf) => Child::Leaf(*leaf),
@@ -271,8 +353,8 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    fn graft_node(&mut self, from: &Segment<KEY>, node: &Node) -> Node {
-        let mut nodes = Room::new(Node::FILLER);
+    fn graft_node(&mut self, from: &Segment<KEY, VALUE>, node: &Node) -> Node {
+        let mut nodes = Room::new(Node::new(0));
         for below in from.nodes_of(node) {
             nodes.push(0, self.graft_node(from, below));
         }
@@ -280,7 +362,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Makes `root` the segment's, and moves everything to a tight arena if more than a fifth of this one lies idle.
-    pub(crate) fn settle(&mut self, root: Child<KEY>, len: usize) {
+    pub(crate) fn settle(&mut self, root: Child<KEY, VALUE>, len: usize) {
         (self.root, self.len) = (root, len);
         let idle = self.leaves.free_items + self.nodes.free_items;
         let total = self.leaves.items.len() + self.nodes.items.len();
@@ -289,7 +371,7 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    fn compacted(&self) -> Segment<KEY> {
+    fn compacted(&self) -> Segment<KEY, VALUE> {
         let mut tight = Segment::default();
         tight.leaves.items.reserve_exact(self.leaves.items.len() - self.leaves.free_items);
         tight.nodes.items.reserve_exact(self.nodes.items.len() - self.nodes.free_items);

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::key::{by_nibble, common_nibbles, common_with, nibble};
 use crate::segment::{Child, FAN_OUT, Segment};
-use crate::{Applied, Change, ValueDigest};
+use crate::{Applied, Change};
 
 /// More entries than this are not put into one segment.
 pub(crate) const SPLIT_LEN: usize = 1 << 16;
@@ -21,29 +21,29 @@ const _: () = assert!(MERGE_LEN * 2 < SPLIT_LEN && SPLIT_LEN >= 2, "a cut must n
 
 /// A part of the trie, and at the top all of it.
 #[derive(Debug)]
-pub(crate) enum Subtree<const KEY: usize> {
-    Segment(Box<Segment<KEY>>),
-    Branch(Box<Branch<KEY>>),
+pub(crate) enum Subtree<const KEY: usize, const VALUE: usize> {
+    Segment(Box<Segment<KEY, VALUE>>),
+    Branch(Box<Branch<KEY, VALUE>>),
 }
 
 /// A node over subtrees; outside of updates none is empty and there are at least two.
 #[derive(Debug)]
-pub(crate) struct Branch<const KEY: usize> {
+pub(crate) struct Branch<const KEY: usize, const VALUE: usize> {
     /// Meaningful if `fresh`.
     pub(crate) digest: [u8; 32],
     pub(crate) fresh: bool,
     pub(crate) depth: usize,
     len: usize,
-    pub(crate) subtrees: [Option<Subtree<KEY>>; FAN_OUT],
+    pub(crate) subtrees: [Option<Subtree<KEY, VALUE>>; FAN_OUT],
 }
 
-impl<const KEY: usize> Default for Subtree<KEY> {
+impl<const KEY: usize, const VALUE: usize> Default for Subtree<KEY, VALUE> {
     fn default() -> Self {
         Subtree::Segment(Box::default())
     }
 }
 
-impl<const KEY: usize> Subtree<KEY> {
+impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Subtree::Segment(segment) => segment.len,
@@ -58,7 +58,7 @@ impl<const KEY: usize> Subtree<KEY> {
         }
     }
 
-    pub(crate) fn get(&self, key: &[u8; KEY]) -> Option<ValueDigest> {
+    pub(crate) fn get(&self, key: &[u8; KEY]) -> Option<[u8; VALUE]> {
         let mut at = self;
         loop {
             match at {
@@ -68,12 +68,12 @@ impl<const KEY: usize> Subtree<KEY> {
         }
     }
 
-    pub(crate) fn apply(&mut self, batch: &[Change<KEY>]) -> Applied {
+    pub(crate) fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> Applied {
         self.apply_below(0, batch)
     }
 
     /// Applies a batch whose keys share their first `depth` nibbles with the subtree's.
-    fn apply_below(&mut self, depth: usize, batch: &[Change<KEY>]) -> Applied {
+    fn apply_below(&mut self, depth: usize, batch: &[Change<KEY, VALUE>]) -> Applied {
         if batch.is_empty() {
             return Applied::default();
         }
@@ -112,7 +112,7 @@ impl<const KEY: usize> Subtree<KEY> {
     }
 
     /// Moves the whole subtree into an arena.
-    fn graft_into(&self, segment: &mut Segment<KEY>) -> Child<KEY> {
+    fn graft_into(&self, segment: &mut Segment<KEY, VALUE>) -> Child<KEY, VALUE> {
         match self {
             Subtree::Segment(from) => segment.graft(from, &from.root),
             Subtree::Branch(branch) => {
@@ -136,14 +136,17 @@ impl<const KEY: usize> Subtree<KEY> {
             Subtree::Segment(segment) => segment.allocated_bytes(),
             Subtree::Branch(branch) => {
                 let below: usize = branch.subtrees.iter().flatten().map(Subtree::allocated_bytes).sum();
-                size_of::<Branch<KEY>>() + below
+                size_of::<Branch<KEY, VALUE>>() + below
             }
         }
     }
 }
 
 /// Cuts a segment where its topmost node stands, or above it where the keys of the batch part from it.
-fn split<const KEY: usize>(segment: &Segment<KEY>, batch: &[Change<KEY>]) -> Branch<KEY> {
+fn split<const KEY: usize, const VALUE: usize>(
+    segment: &Segment<KEY, VALUE>,
+    batch: &[Change<KEY, VALUE>],
+) -> Branch<KEY, VALUE> {
     let last = batch.len() - 1;
     let within_batch = common_nibbles(&batch[0].0, &batch[last].0);
     match &segment.root {
@@ -166,15 +169,19 @@ fn split<const KEY: usize>(segment: &Segment<KEY>, batch: &[Change<KEY>]) -> Bra
 }
 
 /// A segment of its own for a part of another.
-fn whole<const KEY: usize>(from: &Segment<KEY>, child: &Child<KEY>, len: usize) -> Subtree<KEY> {
+fn whole<const KEY: usize, const VALUE: usize>(
+    from: &Segment<KEY, VALUE>,
+    child: &Child<KEY, VALUE>,
+    len: usize,
+) -> Subtree<KEY, VALUE> {
     let mut segment = Segment::default();
     let root = segment.graft(from, child);
     segment.settle(root, len);
     Subtree::Segment(Box::new(segment))
 }
 
-impl<const KEY: usize> Branch<KEY> {
-    fn new(depth: usize) -> Branch<KEY> {
+impl<const KEY: usize, const VALUE: usize> Branch<KEY, VALUE> {
+    fn new(depth: usize) -> Branch<KEY, VALUE> {
         Branch { digest: [0; 32], fresh: false, depth, len: 0, subtrees: Default::default() }
     }
 
@@ -182,7 +189,7 @@ impl<const KEY: usize> Branch<KEY> {
         self.len
     }
 
-    fn over(depth: usize, slot: usize, subtree: Subtree<KEY>) -> Branch<KEY> {
+    fn over(depth: usize, slot: usize, subtree: Subtree<KEY, VALUE>) -> Branch<KEY, VALUE> {
         let mut branch = Branch::new(depth);
         branch.len = subtree.len();
         branch.subtrees[slot] = Some(subtree);
@@ -190,13 +197,13 @@ impl<const KEY: usize> Branch<KEY> {
     }
 
     /// Applies a batch whose keys begin with the branch's path.
-    fn apply(&mut self, batch: &[Change<KEY>]) -> Applied {
-        let mut runs: [&[Change<KEY>]; FAN_OUT] = [&[]; FAN_OUT];
+    fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> Applied {
+        let mut runs: [&[Change<KEY, VALUE>]; FAN_OUT] = [&[]; FAN_OUT];
         for (slot, run) in by_nibble(batch, self.depth, |change| &change.0) {
             runs[slot] = run;
         }
         let below = self.depth + 1;
-        let work = |(subtree, run): (&mut Option<Subtree<KEY>>, &[Change<KEY>])| {
+        let work = |(subtree, run): (&mut Option<Subtree<KEY, VALUE>>, &[Change<KEY, VALUE>])| {
             let mut part = subtree.take().unwrap_or_default();
             let applied = part.apply_below(below, run);
             *subtree = (part.len() > 0).then_some(part);
@@ -237,7 +244,7 @@ impl<const KEY: usize> Branch<KEY> {
     }
 
     /// The branch, or what it comes down to when it has become small.
-    fn settled(mut self: Box<Self>) -> Subtree<KEY> {
+    fn settled(mut self: Box<Self>) -> Subtree<KEY, VALUE> {
         let mut occupied = self.subtrees.iter_mut().filter(|subtree| subtree.is_some());
         let (first, second) = (occupied.next(), occupied.next().is_some());
         if !second {

@@ -2,7 +2,7 @@
 
 use crate::key::{by_nibble, common_nibbles, common_with, nibble};
 use crate::segment::{Child, FAN_OUT, Leaf, Node, Segment};
-use crate::{Applied, Change, ValueDigest};
+use crate::{Applied, Change};
 
 impl Applied {
     /// Whether anything is different now.
@@ -15,7 +15,7 @@ impl Applied {
         before + self.inserted - self.removed
     }
 
-    fn found(&mut self, old: &ValueDigest, new: Option<&ValueDigest>) {
+    fn found<V: PartialEq>(&mut self, old: &V, new: Option<&V>) {
         match new {
             None => self.removed += 1,
             Some(new) if new == old => self.unchanged += 1,
@@ -23,7 +23,7 @@ impl Applied {
         }
     }
 
-    fn missed(&mut self, new: Option<&ValueDigest>) {
+    fn missed<V>(&mut self, new: Option<&V>) {
         match new {
             None => self.absent += 1,
             Some(_) => self.inserted += 1,
@@ -41,9 +41,9 @@ impl std::ops::AddAssign for Applied {
     }
 }
 
-impl<const KEY: usize> Segment<KEY> {
+impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     /// Applies a sorted batch whose keys share their first `depth` nibbles with the segment's.
-    pub(crate) fn apply(&mut self, depth: usize, batch: &[Change<KEY>]) -> Applied {
+    pub(crate) fn apply(&mut self, depth: usize, batch: &[Change<KEY, VALUE>]) -> Applied {
         let mut applied = Applied::default();
         let root = self.merge(self.root, depth, batch, &mut applied);
         self.settle(root, applied.length(self.len));
@@ -51,7 +51,13 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Merges a nonempty batch into what stands at a slot; the keys of both share `depth` nibbles.
-    fn merge(&mut self, at: Child<KEY>, depth: usize, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+    fn merge(
+        &mut self,
+        at: Child<KEY, VALUE>,
+        depth: usize,
+        batch: &[Change<KEY, VALUE>],
+        applied: &mut Applied,
+    ) -> Child<KEY, VALUE> {
         match (at, batch) {
             (Child::Empty, [(key, value)]) => {
                 applied.missed(value.as_ref());
@@ -61,13 +67,23 @@ impl<const KEY: usize> Segment<KEY> {
                 applied.found(&leaf.value, value.as_ref());
                 value.map_or(Child::Empty, |value| Child::Leaf(Leaf { key: *key, value }))
             }
+            (Child::Leaf(leaf), [(key, value)]) => {
+                applied.missed(value.as_ref());
+                value.map_or(at, |value| Child::Node(self.fork(&leaf, &Leaf { key: *key, value })))
+            }
             (Child::Empty, _) => self.build(&survivors(None, batch, applied)),
             (Child::Leaf(leaf), _) => self.build(&survivors(Some(leaf), batch, applied)),
             (Child::Node(node), _) => self.merge_node(node, depth, batch, applied),
         }
     }
 
-    fn merge_node(&mut self, node: Node, depth: usize, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+    fn merge_node(
+        &mut self,
+        node: Node,
+        depth: usize,
+        batch: &[Change<KEY, VALUE>],
+        applied: &mut Applied,
+    ) -> Child<KEY, VALUE> {
         if node.depth() > depth {
             let path = *self.key_below(&node);
             let common = common_with(batch, &path);
@@ -84,40 +100,32 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Merges a batch whose keys all begin with the node's path.
-    fn merge_below(&mut self, mut node: Node, batch: &[Change<KEY>], applied: &mut Applied) -> Child<KEY> {
+    fn merge_below(
+        &mut self,
+        mut node: Node,
+        batch: &[Change<KEY, VALUE>],
+        applied: &mut Applied,
+    ) -> Child<KEY, VALUE> {
         let mut tally = Applied::default();
-        let mut reshaped = Vec::new();
         for (slot, run) in by_nibble(batch, node.depth(), |change| &change.0) {
             let child = self.merge(self.child(&node, slot), node.depth() + 1, run, &mut tally);
-            if !self.put_in_place(&node, slot, &child) {
-                reshaped.push((slot, child));
-            }
+            self.put(&mut node, slot, &child);
         }
         *applied += tally;
         node.fresh &= !tally.changed();
-        if reshaped.is_empty() {
-            return Child::Node(node);
-        }
-        let mut children = self.dissolve(&node);
-        for (slot, child) in reshaped {
-            children[slot] = child;
-        }
-        self.assemble(node.depth(), &children)
+        self.settled(node)
     }
 
-    /// Overwrites the child at a slot by one of its kind; false if the kinds differ.
-    fn put_in_place(&mut self, node: &Node, slot: usize, child: &Child<KEY>) -> bool {
-        match (child, node.leaf_at(slot), node.node_at(slot)) {
-            (Child::Leaf(leaf), Some(index), _) => *self.leaves.get_mut(index) = *leaf,
-            (Child::Node(below), _, Some(index)) => *self.nodes.get_mut(index) = *below,
-            (Child::Empty, None, None) => {}
-            _ => return false,
-        }
-        true
+    /// The node over two leaves of different keys.
+    fn fork(&mut self, one: &Leaf<KEY, VALUE>, other: &Leaf<KEY, VALUE>) -> Node {
+        let depth = common_nibbles(&one.key, &other.key);
+        let block = if one.key < other.key { [*one, *other] } else { [*other, *one] };
+        let leaf_slots = 1 << nibble(&one.key, depth) | 1 << nibble(&other.key, depth);
+        Node { leaves: self.leaves.store(&block), leaf_slots, ..Node::new(depth) }
     }
 
     /// The subtree of these leaves, given in order.
-    fn build(&mut self, leaves: &[Leaf<KEY>]) -> Child<KEY> {
+    fn build(&mut self, leaves: &[Leaf<KEY, VALUE>]) -> Child<KEY, VALUE> {
         let (first, last) = match leaves {
             [] => return Child::Empty,
             [leaf] => return Child::Leaf(*leaf),
@@ -139,7 +147,7 @@ impl<const KEY: usize> Segment<KEY> {
         removed
     }
 
-    fn cut(&mut self, at: Child<KEY>, last: &[u8; KEY], removed: &mut usize) -> Child<KEY> {
+    fn cut(&mut self, at: Child<KEY, VALUE>, last: &[u8; KEY], removed: &mut usize) -> Child<KEY, VALUE> {
         match at {
             Child::Empty => Child::Empty,
             Child::Leaf(leaf) if leaf.key > *last => at,
@@ -151,7 +159,7 @@ impl<const KEY: usize> Segment<KEY> {
         }
     }
 
-    fn cut_node(&mut self, node: Node, last: &[u8; KEY], removed: &mut usize) -> Child<KEY> {
+    fn cut_node(&mut self, node: Node, last: &[u8; KEY], removed: &mut usize) -> Child<KEY, VALUE> {
         let path = self.key_below(&node);
         if common_nibbles(path, last) < node.depth() {
             // The path decides for all keys below.
@@ -177,7 +185,7 @@ impl<const KEY: usize> Segment<KEY> {
     }
 
     /// Gives a subtree's room back; the number of its leaves.
-    fn release(&mut self, child: &Child<KEY>) -> usize {
+    fn release(&mut self, child: &Child<KEY, VALUE>) -> usize {
         match child {
             Child::Empty => 0,
             Child::Leaf(_) => 1,
@@ -199,11 +207,11 @@ impl<const KEY: usize> Segment<KEY> {
 }
 
 /// What a batch leaves of itself and of one leaf, in order.
-fn survivors<const KEY: usize>(
-    leaf: Option<Leaf<KEY>>,
-    batch: &[Change<KEY>],
+fn survivors<const KEY: usize, const VALUE: usize>(
+    leaf: Option<Leaf<KEY, VALUE>>,
+    batch: &[Change<KEY, VALUE>],
     applied: &mut Applied,
-) -> Vec<Leaf<KEY>> {
+) -> Vec<Leaf<KEY, VALUE>> {
     let mut survivors = Vec::with_capacity(batch.len() + 1);
     let mut old = leaf;
     for (key, value) in batch {

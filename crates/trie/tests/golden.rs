@@ -8,8 +8,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn root<const KEY: usize>(batch: &[Change<KEY>]) -> String {
-    let mut trie = Trie::<KEY>::new();
+fn root<const KEY: usize, const VALUE: usize>(batch: &[Change<KEY, VALUE>]) -> String {
+    let mut trie = Trie::<KEY, VALUE>::new();
     trie.apply(batch);
     let defined = batch.iter().map(|(key, value)| (*key, value.expect("only insertions"))).collect();
     assert_eq!(trie.root().0, reference::root(&defined));
@@ -22,26 +22,29 @@ fn roots() {
     let value = |byte: u8| Some([byte; 32]);
     let many: Vec<Change<4>> = (0..1000u32).map(|i| ((i * 4_294_967).to_be_bytes(), value(i as u8))).collect();
     let dense: Vec<Change<36>> = (0..=255).map(|i| (std::array::from_fn(|j| [3, i][j / 35]), value(i))).collect();
+    let short: Vec<Change<36, 8>> = dense.iter().map(|(key, value)| (*key, value.map(|value| [value[0]; 8]))).collect();
     let roots = [
-        ("empty, 20-byte keys", root::<20>(&[])),
-        ("empty, 36-byte keys", root::<36>(&[])),
-        ("one entry", root::<20>(&[(key(1), value(1))])),
-        ("two entries that part in the last nibble", root::<20>(&[(key(1), value(1)), (key(2), value(2))])),
-        ("two entries that part in the last byte", root::<20>(&[(key(1), value(1)), (key(0x12), value(2))])),
+        ("empty, 20-byte keys", root::<20, 32>(&[])),
+        ("empty, 36-byte keys", root::<36, 32>(&[])),
+        ("one entry", root::<20, 32>(&[(key(1), value(1))])),
+        ("two entries that part in the last nibble", root::<20, 32>(&[(key(1), value(1)), (key(2), value(2))])),
+        ("two entries that part in the last byte", root::<20, 32>(&[(key(1), value(1)), (key(0x12), value(2))])),
         ("a thousand entries, 4-byte keys", root(&many)),
         ("256 entries that differ in the last byte, 36-byte keys", root(&dense)),
+        ("the same with 8-byte values", root(&short)),
     ];
     for ((name, root), golden) in roots.iter().zip(GOLDEN) {
         assert_eq!(root, golden, "{name}");
     }
 }
 
-const GOLDEN: [&str; 7] = [
-    "4d1a37e7c27d51b4074ae866c3285f346b82ebf694edc6d3b30ac67ca92968aa",
-    "922c1ac0740e740fd5955be961524bf401c3a7f3e63278925bc82af4953acc83",
-    "fc60839be6a1e2afedcb3ef7b9dd1fe60839da999b4520708b2b6fef1dc6ee4f",
-    "c8ac7ec86794e0240f5d60ac327052f970ab861af77f23e74c63b0c7aaad42ef",
-    "2db5f656ec5d61ab1709b80bbc6e570b1df90480f5dc3b095f3caeccbd678804",
-    "ca803720b446af84608b645294e0c7ef5fa6c6ed899b0cf971412b28e5489d66",
-    "22a0b0e1b53bb1039f862f941a3f6d1b766ec56dc437a2ae597c78a508298062",
+const GOLDEN: [&str; 8] = [
+    "75f0952a05069616aff7713d0949e4fee1b73fd8745772c8d86a3d470d6e2718",
+    "d121944d8121f0e5c655b1cc2810000d77a66dc1d004fa52b9c862aa7fd34e6f",
+    "cb0ff4c9a4ef285689a43fb21b666e3e28ac95edc7c25ea5f5a9b19d84b47a2b",
+    "5b160f7c0008f6e490f6349d8a9d12ef0d3479296e2cb9ccf291d5ecec06450d",
+    "1903d64d212f2753d3fb425565022c213aef01776bc09d8b0f0b91b733bf4f1e",
+    "bd0f18d5cd50f857627304381994c590531a18b77ede0b4ab586cdea21221a71",
+    "d728d263273502f8d89dae90d738b88e84c6cdfb0c219b32cb002fbac73c1e6b",
+    "c68f3c1740ac1ff3d07428608151a6b838031927885fcbcd8eeada109c49f71a",
 ];

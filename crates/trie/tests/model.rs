@@ -11,11 +11,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use trie::{Applied, Change, Trie};
 
-type Model<const KEY: usize> = BTreeMap<[u8; KEY], [u8; 32]>;
+type Model<const KEY: usize, const VALUE: usize = 32> = BTreeMap<[u8; KEY], [u8; VALUE]>;
 
 #[derive(Clone, Debug)]
-enum Step<const KEY: usize> {
-    Apply(BTreeMap<[u8; KEY], Option<[u8; 32]>>),
+enum Step<const KEY: usize, const VALUE: usize> {
+    Apply(BTreeMap<[u8; KEY], Option<[u8; VALUE]>>),
     RemoveThrough([u8; KEY]),
     Root,
 }
@@ -26,8 +26,8 @@ fn key<const KEY: usize>() -> impl Strategy<Value = [u8; KEY]> {
     proptest::collection::vec(byte, KEY).prop_map(|bytes| bytes.try_into().expect("KEY bytes"))
 }
 
-fn step<const KEY: usize>() -> impl Strategy<Value = Step<KEY>> {
-    let value = proptest::option::weighted(0.7, (0u8..4).prop_map(|byte| [byte; 32]));
+fn step<const KEY: usize, const VALUE: usize>() -> impl Strategy<Value = Step<KEY, VALUE>> {
+    let value = proptest::option::weighted(0.7, (0u8..4).prop_map(|byte| [byte; VALUE]));
     prop_oneof![
         6 => proptest::collection::btree_map(key(), value, 0..40).prop_map(Step::Apply),
         1 => key().prop_map(Step::RemoveThrough),
@@ -35,7 +35,10 @@ fn step<const KEY: usize>() -> impl Strategy<Value = Step<KEY>> {
     ]
 }
 
-fn apply_to_model<const KEY: usize>(model: &mut Model<KEY>, batch: &[Change<KEY>]) -> Applied {
+fn apply_to_model<const KEY: usize, const VALUE: usize>(
+    model: &mut Model<KEY, VALUE>,
+    batch: &[Change<KEY, VALUE>],
+) -> Applied {
     let mut applied = Applied::default();
     for (key, value) in batch {
         let before = model.get(key).copied();
@@ -55,12 +58,12 @@ fn apply_to_model<const KEY: usize>(model: &mut Model<KEY>, batch: &[Change<KEY>
     applied
 }
 
-fn run<const KEY: usize>(steps: Vec<Step<KEY>>) -> Result<(), TestCaseError> {
-    let (mut trie, mut model) = (Trie::<KEY>::new(), Model::<KEY>::new());
+fn run<const KEY: usize, const VALUE: usize>(steps: Vec<Step<KEY, VALUE>>) -> Result<(), TestCaseError> {
+    let (mut trie, mut model) = (Trie::<KEY, VALUE>::new(), Model::<KEY, VALUE>::new());
     for step in steps {
         match step {
             Step::Apply(batch) => {
-                let batch: Vec<Change<KEY>> = batch.into_iter().collect();
+                let batch: Vec<Change<KEY, VALUE>> = batch.into_iter().collect();
                 prop_assert_eq!(trie.apply(&batch), apply_to_model(&mut model, &batch));
                 for (key, value) in batch {
                     prop_assert_eq!(trie.get(&key), value);
@@ -82,12 +85,17 @@ fn run<const KEY: usize>(steps: Vec<Step<KEY>>) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn histories_of_short_keys(steps in proptest::collection::vec(step::<2>(), 0..12)) {
+    fn histories_of_short_keys(steps in proptest::collection::vec(step::<2, 32>(), 0..12)) {
         run(steps)?;
     }
 
     #[test]
-    fn histories_of_long_keys(steps in proptest::collection::vec(step::<36>(), 0..12)) {
+    fn histories_of_long_keys(steps in proptest::collection::vec(step::<36, 32>(), 0..12)) {
+        run(steps)?;
+    }
+
+    #[test]
+    fn histories_of_short_values(steps in proptest::collection::vec(step::<36, 8>(), 0..12)) {
         run(steps)?;
     }
 
@@ -159,6 +167,33 @@ fn many_keys_in_many_segments() {
     }
     trie.remove_through(&[0xff; 6]);
     assert_eq!(trie.root().0, reference::root(&Model::<6>::new()));
+}
+
+/// Tries hashed side by side: empty ones, small ones, and some that are cut into few and into many segments.
+#[test]
+fn roots_side_by_side() {
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let lengths = [0, 1, 70_000, 2, 40, 0, 300_000, 3_000, 1];
+    let mut tries: Vec<(Trie<6>, Model<6>)> = lengths
+        .into_iter()
+        .map(|length| {
+            let model: Model<6> = (0..length).map(|_| (rng.random(), rng.random())).collect();
+            let mut trie = Trie::new();
+            trie.apply(&batch(&model));
+            (trie, model)
+        })
+        .collect();
+    for round in 0..3 {
+        let roots = trie::roots(&mut tries.iter_mut().map(|(trie, _)| trie).collect::<Vec<_>>());
+        for ((trie, model), root) in tries.iter_mut().zip(roots) {
+            assert_eq!(root.0, reference::root(model), "round {round}, {} keys", model.len());
+            assert_eq!(trie.root(), root);
+            if rng.random_bool(0.8) {
+                let change: Change<6> = (rng.random(), Some(rng.random()));
+                assert_eq!(trie.apply(&[change]), apply_to_model(model, &[change]));
+            }
+        }
+    }
 }
 
 /// From several segments back to one, by either way of removing.

@@ -5,10 +5,16 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use trie::{Change, Proof, ProofError, Root, Stale, Trie, verify};
+use trie::{Change, Proof, ProofError, Root, Stale, Trie};
 
-fn trie_of<const KEY: usize>(entries: &BTreeMap<[u8; KEY], [u8; 32]>) -> (Trie<KEY>, Root) {
-    let batch: Vec<Change<KEY>> = entries.iter().map(|(key, value)| (*key, Some(*value))).collect();
+fn verify(root: &Root, key: &[u8], proof: &Proof) -> Result<Option<[u8; 32]>, ProofError> {
+    trie::verify(root, key, proof)
+}
+
+fn trie_of<const KEY: usize, const VALUE: usize>(
+    entries: &BTreeMap<[u8; KEY], [u8; VALUE]>,
+) -> (Trie<KEY, VALUE>, Root) {
+    let batch: Vec<Change<KEY, VALUE>> = entries.iter().map(|(key, value)| (*key, Some(*value))).collect();
     let mut trie = Trie::new();
     trie.apply(&batch);
     let root = trie.root();
@@ -21,13 +27,13 @@ fn key<const KEY: usize>() -> impl Strategy<Value = [u8; KEY]> {
     proptest::collection::vec(byte, KEY).prop_map(|bytes| bytes.try_into().expect("KEY bytes"))
 }
 
-fn entries<const KEY: usize>() -> impl Strategy<Value = BTreeMap<[u8; KEY], [u8; 32]>> {
-    proptest::collection::btree_map(key(), any::<[u8; 32]>(), 0..50)
+fn entries<const KEY: usize, const VALUE: usize>() -> impl Strategy<Value = BTreeMap<[u8; KEY], [u8; VALUE]>> {
+    proptest::collection::btree_map(key(), any::<[u8; VALUE]>(), 0..50)
 }
 
 proptest! {
     #[test]
-    fn tell_what_is_true(entries in entries::<4>(), asked in proptest::collection::vec(key::<4>(), 10)) {
+    fn tell_what_is_true(entries in entries::<4, 32>(), asked in proptest::collection::vec(key::<4>(), 10)) {
         let (trie, root) = trie_of(&entries);
         for key in entries.keys().chain(&asked) {
             let proof = trie.prove(key).unwrap();
@@ -36,7 +42,17 @@ proptest! {
     }
 
     #[test]
-    fn hold_for_no_other_root_or_key_with_another_truth(entries in entries::<3>(), key in key::<3>(), other in key::<3>()) {
+    fn tell_short_values(entries in entries::<4, 8>(), asked in proptest::collection::vec(key::<4>(), 10)) {
+        let (trie, root) = trie_of(&entries);
+        for key in entries.keys().chain(&asked) {
+            let proof = trie.prove(key).unwrap();
+            prop_assert_eq!(trie::verify(&root, key, &proof), Ok(entries.get(key).copied()));
+            prop_assert!(verify(&root, key, &proof).is_err(), "as one of longer values");
+        }
+    }
+
+    #[test]
+    fn hold_for_no_other_root_or_key_with_another_truth(entries in entries::<3, 32>(), key in key::<3>(), other in key::<3>()) {
         let (mut trie, root) = trie_of(&entries);
         let proof = trie.prove(&key).unwrap();
         if let Ok(found) = verify(&root, &other, &proof) {
@@ -50,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn every_changed_byte_is_noticed(entries in entries::<3>(), key in key::<3>(), flip in prop_oneof![1u8..16, 1u8..=255]) {
+    fn every_changed_byte_is_noticed(entries in entries::<3, 32>(), key in key::<3>(), flip in prop_oneof![1u8..16, 1u8..=255]) {
         let (trie, root) = trie_of(&entries);
         let proof = trie.prove(&key).unwrap();
         for i in 0..proof.as_bytes().len() {
@@ -61,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn every_cut_and_every_tail_is_noticed(entries in entries::<3>(), key in key::<3>(), tail in any::<u8>()) {
+    fn every_cut_and_every_tail_is_noticed(entries in entries::<3, 32>(), key in key::<3>(), tail in any::<u8>()) {
         let (trie, root) = trie_of(&entries);
         let proof = trie.prove(&key).unwrap();
         let whole = proof.as_bytes();
@@ -83,7 +99,7 @@ proptest! {
 
     /// What one proof says about a place is no evidence about another: parts of true proofs, put together otherwise.
     #[test]
-    fn spliced_proofs_prove_nothing_false(entries in entries::<3>(), key in key::<3>(), other in key::<3>(), cut in any::<(u16, u16)>()) {
+    fn spliced_proofs_prove_nothing_false(entries in entries::<3, 32>(), key in key::<3>(), other in key::<3>(), cut in any::<(u16, u16)>()) {
         let (trie, root) = trie_of(&entries);
         let (a, b) = (trie.prove(&key).unwrap(), trie.prove(&other).unwrap());
         let (a, b) = (a.as_bytes(), b.as_bytes());

@@ -113,26 +113,45 @@ pub enum Bench {
         #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
     },
-    /// Whole blocks through the ledger: with and without signatures, one thread and more, bytes of state.
+    /// A network of validators under load: throughput, latency to commitment and certificate, bytes, syncs, processor
+    /// time; healthy, and with one dead or slow.
     #[command(
-        after_help = "Examples:\n  walras bench ledger\n  walras bench ledger --accounts 100000 --transactions 50000 --json"
+        after_help = "Examples:\n  walras bench consensus --json\n  walras bench consensus --validators 4 --rate 15000 --seconds 10"
     )]
-    Ledger {
-        /// Accounts, each with two assets.
-        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
-        accounts: u32,
-        /// Transactions in a block.
-        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(10..=2_000_000))]
-        transactions: u32,
-        /// Assets.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
-        assets: u32,
-        /// Measured blocks.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-        blocks: u32,
-        /// Numbers of threads.
-        #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2])]
-        threads: Vec<usize>,
+    Consensus {
+        /// Numbers of validators; what goes wrong is tried with the first.
+        #[arg(long, value_delimiter = ',', default_values_t = [4usize, 7, 10], value_parser = validators)]
+        validators: Vec<usize>,
+        /// Transactions offered per second.
+        #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        rate: u64,
+        /// Seconds of load in each run.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+        seconds: u64,
+        /// Count ready votes as the estimates of the first round.
+        #[arg(long)]
+        fast: bool,
+    },
+    /// Frames between validators on loopback: bulk, votes alone and beside bulk, superblocks.
+    #[command(
+        after_help = "Examples:\n  walras bench transport --json\n  walras bench transport --frame-bytes 4000000 --validators 10"
+    )]
+    Transport {
+        /// Bytes of a bulk frame.
+        #[arg(long, default_value_t = 750_000, value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
+        frame_bytes: u32,
+        /// Bulk frames of a run.
+        #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+        frames: u32,
+        /// Round trips of votes in a run.
+        #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
+        round_trips: u32,
+        /// Validators that exchange superblocks.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
+        validators: u32,
+        /// Superblocks.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        heights: u32,
     },
 }
 
@@ -219,19 +238,28 @@ impl Bench {
                 let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
                 print(&bench::filter::run(&options, &mut say), json);
             }
-            Bench::Ledger { accounts, transactions, assets, blocks, threads } => {
-                let options = bench::ledger::Options {
-                    accounts: accounts as usize,
-                    transactions: transactions as usize,
-                    blocks: blocks as usize,
-                    assets,
-                    threads,
+            Bench::Consensus { validators, rate, seconds, fast } => {
+                let options = bench::consensus::Options { validators, rate, seconds, fast };
+                print(&bench::consensus::run(&options, &mut say)?, json);
+            }
+            Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
+                let options = bench::transport::Options {
+                    frame_bytes: frame_bytes as usize,
+                    frames: frames as usize,
+                    round_trips: round_trips as usize,
+                    validators: validators as usize,
+                    heights: heights as usize,
                 };
-                print(&bench::ledger::run(&options, &mut say), json);
+                print(&bench::transport::run(&options, &mut say)?, json);
             }
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn validators(text: &str) -> Result<usize, String> {
+    let count: usize = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    if (1..=64).contains(&count) { Ok(count) } else { Err(format!("{count} validators; 1 to 64 can be measured")) }
 }
 
 /// Clears books under a progress bar.

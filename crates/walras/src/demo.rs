@@ -3,33 +3,41 @@
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use node::views::Committed;
-use node::{Answer, Config, Node, StartError};
-use primitives::AssetId;
+use ledger::BlockReceipts;
+use primitives::{AssetId, Transaction};
 use serde_json::json;
-use tokio::sync::broadcast::error::TryRecvError;
+use store::{Options, RealDisk};
 
+use crate::demo_network::DemoNetwork;
 use crate::node_command::stop_signal;
 use crate::traders::{Sent, Traders, genesis};
-use std::process::ExitCode;
 
 /// How often the traders act.
 const TICK: Duration = Duration::from_millis(50);
+/// How often it is told where each validator stands.
+const STANDING: Duration = Duration::from_secs(5);
 
-/// Starts an exchange with simulated traders and the page.
+/// Starts an exchange of four validators, each a process of its own, with simulated traders and the page.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras demo                          # until Ctrl-C, page at the address that it prints
   walras demo --seconds 20 --json      # a summary at the end, for scripts
-  walras demo --assets 50 --traders 2000 --rate 10000")]
+  walras demo --assets 50 --traders 2000 --rate 10000
+
+Kill any one of the processes that it names: the others go on, and it is started again and catches up.")]
 pub struct Demo {
     /// Stop after so many seconds.
     #[arg(long)]
     seconds: Option<u64>,
+    /// Number of validators, 1 to 16.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
+    validators: u8,
     /// Number of assets, 2 to 200.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(2..=200))]
     assets: u16,
@@ -45,10 +53,11 @@ pub struct Demo {
     /// Decides everything that the traders do.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where to listen; another port is taken if this one is not free.
+    /// Where the first validator listens, the others above; other ports are taken if these are not free.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Keep the exchange in this home, for `walras node`, `export` and the others; else it is gone at the end.
+    /// Keep the validators' homes in this directory, for `walras node`, `export` and the others; else they are gone at the
+    /// end. The keys' passphrase is "demo".
     #[arg(long)]
     home: Option<PathBuf>,
 }
@@ -68,147 +77,125 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, block: &Committed) {
-        let (summary, batch) = (&block.summary, &block.batch.batch);
+    fn add(&mut self, block: &BlockReceipts, utility: Option<f64>) {
+        let refused = block.outcomes.iter().filter(|(_, outcome)| outcome.refusal().is_some()).count();
         self.blocks += 1;
-        self.committed += summary.applied as u64;
-        self.refused += (summary.transactions - summary.applied) as u64;
-        self.fills += summary.fills as u64;
-        self.pairs += summary.pairs as u64;
-        self.not_full += u64::from(!summary.full);
+        self.committed += (block.outcomes.len() - refused) as u64;
+        self.refused += refused as u64;
+        self.fills += block.batch.fills.len() as u64;
+        self.pairs += block.batch.trades.len() as u64;
+        self.not_full += u64::from(!block.batch.full);
         self.volume += volume(block);
-        self.utility.extend(
-            block.batch.report.as_ref().filter(|_| !batch.fills.is_empty()).map(|r| r.unrealized_utility_ratio),
-        );
+        // Where nobody ordered anything new, next to nothing is traded and the ratio says nothing.
+        self.utility.extend(utility.filter(|_| !block.batch.fills.is_empty() && !block.outcomes.is_empty()));
     }
 }
 
 /// Units of asset 0 that the sales of a batch were worth.
-fn volume(block: &Committed) -> f64 {
-    let batch = &block.batch.batch;
+fn volume(block: &BlockReceipts) -> f64 {
+    let batch = &block.batch;
     let valuation = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
-    batch.trades.iter().map(|trade| trade.sold as f64 * valuation(trade.pair.sell) / valuation(AssetId(0))).sum()
+    let worth = |trade: &ledger::PairTrade| trade.sold as f64 * valuation(trade.pair.sell) / valuation(AssetId(0));
+    // A sum of nothing is -0.
+    batch.trades.iter().map(worth).sum::<f64>() + 0.0
 }
 
 impl Demo {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let runtime = tokio::runtime::Runtime::new().context("threads")?;
-        runtime.block_on(self.serve(json))
-    }
-
-    async fn serve(self, json: bool) -> anyhow::Result<ExitCode> {
         let temporary = tempfile::tempdir().context("a temporary directory")?;
-        let home = self.home.clone().unwrap_or_else(|| temporary.path().to_path_buf());
+        let folder = self.home.clone().unwrap_or_else(|| temporary.path().to_path_buf());
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
-        let node = self.start(&traders, &home).await?;
+        let genesis = genesis(&traders, self.assets as usize, 1);
         let say = |line: String| {
             // With --json, standard output belongs to the result.
             if json { eprintln!("{line}") } else { println!("{line}") }
         };
-        say(format!("Walras is running: http://{}", node.address()));
+        let stopped = stop_flag()?;
+        let count = usize::from(self.validators);
+        let mut network = DemoNetwork::start(&folder, &genesis, count, self.listen, self.interval_ms)?;
+        self.greet(&network, &say);
+        let begun = Instant::now();
+        let tally = self.trade(&mut network, traders, &stopped, &say)?;
+        let seconds = begun.elapsed().as_secs_f64();
+        network.stop();
+        let disk = RealDisk::existing(network.home(0).join("data")).context("the first validator's store")?;
+        let restored = node::recover_state(disk, Options::default(), &genesis)?;
+        let audit = restored.ledger.audit();
+        let sound = audit.is_ok();
+        self.report(&tally, seconds, audit, json)?;
+        Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn greet(&self, network: &DemoNetwork, say: &impl Fn(String)) {
+        say(format!("Walras is running: http://{}", network.address(0)));
+        for index in 0..usize::from(self.validators) {
+            say(format!("validator {index}: http://{}, process {}", network.address(index), network.process(index)));
+        }
         if !node::page_is_embedded() {
             say("The page is not in this binary, because Node.js was missing when it was built; everything else runs."
                 .into());
         }
-        say(format!(
-            "{} traders in {} assets, {} transactions a second. Ctrl-C stops.",
-            self.traders, self.assets, self.rate
-        ));
-        let begun = Instant::now();
-        let mut tally = self.trade(&node, traders, &say).await?;
-        let exchange = node.exchange().clone();
-        let mut rest = exchange.subscribe();
-        node.stop().await;
-        while let Ok(block) = rest.try_recv() {
-            tally.add(&block);
-        }
-        let audit = exchange.read(|ledger| ledger.audit());
-        let sound = audit.is_ok();
-        self.report(&tally, begun.elapsed().as_secs_f64(), audit, json)?;
-        Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
-
-    async fn start(&self, traders: &Traders, home: &std::path::Path) -> anyhow::Result<Node> {
-        let mut config = Config::load(None, std::env::vars())?;
-        config.http.listen = self.listen;
-        config.blocks.interval_ms = self.interval_ms;
-        let genesis = genesis(traders, self.assets as usize, 1);
-        std::fs::create_dir_all(home).with_context(|| home.display().to_string())?;
-        node::genesis_file::write(&home.join("genesis.json"), &genesis)?;
-        let data = home.join("data");
-        match Node::start(config.clone(), &genesis, &data).await {
-            Err(StartError::Listen(..)) => {
-                config.http.listen.set_port(0);
-                Ok(Node::start(config, &genesis, &data).await?)
-            }
-            started => Ok(started?),
-        }
+        let Demo { traders, assets, rate, .. } = self;
+        say(format!("{traders} traders in {assets} assets, {rate} transactions a second. Ctrl-C stops."));
     }
 
     /// Lets the traders act until the time is over or somebody stops the demo.
-    async fn trade(&self, node: &Node, mut traders: Traders, say: &impl Fn(String)) -> anyhow::Result<Tally> {
-        let exchange = node.exchange();
-        let mut events = exchange.subscribe();
+    fn trade(
+        &self,
+        network: &mut DemoNetwork,
+        mut traders: Traders,
+        stopped: &AtomicBool,
+        say: &impl Fn(String),
+    ) -> anyhow::Result<Tally> {
         let mut tally = Tally::default();
-        let mut tick = tokio::time::interval(TICK);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         let begun = Instant::now();
-        let mut last = begun;
+        let (mut last, mut told) = (begun, begun);
         let mut owed = 0.0;
-        let stop = stop_signal();
-        tokio::pin!(stop);
-        let failed = exchange.failed();
-        tokio::pin!(failed);
-        loop {
-            tokio::select! {
-                () = &mut stop => break,
-                reason = &mut failed => anyhow::bail!("the exchange stopped itself: {reason}"),
-                _ = tick.tick() => {}
-            }
-            if self.seconds.is_some_and(|seconds| begun.elapsed().as_secs() >= seconds) {
-                break;
-            }
+        let over = || self.seconds.is_some_and(|seconds| begun.elapsed().as_secs() >= seconds);
+        while !over() && !stopped.load(Ordering::Relaxed) {
             let passed = last.elapsed().as_secs_f64();
             last = Instant::now();
             traders.drift(passed);
             owed = (owed + passed * self.rate as f64).min(self.rate as f64);
             let count = owed as usize;
             owed -= count as f64;
-            let (sent, transactions): (Vec<Sent>, Vec<_>) = traders.act(count).into_iter().unzip();
-            if let Ok(answers) = exchange.submit(transactions, false) {
-                let answers = answers.await.context("the exchange stopped")?;
-                for (sent, answer) in sent.iter().zip(&answers) {
-                    if matches!(answer, Answer::Full | Answer::Refused(_)) {
-                        tally.rejected += 1;
-                        traders.gone(sent);
-                    }
+            let acts = traders.act(count);
+            tally.rejected += self.submit(network, &mut traders, acts);
+            network.tend(say)?;
+            for (block, utility) in network.new_blocks() {
+                tally.add(&block, utility);
+                for fill in block.batch.fills.iter().filter(|fill| fill.left == 0) {
+                    traders.filled(&fill.place.account, fill.place.id);
                 }
+                say(line(&block));
             }
-            self.hear(&mut events, &mut tally, &mut traders, say);
+            if told.elapsed() >= STANDING {
+                told = Instant::now();
+                say(format!("validators at heights {}", network.standing()));
+            }
+            std::thread::sleep(TICK.saturating_sub(last.elapsed()));
         }
         Ok(tally)
     }
 
-    fn hear(
-        &self,
-        events: &mut tokio::sync::broadcast::Receiver<Arc<Committed>>,
-        tally: &mut Tally,
-        traders: &mut Traders,
-        say: &impl Fn(String),
-    ) {
-        loop {
-            match events.try_recv() {
-                Ok(block) => {
-                    tally.add(&block);
-                    for fill in block.batch.batch.fills.iter().filter(|fill| fill.left == 0) {
-                        traders.filled(&fill.place.account, fill.place.id);
-                    }
-                    say(line(&block));
-                }
-                Err(TryRecvError::Lagged(_)) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+    /// Each trader keeps to one validator; how many transactions were not taken.
+    fn submit(&self, network: &DemoNetwork, traders: &mut Traders, acts: Vec<(Sent, Transaction)>) -> u64 {
+        let count = usize::from(self.validators);
+        let mut parts: Vec<(Vec<Sent>, Vec<Transaction>)> = (0..count).map(|_| Default::default()).collect();
+        for (sent, transaction) in acts {
+            let part = &mut parts[usize::from(transaction.body.account.0[0]) % count];
+            part.0.push(sent);
+            part.1.push(transaction);
+        }
+        let mut rejected = 0;
+        for (index, (sent, transactions)) in parts.into_iter().enumerate().filter(|(_, part)| !part.1.is_empty()) {
+            let taken = network.submit(index, &transactions);
+            for sent in sent.iter().zip(taken).filter(|(_, taken)| !taken).map(|(sent, _)| sent) {
+                rejected += 1;
+                traders.gone(sent);
             }
         }
+        rejected
     }
 
     fn report(
@@ -234,6 +221,7 @@ impl Demo {
                 "volume": {"asset": "USD", "units": format!("{:.0}", tally.volume)},
                 "unrealized_utility_ratio": {"mean": mean, "max": worst},
                 "conservation": conservation,
+                "validators": self.validators,
                 "assets": self.assets,
                 "traders": self.traders,
                 "seed": self.seed,
@@ -261,21 +249,34 @@ impl Demo {
 }
 
 /// A line for a block.
-fn line(block: &Committed) -> String {
-    let summary = &block.summary;
-    let ms: f64 = summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum();
-    let clearing = summary.stages_ms.iter().find(|(name, _)| *name == "clearing").map_or(0.0, |(_, ms)| *ms);
-    let full = if summary.full { "full" } else { "not full" };
+fn line(block: &BlockReceipts) -> String {
+    let applied = block.outcomes.iter().filter(|(_, outcome)| outcome.refusal().is_none()).count();
+    let full = if block.batch.full { "full" } else { "not full" };
     let height = if std::io::stdout().is_terminal() {
-        format!("\x1b[1m{:>6}\x1b[0m", summary.height)
+        format!("\x1b[1m{:>6}\x1b[0m", block.height)
     } else {
-        format!("{:>6}", summary.height)
+        format!("{:>6}", block.height)
     };
     format!(
-        "block {height}  {:>6} transactions  {:>6} fills  {:>4} pairs  {full}  {ms:>7.1} ms (prices {clearing:.1})  worth {:>14.2} USD",
-        summary.applied,
-        summary.fills,
-        summary.pairs,
+        "block {height}  {applied:>6} transactions  {:>6} fills  {:>4} pairs  {full}  worth {:>14.2} USD",
+        block.batch.fills.len(),
+        block.batch.trades.len(),
         volume(block) / 10_000.0
     )
+}
+
+/// A flag that Ctrl-C or SIGTERM raises; a second one ends the process at once.
+fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let raised = flag.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("threads")?;
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            stop_signal().await;
+            raised.store(true, Ordering::Relaxed);
+            stop_signal().await;
+            std::process::exit(130);
+        });
+    });
+    Ok(flag)
 }

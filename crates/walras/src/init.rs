@@ -1,13 +1,14 @@
 //! `walras init`: a new node's home.
 
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use ledger::Genesis;
 use primitives::{AssetId, Fraction};
 
 use crate::decimal::to_units;
+use crate::founding::{self, EngineName};
 use crate::keystore::{self, Passphrase};
 use std::process::ExitCode;
 
@@ -16,7 +17,10 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   walras init --home ./exchange
   walras init --home ./exchange --asset USD:2 --asset EUR:2 --asset BTC:8 --supply 1000000
-  walras init --home ./exchange --genesis genesis.json    # join a chain that exists")]
+  walras init --home ./exchange --genesis genesis.json    # join a chain that exists
+  walras init --home ./network --validators 4             # the homes of four validators on this machine
+  walras init --home ./network --validators 4 --address a.example:9100 --address b.example:9100 \\
+    --address c.example:9100 --address d.example:9100")]
 pub struct Init {
     /// Directory to make.
     #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
@@ -42,31 +46,45 @@ pub struct Init {
     /// Take this genesis instead of making one.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["assets", "supply", "chain", "fee", "epsilon", "mu"])]
     genesis: Option<PathBuf>,
+    /// Make the homes of so many validators, and the genesis that they share.
+    #[arg(long, value_name = "N", conflicts_with = "genesis", value_parser = clap::value_parser!(u8).range(1..))]
+    validators: Option<u8>,
+    /// How validators agree on blocks; with one node and no validators, solo.
+    #[arg(long, value_enum)]
+    engine: Option<EngineName>,
+    /// Where the others reach a validator (UDP), host and port: once for each, in order.
+    #[arg(long = "address", value_name = "HOST:PORT", requires = "validators")]
+    pub addresses: Vec<String>,
+    /// Stake of each validator, in units of the first asset.
+    #[arg(long, default_value_t = 1_000_000, requires = "validators", value_parser = clap::value_parser!(u64).range(1..))]
+    pub stake: u64,
     #[command(flatten)]
-    passphrase: Passphrase,
+    pub passphrase: Passphrase,
 }
 
 impl Init {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let engine = self.engine.unwrap_or(if self.validators.is_some() { EngineName::Dbft } else { EngineName::Solo });
+        match (self.validators, engine.engine()) {
+            (Some(size), Some(engine)) => return founding::run(&self, engine, size, json),
+            (Some(_), None) => bail!("--engine solo is for one node: leave --validators out"),
+            (None, Some(_)) => bail!("--engine dbft is for validators: say how many with --validators"),
+            (None, None) => {}
+        }
         let home = &self.home;
         let file = |name: &str| home.join(name);
-        ensure!(!file("genesis.json").exists(), "{} is a home already; choose another --home", home.display());
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(home)
-            .with_context(|| home.display().to_string())?;
+        make_home(home)?;
         let mut issuer = None;
-        let genesis = match &self.genesis {
-            Some(path) => node::genesis_file::read(path)?,
+        let (genesis, founding) = match &self.genesis {
+            Some(path) => node::genesis_file::read_with_founding(path)?,
             None => {
                 let key = keystore::create(&file("issuer-key.json"), &self.passphrase)?;
                 issuer = Some(key.public().address());
-                self.make(key.public().address())?
+                (self.make(key.public().address())?, None)
             }
         };
         genesis.issued_assets()?;
-        node::genesis_file::write(&file("genesis.json"), &genesis)?;
+        node::genesis_file::write_with_founding(&file("genesis.json"), &genesis, founding.as_ref())?;
         std::fs::write(file("walras.toml"), node::config::TEMPLATE).with_context(|| home.display().to_string())?;
         let digest = genesis.digest();
         if json {
@@ -87,7 +105,8 @@ impl Init {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn make(&self, issuer: primitives::Address) -> anyhow::Result<Genesis> {
+    /// The genesis of the ledger that the arguments describe.
+    pub fn make(&self, issuer: primitives::Address) -> anyhow::Result<Genesis> {
         let mut assets = Vec::new();
         let mut balances = Vec::new();
         for (number, text) in self.assets.iter().enumerate() {
@@ -101,4 +120,10 @@ impl Init {
         }
         Ok(Genesis { chain: self.chain, fee: self.fee, epsilon: self.epsilon, mu: self.mu, assets, balances })
     }
+}
+
+/// Makes a directory for its owner alone, unless it is a home already.
+pub fn make_home(home: &Path) -> anyhow::Result<()> {
+    ensure!(!home.join("genesis.json").exists(), "{} is a home already; choose another --home", home.display());
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home).with_context(|| home.display().to_string())
 }

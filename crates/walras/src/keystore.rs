@@ -103,15 +103,21 @@ fn random<const N: usize>() -> anyhow::Result<[u8; N]> {
 
 /// Makes a key and writes it; refuses to overwrite.
 pub fn create(path: &Path, passphrase: &Passphrase) -> anyhow::Result<SecretKey> {
+    // Before anybody is asked for anything.
     ensure!(!path.exists(), "{} exists; a key is never overwritten", path.display());
-    let passphrase = passphrase.read_new()?;
+    create_under(path, &passphrase.read_new()?)
+}
+
+/// Makes a key under a passphrase that is known already, and writes it; refuses to overwrite.
+pub fn create_under(path: &Path, passphrase: &Zeroizing<String>) -> anyhow::Result<SecretKey> {
+    ensure!(!path.exists(), "{} exists; a key is never overwritten", path.display());
     let seed = Zeroizing::new(random::<32>()?);
     let key = SecretKey::from_seed(*seed);
     let kdf = Kdf { memory_kib: MEMORY_KIB, passes: PASSES, salt: to_hex(&random::<16>()?) };
     let nonce = random::<24>()?;
     let address = key.public().address().to_string();
     let payload = Payload { msg: &*seed, aad: address.as_bytes() };
-    let sealed = cipher(&passphrase, &kdf)?.encrypt(&XNonce::from(nonce), payload);
+    let sealed = cipher(passphrase, &kdf)?.encrypt(&XNonce::from(nonce), payload);
     let ciphertext = sealed.map_err(|_| anyhow::anyhow!("the key cannot be encrypted"))?;
     let file = File {
         version: 1,

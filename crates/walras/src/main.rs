@@ -5,11 +5,14 @@ mod bench_command;
 mod clear;
 mod decimal;
 mod demo;
+mod demo_network;
 mod explained;
 mod export;
+mod founding;
 mod init;
 mod inspect;
 mod keystore;
+mod light;
 mod node_command;
 mod parquet_file;
 mod replay;
@@ -56,6 +59,9 @@ enum Command {
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
     Wallet(wallet::Wallet),
+    /// Check a node that is not trusted against what the validators signed.
+    #[command(subcommand)]
+    Light(light::Light),
     /// Run historical market data through the whole ledger, a batch a day.
     Replay(replay::Replay),
     /// Clear a batch of offers from a file.
@@ -106,6 +112,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Wallet(wallet) => wallet.run(json),
         Command::Clear(clear) => clear::run(&clear, json),
         Command::Verify(verify) => verify::run(&verify, json),
+        Command::Light(light) => light.run(json),
         Command::Replay(replay) => replay.run(json),
         Command::Bench(bench) => bench.run(json),
         Command::Sim(sim) => sim.run(json),

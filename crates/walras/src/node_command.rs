@@ -4,8 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use node::{Config, Node};
+use ledger::Genesis;
+use node::founding::Founding;
+use node::{Config, Network, Node};
 
+use crate::founding::KEY_FILE;
+use crate::keystore::{self, Passphrase};
 use std::process::ExitCode;
 
 /// Runs the node of a home.
@@ -13,6 +17,7 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   walras node --home ./exchange
   WALRAS_BLOCKS__INTERVAL_MS=250 walras node --home ./exchange --listen 127.0.0.1:9000
+  walras node --home ./network/validator-0 --passphrase-file passphrase    # a validator opens its key
 
 The first Ctrl-C (or SIGTERM) stops in order: what waits is committed and answered. A second one stops at once; nothing
 that was answered is lost either way.")]
@@ -23,6 +28,8 @@ pub struct NodeCommand {
     /// Where to listen, instead of what the configuration says.
     #[arg(long)]
     listen: Option<SocketAddr>,
+    #[command(flatten)]
+    passphrase: Passphrase,
 }
 
 impl NodeCommand {
@@ -31,16 +38,17 @@ impl NodeCommand {
         let missing =
             || format!("{} is no home; make one with: walras init --home {}", self.home.display(), self.home.display());
         anyhow::ensure!(genesis_path.exists(), missing());
-        let genesis = node::genesis_file::read(&genesis_path)?;
+        let (genesis, founding) = node::genesis_file::read_with_founding(&genesis_path)?;
         let config_path = self.home.join("walras.toml");
         let config_path = config_path.exists().then_some(config_path.as_path());
         let mut config = Config::load(config_path, std::env::vars())?;
         if let Some(listen) = self.listen {
             config.http.listen = listen;
         }
+        let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
-            let node = Node::start(config, &genesis, &self.home.join("data")).await?;
+            let node = Node::start(config, &genesis, &self.home.join("data"), network).await?;
             // Scripts wait for this line.
             println!("listening on http://{}", node.address());
             let failed = tokio::select! {
@@ -56,6 +64,27 @@ impl NodeCommand {
                 None => Ok(ExitCode::SUCCESS),
                 Some(reason) => Err(anyhow::anyhow!("the node stopped itself: {reason}")),
             }
+        })
+    }
+}
+
+impl NodeCommand {
+    /// The network as the validator whose home this is sees it.
+    fn network(&self, config: &Config, genesis: &Genesis, founding: &Founding) -> anyhow::Result<Network> {
+        let path = self.home.join(KEY_FILE);
+        anyhow::ensure!(
+            path.exists(),
+            "{} names validators, and {} is the home of none of them: its {KEY_FILE} is missing",
+            self.home.join("genesis.json").display(),
+            self.home.display()
+        );
+        let secret = keystore::open(&path, &self.passphrase)?;
+        let key = secret.public();
+        founding.network(genesis, secret, config.network.listen).with_context(|| {
+            format!(
+                "{}: the key {key} is that of no validator in the genesis: this is another network's home",
+                path.display()
+            )
         })
     }
 }

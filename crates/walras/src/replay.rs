@@ -162,7 +162,7 @@ impl Replay {
             parent: ledger.last_block(),
             time_ms: 0,
             parent_root: Default::default(),
-            sub_blocks: vec![SubBlock { proposer: 0, native: native.collect() }],
+            sub_blocks: vec![SubBlock { native: native.collect(), ..SubBlock::default() }],
         }
     }
 

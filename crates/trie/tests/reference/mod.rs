@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-type Entry<'a> = (Vec<u8>, &'a [u8; 32], &'a [u8]);
+type Entry<'a> = (Vec<u8>, &'a [u8], &'a [u8]);
 
 /// The root of a set of entries.
-pub fn root<const KEY: usize>(entries: &BTreeMap<[u8; KEY], [u8; 32]>) -> [u8; 32] {
-    let hash_key = blake3::derive_key("walras 2026 trie v1", &[KEY as u8]);
+pub fn root<const KEY: usize, const VALUE: usize>(entries: &BTreeMap<[u8; KEY], [u8; VALUE]>) -> [u8; 32] {
+    let hash_key = blake3::derive_key("walras 2026 trie v2", &[KEY as u8, VALUE as u8]);
     let hash = |message: &[u8]| *blake3::keyed_hash(&hash_key, message).as_bytes();
-    let entries: Vec<Entry> = entries.iter().map(|(key, value)| (nibbles(key), value, key.as_slice())).collect();
+    let entries: Vec<Entry> =
+        entries.iter().map(|(key, value)| (nibbles(key), value.as_slice(), key.as_slice())).collect();
     match entries.as_slice() {
         [] => hash(&[0]),
         [(_, value, key)] => hash(&[&[1], *key, *value].concat()),
@@ -38,7 +39,7 @@ fn node_message(entries: &[Entry], hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Vec<u8> 
             [(_, value, key)] => {
                 leaf_slots += 1 << slot;
                 contents.extend_from_slice(&key[path.len()..]);
-                contents.extend_from_slice(*value);
+                contents.extend_from_slice(value);
             }
             _ => {
                 node_slots += 1 << slot;

@@ -1,0 +1,181 @@
+//! Validators in one process, joined by a [`Switch`]: for measurements and tests on real sockets and disks.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use consensus::{Chain, Rules};
+use ledger::Genesis;
+use node::transport::Peer;
+use node::{Config, Exchange, ExchangeError, Network};
+use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
+use rayon::prelude::*;
+
+use crate::switch::Switch;
+use crate::workload::Seeded;
+
+const ASSETS: u32 = 20;
+const BALANCE: u64 = 1 << 40;
+
+/// How the validators of a cluster are set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How many.
+    pub validators: usize,
+    /// What all do alike.
+    pub rules: Rules,
+    /// How long a transaction waits for others at most.
+    pub interval: Duration,
+    /// The unit of the timers of rounds.
+    pub unit: Duration,
+    /// How long absent sub-blocks are waited for.
+    pub grace: Duration,
+    /// Accounts that trade.
+    pub traders: u64,
+}
+
+impl Settings {
+    /// On one machine.
+    pub fn local(validators: usize) -> Settings {
+        Settings {
+            validators,
+            rules: Rules::default(),
+            interval: Duration::from_millis(50),
+            unit: Duration::from_millis(200),
+            grace: Duration::from_millis(50),
+            traders: 20_000,
+        }
+    }
+}
+
+/// The validators and what is between them. A validator that is not there is stopped.
+pub struct Cluster {
+    settings: Settings,
+    directory: PathBuf,
+    networks: Vec<Network>,
+    genesis: Genesis,
+    /// The links.
+    pub switch: Switch,
+    /// By index.
+    pub nodes: Vec<Option<Exchange>>,
+}
+
+fn secret(index: usize) -> SecretKey {
+    SecretKey::from_seed(std::array::from_fn(|at| if at == 0 { index as u8 } else { 0x77 }))
+}
+
+fn trader(index: u64) -> SecretKey {
+    let mut seed = [0x55; 32];
+    seed[..8].copy_from_slice(&index.to_le_bytes());
+    SecretKey::from_seed(seed)
+}
+
+impl Cluster {
+    /// Starts validators with homes in a directory.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if one does not start.
+    pub fn start(settings: Settings, directory: &Path) -> Result<Cluster, ExchangeError> {
+        let io = |error| ExchangeError::Directory("the sockets of a cluster".into(), error);
+        let free = |_| UdpSocket::bind("127.0.0.1:0")?.local_addr();
+        let listen: Vec<SocketAddr> = (0..settings.validators).map(free).collect::<Result<_, _>>().map_err(io)?;
+        let switch = Switch::start(&listen, 1).map_err(io)?;
+        let keys: Vec<_> = (0..settings.validators).map(|index| secret(index).public()).collect();
+        let network = |me: usize| {
+            let address = |to: usize| if to == me { listen[to] } else { switch.address(me, to) };
+            Network {
+                chain: Chain { genesis: Digest([8; 32]), epoch: 0, keys: keys.clone() },
+                rules: settings.rules,
+                me: me as u8,
+                secret: secret(me),
+                listen: listen[me],
+                peers: keys
+                    .iter()
+                    .enumerate()
+                    .map(|(to, key)| Peer { key: *key, address: address(to).to_string() })
+                    .collect(),
+                unit: settings.unit,
+                grace: settings.grace,
+                heartbeat: Duration::from_secs(1),
+            }
+        };
+        let networks = (0..settings.validators).map(network).collect();
+        let nodes = (0..settings.validators).map(|_| None).collect();
+        let (directory, genesis) = (directory.to_path_buf(), genesis(settings.traders));
+        let mut cluster = Cluster { settings, directory, networks, genesis, switch, nodes };
+        for index in 0..settings.validators {
+            node::validator::create_votes(&cluster.home(index))?;
+            cluster.start_one(index)?;
+        }
+        Ok(cluster)
+    }
+
+    /// Where a validator keeps what it knows.
+    pub fn home(&self, index: usize) -> PathBuf {
+        self.directory.join(index.to_string())
+    }
+
+    /// Starts a validator that is stopped.
+    ///
+    /// # Errors
+    /// [`ExchangeError`].
+    pub fn start_one(&mut self, index: usize) -> Result<(), ExchangeError> {
+        let mut config = Config::default();
+        config.blocks.interval_ms = self.settings.interval.as_millis() as u64;
+        config.blocks.threads = 1;
+        let network = self.networks[index].clone();
+        self.nodes[index] = Some(Exchange::start(config, &self.genesis, &self.home(index), Some(network))?);
+        Ok(())
+    }
+
+    /// The setup of a validator, for an impostor that takes its place.
+    pub fn network(&self, index: usize) -> &Network {
+        &self.networks[index]
+    }
+
+    /// Those that run.
+    pub fn running(&self) -> impl Iterator<Item = &Exchange> {
+        self.nodes.iter().flatten()
+    }
+
+    /// Whether those that run have applied the same blocks.
+    pub fn agrees(&self) -> bool {
+        let blocks: Vec<_> = self.running().map(|node| node.read(|ledger| ledger.last_block())).collect();
+        blocks.windows(2).all(|two| two[0] == two[1])
+    }
+}
+
+fn genesis(traders: u64) -> Genesis {
+    let issuer = Address([1; 20]);
+    let addresses: Vec<Address> = (0..traders).into_par_iter().map(|index| trader(index).public().address()).collect();
+    let balance =
+        |account: Address| (0..ASSETS).map(move |asset| (account, AssetId(asset), BALANCE / u64::from(ASSETS)));
+    Genesis {
+        chain: 1,
+        fee: 0,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        assets: (0..ASSETS).map(|asset| (format!("A{asset:02}"), 2, issuer)).collect(),
+        balances: addresses.into_iter().flat_map(balance).collect(),
+    }
+}
+
+/// Signed transactions, the accounts taking turns: three offers near par, then a payment.
+pub fn transactions(traders: u64, from: u64, count: u64) -> Vec<Transaction> {
+    let one = |number: u64| {
+        let mut random = Seeded::new(number);
+        let key = trader(number % traders);
+        let sell = random.below(u64::from(ASSETS)) as u32;
+        let buy = (sell + 1 + random.below(u64::from(ASSETS) - 1) as u32) % ASSETS;
+        let amount = 1_000 + random.below(100_000);
+        let operation = if number % 4 == 3 {
+            Operation::Pay { to: Address([random.below(255) as u8; 20]), asset: AssetId(sell), amount }
+        } else {
+            let limit = Price::from_f64(0.97 + 0.06 * random.unit()).expect("a price near one");
+            Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
+        };
+        let account = key.public().address();
+        Body { chain: 1, account, sequence: number / traders + 1, operation }.sign(&key)
+    };
+    (from..from + count).into_par_iter().map(one).collect()
+}

@@ -1,0 +1,298 @@
+//! A network of validators under load, on real sockets and disks: throughput, latency to commitment and to certificate,
+//! bytes, syncs and processor time, healthy and with one validator dead, slow or away.
+//!
+//! All validators run in this process, each with its own store; processor time is told apart by the names of threads.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use node::views::Committed;
+use node::{Exchange, ExchangeError};
+use primitives::{Transaction, TransactionId};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, Settings, transactions};
+use crate::switch::{Link, between_regions};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Numbers of validators.
+    pub validators: Vec<usize>,
+    /// Transactions offered per second, to all validators together.
+    pub rate: u64,
+    /// Seconds of load in each run.
+    pub seconds: u64,
+    /// Whether ready votes are the estimates of the first round.
+    pub fast: bool,
+}
+
+/// What is wrong with one validator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    None,
+    Dead,
+    Slow,
+}
+
+/// What links are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Loopback,
+    /// So many milliseconds one way between any two.
+    Even(u64),
+    Regions,
+}
+
+/// Runs all.
+///
+/// # Errors
+/// [`ExchangeError`] if a validator does not start.
+pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Value, ExchangeError> {
+    let mut rows = Vec::new();
+    for &validators in &options.validators {
+        let mut scenarios = vec![(Place::Loopback, Trouble::None), (Place::Even(25), Trouble::None)];
+        if validators == options.validators[0] {
+            scenarios.extend([
+                (Place::Loopback, Trouble::Dead),
+                (Place::Loopback, Trouble::Slow),
+                (Place::Regions, Trouble::None),
+            ]);
+        }
+        for (place, trouble) in scenarios {
+            say(&format!("{validators} validators, {place:?}, trouble: {trouble:?}"));
+            rows.push(measure(options, validators, place, trouble)?);
+        }
+    }
+    Ok(json!({"rate": options.rate, "seconds": options.seconds, "fast_path": options.fast, "runs": rows}))
+}
+
+/// When transactions were sent, and when what happened to them.
+#[derive(Default)]
+struct Times {
+    sent: HashMap<TransactionId, Instant>,
+    /// Milliseconds to commitment, and height and sending of each transaction, by validator.
+    committed: Vec<(f64, usize, u64, Instant)>,
+    /// First seen to be certified, by validator and height.
+    certified: HashMap<(usize, u64), Instant>,
+}
+
+fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble) -> Result<Value, ExchangeError> {
+    let directory = tempfile::tempdir().map_err(|error| ExchangeError::Directory("a temporary one".into(), error))?;
+    let mut settings = Settings::local(validators);
+    settings.rules.fast = options.fast;
+    match place {
+        Place::Loopback => {}
+        Place::Even(ms) => settings.unit = Duration::from_millis(4 * ms),
+        Place::Regions => (settings.unit, settings.grace) = (Duration::from_millis(600), Duration::from_millis(150)),
+    }
+    let mut cluster = Cluster::start(settings, directory.path())?;
+    cluster.switch.set_all(|from, to| match place {
+        Place::Loopback => Link::PERFECT,
+        Place::Even(ms) => Link::of(Duration::from_millis(ms)),
+        Place::Regions => Link::of(between_regions(from, to)),
+    });
+    let last = validators - 1;
+    if trouble == Trouble::Slow {
+        for other in 0..last {
+            cluster.switch.set(other, last, Link::of(Duration::from_millis(200)));
+            cluster.switch.set(last, other, Link::of(Duration::from_millis(200)));
+        }
+    }
+    wait_until(|| cluster.running().all(|node| node.status().is_some_and(|status| status.connected == last)));
+    if trouble == Trouble::Dead {
+        cluster.nodes[last] = None;
+    }
+    let total = options.rate * options.seconds;
+    let sent = transactions(settings.traders, 0, total);
+    let bytes: usize = sent.iter().map(|transaction| borsh::to_vec(transaction).map_or(0, |bytes| bytes.len())).sum();
+    let (wire_before, processor_before, syncs_before) = (wire(&cluster), processor(), syncs(&cluster));
+    let heights_before = height(&cluster);
+    let begun = Instant::now();
+    let times = load(&cluster, &sent, options.rate, trouble == Trouble::Dead);
+    let seconds = begun.elapsed().as_secs_f64();
+    let heights = (height(&cluster) - heights_before).max(1);
+    let processor: HashMap<String, f64> = processor()
+        .into_iter()
+        .map(|(name, s)| (name.clone(), s - processor_before.get(&name).unwrap_or(&0.0)))
+        .collect();
+    let per = 1e6 / total as f64 / cluster.running().count() as f64;
+    let of = |names: &[&str]| {
+        processor
+            .iter()
+            .filter(|(name, _)| names.iter().any(|n| name.starts_with(n)))
+            .map(|(_, s)| s * per)
+            .sum::<f64>()
+    };
+    let mut commit: Vec<f64> = times.committed.iter().map(|(ms, ..)| *ms).collect();
+    let mut certificate: Vec<f64> = times
+        .committed
+        .iter()
+        .filter_map(|(_, at, height, sent)| {
+            let certified = times.certified.get(&(*at, *height))?;
+            Some(certified.duration_since(*sent).as_secs_f64() * 1_000.0)
+        })
+        .collect();
+    let copies = (validators - 1) as f64;
+    let syncs = (syncs(&cluster) - syncs_before) as f64 / heights as f64 / cluster.running().count() as f64;
+    let result = json!({
+        "validators": validators,
+        "place": format!("{place:?}"),
+        "trouble": format!("{trouble:?}"),
+        "offered": total,
+        "committed": times.committed.len(),
+        "transactions_per_second": times.committed.len() as f64 / seconds,
+        "superblocks": heights,
+        "commit_ms": percentiles(&mut commit),
+        "certificate_ms": percentiles(&mut certificate),
+        "wire_bytes_over_bound": (wire(&cluster) - wire_before) as f64 / (bytes as f64 * copies),
+        "vote_log_syncs_per_superblock": syncs,
+        "processor_us_per_transaction_and_validator": {
+            "consensus_and_transport": of(&["consensus", "transport", "links", "archive"]),
+            "signatures": of(&["verifier", "intake"]),
+            "execution": of(&["executor", "apply", "publisher", "roots"]),
+        },
+        "rejoin": rejoin(&mut cluster, trouble)?,
+        "agree": cluster.agrees(),
+    });
+    Ok(result)
+}
+
+fn percentiles(values: &mut [f64]) -> Value {
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values.get(((values.len() as f64 * share) as usize).min(values.len().saturating_sub(1)));
+    json!({"p50": at(0.5), "p99": at(0.99), "max": values.last()})
+}
+
+fn wait_until(done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn height(cluster: &Cluster) -> u64 {
+    cluster.running().map(|node| node.read(ledger::Ledger::height)).max().unwrap_or(0)
+}
+
+/// Bytes of UDP payload that all validators have sent.
+fn wire(cluster: &Cluster) -> u64 {
+    let of = |node: &Exchange| {
+        let me = node.status().map_or(0, |status| status.me);
+        let peers = (0..cluster.nodes.len() as u8).filter(|peer| *peer != me);
+        peers.filter_map(|peer| Some(node.transport()?.counters(peer).wire_sent)).sum::<u64>()
+    };
+    cluster.running().map(of).sum()
+}
+
+fn syncs(cluster: &Cluster) -> u64 {
+    cluster.running().map(Exchange::vote_log_syncs).sum()
+}
+
+/// Sends all transactions at the rate, and waits until they are certified.
+fn load(cluster: &Cluster, sent: &[Transaction], rate: u64, last_is_dead: bool) -> Times {
+    let nodes: Vec<&Exchange> = cluster.running().collect();
+    let live = cluster.nodes.len() - usize::from(last_is_dead);
+    let times = Mutex::new(Times::default());
+    let times = &times;
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for (index, node) in nodes.iter().enumerate() {
+            let over = &over;
+            let mut blocks = node.subscribe();
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    match blocks.try_recv() {
+                        Ok(block) => note(times, index, &block),
+                        Err(_) => std::thread::sleep(Duration::from_micros(500)),
+                    }
+                }
+            });
+            scope.spawn(move || {
+                let mut seen = node.certified();
+                while !over.load(Ordering::Relaxed) {
+                    let now = node.certified();
+                    let mut times = times.lock().expect("no thread panics");
+                    times.certified.extend((seen + 1..=now).map(|height| ((index, height), Instant::now())));
+                    drop(times);
+                    seen = now;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+        }
+        send(&nodes[..live], sent, rate, times);
+        wait_until(|| {
+            let times = times.lock().expect("no thread panics");
+            times.committed.len() >= sent.len()
+                && times.committed.iter().all(|(_, at, height, _)| times.certified.contains_key(&(*at, *height)))
+        });
+        over.store(true, Ordering::Relaxed);
+    });
+    std::mem::take(&mut times.lock().expect("no thread panics"))
+}
+
+/// Each account keeps to one validator.
+fn send(nodes: &[&Exchange], sent: &[Transaction], rate: u64, times: &Mutex<Times>) {
+    let begun = Instant::now();
+    let mut next = 0;
+    while next < sent.len() {
+        let due = ((begun.elapsed().as_secs_f64() * rate as f64) as usize).min(sent.len());
+        let mut parts: Vec<Vec<Transaction>> = vec![Vec::new(); nodes.len()];
+        {
+            let mut times = times.lock().expect("no thread panics");
+            for (number, transaction) in sent.iter().enumerate().take(due).skip(next) {
+                times.sent.insert(transaction.id(), Instant::now());
+                parts[number % nodes.len()].push(transaction.clone());
+            }
+        }
+        next = due;
+        for (node, part) in nodes.iter().zip(parts).filter(|(_, part)| !part.is_empty()) {
+            // What a full queue refuses is counted as not committed.
+            drop(node.submit(part, false));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn note(times: &Mutex<Times>, index: usize, block: &Committed) {
+    let mut times = times.lock().expect("no thread panics");
+    let now = Instant::now();
+    for (_, id, outcome) in block.outcomes.iter().filter(|(_, _, outcome)| outcome.refusal().is_none()) {
+        let _ = outcome;
+        // Whoever hears of it first counts: all validators commit it.
+        if let Some(sent) = times.sent.remove(id) {
+            let ms = now.duration_since(sent).as_secs_f64() * 1_000.0;
+            times.committed.push((ms, index, block.summary.height, sent));
+        }
+    }
+}
+
+/// Starts the dead validator and waits until it is where the others are.
+fn rejoin(cluster: &mut Cluster, trouble: Trouble) -> Result<Value, ExchangeError> {
+    if trouble != Trouble::Dead {
+        return Ok(Value::Null);
+    }
+    let behind = height(cluster);
+    let begun = Instant::now();
+    cluster.start_one(cluster.nodes.len() - 1)?;
+    wait_until(|| cluster.agrees());
+    Ok(json!({"blocks": behind, "seconds": begun.elapsed().as_secs_f64()}))
+}
+
+/// Processor time of this process's threads by name, in seconds.
+fn processor() -> HashMap<String, f64> {
+    let mut times = HashMap::new();
+    let Ok(tasks) = std::fs::read_dir(Path::new("/proc/self/task")) else { return times };
+    for task in tasks.flatten() {
+        let Ok(stat) = std::fs::read_to_string(task.path().join("stat")) else { continue };
+        let Some((head, tail)) = stat.rsplit_once(") ") else { continue };
+        let name = head.split_once('(').map_or("", |(_, name)| name);
+        let fields: Vec<&str> = tail.split(' ').collect();
+        let ticks: f64 = fields[11].parse::<f64>().unwrap_or(0.0) + fields[12].parse::<f64>().unwrap_or(0.0);
+        *times.entry(name.into()).or_insert(0.0) += ticks / 100.0;
+    }
+    times
+}

@@ -1,0 +1,181 @@
+//! Commits and certificates: signed statements that a height has ended, and with what.
+//!
+//! A validator whose height `k` has ended, and all below it, signs the superblock's digest and the state root after height
+//! `k − lag`, which its ledger has reached by then. Equal statements of ⌊(n+f)/2⌋+1 validators are the height's *certificate*:
+//! two of them with different statements would need a correct validator that signed twice. Whoever knows the keys needs
+//! nothing else to believe what it says.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Digest, SecretKey, Signature};
+
+use crate::chain::Chain;
+use crate::committee::{Index, Members};
+
+const SUPERBLOCK_CONTEXT: &str = "walras 2026 consensus superblock v1";
+const COMMIT_CONTEXT: &str = "walras 2026 consensus commit v1";
+
+/// A decided height in its chain.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize)]
+pub struct Link {
+    /// The height.
+    pub height: u64,
+    /// The digest of the link below; of nothing for height 1.
+    pub parent: Digest,
+    /// The sub-blocks that are in: slot and digest of the payload, by slot.
+    pub sub_blocks: Vec<(Index, Digest)>,
+    /// Of the record of who is benched, after this height.
+    pub benches: Digest,
+}
+
+impl Link {
+    /// What commits name the superblock by.
+    pub fn digest(&self, chain: &Chain) -> Digest {
+        chain.digest(SUPERBLOCK_CONTEXT, self)
+    }
+}
+
+/// What a commit says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub struct Statement {
+    /// The height that has ended.
+    pub height: u64,
+    /// Its [`Link::digest`].
+    pub superblock: Digest,
+    /// The state root after height − lag; of the genesis if there is no such height.
+    pub root: Digest,
+}
+
+impl Statement {
+    fn signed(&self, chain: &Chain) -> Digest {
+        chain.digest(COMMIT_CONTEXT, self)
+    }
+}
+
+/// A signed statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Commit {
+    /// What is said.
+    pub statement: Statement,
+    /// By whom.
+    pub signer: Index,
+    /// Its signature.
+    pub signature: Signature,
+}
+
+impl Commit {
+    /// Signs a statement.
+    pub fn sign(chain: &Chain, statement: Statement, signer: Index, secret: &SecretKey) -> Commit {
+        Commit { statement, signer, signature: secret.sign(&statement.signed(chain).0) }
+    }
+
+    /// Whether its signer signed it.
+    pub fn is_signed(&self, chain: &Chain) -> bool {
+        let key = chain.keys.get(usize::from(self.signer));
+        key.is_some_and(|key| key.verify(&self.statement.signed(chain).0, &self.signature))
+    }
+}
+
+/// Why a certificate proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// Too few signers.
+    #[error("{signers} validators signed, and {needed} are needed")]
+    TooFew {
+        /// Who signed.
+        signers: usize,
+        /// ⌊(n+f)/2⌋+1.
+        needed: usize,
+    },
+    /// Signers that are not in ascending order, and so might stand twice.
+    #[error("signers must stand in ascending order, each once")]
+    Unordered,
+    /// A signature that is not the signer's.
+    #[error("the signature of validator {0} is wrong")]
+    BadSignature(Index),
+}
+
+/// A statement that enough validators signed.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Certificate {
+    /// The epoch of the keys.
+    pub epoch: u64,
+    /// What they signed.
+    pub statement: Statement,
+    /// Who, in ascending order, and how.
+    pub signatures: Vec<(Index, Signature)>,
+}
+
+impl Certificate {
+    /// Checks it against the keys of its epoch: all that a light client needs.
+    ///
+    /// # Errors
+    /// [`CertificateError`].
+    pub fn verify(&self, chain: &Chain) -> Result<(), CertificateError> {
+        let needed = chain.committee().echoes;
+        if self.signatures.len() < needed {
+            return Err(CertificateError::TooFew { signers: self.signatures.len(), needed });
+        }
+        if !self.signatures.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(CertificateError::Unordered);
+        }
+        let digest = self.statement.signed(chain);
+        for (signer, signature) in &self.signatures {
+            let key = chain.keys.get(usize::from(*signer)).filter(|_| self.epoch == chain.epoch);
+            if !key.is_some_and(|key| key.verify(&digest.0, signature)) {
+                return Err(CertificateError::BadSignature(*signer));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The commits of one height.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Commits {
+    /// The first valid one of each signer.
+    by_signer: Vec<Commit>,
+    heard: Members,
+}
+
+/// What a commit brought.
+#[derive(Debug)]
+pub(crate) enum Counted {
+    /// Nothing that is not known.
+    Known,
+    /// One more.
+    New,
+    /// The signer had said something else.
+    Contradiction(Commit),
+}
+
+impl Commits {
+    /// Counts a commit whose signature holds.
+    pub(crate) fn count(&mut self, commit: Commit) -> Counted {
+        if self.heard.insert(commit.signer) {
+            self.by_signer.push(commit);
+            return Counted::New;
+        }
+        let first = self.by_signer.iter().find(|first| first.signer == commit.signer).expect("heard");
+        if first.statement == commit.statement { Counted::Known } else { Counted::Contradiction(*first) }
+    }
+
+    /// Whether this signer was heard with this very statement: its signature need not be checked again.
+    pub(crate) fn has(&self, commit: &Commit) -> bool {
+        self.heard.contains(commit.signer) && self.by_signer.contains(commit)
+    }
+
+    /// The statement that at least so many made.
+    pub(crate) fn said_by(&self, enough: usize) -> Option<Statement> {
+        let said = |statement: &Statement| self.by_signer.iter().filter(|c| c.statement == *statement).count();
+        self.by_signer.iter().map(|commit| commit.statement).find(|statement| said(statement) >= enough)
+    }
+
+    /// The certificate, if enough signed the same.
+    pub(crate) fn certificate(&self, chain: &Chain) -> Option<Certificate> {
+        let statement = self.said_by(chain.committee().echoes)?;
+        let alike = self.by_signer.iter().filter(|commit| commit.statement == statement);
+        let mut signatures: Vec<_> = alike.map(|commit| (commit.signer, commit.signature)).collect();
+        signatures.sort_by_key(|(signer, _)| *signer);
+        Some(Certificate { epoch: chain.epoch, statement, signatures })
+    }
+}

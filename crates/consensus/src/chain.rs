@@ -1,0 +1,38 @@
+//! What all signatures of an epoch are bound to: the chain, the epoch, and its validators' keys.
+
+use borsh::BorshSerialize;
+use primitives::{Digest, PublicKey};
+
+use crate::committee::{Committee, Index};
+
+/// An epoch of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// The digest of the genesis.
+    pub genesis: Digest,
+    /// The epoch's number.
+    pub epoch: u64,
+    /// The validators' keys, by index.
+    pub keys: Vec<PublicKey>,
+}
+
+impl Chain {
+    /// The thresholds of its committee.
+    ///
+    /// # Panics
+    /// If it has no validators, or more than 256.
+    pub fn committee(&self) -> Committee {
+        Committee::new(self.keys.len())
+    }
+
+    /// The index of a key.
+    pub fn index_of(&self, key: &PublicKey) -> Option<Index> {
+        self.keys.iter().position(|other| other == key).map(|index| index as Index)
+    }
+
+    /// The digest of `what`, in a domain, for this epoch of this chain alone.
+    pub(crate) fn digest(&self, context: &str, what: &impl BorshSerialize) -> Digest {
+        let bytes = borsh::to_vec(&(self.genesis, self.epoch, what)).expect("writing to memory cannot fail");
+        Digest::of(context, &bytes)
+    }
+}

@@ -1,0 +1,620 @@
+//! The engine of a validator: heights in a window, output in order.
+//!
+//! The shell gives it frames, timers, ticks, proposals and the progress of its ledger, and takes a [`Turn`] when it has
+//! given all that it has at hand. Of a turn it first makes the entries durable, and only then does the rest; so one sync
+//! serves all inputs of a turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Digest, SecretKey};
+
+use crate::benches::Benches;
+use crate::certificate::{Certificate, Commit};
+use crate::chain::Chain;
+use crate::committee::{Committee, Index, Members};
+use crate::frame::{Frame, Votes};
+use crate::height::Settings;
+use crate::links::Peer;
+use crate::live::Live;
+use crate::message::{Effect, Record, Timer, Vote};
+use crate::proposal::{Evidence, Payload, Proposal};
+
+/// What all validators of a network do alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Z: how many sub-blocks must be in before absent ones are given up; `None` for n−f.
+    pub enough: Option<usize>,
+    /// Whether ready votes are the estimates of the first round, which saves a message delay.
+    pub fast: bool,
+    /// W: proposals are made for at most so many heights above the last applied one.
+    pub window: u64,
+    /// How many heights below its own a commit's state root is.
+    pub lag: u64,
+    /// After how many missed superblocks in a row a validator is benched; 0 for never.
+    pub bench_after: u32,
+    /// Most bytes of a sub-block.
+    pub payload_bytes: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { enough: None, fast: false, window: 4, lag: 2, bench_after: 3, payload_bytes: 4 << 20 }
+    }
+}
+
+impl Rules {
+    /// Heights above the last decided one about which votes are taken. It is twice the window, so that a validator whose
+    /// ledger is a window behind still follows.
+    pub fn horizon(&self) -> u64 {
+        2 * self.window
+    }
+}
+
+/// Who a validator is, and among whom.
+#[derive(Clone)]
+pub struct Setup {
+    /// The epoch.
+    pub chain: Chain,
+    /// What all do alike.
+    pub rules: Rules,
+    /// The own index.
+    pub me: Index,
+    /// The own key.
+    pub secret: SecretKey,
+    /// How many transactions are in a payload; `None` if it is no sub-block. A pure function of the bytes: it knows neither
+    /// state nor clock, so that what one correct validator echoes all take.
+    pub check: fn(&[u8]) -> Option<usize>,
+}
+
+/// Where a validator begins: after the last height of which it has archived a certificate.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// That height; 0 at the genesis.
+    pub height: u64,
+    /// Its superblock's digest; of nothing at the genesis.
+    pub superblock: Digest,
+    /// Attendance after it.
+    pub benches: Benches,
+    /// The last height that the ledger has applied; not below `height`.
+    pub applied: u64,
+    /// State roots of the heights from `height − lag` to `applied`, as far as they are known, 0 being the genesis.
+    pub roots: Vec<(u64, Digest)>,
+}
+
+/// What a validator writes down about a height before it acts on it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Entry {
+    /// A sub-block that is proposed or echoed here: what is echoed is held, restarts included.
+    Held(Proposal, Payload),
+    /// A vote.
+    Voted(Record),
+    /// A commit.
+    Committed(Commit),
+}
+
+/// A height that has ended, with what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// The height; they come without gaps.
+    pub height: u64,
+    /// The digest that commits name it by.
+    pub digest: Digest,
+    /// The sub-blocks, in an order that follows from the superblock below, so that no slot is always first.
+    pub sub_blocks: Vec<(Index, Payload)>,
+    /// Whether the sub-block proposed here is in; `None` if none was.
+    pub mine: Option<bool>,
+}
+
+/// A certificate, and what it takes to check it against a block and to go on from it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Finality {
+    /// The certificate.
+    pub certificate: Certificate,
+    /// The digest of the superblock below.
+    pub parent: Digest,
+    /// Attendance after this height.
+    pub benches: Benches,
+}
+
+/// Why a frame was not taken. None of these can come from a correct validator with the same genesis, but for those about
+/// height and epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+pub enum Refused {
+    /// Bytes that are no frame.
+    #[error("undecodable")]
+    Undecodable,
+    /// Of another epoch.
+    #[error("of another epoch")]
+    Epoch,
+    /// Above all heights that votes are taken of.
+    #[error("of a height too far ahead")]
+    Ahead,
+    /// A sub-block that is too long, is not what its digest says, or is none.
+    #[error("not a sub-block")]
+    Payload,
+    /// A signature that does not hold.
+    #[error("wrongly signed")]
+    Signature,
+    /// A sub-block of who has no slot, or of nobody.
+    #[error("without a slot")]
+    Slot,
+    /// Decided heights that do not follow, or a request for too many.
+    #[error("unsound answer")]
+    Sync,
+}
+
+impl Refused {
+    /// A short name, for metrics.
+    pub fn code(self) -> &'static str {
+        match self {
+            Refused::Undecodable => "undecodable",
+            Refused::Epoch => "epoch",
+            Refused::Ahead => "ahead",
+            Refused::Payload => "payload",
+            Refused::Signature => "signature",
+            Refused::Slot => "slot",
+            Refused::Sync => "sync",
+        }
+    }
+}
+
+/// Why a validator must stop: what it holds for true is not what the others do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// At this height.
+    pub height: u64,
+    /// What it would commit to.
+    pub ours: crate::Statement,
+    /// What at least f+1 others did.
+    pub theirs: crate::Statement,
+}
+
+/// What the shell is to do: first make the entries durable, then the rest.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// For the vote log, by height.
+    pub entries: Vec<(u64, Entry)>,
+    /// Frames and to whom.
+    pub sends: Vec<(Members, Frame)>,
+    /// Timers to set.
+    pub timers: Vec<(u64, Timer)>,
+    /// Superblocks to apply.
+    pub decided: Vec<Superblock>,
+    /// Certificates to archive, in order and without gaps.
+    pub certified: Vec<Finality>,
+    /// Archived heights to send to a validator, at most to the last.
+    pub serve: Vec<(Index, u64, u64)>,
+    /// Who did what it must not do.
+    pub evidence: Vec<Evidence>,
+    /// Frames that were not taken.
+    pub refused: Vec<(Index, Refused)>,
+    /// Stop at once.
+    pub diverged: Option<Divergence>,
+}
+
+/// A height for which a proposal can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The height.
+    pub height: u64,
+    /// Whether others have begun it: propose at once, and be it an empty sub-block.
+    pub urgent: bool,
+    /// Whether an outcome waits to be certified, or a benched validator has something to propose: propose before long,
+    /// and be it an empty sub-block.
+    pub nudged: bool,
+}
+
+/// A validator's consensus.
+pub struct Engine {
+    pub(crate) chain: Chain,
+    pub(crate) committee: Committee,
+    pub(crate) rules: Rules,
+    pub(crate) me: Index,
+    secret: SecretKey,
+    check: fn(&[u8]) -> Option<usize>,
+    pub(crate) live: BTreeMap<u64, Live>,
+    /// The last height that was output, and its superblock's digest.
+    pub(crate) decided: (u64, Digest),
+    pub(crate) benches: Benches,
+    /// The last height that has a certificate and was output, as all below.
+    pub(crate) certified: u64,
+    /// The last height that the ledger has applied.
+    pub(crate) applied: u64,
+    pub(crate) roots: BTreeMap<u64, Digest>,
+    /// Newest certificates, and those of heights to come.
+    pub(crate) certificates: BTreeMap<u64, Certificate>,
+    /// What the certified heights' archive entries are made of: parent and attendance.
+    pub(crate) links: BTreeMap<u64, (Digest, Benches)>,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) sync: crate::sync::Sync,
+    /// No vote is made at this height or below: what was said there before is not known.
+    pub(crate) silent_to: u64,
+    /// The last height that was proposed here.
+    proposed: u64,
+    /// The last height with a transaction in it.
+    pub(crate) busy: u64,
+    outbox: BTreeMap<u64, BTreeSet<Vote>>,
+    /// What the log says of heights above the horizon.
+    logged: BTreeMap<u64, Vec<Entry>>,
+    /// Whether something waits here to be proposed.
+    pub(crate) waits: bool,
+    /// Whether all are to be told how far this validator is.
+    pub(crate) moved: bool,
+    pub(crate) turn: Turn,
+}
+
+impl Engine {
+    /// An engine that begins at `start`.
+    pub fn new(setup: Setup, start: Start) -> Engine {
+        let committee = setup.chain.committee();
+        let peers = committee.members().map(|_| Peer::default()).collect();
+        Engine {
+            committee,
+            chain: setup.chain,
+            rules: setup.rules,
+            me: setup.me,
+            secret: setup.secret,
+            check: setup.check,
+            live: BTreeMap::new(),
+            decided: (start.height, start.superblock),
+            benches: start.benches,
+            certified: start.height,
+            applied: start.applied,
+            roots: start.roots.into_iter().collect(),
+            certificates: BTreeMap::new(),
+            links: BTreeMap::new(),
+            peers,
+            sync: crate::sync::Sync::default(),
+            silent_to: 0,
+            proposed: 0,
+            busy: start.applied,
+            outbox: BTreeMap::new(),
+            logged: BTreeMap::new(),
+            waits: false,
+            moved: false,
+            turn: Turn::default(),
+        }
+    }
+
+    /// The record of attendance at the genesis.
+    pub fn first_benches(committee: &Committee, rules: &Rules) -> Benches {
+        Benches::new(committee, rules.bench_after, rules.horizon())
+    }
+
+    /// Takes back what the log says of the time before a restart. To be called once, before anything else.
+    pub fn restore(&mut self, entries: impl IntoIterator<Item = (u64, Entry)>) {
+        let mut by_height: BTreeMap<u64, Vec<Entry>> = BTreeMap::new();
+        for (height, entry) in entries {
+            by_height.entry(height).or_default().push(entry);
+        }
+        self.logged = by_height.split_off(&(self.decided.0.max(self.silent_to) + 1));
+        self.restore_up_to_horizon();
+    }
+
+    /// Takes back what the log says of heights up to the horizon: before, it is not known who is benched there.
+    pub(crate) fn restore_up_to_horizon(&mut self) {
+        while let Some(first) =
+            self.logged.first_entry().filter(|first| *first.key() <= self.decided.0 + self.rules.horizon())
+        {
+            let (height, entries) = first.remove_entry();
+            let logged = self.turn.entries.len();
+            self.restore_height(height, entries);
+            // All of it is in the log already.
+            self.turn.entries.truncate(logged);
+        }
+    }
+
+    fn restore_height(&mut self, height: u64, entries: Vec<Entry>) {
+        let mut effects = Vec::new();
+        let (mut votes, mut held, mut commit) = (Vec::new(), Vec::new(), None);
+        for entry in entries {
+            match entry {
+                Entry::Voted(record) => votes.push(record),
+                Entry::Held(proposal, payload) => held.push((proposal, payload)),
+                Entry::Committed(made) => commit = Some(made),
+            }
+        }
+        if held.iter().any(|(proposal, _)| proposal.slot == self.me) {
+            self.proposed = self.proposed.max(height);
+        }
+        let live = self.open(height);
+        live.height.restore(&votes, &mut effects);
+        for (proposal, payload) in held {
+            live.hold(proposal, payload);
+            live.height.on_proposal(proposal.slot, proposal.digest, true, &mut effects);
+        }
+        if let Some(commit) = commit {
+            live.commits.count(commit);
+            live.commit = Some(commit);
+        }
+        self.carry_out(height, effects);
+    }
+
+    /// The vote log was lost: what was said is not known. The engine stays silent until n−f others have told how far they
+    /// are, and then at all heights at which its former self may have voted. To be called once, before anything else.
+    pub fn rejoin(&mut self) {
+        self.silent_to = u64::MAX;
+    }
+
+    /// No vote is made below this height: what was said there is not known. To be called once, before anything else.
+    pub fn stay_silent_below(&mut self, height: u64) {
+        self.silent_to = height.saturating_sub(1);
+    }
+
+    /// The last height at which it does not vote; `None` while that is not known.
+    pub fn silent_to(&self) -> Option<u64> {
+        (self.silent_to < u64::MAX).then_some(self.silent_to)
+    }
+
+    /// Whether it votes, or only listens.
+    pub fn is_silent(&self) -> bool {
+        self.decided.0 < self.silent_to
+    }
+
+    /// The last height that was output.
+    pub fn decided(&self) -> u64 {
+        self.decided.0
+    }
+
+    /// The last height with a certificate, as all below.
+    pub fn certified(&self) -> u64 {
+        self.certified
+    }
+
+    /// The last height that any validator is known to have a certificate of.
+    pub fn certified_anywhere(&self) -> u64 {
+        self.peers.iter().map(|peer| peer.status.certified).fold(self.certified, u64::max)
+    }
+
+    /// The heights that are being decided, with the state machine of each.
+    pub fn live(&self) -> impl Iterator<Item = (u64, &crate::Height)> {
+        self.live.iter().map(|(height, live)| (*height, &live.height))
+    }
+
+    /// Who is benched at a height up to [`Rules::horizon`] above the last decided one.
+    pub fn benched(&self, height: u64) -> Members {
+        self.benches.at(height)
+    }
+
+    /// Whether a sub-block of a height that is being decided is here: it was valid, and signed by its proposer.
+    pub fn holds(&self, height: u64, slot: Index, digest: &Digest) -> bool {
+        self.live.get(&height).is_some_and(|live| live.held(slot, digest).is_some())
+    }
+
+    /// Peers that are connected and have said how far they are.
+    pub fn connected(&self) -> usize {
+        self.peers.iter().filter(|peer| peer.is_known).count()
+    }
+
+    /// The next height for which a proposal can be made here, if there is one in the window.
+    pub fn opening(&self) -> Option<Opening> {
+        let first = self.proposed.max(self.decided.0).max(self.silent_to).checked_add(1)?;
+        let last = (self.applied + self.rules.window).min(self.decided.0 + self.rules.horizon());
+        let height = (first..=last).find(|height| !self.benches.at(*height).contains(self.me))?;
+        let urgent = self.live.range(height..).any(|(_, live)| live.is_begun());
+        let benched = self.benches.at(self.decided.0 + 1);
+        let waits = benched.iter().any(|index| self.peers[usize::from(index)].status.waits);
+        Some(Opening { height, urgent, nudged: waits || height <= self.busy + self.rules.lag })
+    }
+
+    /// Says whether something waits here to be proposed.
+    pub fn set_waiting(&mut self, waits: bool) {
+        self.waits = waits;
+    }
+
+    /// Proposes a payload for the height of [`Engine::opening`].
+    ///
+    /// # Panics
+    /// If it is not a payload that others would take: the shell made it.
+    pub fn propose(&mut self, height: u64, payload: Payload) {
+        assert!(payload.len() <= self.rules.payload_bytes && (self.check)(&payload).is_some(), "a bad proposal");
+        let proposal = Proposal::sign(&self.chain, height, self.me, &payload, &self.secret);
+        self.proposed = height;
+        self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
+        let live = self.open(height);
+        live.hold(proposal, payload.clone());
+        let mut effects = Vec::new();
+        live.height.on_proposal(proposal.slot, proposal.digest, true, &mut effects);
+        let to = self.takers(height);
+        self.send(to, Frame::Proposal(proposal, payload));
+        self.carry_out(height, effects);
+    }
+
+    /// A frame of another validator.
+    pub fn on_frame(&mut self, from: Index, frame: Frame) {
+        if from == self.me || usize::from(from) >= self.committee.size {
+            return;
+        }
+        let taken = match frame {
+            Frame::Votes(votes) => self.on_votes(from, &votes),
+            Frame::Proposal(proposal, payload) => self.on_proposal(from, proposal, payload),
+            Frame::Fetch { height, slot, digest } => self.on_fetch(from, height, slot, digest),
+            Frame::Commit(commit) => self.on_commit(commit),
+            Frame::Certificate(certificate) => self.on_certificate(certificate),
+            Frame::Status(status) => self.on_status(from, status),
+            Frame::SyncRequest { from: first, to } => self.on_sync_request(from, first, to),
+            Frame::Sync(blocks) => self.on_sync(from, blocks),
+        };
+        if let Err(why) = taken {
+            self.turn.refused.push((from, why));
+        }
+    }
+
+    /// A timer that a turn set.
+    pub fn on_timer(&mut self, height: u64, timer: Timer) {
+        if let Some(live) = self.live.get_mut(&height) {
+            let mut effects = Vec::new();
+            live.height.on_timer(timer, &mut effects);
+            self.carry_out(height, effects);
+        }
+    }
+
+    /// The ledger has applied a height, durably.
+    pub fn on_applied(&mut self, height: u64) {
+        self.applied = self.applied.max(height);
+        self.collect();
+    }
+
+    /// The state root after a height that was applied.
+    pub fn on_root(&mut self, height: u64, root: Digest) {
+        self.roots.insert(height, root);
+        let above = height + self.rules.lag;
+        if let Some(certificate) = self.certificates.get(&above).cloned() {
+            self.compare_root(&certificate);
+        }
+        self.commit_due();
+        self.collect();
+    }
+
+    /// What is to be done after the inputs since the last call.
+    pub fn take_turn(&mut self) -> Turn {
+        for (height, votes) in std::mem::take(&mut self.outbox) {
+            let to = self.takers(height);
+            self.send(to, Frame::Votes(Votes::pack(self.chain.epoch, height, votes)));
+        }
+        if std::mem::take(&mut self.moved) {
+            self.announce();
+        }
+        std::mem::take(&mut self.turn)
+    }
+
+    pub(crate) fn send(&mut self, to: Members, frame: Frame) {
+        if !to.is_empty() {
+            self.turn.sends.push((to, frame));
+        }
+    }
+
+    /// The highest height that is taken part in.
+    pub(crate) fn horizon(&self) -> u64 {
+        self.decided.0 + self.rules.horizon()
+    }
+
+    /// The state of a height above the last decided one, new if nothing was heard of it.
+    fn open(&mut self, height: u64) -> &mut Live {
+        let (committee, me) = (self.committee, self.me);
+        let enough = self.rules.enough.unwrap_or(committee.round);
+        let settings = Settings { enough, fast: self.rules.fast };
+        let benches = &self.benches;
+        self.live.entry(height).or_insert_with(|| Live::new(committee, settings, height, me, &benches.at(height)))
+    }
+
+    /// The state of a height that messages are taken of; `None` if it is over or voting there is not safe.
+    pub(crate) fn live_at(&mut self, height: u64) -> Result<Option<&mut Live>, Refused> {
+        if height > self.horizon() {
+            return Err(Refused::Ahead);
+        }
+        if height <= self.silent_to {
+            return Ok(None);
+        }
+        if height <= self.decided.0 {
+            return Ok(self.live.get_mut(&height));
+        }
+        Ok(Some(self.open(height)))
+    }
+
+    fn on_votes(&mut self, from: Index, votes: &Votes) -> Result<(), Refused> {
+        if votes.epoch != self.chain.epoch {
+            return Err(Refused::Epoch);
+        }
+        self.answer_late(from, votes.height);
+        let height = votes.height;
+        let Some(live) = self.live_at(height)? else { return Ok(()) };
+        let (mut effects, mut others) = (Vec::new(), Vec::new());
+        for vote in votes.unpack() {
+            others.extend(live.echo_of_another(&vote));
+            live.height.on_vote(from, vote, &mut effects);
+        }
+        // The proposer signed two sub-blocks: the other one is the proof.
+        for (slot, digest) in others {
+            self.send([from].into_iter().collect(), Frame::Fetch { height, slot, digest });
+        }
+        self.carry_out(height, effects);
+        Ok(())
+    }
+
+    fn on_proposal(&mut self, from: Index, proposal: Proposal, payload: Payload) -> Result<(), Refused> {
+        let Proposal { height, slot, digest, .. } = proposal;
+        let Some(live) = self.live_at(height)? else { return Ok(()) };
+        let Some(broadcast) = live.height.broadcast(slot) else { return Err(Refused::Slot) };
+        let from_proposer = from == slot;
+        let echoes = from_proposer && !broadcast.has_echoed();
+        let held = broadcast.holds(&digest);
+        if (held && !echoes) || (!held && !live.has_room(slot, &digest)) {
+            return Ok(());
+        }
+        if payload.len() > self.rules.payload_bytes || !proposal.is_of(&payload) || (self.check)(&payload).is_none() {
+            return Err(Refused::Payload);
+        }
+        if !proposal.is_signed(&self.chain) {
+            return Err(Refused::Signature);
+        }
+        if echoes {
+            self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
+        }
+        let live = self.open(height);
+        let first = live.hold(proposal, payload);
+        let mut effects = Vec::new();
+        live.height.on_proposal(slot, digest, from_proposer, &mut effects);
+        if let Some(first) = first {
+            self.turn.evidence.push(Evidence::Proposals(first, proposal));
+        }
+        self.carry_out(height, effects);
+        Ok(())
+    }
+
+    fn on_fetch(&mut self, from: Index, height: u64, slot: Index, digest: Digest) -> Result<(), Refused> {
+        self.answer_late(from, height);
+        let held = self.live.get(&height).and_then(|live| live.held(slot, &digest)).cloned();
+        if let Some((proposal, payload)) = held {
+            self.send([from].into_iter().collect(), Frame::Proposal(proposal, payload));
+        }
+        Ok(())
+    }
+
+    /// Does what a height asks for.
+    pub(crate) fn carry_out(&mut self, height: u64, effects: Vec<Effect>) {
+        let mut ended = false;
+        for effect in effects {
+            match effect {
+                Effect::Record(record) => self.turn.entries.push((height, Entry::Voted(record))),
+                Effect::Send(vote) => {
+                    let live = self.live.get_mut(&height).expect("its votes are carried out");
+                    live.said.push(vote);
+                    self.outbox.entry(height).or_default().insert(vote);
+                }
+                Effect::Arm(timer) => self.turn.timers.push((height, timer)),
+                Effect::Fetch { slot, digest, holders } => self.fetch(height, slot, digest, &holders),
+                // The signed proposals themselves are compared when they arrive.
+                Effect::Equivocation { .. } => {}
+                Effect::Decide(_) => ended = true,
+            }
+        }
+        if ended {
+            self.output();
+        }
+    }
+
+    /// Asks holders for what is missing: two at once, so that one silent holder costs nothing; the others at ticks.
+    fn fetch(&mut self, height: u64, slot: Index, digest: Digest, holders: &Members) {
+        let me = self.me;
+        let Some(live) = self.live.get_mut(&height) else { return };
+        let wanted = live.wanted.entry((slot, digest)).or_default();
+        wanted.holders = wanted.holders.union(holders);
+        // Everybody begins elsewhere, so that not all ask the same holder.
+        let turned = (me..=Index::MAX).chain(0..me);
+        let fresh =
+            turned.filter(|index| *index != me && wanted.holders.contains(*index) && !wanted.asked.contains(*index));
+        let ask: Members = fresh.take(2usize.saturating_sub(wanted.asked.len())).collect();
+        wanted.asked = wanted.asked.union(&ask);
+        self.send(ask, Frame::Fetch { height, slot, digest });
+    }
+
+    pub(crate) fn sign_commit(&self, statement: crate::Statement) -> Commit {
+        Commit::sign(&self.chain, statement, self.me, &self.secret)
+    }
+
+    pub(crate) fn transactions_in(&self, payload: &[u8]) -> usize {
+        (self.check)(payload).unwrap_or(0)
+    }
+}

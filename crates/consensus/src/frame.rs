@@ -1,0 +1,263 @@
+//! What travels between validators.
+//!
+//! The votes of one turn travel together: for each height the echoes and readies by digest, and for each round of it which
+//! slots a vote is about, as sets of bits. A frame has one encoding, and what does not encode back to the same bytes is
+//! no frame. The link tells who sent it; the epoch stands in each frame, and the chain in every signature.
+
+use std::collections::BTreeMap;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::Digest;
+
+use crate::binary::Mask;
+use crate::certificate::{Certificate, Commit};
+use crate::committee::{Index, Members};
+use crate::message::{Round, Vote};
+use crate::proposal::{Payload, Proposal};
+
+/// A message to one or all validators.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Frame {
+    /// Votes about one height.
+    Votes(Votes),
+    /// A sub-block: from its proposer, or for who asked.
+    Proposal(Proposal, Payload),
+    /// Asks for a sub-block.
+    Fetch {
+        /// Of this height,
+        height: u64,
+        /// this slot,
+        slot: Index,
+        /// this digest.
+        digest: Digest,
+    },
+    /// A height has ended at the sender.
+    Commit(Commit),
+    /// A height has ended, to who still votes about it.
+    Certificate(Certificate),
+    /// How far the sender is.
+    Status(Status),
+    /// Asks for decided heights.
+    SyncRequest {
+        /// The first.
+        from: u64,
+        /// The last.
+        to: u64,
+    },
+    /// Decided heights in order, for who asked.
+    Sync(Vec<Decided>),
+}
+
+/// How far a validator is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Status {
+    /// The last height of which it knows the superblock, and all below.
+    pub decided: u64,
+    /// The last height that it has a certificate of, and knows the superblock.
+    pub certified: u64,
+    /// The highest height that it takes part in.
+    pub live: u64,
+    /// Whether it has something to propose: while it is benched, heights must go on for its spell to end.
+    pub waits: bool,
+    /// Whether an answer is wanted.
+    pub asks: bool,
+}
+
+/// A decided height with all that is needed to check and to apply it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Decided {
+    /// Signed by enough.
+    pub certificate: Certificate,
+    /// The sub-blocks that are in, by slot.
+    pub sub_blocks: Vec<(Index, Payload)>,
+}
+
+/// Slots, as bits; the last byte is not zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Slots(Vec<u8>);
+
+impl Slots {
+    fn insert(&mut self, slot: Index) {
+        let byte = usize::from(slot) / 8;
+        if self.0.len() <= byte {
+            self.0.resize(byte + 1, 0);
+        }
+        self.0[byte] |= 1 << (slot % 8);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Index> + '_ {
+        let bits = |(byte, bits): (usize, &u8)| {
+            let bits = *bits;
+            (0..8).filter(move |bit| bits & (1 << bit) != 0).map(move |bit| (byte * 8 + bit) as Index)
+        };
+        self.0.iter().enumerate().flat_map(bits)
+    }
+
+    fn is_canonical(&self) -> bool {
+        self.0.len() <= Members::BYTES && self.0.last() != Some(&0)
+    }
+}
+
+/// The votes of one round: each kind and value with the slots that it is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct RoundVotes {
+    round: Round,
+    /// By value.
+    estimates: [Slots; 2],
+    /// By value.
+    suggestions: [Slots; 2],
+    /// By mask.
+    auxiliaries: [Slots; 3],
+}
+
+impl RoundVotes {
+    /// Where a vote of this round belongs.
+    fn slots(&mut self, vote: &Vote) -> &mut Slots {
+        match *vote {
+            Vote::Estimate { value, .. } => &mut self.estimates[usize::from(value)],
+            Vote::Coordinate { value, .. } => &mut self.suggestions[usize::from(value)],
+            Vote::Auxiliary { values, .. } => &mut self.auxiliaries[values as usize],
+            Vote::Echo { .. } | Vote::Ready { .. } => unreachable!("these are of no round"),
+        }
+    }
+}
+
+/// Votes of one validator about one height.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Votes {
+    /// The epoch.
+    pub epoch: u64,
+    /// The height.
+    pub height: u64,
+    echoes: Vec<(Index, Digest)>,
+    readies: Vec<(Index, Digest)>,
+    rounds: Vec<RoundVotes>,
+}
+
+impl Votes {
+    /// Puts votes together; their order is not kept.
+    pub fn pack(epoch: u64, height: u64, votes: impl IntoIterator<Item = Vote>) -> Votes {
+        let mut packed = Votes { epoch, height, ..Votes::default() };
+        let mut rounds: BTreeMap<Round, RoundVotes> = BTreeMap::new();
+        for vote in votes {
+            let (round, slot) = (vote.round(), vote.slot());
+            let new = || RoundVotes { round, ..RoundVotes::default() };
+            match vote {
+                Vote::Echo { slot, digest } => packed.echoes.push((slot, digest)),
+                Vote::Ready { slot, digest } => packed.readies.push((slot, digest)),
+                _ => rounds.entry(round).or_insert_with(new).slots(&vote).insert(slot),
+            }
+        }
+        packed.rounds = rounds.into_values().collect();
+        packed
+    }
+
+    /// Takes them apart again.
+    pub fn unpack(&self) -> Vec<Vote> {
+        let mut votes: Vec<Vote> = Vec::new();
+        votes.extend(self.echoes.iter().map(|&(slot, digest)| Vote::Echo { slot, digest }));
+        votes.extend(self.readies.iter().map(|&(slot, digest)| Vote::Ready { slot, digest }));
+        for of in &self.rounds {
+            let round = of.round;
+            for value in [false, true] {
+                let estimates = of.estimates[usize::from(value)].iter();
+                votes.extend(estimates.map(|slot| Vote::Estimate { slot, round, value }));
+                let suggestions = of.suggestions[usize::from(value)].iter();
+                votes.extend(suggestions.map(|slot| Vote::Coordinate { slot, round, value }));
+            }
+            for values in Mask::ALL {
+                let auxiliaries = of.auxiliaries[values as usize].iter();
+                votes.extend(auxiliaries.map(|slot| Vote::Auxiliary { slot, round, values }));
+            }
+        }
+        votes
+    }
+
+    fn is_canonical(&self) -> bool {
+        let slots = |of: &RoundVotes| {
+            of.estimates.iter().chain(&of.suggestions).chain(&of.auxiliaries).all(Slots::is_canonical)
+        };
+        self.rounds.is_sorted_by(|a, b| a.round < b.round) && self.rounds.iter().all(slots)
+    }
+}
+
+impl Frame {
+    /// Its bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        borsh::to_vec(self).expect("writing to memory cannot fail")
+    }
+
+    /// Reads a frame.
+    ///
+    /// # Errors
+    /// Says what is wrong with the bytes.
+    pub fn from_bytes(bytes: &[u8]) -> std::io::Result<Frame> {
+        let frame: Frame = borsh::from_slice(bytes)?;
+        match &frame {
+            Frame::Votes(votes) if !votes.is_canonical() => {
+                Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "votes in no canonical order"))
+            }
+            _ => Ok(frame),
+        }
+    }
+
+    /// Whether it may be large, and so must not travel before votes.
+    pub fn is_bulk(&self) -> bool {
+        matches!(self, Frame::Proposal(..) | Frame::Sync(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn vote() -> impl Strategy<Value = Vote> {
+        let digest = any::<u8>().prop_map(|byte| Digest([byte; 32]));
+        (0u8..5, any::<Index>(), 1..70u32, any::<bool>(), 0..3usize, digest).prop_map(
+            |(kind, slot, round, value, mask, digest)| match kind {
+                0 => Vote::Echo { slot, digest },
+                1 => Vote::Ready { slot, digest },
+                2 => Vote::Estimate { slot, round, value },
+                3 => Vote::Coordinate { slot, round, value },
+                _ => Vote::Auxiliary { slot, round, values: Mask::ALL[mask] },
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn votes_travel_whole(votes in prop::collection::btree_set(vote(), 0..60)) {
+            let packed = Votes::pack(3, 9, votes.iter().copied());
+            let mut unpacked = packed.unpack();
+            unpacked.sort();
+            prop_assert_eq!(unpacked, votes.into_iter().collect::<Vec<_>>());
+            let frame = Frame::Votes(packed);
+            prop_assert_eq!(Frame::from_bytes(&frame.to_bytes()).expect("canonical"), frame);
+        }
+
+        #[test]
+        fn whatever_decodes_encodes_back(bytes in prop::collection::vec(any::<u8>(), 0..300), tag in 0u8..9) {
+            let bytes: Vec<u8> = std::iter::once(tag).chain(bytes).collect();
+            if let Ok(frame) = Frame::from_bytes(&bytes) {
+                prop_assert_eq!(frame.to_bytes(), bytes);
+            }
+        }
+
+        #[test]
+        fn damaged_frames_are_read_or_refused(votes in prop::collection::vec(vote(), 0..30), at: prop::sample::Index, by: u8) {
+            let mut bytes = Frame::Votes(Votes::pack(0, 1, votes)).to_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] ^= by;
+            if let Ok(frame) = Frame::from_bytes(&bytes) {
+                prop_assert_eq!(frame.to_bytes(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_round_of_four_is_small() {
+        let votes = (0..4).map(|slot| Vote::Auxiliary { slot, round: 1, values: Mask::One });
+        assert!(Frame::Votes(Votes::pack(0, 1, votes)).to_bytes().len() < 70);
+    }
+}

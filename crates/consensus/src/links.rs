@@ -1,0 +1,173 @@
+//! The other validators: how far each is, what it is sent, and what it is sent again.
+//!
+//! A vote is sent to who takes it: to a validator that has said how far it is, about heights up to its horizon. When a
+//! link comes up, and when a validator's horizon rises, it is sent everything that was said about the heights that it has
+//! not heard of. So nothing is lost by a broken link or a slow ledger, and all of it may arrive twice.
+
+use crate::committee::{Index, Members};
+use crate::engine::{Engine, Refused};
+use crate::frame::{Frame, Status, Votes};
+
+/// At how many ticks a height may have made no progress before everything is said again.
+const STALLED: u32 = 4;
+
+/// Another validator.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer {
+    /// Whether the link is up and it has said how far it is.
+    pub(crate) is_known: bool,
+    pub(crate) status: Status,
+    /// Heights that it was answered by a certificate since the link came up.
+    answered: std::collections::BTreeSet<u64>,
+    /// No decided heights are asked of it before this tick: it gave false ones.
+    pub(crate) shunned_to: u64,
+}
+
+impl Engine {
+    /// A link came up, perhaps again: what was under way on the old one may be lost.
+    pub fn on_up(&mut self, peer: Index) {
+        self.peers[usize::from(peer)] = Peer::default();
+        let status = Frame::Status(Status { asks: true, ..self.status() });
+        self.send([peer].into_iter().collect(), status);
+    }
+
+    /// A link went down.
+    pub fn on_down(&mut self, peer: Index) {
+        self.peers[usize::from(peer)].is_known = false;
+    }
+
+    /// Now and then: says how far it is, asks again for what is missing, and says again what may have been lost.
+    pub fn on_tick(&mut self) {
+        self.moved = true;
+        self.sync_tick();
+        let heights: Vec<u64> = self.live.keys().copied().collect();
+        for height in heights {
+            self.fetch_again(height);
+            let live = self.live.get_mut(&height).expect("listed");
+            live.age += 1;
+            if live.age.is_multiple_of(STALLED) {
+                for index in self.takers(height).iter().collect::<Vec<_>>() {
+                    self.say_again(index, height);
+                }
+            }
+        }
+    }
+
+    fn fetch_again(&mut self, height: u64) {
+        let mut asks = Vec::new();
+        let me = self.me;
+        for ((slot, digest), wanted) in &mut self.live.get_mut(&height).expect("listed").wanted {
+            let next = |asked: &Members| wanted.holders.iter().find(|index| *index != me && !asked.contains(*index));
+            let holder = next(&wanted.asked).or_else(|| {
+                wanted.asked = Members::default();
+                next(&wanted.asked)
+            });
+            if let Some(holder) = holder {
+                wanted.asked.insert(holder);
+                asks.push((holder, Frame::Fetch { height, slot: *slot, digest: *digest }));
+            }
+        }
+        for (holder, frame) in asks {
+            self.send([holder].into_iter().collect(), frame);
+        }
+    }
+
+    /// How far this validator is.
+    pub(crate) fn status(&self) -> Status {
+        let live = self.live.keys().next_back().copied().unwrap_or(0).max(self.decided.0);
+        Status { decided: self.decided.0, certified: self.certified, live, waits: self.waits, asks: false }
+    }
+
+    /// Tells all how far this validator is.
+    pub(crate) fn announce(&mut self) {
+        let known = |index: &Index| self.peers[usize::from(*index)].is_known;
+        let to: Members = self.committee.members().filter(known).collect();
+        let status = Frame::Status(self.status());
+        self.send(to, status);
+    }
+
+    /// Who takes votes about a height: the horizon is the same distance for all.
+    pub(crate) fn takers(&self, height: u64) -> Members {
+        let takes = |(_, peer): &(usize, &Peer)| peer.is_known && height <= peer.status.decided + self.rules.horizon();
+        let peers = self.peers.iter().enumerate().filter(takes).map(|(index, _)| index as Index);
+        peers.filter(|index| *index != self.me).collect()
+    }
+
+    /// A validator says how far it is.
+    pub(crate) fn on_status(&mut self, from: Index, status: Status) -> Result<(), Refused> {
+        let own = self.status();
+        let horizon = self.rules.horizon();
+        let peer = &mut self.peers[usize::from(from)];
+        let heard_to = if peer.is_known { peer.status.decided.saturating_add(horizon) } else { 0 };
+        // What a validator has reached it does not lose; an older status may overtake a newer one.
+        let newer = !peer.is_known || status.decided >= peer.status.decided;
+        if newer {
+            peer.status = status;
+            peer.is_known = true;
+        }
+        let takes_to = peer.status.decided.saturating_add(horizon);
+        let news: Vec<u64> = self.live.keys().copied().filter(|h| *h > heard_to && *h <= takes_to).collect();
+        for height in news {
+            self.say_again(from, height);
+        }
+        if status.asks {
+            self.send([from].into_iter().collect(), Frame::Status(own));
+        }
+        self.heard_status();
+        self.certify(from, status);
+        Ok(())
+    }
+
+    /// A validator that knows more superblocks than it has certificates of is sent those.
+    fn certify(&mut self, to: Index, status: Status) {
+        let wants = status.certified.saturating_add(1)..=status.decided.min(self.certified);
+        if wants.is_empty() {
+            return;
+        }
+        for certificate in self.certificates.range(wants).map(|(_, c)| c.clone()).collect::<Vec<_>>() {
+            self.send([to].into_iter().collect(), Frame::Certificate(certificate));
+        }
+    }
+
+    /// Who still votes about a height that is over is told so, once a link.
+    pub(crate) fn answer_late(&mut self, to: Index, height: u64) {
+        let Some(certificate) = self.certificates.get(&height) else { return };
+        let answered = &mut self.peers[usize::from(to)].answered;
+        if self.live.contains_key(&height) || !answered.insert(height) {
+            return;
+        }
+        let recent = height.saturating_sub(2 * self.rules.horizon());
+        answered.retain(|answered| *answered >= recent);
+        let frame = Frame::Certificate(certificate.clone());
+        self.send([to].into_iter().collect(), frame);
+    }
+
+    /// Says everything about a height once more: the own sub-block, the votes, the commit.
+    fn say_again(&mut self, to: Index, height: u64) {
+        let Some(live) = self.live.get(&height) else { return };
+        let mut frames = Vec::new();
+        let mine = live.proposal_of(self.me);
+        let has = |slot: Index| live.height.broadcast(slot).is_some_and(|broadcast| broadcast.was_echoed_by(to));
+        frames.extend(mine.filter(|_| !has(self.me)).map(|(p, bytes)| Frame::Proposal(*p, bytes.clone())));
+        if !live.said.is_empty() {
+            frames.push(Frame::Votes(Votes::pack(self.chain.epoch, height, live.said.iter().copied())));
+        }
+        frames.extend(live.commit.map(Frame::Commit));
+        let to: Members = [to].into_iter().collect();
+        frames.into_iter().for_each(|frame| self.send(to, frame));
+    }
+
+    /// Ends silence once n−f others have said how far they are: the former self voted at most at a horizon above what
+    /// one of the correct ones among them took part in.
+    fn heard_status(&mut self) {
+        if self.silent_to != u64::MAX {
+            return;
+        }
+        let known = self.peers.iter().filter(|peer| peer.is_known);
+        let enough = self.committee.round.min(self.committee.size - 1);
+        if known.clone().count() >= enough {
+            let live = known.map(|peer| peer.status.live).fold(self.decided.0, u64::max);
+            self.silent_to = live.saturating_add(self.rules.horizon());
+        }
+    }
+}

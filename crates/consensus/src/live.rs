@@ -1,0 +1,94 @@
+//! A height that is being decided, or is decided and not yet certified.
+
+use std::collections::BTreeMap;
+
+use primitives::Digest;
+
+use crate::certificate::{Commit, Commits, Statement};
+use crate::committee::{Committee, Index, Members};
+use crate::height::{Height, Settings};
+use crate::message::Vote;
+use crate::proposal::{Payload, Proposal};
+
+/// A height with its payloads, its commits, and what was sent about it.
+pub(crate) struct Live {
+    pub(crate) height: Height,
+    /// Valid sub-blocks; at most two a slot, and those that were agreed on.
+    held: Vec<(Proposal, Payload)>,
+    /// Every vote that was sent, to be sent again to who may have missed it.
+    pub(crate) said: Vec<Vote>,
+    /// What was agreed on and is not here: who echoed it, and who was asked for it.
+    pub(crate) wanted: BTreeMap<(Index, Digest), Wanted>,
+    pub(crate) commits: Commits,
+    pub(crate) commit: Option<Commit>,
+    /// What to commit to, but for the root, once the height was output.
+    pub(crate) superblock: Option<Digest>,
+    /// At how many ticks it was there.
+    pub(crate) age: u32,
+}
+
+/// A sub-block to be fetched.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) holders: Members,
+    pub(crate) asked: Members,
+}
+
+impl Live {
+    pub(crate) fn new(committee: Committee, settings: Settings, number: u64, me: Index, benched: &Members) -> Live {
+        Live {
+            height: Height::new(committee, settings, number, me, benched),
+            held: Vec::new(),
+            said: Vec::new(),
+            wanted: BTreeMap::new(),
+            commits: Commits::default(),
+            commit: None,
+            superblock: None,
+            age: 0,
+        }
+    }
+
+    /// Whether a sub-block was seen.
+    pub(crate) fn is_begun(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    pub(crate) fn held(&self, slot: Index, digest: &Digest) -> Option<&(Proposal, Payload)> {
+        self.held.iter().find(|(proposal, _)| proposal.slot == slot && proposal.digest == *digest)
+    }
+
+    /// Whether another sub-block of a slot is of use: the first, a second as evidence, or one that was agreed on.
+    pub(crate) fn has_room(&self, slot: Index, digest: &Digest) -> bool {
+        self.held.iter().filter(|(proposal, _)| proposal.slot == slot).count() < 2
+            || self.wanted.contains_key(&(slot, *digest))
+    }
+
+    /// What a vote echoes, if the only sub-block of its slot that is here is another one.
+    pub(crate) fn echo_of_another(&self, vote: &Vote) -> Option<(Index, Digest)> {
+        let Vote::Echo { slot, digest } = *vote else { return None };
+        let mut held = self.held.iter().filter(|(proposal, _)| proposal.slot == slot);
+        let first = held.next()?;
+        (first.0.digest != digest && held.next().is_none()).then_some((slot, digest))
+    }
+
+    /// Keeps a valid sub-block; another one of its slot, if there is, proves that the proposer signed two.
+    pub(crate) fn hold(&mut self, proposal: Proposal, payload: Payload) -> Option<Proposal> {
+        self.wanted.remove(&(proposal.slot, proposal.digest));
+        if self.held(proposal.slot, &proposal.digest).is_some() {
+            return None;
+        }
+        let first = self.held.iter().map(|(held, _)| *held).find(|held| held.slot == proposal.slot);
+        self.held.push((proposal, payload));
+        first
+    }
+
+    /// What was proposed by a validator, if it is here.
+    pub(crate) fn proposal_of(&self, slot: Index) -> Option<&(Proposal, Payload)> {
+        self.held.iter().find(|(proposal, _)| proposal.slot == slot)
+    }
+
+    /// What is committed to here, once the root is known.
+    pub(crate) fn statement(&self, height: u64, root: Digest) -> Option<Statement> {
+        Some(Statement { height, superblock: self.superblock?, root })
+    }
+}

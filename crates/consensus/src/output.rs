@@ -1,0 +1,192 @@
+//! Output in order, commits, certificates, and what can be forgotten then.
+
+use primitives::Digest;
+
+use crate::benches::Benches;
+use crate::certificate::{Certificate, Commit, Counted, Link, Statement};
+use crate::chain::Chain;
+use crate::committee::{Index, Members};
+use crate::engine::{Divergence, Engine, Entry, Finality, Refused, Superblock};
+use crate::frame::Frame;
+use crate::proposal::{Evidence, Payload, payload_digest};
+
+const ORDER_CONTEXT: &str = "walras 2026 consensus order of sub-blocks v1";
+
+impl Engine {
+    /// Outputs every height that is decided, in order, as far as there is no gap.
+    pub(crate) fn output(&mut self) {
+        while let Some(sub_blocks) = self.live.get(&(self.decided.0 + 1)).and_then(|live| {
+            let held = |(slot, digest): &(Index, Digest)| Some((*slot, live.held(*slot, digest)?.1.clone()));
+            live.height.decision()?.sub_blocks.iter().map(held).collect::<Option<Vec<_>>>()
+        }) {
+            let (link, benches) = self.next_link(&sub_blocks);
+            self.put_out(link.digest(&self.chain), benches, sub_blocks);
+        }
+        self.commit_due();
+        self.advance_certified();
+    }
+
+    /// The link of the next height with these sub-blocks, and the attendance after it.
+    pub(crate) fn next_link(&self, sub_blocks: &[(Index, Payload)]) -> (Link, Benches) {
+        let height = self.decided.0 + 1;
+        let mut benches = self.benches.clone();
+        benches.note(height, &sub_blocks.iter().map(|(slot, _)| *slot).collect::<Members>());
+        let digests = sub_blocks.iter().map(|(slot, payload)| (*slot, payload_digest(payload))).collect();
+        (Link { height, parent: self.decided.1, sub_blocks: digests, benches: benches.digest() }, benches)
+    }
+
+    /// Outputs the next height.
+    pub(crate) fn put_out(&mut self, digest: Digest, benches: Benches, mut sub_blocks: Vec<(Index, Payload)>) {
+        let (height, parent) = (self.decided.0 + 1, self.decided.1);
+        self.decided = (height, digest);
+        self.links.insert(height, (parent, benches.clone()));
+        self.benches = benches;
+        if sub_blocks.iter().any(|(_, payload)| self.transactions_in(payload) > 0) {
+            self.busy = self.busy.max(height);
+        }
+        let mut mine = None;
+        let is_certified = self.certificates.contains_key(&height);
+        if let Some(live) = self.live.get_mut(&height) {
+            live.superblock = Some(digest);
+            if is_certified {
+                live.height.halt();
+            }
+            let proposed = live.proposal_of(self.me).map(|(proposal, _)| proposal.digest);
+            let held =
+                |(slot, payload): &(Index, Payload)| *slot == self.me && Some(payload_digest(payload)) == proposed;
+            mine = proposed.map(|_| sub_blocks.iter().any(held));
+        }
+        sub_blocks.sort_by_key(|(slot, _)| order(&self.chain, &parent, *slot));
+        self.turn.decided.push(Superblock { height, digest, sub_blocks, mine });
+        self.moved = true;
+        self.restore_up_to_horizon();
+    }
+
+    /// Commits to every height whose root is known by now.
+    pub(crate) fn commit_due(&mut self) {
+        let lag = self.rules.lag;
+        let due: Vec<Statement> = self
+            .live
+            .iter()
+            .filter(|(_, live)| live.commit.is_none())
+            .filter_map(|(height, live)| {
+                let root = self.roots.get(&height.saturating_sub(lag))?;
+                live.statement(*height, *root)
+            })
+            .collect();
+        for statement in due {
+            let commit = self.sign_commit(statement);
+            let live = self.live.get_mut(&statement.height).expect("it was there");
+            live.commit = Some(commit);
+            live.commits.count(commit);
+            self.turn.entries.push((statement.height, Entry::Committed(commit)));
+            let to = self.takers(statement.height);
+            self.send(to, Frame::Commit(commit));
+            self.weigh(statement.height);
+        }
+    }
+
+    /// A commit of another.
+    pub(crate) fn on_commit(&mut self, commit: Commit) -> Result<(), Refused> {
+        let height = commit.statement.height;
+        let chain = self.chain.clone();
+        let Some(live) = self.live_at(height)? else { return Ok(()) };
+        if live.commits.has(&commit) {
+            return Ok(());
+        }
+        if !commit.is_signed(&chain) {
+            return Err(Refused::Signature);
+        }
+        match live.commits.count(commit) {
+            Counted::New => self.weigh(height),
+            Counted::Contradiction(first) => self.turn.evidence.push(Evidence::Commits(first, commit)),
+            Counted::Known => {}
+        }
+        Ok(())
+    }
+
+    /// Sees whether the commits of a height make a certificate, or contradict the own one.
+    fn weigh(&mut self, height: u64) {
+        let Some(live) = self.live.get(&height) else { return };
+        if let (Some(ours), Some(theirs)) = (&live.commit, live.commits.said_by(self.committee.one_correct)) {
+            self.compare(ours.statement, theirs);
+        }
+        if let Some(certificate) = self.live[&height].commits.certificate(&self.chain) {
+            self.accept(certificate);
+        }
+    }
+
+    /// A certificate of another.
+    pub(crate) fn on_certificate(&mut self, certificate: Certificate) -> Result<(), Refused> {
+        let height = certificate.statement.height;
+        if height <= self.certified || self.certificates.contains_key(&height) {
+            return Ok(());
+        }
+        if height > self.horizon() {
+            return Err(Refused::Ahead);
+        }
+        certificate.verify(&self.chain).map_err(|_| Refused::Signature)?;
+        self.accept(certificate);
+        self.advance_certified();
+        Ok(())
+    }
+
+    /// Takes a certificate that holds: nobody needs votes about its height any more.
+    pub(crate) fn accept(&mut self, certificate: Certificate) {
+        let height = certificate.statement.height;
+        if let Some(live) = self.live.get_mut(&height) {
+            // Who does not know the superblock goes on: if all were killed, nobody may know it, and all must decide again.
+            if live.superblock.is_some() {
+                live.height.halt();
+            }
+            if let Some(ours) = live.commit {
+                self.compare(ours.statement, certificate.statement);
+            }
+        }
+        self.compare_root(&certificate);
+        self.certificates.entry(height).or_insert(certificate);
+        self.advance_certified();
+    }
+
+    fn compare(&mut self, ours: Statement, theirs: Statement) {
+        if ours != theirs {
+            self.turn.diverged.get_or_insert(Divergence { height: theirs.height, ours, theirs });
+        }
+    }
+
+    /// Holds a certified root against the own one, if that is known.
+    pub(crate) fn compare_root(&mut self, certificate: &Certificate) {
+        let theirs = certificate.statement;
+        if let Some(root) = self.roots.get(&theirs.height.saturating_sub(self.rules.lag)) {
+            self.compare(Statement { root: *root, ..theirs }, theirs);
+        }
+    }
+
+    /// Moves on over heights that are output and certified.
+    pub(crate) fn advance_certified(&mut self) {
+        while self.certified < self.decided.0 {
+            let height = self.certified + 1;
+            let Some(certificate) = self.certificates.get(&height) else { break };
+            let Some((parent, benches)) = self.links.remove(&height) else { break };
+            self.turn.certified.push(Finality { certificate: certificate.clone(), parent, benches });
+            self.certified = height;
+        }
+        self.collect();
+    }
+
+    /// Forgets what nobody can need: votes and payloads of heights that are certified and applied (others get those from
+    /// the archive), roots below all commits, certificates that only the archive has to know.
+    pub(crate) fn collect(&mut self) {
+        let over = self.certified.min(self.applied);
+        self.live.retain(|height, _| *height > over);
+        let keep = (over + 1).saturating_sub(self.rules.lag);
+        self.roots.retain(|height, _| *height >= keep);
+        let recent = over.saturating_sub(self.rules.horizon());
+        self.certificates.retain(|height, _| *height > recent);
+    }
+}
+
+/// Where a slot stands in a superblock: nobody can choose it, as it depends on the superblock below.
+fn order(chain: &Chain, parent: &Digest, slot: Index) -> Digest {
+    chain.digest(ORDER_CONTEXT, &(parent, slot))
+}

@@ -1,0 +1,125 @@
+//! Catching up: decided heights from the archive of any validator, each with its certificate, so that who lies is found
+//! out at once and another is asked.
+
+use crate::certificate::Certificate;
+use crate::committee::Index;
+use crate::engine::{Engine, Refused};
+use crate::frame::{Decided, Frame};
+use crate::proposal::Payload;
+
+/// Heights in one answer at most.
+const HEIGHTS: u64 = 64;
+/// Heights that may be output and not applied while catching up.
+const AHEAD: u64 = 128;
+/// Ticks without progress, while others have certificates, after which the first is asked.
+const STILL: u64 = 2;
+/// Ticks after which another validator is asked.
+const PATIENCE: u64 = 4;
+/// Ticks for which a validator that gave a false answer is not asked.
+const SHUNNED: u64 = 40;
+
+/// What is asked of whom.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sync {
+    tick: u64,
+    /// Who was asked, and when.
+    asked: Option<(Index, u64)>,
+    /// The last certified height at the last tick, and for how many ticks it is that: who moves on by itself need not ask.
+    certified_before: u64,
+    still: u64,
+    turn: usize,
+}
+
+impl Engine {
+    /// Asks another validator for decided heights, if others are ahead and this one did not move since the last tick.
+    pub(crate) fn sync_tick(&mut self) {
+        self.sync.tick += 1;
+        let behind = self.certified_anywhere() > self.certified;
+        let moved = std::mem::replace(&mut self.sync.certified_before, self.certified) != self.certified;
+        self.sync.still = if behind && !moved { self.sync.still + 1 } else { 0 };
+        let waits = self.sync.asked.is_some_and(|(_, since)| self.sync.tick < since + PATIENCE);
+        if self.sync.still >= STILL && !waits {
+            self.ask();
+        }
+    }
+
+    fn ask(&mut self) {
+        self.sync.asked = None;
+        if self.decided.0 >= self.applied + AHEAD {
+            return;
+        }
+        let from = self.certified + 1;
+        let ahead = |index: &Index| {
+            let peer = &self.peers[usize::from(*index)];
+            peer.is_known && peer.status.certified >= from && peer.shunned_to <= self.sync.tick
+        };
+        let ahead: Vec<Index> = self.committee.members().filter(ahead).collect();
+        if ahead.is_empty() {
+            return;
+        }
+        self.sync.turn += 1;
+        let peer = ahead[(self.sync.turn + usize::from(self.me)) % ahead.len()];
+        let to = self.peers[usize::from(peer)].status.certified.min(from + HEIGHTS - 1);
+        self.sync.asked = Some((peer, self.sync.tick));
+        self.send([peer].into_iter().collect(), Frame::SyncRequest { from, to });
+    }
+
+    /// A validator asks for decided heights: the shell answers from the archive.
+    pub(crate) fn on_sync_request(&mut self, peer: Index, from: u64, to: u64) -> Result<(), Refused> {
+        if from == 0 || to < from || to - from >= HEIGHTS {
+            return Err(Refused::Sync);
+        }
+        let to = to.min(self.certified.min(self.applied));
+        if from <= to {
+            self.turn.serve.push((peer, from, to));
+        }
+        Ok(())
+    }
+
+    /// An answer; what was not asked is not looked at.
+    pub(crate) fn on_sync(&mut self, from: Index, blocks: Vec<Decided>) -> Result<(), Refused> {
+        if self.sync.asked.is_none_or(|(asked, _)| asked != from) {
+            return Ok(());
+        }
+        for block in blocks {
+            if let Err(why) = self.take_decided(block) {
+                self.peers[usize::from(from)].shunned_to = self.sync.tick + SHUNNED;
+                self.ask();
+                return Err(why);
+            }
+        }
+        self.output();
+        self.ask();
+        Ok(())
+    }
+
+    fn take_decided(&mut self, block: Decided) -> Result<(), Refused> {
+        let height = block.certificate.statement.height;
+        if height <= self.certified {
+            return Ok(());
+        }
+        if height > self.decided.0 + 1 || self.decided.0 >= self.applied + AHEAD {
+            return Ok(());
+        }
+        block.certificate.verify(&self.chain).map_err(|_| Refused::Signature)?;
+        if height == self.decided.0 + 1 {
+            self.take_superblock(&block.certificate, block.sub_blocks)?;
+        }
+        self.accept(block.certificate);
+        Ok(())
+    }
+
+    /// Outputs a superblock that its certificate names.
+    fn take_superblock(&mut self, certificate: &Certificate, sub_blocks: Vec<(Index, Payload)>) -> Result<(), Refused> {
+        if !sub_blocks.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(Refused::Sync);
+        }
+        let (link, benches) = self.next_link(&sub_blocks);
+        let digest = link.digest(&self.chain);
+        if digest != certificate.statement.superblock {
+            return Err(Refused::Sync);
+        }
+        self.put_out(digest, benches, sub_blocks);
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! Who founds a network of validators, and what they agree on: the part `consensus` of a genesis file.
+//!
+//! A genesis without this part is that of a chain with one node. With it, the chain's identity is [`Founding::digest`],
+//! which every validator says at the beginning of every connection: who disagrees about anything here but an address is
+//! of another network. Addresses are left out, so that one may be corrected in a single validator's copy.
+
+use std::time::Duration;
+
+use borsh::BorshSerialize;
+use consensus::committee::MEMBERS_MAX;
+use consensus::{Chain, Index, Rules};
+use ledger::Genesis;
+use primitives::{Digest, PublicKey, SecretKey};
+use serde::{Deserialize, Serialize};
+
+use crate::network::Network;
+use crate::transport::Peer;
+
+/// Bounds of the settings, so that a slip of the pen does not make a network that cannot work.
+const WINDOW_MAX: u64 = 64;
+const PAYLOAD_BYTES: std::ops::RangeInclusive<usize> = 1 << 10..=64 << 20;
+const TIME_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
+
+/// How blocks are agreed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Superblocks of everybody's sub-blocks.
+    #[default]
+    Dbft,
+}
+
+/// A validator at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Founder {
+    /// The key that it signs and authenticates itself by.
+    pub key: PublicKey,
+    /// Host and port (UDP) where the others reach it.
+    pub address: String,
+    /// Its stake in units of the first asset.
+    pub stake: u64,
+}
+
+/// The validators at the start and what all of them do alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Founding {
+    /// How blocks are agreed on.
+    pub engine: Engine,
+    /// The validators, by index.
+    pub validators: Vec<Founder>,
+    /// The rules of consensus.
+    pub rules: Rules,
+    /// The unit of the timers of rounds: about twice a round trip between the farthest validators.
+    pub unit: Duration,
+    /// How long an absent sub-block is waited for once enough are in.
+    pub grace: Duration,
+    /// An empty sub-block is proposed after so long without any.
+    pub heartbeat: Duration,
+}
+
+/// The part of the file, with the defaults of what it leaves out.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Part {
+    engine: Engine,
+    validators: Vec<FounderEntry>,
+    /// Z; n−f if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    enough: Option<usize>,
+    #[serde(default)]
+    fast_path: bool,
+    #[serde(default = "defaults::window")]
+    window: u64,
+    #[serde(default = "defaults::root_lag")]
+    root_lag: u64,
+    #[serde(default = "defaults::bench_after")]
+    bench_after: u32,
+    #[serde(default = "defaults::sub_block_bytes")]
+    sub_block_bytes: usize,
+    #[serde(default = "defaults::timer_unit_ms")]
+    timer_unit_ms: u64,
+    #[serde(default = "defaults::grace_ms")]
+    grace_ms: u64,
+    #[serde(default = "defaults::heartbeat_ms")]
+    heartbeat_ms: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FounderEntry {
+    key: String,
+    address: String,
+    stake: String,
+}
+
+mod defaults {
+    use consensus::Rules;
+
+    pub(super) fn window() -> u64 {
+        Rules::default().window
+    }
+
+    pub(super) fn root_lag() -> u64 {
+        Rules::default().lag
+    }
+
+    pub(super) fn bench_after() -> u32 {
+        Rules::default().bench_after
+    }
+
+    pub(super) fn sub_block_bytes() -> usize {
+        Rules::default().payload_bytes
+    }
+
+    pub(super) fn timer_unit_ms() -> u64 {
+        200
+    }
+
+    pub(super) fn grace_ms() -> u64 {
+        50
+    }
+
+    pub(super) fn heartbeat_ms() -> u64 {
+        1_000
+    }
+}
+
+/// What is wrong, by field.
+type Fault = (String, String);
+
+impl Founding {
+    /// A network of these validators with the default settings.
+    pub fn new(validators: Vec<Founder>) -> Founding {
+        Founding {
+            engine: Engine::Dbft,
+            validators,
+            rules: Rules::default(),
+            unit: Duration::from_millis(defaults::timer_unit_ms()),
+            grace: Duration::from_millis(defaults::grace_ms()),
+            heartbeat: Duration::from_millis(defaults::heartbeat_ms()),
+        }
+    }
+
+    /// The identity of the network that they make of a genesis.
+    pub fn digest(&self, genesis: &Genesis) -> Digest {
+        let Rules { enough, fast, window, lag, bench_after, payload_bytes } = self.rules;
+        let validators: Vec<(PublicKey, u64)> = self.validators.iter().map(|one| (one.key, one.stake)).collect();
+        let rules = (enough.map(|enough| enough as u64), fast, window, lag, bench_after, payload_bytes as u64);
+        let times = [self.unit, self.grace, self.heartbeat].map(|time| time.as_millis() as u64);
+        let all = borsh::to_vec(&(genesis.digest(), self.engine, validators, rules, times));
+        Digest::of("walras 2026 founding of a network v1", &all.expect("writing to memory cannot fail"))
+    }
+
+    /// The index of the validator that has this key.
+    pub fn index_of(&self, key: &PublicKey) -> Option<Index> {
+        self.validators.iter().position(|one| one.key == *key).map(|index| index as Index)
+    }
+
+    /// The first epoch of the chain that they found.
+    pub fn chain(&self, genesis: &Genesis) -> Chain {
+        let keys = self.validators.iter().map(|one| one.key).collect();
+        Chain { genesis: self.digest(genesis), epoch: 0, keys }
+    }
+
+    /// The network as the holder of a key sees it; nothing if the key is on no list.
+    pub fn network(&self, genesis: &Genesis, secret: SecretKey, listen: std::net::SocketAddr) -> Option<Network> {
+        let me = self.index_of(&secret.public())?;
+        let peer = |one: &Founder| Peer { key: one.key, address: one.address.clone() };
+        Some(Network {
+            chain: self.chain(genesis),
+            rules: self.rules,
+            me,
+            secret,
+            listen,
+            peers: self.validators.iter().map(peer).collect(),
+            unit: self.unit,
+            grace: self.grace,
+            heartbeat: self.heartbeat,
+        })
+    }
+
+    pub(crate) fn part(&self) -> Part {
+        let founder = |one: &Founder| FounderEntry {
+            key: one.key.to_string(),
+            address: one.address.clone(),
+            stake: one.stake.to_string(),
+        };
+        let ms = |time: Duration| time.as_millis() as u64;
+        Part {
+            engine: self.engine,
+            validators: self.validators.iter().map(founder).collect(),
+            enough: self.rules.enough,
+            fast_path: self.rules.fast,
+            window: self.rules.window,
+            root_lag: self.rules.lag,
+            bench_after: self.rules.bench_after,
+            sub_block_bytes: self.rules.payload_bytes,
+            timer_unit_ms: ms(self.unit),
+            grace_ms: ms(self.grace),
+            heartbeat_ms: ms(self.heartbeat),
+        }
+    }
+}
+
+impl Part {
+    /// What the part says, or which field is wrong and how to mend it.
+    pub(crate) fn read(self) -> Result<Founding, Fault> {
+        let size = self.validators.len();
+        within("validators", size, 1..=MEMBERS_MAX)?;
+        let mut validators: Vec<Founder> = Vec::with_capacity(size);
+        for (index, entry) in self.validators.into_iter().enumerate() {
+            let one = founder(index, entry)?;
+            if let Some(other) = validators.iter().position(|other| other.key == one.key) {
+                return Err(at(index, "key", format!("validator {other} has it already; give each its own")));
+            }
+            validators.push(one);
+        }
+        if let Some(enough) = self.enough {
+            within("enough", enough, 1..=size)?;
+        }
+        within("window", self.window, 1..=WINDOW_MAX)?;
+        within("root_lag", self.root_lag, 1..=WINDOW_MAX)?;
+        within("sub_block_bytes", self.sub_block_bytes, PAYLOAD_BYTES)?;
+        for (field, ms) in
+            [("timer_unit_ms", self.timer_unit_ms), ("grace_ms", self.grace_ms), ("heartbeat_ms", self.heartbeat_ms)]
+        {
+            within(field, ms, TIME_MS)?;
+        }
+        let rules = Rules {
+            enough: self.enough,
+            fast: self.fast_path,
+            window: self.window,
+            lag: self.root_lag,
+            bench_after: self.bench_after,
+            payload_bytes: self.sub_block_bytes,
+        };
+        Ok(Founding {
+            engine: self.engine,
+            validators,
+            rules,
+            unit: Duration::from_millis(self.timer_unit_ms),
+            grace: Duration::from_millis(self.grace_ms),
+            heartbeat: Duration::from_millis(self.heartbeat_ms),
+        })
+    }
+}
+
+fn founder(index: usize, entry: FounderEntry) -> Result<Founder, Fault> {
+    let key = entry.key.parse().map_err(|error| at(index, "key", format!("{error}")))?;
+    let stake = entry.stake.parse().ok().filter(|stake| *stake > 0);
+    let stake = stake.ok_or_else(|| at(index, "stake", format!("{:?} is no positive whole number", entry.stake)))?;
+    if !is_address(&entry.address) {
+        return Err(at(index, "address", format!("{:?} is not host:port, such as a.example:9100", entry.address)));
+    }
+    Ok(Founder { key, address: entry.address, stake })
+}
+
+/// Whether a text has the form of host and port.
+pub fn is_address(text: &str) -> bool {
+    let parts = text.rsplit_once(':');
+    parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0))
+}
+
+fn at(index: usize, field: &str, message: String) -> Fault {
+    (format!("consensus.validators[{index}].{field}"), message)
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(
+    field: &str,
+    value: T,
+    range: std::ops::RangeInclusive<T>,
+) -> Result<(), Fault> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err((format!("consensus.{field}"), format!("{value}: choose from {} to {}", range.start(), range.end())))
+}

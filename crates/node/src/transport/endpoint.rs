@@ -1,0 +1,147 @@
+//! The QUIC endpoint: one UDP socket, windows and timers.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use primitives::{PublicKey, SecretKey};
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::crypto::{CryptoError, HmacKey};
+use quinn::{ConnectionId, ConnectionIdGenerator, TransportConfig, VarInt};
+
+use super::TransportError;
+use super::tls::Identity;
+
+/// A peer from which nothing came for so long is gone.
+const IDLE_MS: u32 = 2_000;
+/// Whoever has nothing to say, says so this often: four times within the above.
+const KEEP_ALIVE: Duration = Duration::from_millis(450);
+/// Bulk frames on their way at once, each on a stream of its own.
+pub(crate) const BULK_STREAMS: u32 = 8;
+/// What may be on its way on one stream: a sub-block within one round trip around the world at 20 MB/s.
+const STREAM_BYTES: u32 = 4 << 20;
+/// What may be on its way in all. Every bulk stream may have filled its window, because nobody reads it, and votes must
+/// pass none the less.
+const CONNECTION_BYTES: u32 = STREAM_BYTES * (BULK_STREAMS + 1);
+/// Sent before the first acknowledgement. Validators know one another's links to be good for more than the ten packets
+/// that strangers begin with: a sub-block of 1 MB shall not need seven round trips to double up to its rate.
+const INITIAL_WINDOW_BYTES: u64 = 256 << 10;
+/// Assumed until it is measured. Too low costs a repeated first packet, too high a late one when the first was lost.
+const INITIAL_RTT: Duration = Duration::from_millis(150);
+/// Asked of the system for each direction of the socket; it gives what it is set to give.
+const SOCKET_BYTES: usize = 4 << 20;
+/// Largest datagram that is tried for: what Ethernet carries of UDP over IPv6.
+const DATAGRAM_BYTES_MAX: u16 = 1_452;
+/// Handshakes that the endpoint keeps waiting; more are dropped and repeated by whoever means it.
+const INCOMING_MAX: usize = 256;
+const CONNECTION_ID_BYTES: usize = 8;
+
+/// Binds the socket and starts to listen, on the current runtime.
+pub(crate) fn bind(
+    listen: SocketAddr,
+    identity: &Identity,
+    allowed: Vec<PublicKey>,
+    secret: &SecretKey,
+) -> Result<quinn::Endpoint, TransportError> {
+    let failed = |error| TransportError::Listen(listen, error);
+    let socket = UdpSocket::bind(listen).map_err(failed)?;
+    enlarge(&socket).map_err(failed)?;
+    let crypto = identity.server(allowed).map_err(TransportError::tls)?;
+    let crypto = QuicServerConfig::try_from(crypto).expect("TLS 1.3 with the cipher that QUIC begins with");
+    let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+    // Validators do not wander; one whose address changes connects anew.
+    server.transport_config(transport()).migration(false).max_incoming(INCOMING_MAX);
+    let mut config = quinn::EndpointConfig::new(Arc::new(ResetKey::new(secret)));
+    config.cid_generator(|| Box::new(RandomIds));
+    quinn::Endpoint::new(config, Some(server), socket, Arc::new(quinn::TokioRuntime)).map_err(failed)
+}
+
+/// How to connect to the one who has this key.
+pub(crate) fn client(identity: &Identity, expected: PublicKey) -> Result<quinn::ClientConfig, TransportError> {
+    let crypto = identity.client(expected).map_err(TransportError::tls)?;
+    let crypto = QuicClientConfig::try_from(crypto).expect("TLS 1.3 with the cipher that QUIC begins with");
+    let mut client = quinn::ClientConfig::new(Arc::new(crypto));
+    client.transport_config(transport());
+    Ok(client)
+}
+
+fn transport() -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    let mut congestion = quinn::congestion::CubicConfig::default();
+    congestion.initial_window(INITIAL_WINDOW_BYTES);
+    let mut datagrams = quinn::MtuDiscoveryConfig::default();
+    datagrams.upper_bound(DATAGRAM_BYTES_MAX);
+    config
+        .max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()))
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .initial_rtt(INITIAL_RTT)
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .max_concurrent_uni_streams(VarInt::from_u32(BULK_STREAMS))
+        .stream_receive_window(VarInt::from_u32(STREAM_BYTES))
+        .receive_window(VarInt::from_u32(CONNECTION_BYTES))
+        .send_window(CONNECTION_BYTES.into())
+        .datagram_receive_buffer_size(None)
+        .mtu_discovery_config(Some(datagrams))
+        .congestion_controller_factory(Arc::new(congestion));
+    Arc::new(config)
+}
+
+/// Room for a burst from every peer at once; a system that gives less only costs repetitions.
+fn enlarge(socket: &UdpSocket) -> std::io::Result<()> {
+    let state = quinn::udp::UdpSocketState::new(socket.into())?;
+    let set = [
+        state.set_recv_buffer_size(socket.into(), SOCKET_BYTES),
+        state.set_send_buffer_size(socket.into(), SOCKET_BYTES),
+    ];
+    for error in set.into_iter().filter_map(Result::err) {
+        tracing::warn!(%error, "the socket keeps the system's buffer");
+    }
+    Ok(())
+}
+
+/// Signs *stateless resets*: a process that was killed and started again can so tell its peers, by the first packet of
+/// theirs that it does not understand, that the connection is gone, instead of leaving them to wait until it is idle. The
+/// key must therefore be the same in both runs.
+struct ResetKey([u8; 32]);
+
+impl ResetKey {
+    fn new(secret: &SecretKey) -> ResetKey {
+        let seed = zeroize::Zeroizing::new(secret.to_seed());
+        ResetKey(blake3::derive_key("walras 2026 stateless reset v1", &*seed))
+    }
+}
+
+impl HmacKey for ResetKey {
+    fn sign(&self, data: &[u8], signature: &mut [u8]) {
+        signature.copy_from_slice(blake3::keyed_hash(&self.0, data).as_bytes());
+    }
+
+    fn signature_len(&self) -> usize {
+        blake3::OUT_LEN
+    }
+
+    fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+        // Comparing with a hash takes the same time wherever the first difference is.
+        let signature: [u8; blake3::OUT_LEN] = signature.try_into().map_err(|_| CryptoError)?;
+        (blake3::keyed_hash(&self.0, data) == signature).then_some(()).ok_or(CryptoError)
+    }
+}
+
+/// Connection ids without a mark of the process that made them, so that another run answers them with a reset.
+struct RandomIds;
+
+impl ConnectionIdGenerator for RandomIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let mut id = [0; CONNECTION_ID_BYTES];
+        getrandom::fill(&mut id).expect("the system gives random numbers");
+        ConnectionId::new(&id)
+    }
+
+    fn cid_len(&self) -> usize {
+        CONNECTION_ID_BYTES
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}

@@ -1,0 +1,478 @@
+//! The life of a connection: called or calling, greeting, taking the seat, running, ending.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::TrySendError;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use quinn::{Connection, ConnectionError, RecvStream, SendStream};
+use tokio::sync::{MutexGuard, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::endpoint::BULK_STREAMS;
+use super::link::{Link, Live};
+use super::wire::{self, Decoder, Hello, Message};
+use super::{Class, Event, Frame, Reason, Shared, tls};
+
+/// What strangers may take until they have proved who they are.
+const HANDSHAKE: Duration = Duration::from_secs(3);
+/// What a peer may take until its hello is here; its asking whether we live already included.
+const GREETING: Duration = Duration::from_secs(4);
+/// What a process may take to show that it lives, before another takes its place: more than a trip around the world.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+/// How long the one with the higher index waits to be called before it calls.
+const NOT_CALLED: Duration = Duration::from_secs(3);
+/// Pauses between calls that reach nobody, doubling from the first to the last.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+/// Likewise between calls that are refused.
+const PAUSES_REFUSED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+/// After a connection of such length the pauses begin anew.
+const GOOD_WHILE: Duration = Duration::from_secs(5);
+/// How often a full queue of events is looked at again.
+const EVENTS_FULL: Duration = Duration::from_millis(1);
+/// Votes go before everything else.
+const VOTES_PRIORITY: i32 = 1;
+/// Bytes taken from a stream at a time.
+const CHUNK_BYTES: usize = 64 << 10;
+/// A frame is made room for as it arrives, at first for no more than this.
+const FIRST_ROOM_BYTES: usize = 1 << 20;
+
+/// Why a connection ends.
+#[derive(Debug)]
+enum End {
+    /// It is closed already; QUIC knows why.
+    Closed,
+    /// This side closes it.
+    Refuse(Reason),
+    /// Nobody takes events any more.
+    Deaf,
+}
+
+impl From<quinn::ReadError> for End {
+    fn from(_: quinn::ReadError) -> End {
+        End::Closed
+    }
+}
+
+impl From<quinn::WriteError> for End {
+    fn from(_: quinn::WriteError) -> End {
+        End::Closed
+    }
+}
+
+impl From<ConnectionError> for End {
+    fn from(_: ConnectionError) -> End {
+        End::Closed
+    }
+}
+
+/// How a call ended.
+#[derive(PartialEq)]
+enum Call {
+    /// Nobody was there, or not for long.
+    Unreachable,
+    /// One side refused.
+    Refused,
+    /// It was up for a good while.
+    Ended,
+}
+
+/// The votes stream as it is read.
+struct Votes {
+    stream: RecvStream,
+    decoder: Decoder,
+    rest: Bytes,
+}
+
+impl Votes {
+    fn new(stream: RecvStream) -> Votes {
+        Votes { stream, decoder: Decoder::default(), rest: Bytes::new() }
+    }
+
+    async fn next(&mut self) -> Result<Message, End> {
+        loop {
+            while !self.rest.is_empty() {
+                if let Some(message) = self.decoder.next(&mut self.rest).map_err(End::Refuse)? {
+                    return Ok(message);
+                }
+            }
+            let chunk = self.stream.read_chunk(CHUNK_BYTES, true).await?;
+            // The stream lives as long as the connection.
+            self.rest = chunk.ok_or(End::Refuse(Reason::Malformed))?.bytes;
+        }
+    }
+
+    async fn hello(&mut self) -> Result<Hello, End> {
+        match timeout(GREETING, self.next()).await {
+            Ok(Ok(Message::Hello(hello))) => Ok(hello),
+            Ok(Ok(_)) => Err(End::Refuse(Reason::Malformed)),
+            Ok(Err(end)) => Err(end),
+            Err(_) => Err(End::Refuse(Reason::Silent)),
+        }
+    }
+}
+
+/// Takes the calls of others.
+pub(crate) async fn answer_calls(shared: Arc<Shared>) {
+    while let Some(incoming) = shared.endpoint.accept().await {
+        let free = shared.handshakes.available_permits();
+        if free < super::HANDSHAKES_MAX / 2 && incoming.may_retry() && !incoming.remote_address_validated() {
+            // Whoever gives a false address never hears of this.
+            drop(incoming.retry());
+            continue;
+        }
+        let Ok(permit) = shared.handshakes.clone().try_acquire_owned() else {
+            shared.strangers.fetch_add(1, Ordering::Relaxed);
+            incoming.ignore();
+            continue;
+        };
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            let connection = timeout(HANDSHAKE, incoming).await;
+            drop(permit);
+            let known = connection.ok().and_then(Result::ok).and_then(|connection| {
+                let key = tls::key_of(&connection)?;
+                let link = shared.links.iter().flatten().find(|link| link.key == key)?.clone();
+                Some((connection, link))
+            });
+            match known {
+                Some((connection, link)) => answer(&shared, &link, connection).await,
+                None => drop(shared.strangers.fetch_add(1, Ordering::Relaxed)),
+            }
+        });
+    }
+}
+
+/// A call of a peer, from its handshake to its end.
+async fn answer(shared: &Shared, link: &Link, connection: Connection) {
+    let call = link.calls.clone().try_acquire_owned();
+    if link.limited().is_some() || call.is_err() {
+        link.count(|counters| counters.refusals += 1);
+        return Reason::Limited.close(&connection);
+    }
+    let greeted = async {
+        let stream = timeout(GREETING, connection.accept_bi()).await.map_err(|_| End::Refuse(Reason::Silent))?;
+        let (out, votes) = stream?;
+        let mut votes = Votes::new(votes);
+        let hello = votes.hello().await?;
+        let seat = admit(shared, link, &connection, &hello, false).await?;
+        let out = greet(shared, link, out).await?;
+        Ok((seat, out, votes))
+    };
+    let ended = match greeted.await {
+        Ok((seat, out, votes)) => {
+            drop(call);
+            run(shared, link, &connection, seat, out, votes).await
+        }
+        Err(end) => end,
+    };
+    conclude(shared, link, &connection, ended).await;
+}
+
+/// Calls a peer whenever it is not connected, for ever.
+pub(crate) async fn keep_calling(shared: Arc<Shared>, link: Arc<Link>) {
+    let mut up = link.up.subscribe();
+    let mut pauses = (PAUSES[0], PAUSES_REFUSED[0]);
+    loop {
+        if up.wait_for(|up| !up).await.is_err() {
+            return;
+        }
+        if shared.me > link.index && timeout(NOT_CALLED, up.wait_for(|up| *up)).await.is_ok() {
+            continue;
+        }
+        if let Some(left) = link.limited() {
+            sleep(left).await;
+            continue;
+        }
+        let ended = call(&shared, &link).await;
+        if ended == Call::Ended {
+            pauses = (PAUSES[0], PAUSES_REFUSED[0]);
+        }
+        let (pause, longest) = match ended {
+            Call::Refused => (&mut pauses.1, PAUSES_REFUSED[1]),
+            Call::Unreachable | Call::Ended => (&mut pauses.0, PAUSES[1]),
+        };
+        let (pause, next) = (*pause, pause);
+        *next = (2 * pause).min(longest);
+        // If the peer calls meanwhile, all is well.
+        drop(timeout(pause, up.wait_for(|up| *up)).await);
+    }
+}
+
+/// One call, from looking the address up to its end.
+async fn call(shared: &Shared, link: &Link) -> Call {
+    let Some(address) = resolve(shared, link).await else { return Call::Unreachable };
+    let connecting = shared.endpoint.connect_with(link.client.clone(), address, "walras");
+    let Ok(connecting) = connecting else { return Call::Unreachable };
+    let connection = match timeout(HANDSHAKE, connecting).await {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => {
+            tracing::debug!(peer = link.index, %address, %error, "no connection");
+            return Call::Unreachable;
+        }
+        Err(_) => return Call::Unreachable,
+    };
+    let greeted = async {
+        let (out, votes) = connection.open_bi().await?;
+        let mut votes = Votes::new(votes);
+        let out = greet(shared, link, out).await?;
+        let hello = votes.hello().await?;
+        let seat = admit(shared, link, &connection, &hello, true).await?;
+        Ok((seat, out, votes))
+    };
+    let begun = Instant::now();
+    let ended = match greeted.await {
+        Ok((seat, out, votes)) => run(shared, link, &connection, seat, out, votes).await,
+        Err(end) => end,
+    };
+    match conclude(shared, link, &connection, ended).await {
+        Some(Reason::Stopping | Reason::Replaced | Reason::Slow | Reason::Duplicate) | None => {
+            if begun.elapsed() > GOOD_WHILE { Call::Ended } else { Call::Unreachable }
+        }
+        Some(_) => Call::Refused,
+    }
+}
+
+/// An address of the peer that this endpoint's socket can reach.
+async fn resolve(shared: &Shared, link: &Link) -> Option<SocketAddr> {
+    let own = shared.endpoint.local_addr().ok()?;
+    match tokio::net::lookup_host(&link.address).await {
+        Ok(mut found) => found.find(|address| address.is_ipv4() == own.is_ipv4()),
+        Err(error) => {
+            tracing::debug!(peer = link.index, address = link.address, %error, "no address");
+            None
+        }
+    }
+}
+
+/// Says hello.
+async fn greet(shared: &Shared, link: &Link, mut out: SendStream) -> Result<SendStream, End> {
+    // It cannot have been closed yet but with the connection.
+    let _ = out.set_priority(VOTES_PRIORITY);
+    let Shared { network, me, incarnation, .. } = *shared;
+    let hello = Hello { version: wire::VERSION, network, from: me, to: link.index, incarnation };
+    out.write_chunk(wire::control(&Message::Hello(hello))).await?;
+    Ok(out)
+}
+
+/// Decides whether a connection whose hello has come may be the connection, and waits until the one before has ended.
+async fn admit<'a>(
+    shared: &Shared,
+    link: &'a Link,
+    connection: &Connection,
+    hello: &Hello,
+    called: bool,
+) -> Result<MutexGuard<'a, ()>, End> {
+    let fits = [
+        (hello.version == wire::VERSION, Reason::OtherVersion),
+        (hello.network == shared.network, Reason::OtherNetwork),
+        (hello.from == link.index && hello.to == shared.me, Reason::OtherValidators),
+    ];
+    if let Some((_, reason)) = fits.into_iter().find(|(fits, _)| !fits) {
+        return Err(End::Refuse(reason));
+    }
+    let _turn = link.turn.lock().await;
+    if let Some(live) = link.live() {
+        if live.incarnation == hello.incarnation {
+            let lower_called = called == (shared.me < link.index);
+            if live.called != called && !lower_called {
+                return Err(End::Refuse(Reason::Duplicate));
+            }
+        } else if lives(link, &live).await {
+            return Err(End::Refuse(Reason::KeyInUse));
+        }
+        Reason::Replaced.close(&live.connection);
+    }
+    let seat = link.seat.lock().await;
+    link.begin(Live { connection: connection.clone(), incarnation: hello.incarnation, called });
+    Ok(seat)
+}
+
+/// Whether the other end of a connection answers.
+async fn lives(link: &Link, live: &Live) -> bool {
+    let mut nonce = [0; 8];
+    getrandom::fill(&mut nonce).expect("the system gives random numbers");
+    let mut pong = link.pong.subscribe();
+    link.ping(nonce);
+    tokio::select! {
+        answered = timeout(SIGN_OF_LIFE, pong.wait_for(|pong| *pong == nonce)) => matches!(answered, Ok(Ok(_))),
+        _ = live.connection.closed() => false,
+    }
+}
+
+/// Runs a connection that is up until something ends it.
+async fn run(
+    shared: &Shared,
+    link: &Link,
+    connection: &Connection,
+    seat: MutexGuard<'_, ()>,
+    out: SendStream,
+    votes: Votes,
+) -> End {
+    let (begun, peer) = (Instant::now(), link.index);
+    tracing::info!(peer, address = %connection.remote_address(), "peer connected");
+    let end = match tell(shared, Event::Up { peer }).await {
+        Err(end) => end,
+        Ok(()) => {
+            let ended = tokio::select! {
+                end = write_votes(link, out) => end,
+                end = read_votes(shared, link, votes) => end,
+                end = write_bulk(link, connection) => end,
+                end = read_bulk(shared, link, connection) => end,
+            };
+            let Err(end) = ended;
+            end
+        }
+    };
+    if let End::Refuse(reason) = end {
+        reason.close(connection);
+    }
+    link.end(begun);
+    drop(tell(shared, Event::Down { peer }).await);
+    drop(seat);
+    end
+}
+
+/// Closes what is not closed yet, and draws the consequences; the reason, if one was given by either side.
+async fn conclude(shared: &Shared, link: &Link, connection: &Connection, end: End) -> Option<Reason> {
+    let (reason, theirs) = match (end, connection.close_reason()) {
+        (End::Refuse(reason), None | Some(ConnectionError::LocallyClosed)) => (Some(reason), false),
+        (_, Some(ConnectionError::ApplicationClosed(close))) => (Reason::from_code(close.error_code), true),
+        _ => (None, false),
+    };
+    let peer = link.index;
+    match reason {
+        Some(reason) if !theirs => {
+            reason.close(connection);
+            link.count(|counters| counters.refusals += 1);
+            if reason.is_offence() {
+                link.offend(reason);
+            }
+            tracing::warn!(peer, %reason, "peer refused");
+        }
+        Some(reason) => tracing::info!(peer, %reason, "peer ended the connection"),
+        None => tracing::info!(peer, reason = ?connection.close_reason(), "connection ended"),
+    }
+    use Reason::{KeyInUse, OtherNetwork, OtherValidators, OtherVersion};
+    match reason {
+        Some(reason @ (OtherNetwork | OtherValidators | OtherVersion)) => {
+            drop(tell(shared, Event::Refused { peer, reason }).await);
+        }
+        Some(KeyInUse) if theirs => drop(tell(shared, Event::Refused { peer, reason: KeyInUse }).await),
+        _ => {}
+    }
+    reason
+}
+
+/// Gives an event to the shell, waiting as long as its queue is full.
+async fn tell(shared: &Shared, event: Event) -> Result<(), End> {
+    let mut event = event;
+    loop {
+        match shared.events.try_send(event) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Full(back)) => event = back,
+            Err(TrySendError::Disconnected(_)) => return Err(End::Deaf),
+        }
+        sleep(EVENTS_FULL).await;
+    }
+}
+
+async fn write_votes(link: &Link, mut out: SendStream) -> Result<Infallible, End> {
+    loop {
+        let mut waiting = link.take_votes();
+        if waiting.is_empty() {
+            link.votes_waiting.notified().await;
+        } else {
+            out.write_all_chunks(&mut waiting).await?;
+        }
+    }
+}
+
+async fn read_votes(shared: &Shared, link: &Link, mut votes: Votes) -> Result<Infallible, End> {
+    loop {
+        match votes.next().await? {
+            Message::Votes(frame) => {
+                link.count(|counters| counters.votes_received.add(frame.len()));
+                let frame = Frame { _room: room(&link.votes_room, frame.len()).await, bytes: frame };
+                tell(shared, Event::Frame { peer: link.index, class: Class::Votes, bytes: frame }).await?;
+            }
+            Message::Ping(nonce) => link.answer(nonce),
+            Message::Pong(nonce) => drop(link.pong.send_replace(nonce)),
+            Message::Hello(_) => return Err(End::Refuse(Reason::Malformed)),
+        }
+    }
+}
+
+/// Waits until the shell holds so little of the peer's frames that one more of this length may come.
+async fn room(room: &Arc<Semaphore>, bytes: usize) -> tokio::sync::OwnedSemaphorePermit {
+    // Empty frames need memory too.
+    let bytes = u32::try_from(bytes.max(64)).expect("frames are below 4 GiB");
+    room.clone().acquire_many_owned(bytes).await.expect("it is never closed")
+}
+
+/// As many writers as there may be streams at once.
+async fn write_bulk(link: &Link, connection: &Connection) -> Result<Infallible, End> {
+    let writers = (0..BULK_STREAMS).map(|_| Box::pin(write_frames(link, connection)));
+    futures_util::future::select_all(writers).await.0
+}
+
+/// Writes one frame after the other, each until it has been acknowledged: so what is on its way is bounded by the number
+/// of writers.
+async fn write_frames(link: &Link, connection: &Connection) -> Result<Infallible, End> {
+    loop {
+        let Some(frame) = link.take_bulk() else {
+            link.bulk_waiting.notified().await;
+            continue;
+        };
+        let mut out = connection.open_uni().await?;
+        let header = wire::bulk_header(frame.len());
+        out.write_all_chunks(&mut [header, Bytes::from_owner(frame)]).await?;
+        let _ = out.finish();
+        drop(out.stopped().await);
+    }
+}
+
+/// Takes the streams that the peer opens, each by a task of its own; QUIC bounds their number.
+async fn read_bulk(shared: &Shared, link: &Link, connection: &Connection) -> Result<Infallible, End> {
+    let mut readers = JoinSet::new();
+    loop {
+        tokio::select! {
+            stream = connection.accept_uni() => {
+                let most = shared.frame_bytes_max;
+                let room = link.bulk_room.clone();
+                readers.spawn(read_frame(stream?, most, room));
+            }
+            Some(read) = readers.join_next() => {
+                let frame = read.expect("a reader does not panic")?;
+                link.count(|counters| counters.bulk_received.add(frame.len()));
+                tell(shared, Event::Frame { peer: link.index, class: Class::Bulk, bytes: frame }).await?;
+            }
+        }
+    }
+}
+
+/// The one frame of a bulk stream.
+async fn read_frame(mut stream: RecvStream, most: usize, bulk_room: Arc<Semaphore>) -> Result<Frame, End> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).await.map_err(|error| match error {
+        quinn::ReadExactError::FinishedEarly(_) => End::Refuse(Reason::Malformed),
+        quinn::ReadExactError::ReadError(error) => error.into(),
+    })?;
+    let length = u32::from_le_bytes(header) as usize;
+    if length > most {
+        return Err(End::Refuse(Reason::TooLarge));
+    }
+    let room = room(&bulk_room, length).await;
+    let mut bytes = Vec::with_capacity(length.min(FIRST_ROOM_BYTES));
+    while let Some(chunk) = stream.read_chunk(CHUNK_BYTES, true).await? {
+        if bytes.len() + chunk.bytes.len() > length {
+            return Err(End::Refuse(Reason::Malformed));
+        }
+        bytes.extend_from_slice(&chunk.bytes);
+    }
+    (bytes.len() == length).then_some(Frame { bytes, _room: room }).ok_or(End::Refuse(Reason::Malformed))
+}

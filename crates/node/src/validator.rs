@@ -1,0 +1,628 @@
+//! The shell around `consensus`: what a node of a network of validators does with the turns of its engine.
+//!
+//! ```text
+//!  peers ──► transport ──► consensus thread ──► vote log ── fsync ──► transport ──► peers
+//!                          │   ▲    ▲   │
+//!             sub-blocks ◄─┘   │    │   └─► superblocks ──► executor ──► publisher
+//!             to verifier      │    └──────── applied, durable ─┘            │
+//!                              └───────────── state roots ◄── roots ◄────────┘
+//! ```
+//!
+//! The *consensus* thread owns the engine. It takes all inputs that are there, lets the engine make one turn of them,
+//! writes the turn's entries to the vote log with one sync, and only then sends. The *verifier* checks signatures of
+//! other validators' sub-blocks while they are still being agreed on. The *executor* applies decided superblocks as the
+//! producer of a solo node applies its own. The *archive* thread answers validators that lag.
+//!
+//! A transaction is checked by the node that received it, travels once inside that node's sub-block, and is looked at
+//! again only when the superblock is applied: signature, then the filter.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use consensus::{Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Start, Timer, Turn, payload_digest};
+use ledger::{BlockReceipts, ReceiptsTrie, outcome_root};
+use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
+use rayon::prelude::*;
+use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
+
+use crate::exchange::{ExchangeError, Shared, poisoned};
+use crate::mempool;
+use crate::network::Network;
+use crate::recovery::encode;
+use crate::transport::{Class, Event, Reason, Transport};
+
+/// Inputs that wait for the consensus thread; the transport waits when they are so many.
+const INPUTS: usize = 4_096;
+/// Inputs of one turn at most.
+const INPUTS_OF_A_TURN: usize = 512;
+/// Superblocks that wait for the executor; the engine never has more under way.
+const DECIDED: usize = 256;
+/// Sub-blocks that wait for the verifier; the executor checks those that found no place.
+const TO_VERIFY: usize = 64;
+/// Requests of validators that lag.
+const REQUESTS: usize = 64;
+/// Between two ticks of the engine.
+const TICK: Duration = Duration::from_millis(200);
+/// How often the mempool is looked at.
+const POLL: Duration = Duration::from_millis(2);
+/// A validator that is so many heights behind is still said to be ready.
+const CAUGHT_UP: u64 = 4;
+/// Bytes that a sub-block may hold besides its transactions.
+const SUB_BLOCK_OVERHEAD: usize = 64;
+
+/// What the consensus thread hears.
+pub(crate) enum Input {
+    Transport(Event),
+    Applied(Height),
+    StateRoot(Height, Digest),
+    ReceiptsRoot(Height, Digest),
+}
+
+/// A superblock for the executor.
+pub(crate) struct Agreed {
+    pub(crate) height: Height,
+    pub(crate) sub_blocks: Vec<(Index, Payload)>,
+}
+
+/// Sub-blocks that were decoded and whose signatures were checked, by digest.
+#[derive(Default)]
+pub(crate) struct Verified(Mutex<HashMap<Digest, SubBlock>>);
+
+impl Verified {
+    fn put(&self, digest: Digest, sub_block: SubBlock) {
+        let mut map = poisoned(self.0.lock());
+        // What equivocators and lost heights leave behind must not pile up.
+        if map.len() >= 4 * TO_VERIFY {
+            map.clear();
+        }
+        map.insert(digest, sub_block);
+    }
+
+    /// A sub-block, checked now if it was not yet.
+    pub(crate) fn take(&self, proposer: Index, payload: &[u8]) -> SubBlock {
+        let found = poisoned(self.0.lock()).remove(&payload_digest(payload));
+        found.filter(|sub_block| sub_block.proposer == u32::from(proposer)).unwrap_or_else(|| verify(proposer, payload))
+    }
+}
+
+/// Decodes a sub-block that the engine took for one, and finds the false signatures.
+fn verify(proposer: Index, payload: &[u8]) -> SubBlock {
+    let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
+    let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
+    let valid = verify_all(&transactions);
+    sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
+    sub_block
+}
+
+/// Whether bytes are a sub-block, and how many transactions it has.
+pub(crate) fn check_payload(bytes: &[u8]) -> Option<usize> {
+    SubBlock::from_payload(0, bytes).ok().map(|sub_block| sub_block.native.len())
+}
+
+/// What the consensus thread works with.
+pub(crate) struct Validator {
+    engine: Engine,
+    network: Network,
+    /// Nothing while it is not known what the validator has voted for before.
+    votes: Option<VoteLog<RealDisk>>,
+    data: PathBuf,
+    /// Certificates, by height.
+    finality: Store<RealDisk>,
+    transport: Arc<Transport>,
+    inputs: Receiver<Input>,
+    agreed: SyncSender<Agreed>,
+    requests: SyncSender<(Index, u64, u64)>,
+    to_verify: SyncSender<(Index, Payload)>,
+    timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
+    next_tick: Instant,
+    /// Transactions that were proposed here, by height, until it is decided.
+    proposed: BTreeMap<u64, Vec<mempool::Entry>>,
+    last_proposal: Instant,
+    /// State root and receipts root of heights of which the other is not known yet.
+    halves: BTreeMap<Height, [Option<Digest>; 2]>,
+    /// Who said that this node's key is in use elsewhere.
+    duplicates: consensus::Members,
+}
+
+/// The channels into the threads of a validator.
+pub(crate) struct Channels {
+    pub(crate) inputs: SyncSender<Input>,
+    pub(crate) agreed: Receiver<Agreed>,
+}
+
+impl Validator {
+    /// Brings the engine to where the store left it, and opens the transport. The threads are to be spawned by the caller.
+    pub(crate) fn start(
+        network: Network,
+        data: &std::path::Path,
+        shared: &Arc<Shared>,
+    ) -> Result<(Validator, Channels, Threads), ExchangeError> {
+        let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
+        let disk = RealDisk::new(data.join("certificates")).map_err(directory)?;
+        let (finality, _) = Store::open(disk, store::Options::default())?;
+        let start = start(&network, &finality, shared)?;
+        let mut engine = Engine::new(network.setup(check_payload), start);
+        let votes = open_votes(data, &mut engine)?;
+        shared.certificates.set((network.rules.lag, finality.archive())).ok();
+        let (inputs, received) = sync_channel(INPUTS);
+        let (agreed, to_execute) = sync_channel(DECIDED);
+        let (requests, asked) = sync_channel(REQUESTS);
+        let (to_verify, unverified) = sync_channel(TO_VERIFY);
+        let (events, heard) = sync_channel(64);
+        let transport = Arc::new(Transport::start(network.transport(), events)?);
+        let threads =
+            Threads { transport: transport.clone(), heard, unverified, asked, certificates: finality.archive() };
+        let now = Instant::now();
+        let validator = Validator {
+            engine,
+            network,
+            votes,
+            data: data.into(),
+            finality,
+            transport,
+            inputs: received,
+            agreed,
+            requests,
+            to_verify,
+            timers: BinaryHeap::new(),
+            next_tick: now,
+            proposed: BTreeMap::new(),
+            last_proposal: now,
+            halves: BTreeMap::new(),
+            duplicates: consensus::Members::default(),
+        };
+        Ok((validator, Channels { inputs, agreed: to_execute }, threads))
+    }
+
+    /// The consensus thread.
+    pub(crate) fn run(mut self, shared: &Arc<Shared>) {
+        loop {
+            self.propose(shared);
+            let turn = self.engine.take_turn();
+            if let Err(error) = self.act(turn, shared) {
+                return shared.fail(&error);
+            }
+            if self.is_over(shared) {
+                return self.transport.stop();
+            }
+            self.take_inputs(shared);
+        }
+    }
+
+    fn is_over(&self, shared: &Shared) -> bool {
+        let stopping = shared.stopping.load(Ordering::Acquire);
+        stopping || poisoned(shared.failure.lock()).is_some()
+    }
+
+    fn take_inputs(&mut self, shared: &Shared) {
+        let due = self.timers.peek().map_or(self.next_tick, |Reverse((at, ..))| (*at).min(self.next_tick));
+        let wait = due.saturating_duration_since(Instant::now()).min(POLL);
+        match self.inputs.recv_timeout(wait) {
+            Ok(input) => self.take(input, shared),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        for _ in 1..INPUTS_OF_A_TURN {
+            let Ok(input) = self.inputs.try_recv() else { break };
+            self.take(input, shared);
+        }
+        let now = Instant::now();
+        while let Some(Reverse((at, height, timer))) = self.timers.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            self.engine.on_timer(height, timer);
+        }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.engine.set_waiting(shared.lock_mempool().ready() > 0);
+            self.engine.on_tick();
+            self.measure(shared);
+        }
+    }
+
+    fn take(&mut self, input: Input, shared: &Shared) {
+        match input {
+            Input::Applied(height) => self.engine.on_applied(height),
+            Input::StateRoot(height, root) => self.on_half(height, [Some(root), None]),
+            Input::ReceiptsRoot(height, root) => self.on_half(height, [None, Some(root)]),
+            Input::Transport(Event::Up { peer }) => self.engine.on_up(peer),
+            Input::Transport(Event::Down { peer }) => self.engine.on_down(peer),
+            Input::Transport(Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
+                Ok(frame) => self.on_frame(peer, frame),
+                Err(error) => {
+                    shared.metrics.refused_frame(consensus::Refused::Undecodable);
+                    tracing::debug!(peer, %error, "an undecodable frame");
+                }
+            },
+            Input::Transport(Event::Refused { peer, reason }) => self.refused(peer, reason, shared),
+        }
+    }
+
+    /// State root and receipts root of a height come from two threads; what is signed is both together.
+    fn on_half(&mut self, height: Height, half: [Option<Digest>; 2]) {
+        let halves = self.halves.entry(height).or_default();
+        *halves = [half[0].or(halves[0]), half[1].or(halves[1])];
+        if let [Some(state), Some(receipts)] = *halves {
+            self.halves.remove(&height);
+            self.engine.on_root(height, outcome_root(&state, &receipts));
+        }
+    }
+
+    /// Stops the node if its key is in use elsewhere: one validator alone may lie about that.
+    fn refused(&mut self, peer: Index, reason: Reason, shared: &Shared) {
+        tracing::warn!(peer, %reason, "refused");
+        if reason == Reason::KeyInUse && self.duplicates.insert(peer) {
+            let committee = self.network.chain.committee();
+            if self.duplicates.len() > committee.faulty {
+                shared.fail(&"this validator's key is in use by another process: stop that one first, or give this node its own home");
+            }
+        }
+    }
+
+    /// Takes a frame; a sub-block that is new here is handed to the verifier, while it is being agreed on. At most two for
+    /// each slot are, whatever its proposer sends.
+    fn on_frame(&mut self, peer: Index, frame: Frame) {
+        let Frame::Proposal(proposal, payload) = &frame else { return self.engine.on_frame(peer, frame) };
+        let (proposal, payload) = (*proposal, payload.clone());
+        let known = self.engine.holds(proposal.height, proposal.slot, &proposal.digest);
+        self.engine.on_frame(peer, frame);
+        if !known && self.engine.holds(proposal.height, proposal.slot, &proposal.digest) {
+            // If there is no place the executor does it.
+            let _ = self.to_verify.try_send((proposal.slot, payload));
+        }
+    }
+
+    /// Proposes what waits, when it is time.
+    fn propose(&mut self, shared: &Shared) {
+        while let Some(opening) = self.engine.opening() {
+            if !self.is_due(&opening, shared) {
+                return;
+            }
+            let entries = self.next_entries(shared);
+            let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
+            let sub_block = SubBlock {
+                proposer: u32::from(self.network.me),
+                time_ms: since_1970.as_millis() as u64,
+                native,
+                forged: Vec::new(),
+            };
+            let payload: Payload = sub_block.to_payload().into();
+            shared.verified.put(payload_digest(&payload), sub_block);
+            self.engine.propose(opening.height, payload);
+            self.proposed.insert(opening.height, entries);
+            self.last_proposal = Instant::now();
+        }
+    }
+
+    fn is_due(&self, opening: &Opening, shared: &Shared) -> bool {
+        let blocks = &shared.config.blocks;
+        let (ready, oldest) = {
+            let mempool = shared.lock_mempool();
+            (mempool.ready(), mempool.oldest_ms())
+        };
+        let age = oldest.map(|arrived| shared.now_ms().saturating_sub(arrived));
+        let waited = self.last_proposal.elapsed() >= Duration::from_millis(blocks.interval_ms);
+        opening.urgent
+            || ready >= blocks.transactions
+            || age.is_some_and(|age| age >= blocks.interval_ms)
+            || (opening.nudged && waited)
+            || self.last_proposal.elapsed() >= self.network.heartbeat
+    }
+
+    /// As many waiting transactions as a sub-block may hold.
+    fn next_entries(&self, shared: &Shared) -> Vec<mempool::Entry> {
+        let mut room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD;
+        let fits = |entry: &mempool::Entry| {
+            let bytes = encode(&entry.transaction).len();
+            let fits = bytes <= room;
+            room = room.saturating_sub(bytes);
+            fits
+        };
+        shared.lock_mempool().take_while(shared.config.blocks.transactions, fits)
+    }
+
+    /// Makes a turn's entries durable, and then does the rest.
+    fn act(&mut self, turn: Turn, shared: &Shared) -> Result<(), ExchangeError> {
+        if let (None, Some(silent_to)) = (&self.votes, self.engine.silent_to()) {
+            tracing::warn!(above = silent_to, "the others have told how far they are: voting again above this height");
+            self.votes = Some(VoteLog::rejoin(vote_disk(&self.data)?, VoteOptions::default(), silent_to + 1)?);
+        }
+        if !turn.entries.is_empty() {
+            let votes = self.votes.as_mut().expect("who votes has a log");
+            for (height, entry) in &turn.entries {
+                votes.append(*height, &encode(entry))?;
+            }
+            votes.sync()?;
+            shared.metrics.vote_syncs.inc();
+        }
+        if let Some(divergence) = turn.diverged {
+            let consensus::Divergence { height, ours, theirs } = divergence;
+            shared.fail(&format_args!(
+                "at height {height} this node has superblock {} and state root {}, and f+1 others have {} and {}: the state \
+                 has diverged; stop, keep the data, and report this",
+                ours.superblock, ours.root, theirs.superblock, theirs.root
+            ));
+            return Ok(());
+        }
+        for (to, frame) in turn.sends {
+            let class = if frame.is_bulk() { Class::Bulk } else { Class::Votes };
+            let bytes: Arc<[u8]> = frame.to_bytes().into();
+            to.iter().for_each(|peer| self.transport.send(peer, class, bytes.clone()));
+        }
+        let now = Instant::now();
+        for (height, timer) in turn.timers {
+            let wait = match timer {
+                Timer::Grace => self.network.grace,
+                _ => self.network.unit * timer.units(),
+            };
+            self.timers.push(Reverse((now + wait, height, timer)));
+        }
+        for superblock in turn.decided {
+            let proposed = self.proposed.remove(&superblock.height).unwrap_or_default();
+            if superblock.mine == Some(false) {
+                shared.lock_mempool().put_back(proposed);
+            }
+            let agreed = Agreed { height: superblock.height, sub_blocks: superblock.sub_blocks };
+            shared.metrics.decided(agreed.sub_blocks.iter().map(|(slot, _)| *slot));
+            // The executor is gone only when the node stops.
+            let _ = self.agreed.send(agreed);
+        }
+        self.archive(turn.certified, shared)?;
+        for request in turn.serve {
+            // Who lags asks again.
+            let _ = self.requests.try_send(request);
+        }
+        for evidence in turn.evidence {
+            let whom = evidence.convicts(&self.network.chain);
+            tracing::error!(validator = ?whom, evidence = %primitives::to_hex(&encode(&evidence)), "a validator signed two contradictory statements");
+            shared.metrics.evidence.inc();
+        }
+        for (peer, why) in turn.refused {
+            shared.metrics.refused_frame(why);
+            tracing::debug!(peer, %why, "a frame was refused");
+        }
+        Ok(())
+    }
+
+    /// Archives certificates; the vote log need not remember what they are about.
+    fn archive(&mut self, certified: Vec<Finality>, shared: &Shared) -> Result<(), ExchangeError> {
+        let Some(last) = certified.last().map(|finality| finality.certificate.statement.height) else { return Ok(()) };
+        // After a restart the newest certificates may be made again.
+        let known = self.finality.last_height();
+        for finality in certified.into_iter().filter(|new| new.certificate.statement.height > known) {
+            self.finality.append(finality.certificate.statement.height, &encode(&finality))?;
+        }
+        shared.metrics.certified.set(last as i64);
+        shared.certified.store(last, Ordering::Release);
+        // One sync for many: what is lost is decided again from the vote log.
+        if last >= self.finality.durable_height() + self.network.rules.horizon() {
+            self.finality.sync()?;
+            let over = last.min(shared.read_ledger().height());
+            self.votes.as_mut().map_or(Ok(()), |votes| votes.forget(over + 1))?;
+        }
+        Ok(())
+    }
+
+    fn measure(&self, shared: &Shared) {
+        let status = Status {
+            me: self.network.me,
+            validators: self.network.chain.keys.len(),
+            decided: self.engine.decided(),
+            certified: self.engine.certified(),
+            certified_anywhere: self.engine.certified_anywhere(),
+            connected: self.engine.connected(),
+            silent: self.engine.is_silent(),
+            benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),
+        };
+        shared.metrics.connected.set(status.connected as i64);
+        *poisoned(shared.status.lock()) = Some(status);
+    }
+}
+
+fn vote_disk(data: &Path) -> Result<RealDisk, ExchangeError> {
+    let directory = data.join("votes");
+    RealDisk::new(&directory).map_err(|error| ExchangeError::Directory(directory.display().to_string(), error))
+}
+
+/// Makes the vote log of a validator that has never voted.
+///
+/// # Errors
+/// If there is one, or it cannot be written.
+pub fn create_votes(data: &Path) -> Result<(), ExchangeError> {
+    let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
+    RealDisk::new(data).map_err(directory)?;
+    VoteLog::create(vote_disk(data)?, VoteOptions::default())?;
+    Ok(())
+}
+
+/// Gives the engine what the vote log says, or tells it that the log is lost.
+fn open_votes(data: &Path, engine: &mut Engine) -> Result<Option<VoteLog<RealDisk>>, ExchangeError> {
+    let damaged = |error: &StoreError| {
+        matches!(error, StoreError::VotesLost(_) | StoreError::Damaged { remedy: store::Remedy::Rejoin, .. })
+    };
+    match VoteLog::open(vote_disk(data)?, VoteOptions::default()) {
+        Ok((log, found)) => {
+            for repair in found.repairs {
+                tracing::warn!(%repair, "the vote log ended unfinished; nothing of that was sent");
+            }
+            engine.stay_silent_below(found.floor);
+            let entries = found.records.into_iter().flat_map(|(height, records)| {
+                records.into_iter().map(move |bytes| borsh::from_slice(&bytes).map(|entry| (height, entry)))
+            });
+            let entries: Result<Vec<(u64, Entry)>, _> = entries.collect();
+            engine.restore(entries.map_err(|error| ExchangeError::Undecodable(found.floor, error))?);
+            Ok(Some(log))
+        }
+        Err(error) if damaged(&error) => {
+            tracing::warn!(%error, "listening without voting until it is known where it is safe to vote again");
+            engine.rejoin();
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How a validator stands, for people and probes.
+#[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
+pub struct Status {
+    /// Its index.
+    pub me: u8,
+    /// How many validators there are.
+    pub validators: usize,
+    /// The last height whose superblock is known here.
+    pub decided: u64,
+    /// The last height with a certificate here.
+    pub certified: u64,
+    /// The last height that another validator says it has a certificate of.
+    pub certified_anywhere: u64,
+    /// Other validators that are connected.
+    pub connected: usize,
+    /// Whether it listens without voting, because its vote log was lost.
+    pub silent: bool,
+    /// Who has no slot in the next height, because it was absent from many.
+    pub benched: Vec<u8>,
+}
+
+impl Status {
+    /// Whether it votes, is connected to a quorum, and is about where the others are.
+    pub fn is_caught_up(&self) -> bool {
+        let faulty = (self.validators - 1) / 3;
+        let quorum = self.connected + 1 >= self.validators - faulty;
+        !self.silent && quorum && self.decided + CAUGHT_UP >= self.certified_anywhere
+    }
+}
+
+/// What the smaller threads of a validator work with.
+pub(crate) struct Threads {
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) heard: Receiver<Event>,
+    pub(crate) unverified: Receiver<(Index, Payload)>,
+    pub(crate) asked: Receiver<(Index, u64, u64)>,
+    pub(crate) certificates: Archive<RealDisk>,
+}
+
+/// Hands on what the transport hears, until it stops.
+pub(crate) fn hear(heard: Receiver<Event>, inputs: &SyncSender<Input>) {
+    for event in heard {
+        if inputs.send(Input::Transport(event)).is_err() {
+            return;
+        }
+    }
+}
+
+/// The verifier thread.
+pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Payload)>) {
+    for (proposer, payload) in unverified {
+        shared.verified.put(payload_digest(&payload), verify(proposer, &payload));
+    }
+}
+
+/// What validators that lag are answered from.
+pub(crate) struct Answers {
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) certificates: Archive<RealDisk>,
+    pub(crate) blocks: Archive<RealDisk>,
+    /// Bytes of sub-blocks in one answer: those of one height always fit.
+    pub(crate) bytes_max: usize,
+}
+
+impl Answers {
+    /// The archive thread.
+    pub(crate) fn run(&self, shared: &Arc<Shared>, asked: Receiver<(Index, u64, u64)>) {
+        for (peer, from, to) in asked {
+            match self.answer(from, to) {
+                Ok(frame) => self.transport.send(peer, Class::Bulk, frame.to_bytes().into()),
+                Err(error) => return shared.fail(&error),
+            }
+        }
+    }
+
+    /// Decided heights from `from` on, as many as an answer holds, and one at least.
+    fn answer(&self, from: u64, to: u64) -> Result<Frame, ExchangeError> {
+        let mut heights = Vec::new();
+        let mut bytes = 0;
+        for height in from..=to {
+            let Some(decided) = self.decided(height)? else { break };
+            bytes += decided.sub_blocks.iter().map(|(_, payload)| payload.len()).sum::<usize>();
+            if bytes > self.bytes_max && !heights.is_empty() {
+                break;
+            }
+            heights.push(decided);
+        }
+        Ok(Frame::Sync(heights))
+    }
+
+    fn decided(&self, height: u64) -> Result<Option<Decided>, ExchangeError> {
+        let undecodable = |error| ExchangeError::Undecodable(height, error);
+        let (certificate, block) = (self.certificates.block(height)?, self.blocks.block(height)?);
+        let (Some(certificate), Some(block)) = (certificate, block) else { return Ok(None) };
+        let Finality { certificate, .. } = borsh::from_slice(&certificate).map_err(undecodable)?;
+        let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
+        let mut sub_blocks: Vec<(Index, Payload)> =
+            block.sub_blocks.iter().map(|sub| (sub.proposer as Index, sub.to_payload().into())).collect();
+        sub_blocks.sort_by_key(|(slot, _)| *slot);
+        Ok(Some(Decided { certificate, sub_blocks }))
+    }
+}
+
+/// Where the engine begins: at the newest archived certificate of a block that is logged here.
+fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Result<Start, ExchangeError> {
+    let applied = shared.read_ledger().height();
+    let height = finality.last_height().min(applied);
+    let undecodable = |error| ExchangeError::Undecodable(height, error);
+    let (superblock, benches) = match finality.block(height)? {
+        Some(bytes) => {
+            let Finality { certificate, benches, .. } = borsh::from_slice(&bytes).map_err(undecodable)?;
+            (certificate.statement.superblock, benches)
+        }
+        None => (Digest::default(), Engine::first_benches(&network.chain.committee(), &network.rules)),
+    };
+    let mut roots = Vec::new();
+    for of in height.saturating_sub(network.rules.lag)..=applied {
+        let Some((state, receipts)) = outcome(shared, of)? else { continue };
+        roots.push((of, outcome_root(&state, &receipts)));
+    }
+    Ok(Start { height, superblock, benches, applied, roots })
+}
+
+/// State root and receipts root of a height, as far as they are archived.
+pub(crate) fn outcome(shared: &Shared, height: Height) -> Result<Option<(Digest, Digest)>, ExchangeError> {
+    let undecodable = |error| ExchangeError::Undecodable(height, error);
+    let (newest, newest_root) = shared.newest_root();
+    let state = if height == newest {
+        newest_root
+    } else {
+        let Some(bytes) = shared.archive.block(height + 1)? else { return Ok(None) };
+        let block: Superblock = borsh::from_slice(&bytes).map_err(undecodable)?;
+        block.parent_root
+    };
+    if height == 0 {
+        return Ok(Some((state, Digest::default())));
+    }
+    let Some(bytes) = shared.archive.receipts(height)? else { return Ok(None) };
+    let receipts: BlockReceipts = borsh::from_slice(&bytes).map_err(undecodable)?;
+    Ok(Some((state, ReceiptsTrie::new(&receipts).root())))
+}
+
+/// The block that a decided superblock makes on top of a state.
+pub(crate) fn block(agreed: &Agreed, parent: Digest, parent_root: Digest, verified: &Verified) -> Superblock {
+    let sub_blocks: Vec<SubBlock> =
+        agreed.sub_blocks.iter().map(|(slot, payload)| verified.take(*slot, payload)).collect();
+    let mut clocks: Vec<u64> = sub_blocks.iter().map(|sub| sub.time_ms).collect();
+    clocks.sort_unstable();
+    let time_ms = clocks.get(clocks.len() / 2).copied().unwrap_or(0);
+    Superblock { height: agreed.height, parent, time_ms, parent_root, sub_blocks }
+}
+
+/// The transactions of a block with their ids, in order.
+pub(crate) fn ids(block: &Superblock) -> Vec<TransactionId> {
+    let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+    transactions.par_iter().map(|transaction| transaction.id()).collect()
+}

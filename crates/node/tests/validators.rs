@@ -1,0 +1,170 @@
+//! Four validators on loopback, in one process: what one takes all apply.
+
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use consensus::{Chain, Rules};
+use ledger::Genesis;
+use node::transport::Peer;
+use node::{Answer, Config, Exchange, Network};
+use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
+
+const SIZE: usize = 4;
+
+fn secret(index: usize) -> SecretKey {
+    SecretKey::from_seed([index as u8 + 1; 32])
+}
+
+fn trader(index: u64) -> SecretKey {
+    SecretKey::from_seed([index as u8 + 100; 32])
+}
+
+fn genesis() -> Genesis {
+    let issuer = Address([1; 20]);
+    let assets = vec![("USD".into(), 2, issuer), ("EUR".into(), 2, issuer)];
+    let accounts = (0..8).map(|index| trader(index).public().address());
+    let balances =
+        accounts.flat_map(|account| [(account, AssetId(0), 1_000_000), (account, AssetId(1), 1_000_000)]).collect();
+    Genesis { chain: 1, fee: 0, epsilon: Fraction::power_of_two(15), mu: Fraction::power_of_two(10), assets, balances }
+}
+
+struct Cluster {
+    directory: tempfile::TempDir,
+    networks: Vec<Network>,
+    nodes: Vec<Option<Exchange>>,
+}
+
+impl Cluster {
+    fn new() -> Cluster {
+        let sockets: Vec<UdpSocket> = (0..SIZE).map(|_| UdpSocket::bind("127.0.0.1:0").expect("a port")).collect();
+        let addresses: Vec<_> = sockets.iter().map(|socket| socket.local_addr().expect("bound")).collect();
+        let keys: Vec<_> = (0..SIZE).map(|index| secret(index).public()).collect();
+        let peers: Vec<Peer> = keys
+            .iter()
+            .zip(&addresses)
+            .map(|(key, address)| Peer { key: *key, address: address.to_string() })
+            .collect();
+        let network = |index: usize| Network {
+            chain: Chain { genesis: Digest([8; 32]), epoch: 0, keys: keys.clone() },
+            rules: Rules::default(),
+            me: index as u8,
+            secret: secret(index),
+            listen: addresses[index],
+            peers: peers.clone(),
+            unit: Duration::from_millis(100),
+            grace: Duration::from_millis(30),
+            heartbeat: Duration::from_secs(1),
+        };
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut cluster =
+            Cluster { networks: (0..SIZE).map(network).collect(), nodes: (0..SIZE).map(|_| None).collect(), directory };
+        drop(sockets);
+        for index in 0..SIZE {
+            node::validator::create_votes(&cluster.home(index)).expect("a new home");
+            cluster.start(index);
+        }
+        cluster
+    }
+
+    fn home(&self, index: usize) -> PathBuf {
+        Path::new(self.directory.path()).join(index.to_string())
+    }
+
+    fn start(&mut self, index: usize) {
+        let mut config = Config::default();
+        config.blocks.interval_ms = 20;
+        let network = self.networks[index].clone();
+        let node = Exchange::start(config, &genesis(), &self.home(index), Some(network)).expect("starts");
+        self.nodes[index] = Some(node);
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Exchange> {
+        self.nodes.iter().flatten()
+    }
+
+    fn submit(&self, to: usize, transactions: Vec<Transaction>) {
+        let node = self.nodes[to].as_ref().expect("it runs");
+        let answers = node.submit(transactions, false).expect("room").blocking_recv().expect("an answer");
+        for answer in answers {
+            assert!(matches!(answer, Answer::Pending(..) | Answer::Committed(..)), "{answer:?}");
+        }
+    }
+
+    /// Waits until every running validator has applied so many transactions and all are at one height and root.
+    fn wait_for(&self, applied: u64) {
+        let begun = Instant::now();
+        loop {
+            let states: Vec<_> = self.running().map(|node| node.read(|l| (l.height(), l.last_block()))).collect();
+            let done = self.running().all(|node| node.totals().0 >= applied);
+            if done && states.iter().all(|state| *state == states[0]) {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", self.describe());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn describe(&self) -> Vec<String> {
+        let node = |node: &Exchange| {
+            format!("{:?} {:?} {:?}", node.read(|l| (l.height(), l.last_block())), node.totals(), node.status())
+        };
+        self.running().map(node).collect()
+    }
+}
+
+fn order(trader_index: u64, sequence: u64) -> Transaction {
+    let (sell, buy) = if trader_index.is_multiple_of(2) { (0, 1) } else { (1, 0) };
+    let operation =
+        Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 100 + sequence, limit: Price::ONE };
+    let key = trader(trader_index);
+    Body { chain: 1, account: key.public().address(), sequence, operation }.sign(&key)
+}
+
+#[test]
+fn what_one_validator_takes_all_apply() {
+    let cluster = Cluster::new();
+    for sequence in 1..=10 {
+        for trader in 0..8 {
+            cluster.submit(trader as usize % SIZE, vec![order(trader, sequence)]);
+        }
+    }
+    cluster.wait_for(80);
+}
+
+#[test]
+fn a_stopped_validator_catches_up_and_a_forgetful_one_listens_first() {
+    let mut cluster = Cluster::new();
+    let mut sequence = 0;
+    let mut round = |cluster: &Cluster, to: &[usize]| {
+        sequence += 1;
+        for trader in 0..8 {
+            cluster.submit(to[trader as usize % to.len()], vec![order(trader, sequence)]);
+        }
+    };
+    round(&cluster, &[0, 1, 2, 3]);
+    cluster.wait_for(8);
+    cluster.nodes[3] = None;
+    for count in 2..6 {
+        round(&cluster, &[0, 1, 2]);
+        cluster.wait_for(8 * count);
+    }
+    std::fs::remove_dir_all(cluster.home(3).join("votes")).expect("the vote log was there");
+    cluster.start(3);
+    for count in 6..16 {
+        round(&cluster, &[0, 1, 2]);
+        std::thread::sleep(Duration::from_millis(100));
+        let _ = count;
+    }
+    // Totals count from the start; heights and blocks must agree.
+    let begun = Instant::now();
+    let voted = |cluster: &Cluster| {
+        let states: Vec<_> = cluster.running().map(|node| node.read(|l| l.last_block())).collect();
+        let status = cluster.nodes[3].as_ref().and_then(Exchange::status);
+        states.iter().all(|state| *state == states[0]) && status.is_some_and(|status| !status.silent)
+    };
+    while !voted(&cluster) {
+        assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", cluster.describe());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

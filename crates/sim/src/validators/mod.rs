@@ -1,0 +1,839 @@
+//! Validators among themselves: engines of `consensus` over simulated links, disks and ledgers.
+//!
+//! Every engine is driven as a node drives it: what a turn says is sent when its entries are durable, and is lost if the
+//! process is killed before. Links delay, break, and lose what is under way; a validator that is killed comes back with
+//! its vote log, or without. Ledgers are chains of hashes that take time to apply. Some validators are faulty.
+//!
+//! In every run: no two correct validators output different superblocks; none says two different things where one may be
+//! said, restarts and lost logs included; certificates hold; evidence convicts the faulty alone; frames of correct
+//! validators are taken; what is under way is bounded; and in the end every correct validator has applied the same
+//! blocks, with every transaction that a correct one was given.
+//!
+//! Times are in microseconds. A broken invariant panics.
+
+mod faulty;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use consensus::{
+    Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Mask, Members, Payload, Record, Rules, Setup,
+    Start, Timer, Turn, Vote, payload_digest,
+};
+use primitives::{Digest, SecretKey};
+
+use crate::dice::Dice;
+
+/// What a faulty validator does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Faults {
+    /// Says nothing.
+    Silent,
+    /// Proposes two sub-blocks for each height, one to some and one to others.
+    Equivocating,
+    /// Answers votes with any votes.
+    Random,
+    /// Sends bytes that mean nothing, frames of other epochs and heights, false certificates and answers.
+    Garbage,
+}
+
+const UNIT: u64 = 20_000;
+const GRACE: u64 = 8_000;
+const TICK: u64 = 25_000;
+
+#[derive(Clone, Debug)]
+enum Event {
+    Frame {
+        from: Index,
+        link: u64,
+        bytes: Vec<u8>,
+    },
+    Timer {
+        life: u64,
+        height: u64,
+        timer: Timer,
+    },
+    Tick {
+        life: u64,
+    },
+    /// What waited for the sync of a turn.
+    Durable {
+        life: u64,
+        turn: usize,
+    },
+    /// Inputs were gathered for long enough.
+    Turn {
+        life: u64,
+    },
+    Applied {
+        life: u64,
+        height: u64,
+    },
+    Rooted {
+        life: u64,
+        height: u64,
+    },
+    Up {
+        peer: Index,
+        link: u64,
+    },
+    Down {
+        peer: Index,
+    },
+    Submit(u64),
+    Kill {
+        loses_log: bool,
+    },
+    Wake {
+        rejoins: bool,
+    },
+    Cut {
+        other: Index,
+    },
+}
+
+#[derive(Clone)]
+struct Block {
+    digest: Digest,
+    sub_blocks: Vec<(Index, Payload)>,
+    root: Digest,
+}
+
+#[derive(Default)]
+struct Node {
+    engine: Option<Engine>,
+    /// Counts starts; what belongs to an earlier one is void.
+    life: u64,
+    log: Vec<(u64, Entry)>,
+    durable_at: u64,
+    /// Whether a turn is due.
+    gathers: bool,
+    blocks: BTreeMap<u64, Block>,
+    finality: BTreeMap<u64, Finality>,
+    /// Decided and not applied yet.
+    decided: BTreeMap<u64, Block>,
+    waiting: BTreeSet<u64>,
+    /// Proposed and not seen to be in.
+    proposed: BTreeMap<u64, BTreeSet<u64>>,
+    stopped: bool,
+}
+
+/// What was seen in a run.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Superblocks.
+    pub heights: u64,
+    /// Starts of a validator that was killed.
+    pub restarts: u64,
+    /// Superblocks, at each validator, without all sub-blocks.
+    pub partial: u64,
+    /// Contradictory statements that were proved.
+    pub evidence: u64,
+    /// Heights that were taken from another's archive.
+    pub synced: u64,
+    /// Transactions.
+    pub transactions: u64,
+    /// Frames sent.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending order.
+    pub latencies: Vec<u64>,
+}
+
+impl Report {
+    /// The latency that this share of transactions is below, in microseconds; 0 without transactions.
+    pub fn latency(&self, share: f64) -> u64 {
+        let at = (self.latencies.len() as f64 * share) as usize;
+        self.latencies.get(at.min(self.latencies.len().saturating_sub(1))).copied().unwrap_or(0)
+    }
+}
+
+/// A network of validators, and what is to happen to it.
+pub struct Network {
+    /// What all validators do alike.
+    pub rules: Rules,
+    /// Who is faulty.
+    pub faults: BTreeMap<Index, Faults>,
+    /// Links that break.
+    pub cuts: u64,
+    /// Validators that are killed, one at a time.
+    pub kills: u64,
+    /// Times that all are killed.
+    pub blackouts: u64,
+    /// Validators that are killed and lose their vote log.
+    pub lost_logs: u64,
+    /// Who starts two seconds later than the others.
+    pub late: Option<Index>,
+    /// Whether validator 0 lies to those who catch up.
+    pub liars: bool,
+    /// Whose ledger and disk are slow.
+    pub slow: Option<Index>,
+    /// Whether some messages take much longer than others.
+    pub tails: bool,
+    /// Whether votes are sent before they are durable: a broken shell, to be caught.
+    pub forgetful: bool,
+    /// Whose ledger computes something else.
+    pub wrong_ledger: Option<Index>,
+    /// One-way delays between validators, instead of about a millisecond everywhere.
+    pub delays: Option<Vec<Vec<u64>>>,
+    /// How long inputs are gathered before a turn is made of them; 0 for a turn each.
+    pub quantum: u64,
+    /// The unit of the timers of rounds.
+    pub unit: u64,
+    /// How long absent sub-blocks are waited for.
+    pub grace: u64,
+    committee: Committee,
+    chain: Chain,
+    secrets: Vec<SecretKey>,
+    nodes: Vec<Node>,
+    links: BTreeMap<(Index, Index), u64>,
+    queue: BinaryHeap<Reverse<(u64, u64, Index)>>,
+    events: BTreeMap<u64, Event>,
+    turns: Vec<Option<Turn>>,
+    count: u64,
+    steps: u64,
+    now: u64,
+    dice: Dice,
+    said: BTreeMap<(Index, u64, Vote), Vote>,
+    superblocks: BTreeMap<u64, Digest>,
+    transactions: u64,
+    /// When and where each transaction arrived.
+    arrived: BTreeMap<u64, (u64, Index)>,
+    started: bool,
+    report: Report,
+}
+
+fn key(a: Index, b: Index) -> (Index, Index) {
+    (a.min(b), a.max(b))
+}
+
+/// A payload lists the numbers of transactions.
+fn payload_of(transactions: &BTreeSet<u64>) -> Payload {
+    let mut bytes = b"sub-block".to_vec();
+    transactions.iter().for_each(|number| bytes.extend(number.to_be_bytes()));
+    bytes.into()
+}
+
+fn check_payload(bytes: &[u8]) -> Option<usize> {
+    let rest = bytes.strip_prefix(b"sub-block")?;
+    rest.len().is_multiple_of(8).then_some(rest.len() / 8)
+}
+
+fn transactions_of(payload: &[u8]) -> BTreeSet<u64> {
+    payload[9..].chunks(8).map(|chunk| u64::from_be_bytes(chunk.try_into().expect("eight"))).collect()
+}
+
+impl Network {
+    /// A network of so many validators; the seed decides all.
+    pub fn new(size: usize, seed: u64) -> Network {
+        let secrets: Vec<SecretKey> = (0..size).map(|i| SecretKey::from_seed([i as u8 + 1; 32])).collect();
+        let keys = secrets.iter().map(SecretKey::public).collect();
+        Network {
+            rules: Rules { payload_bytes: 10_000, ..Rules::default() },
+            faults: BTreeMap::new(),
+            cuts: 0,
+            kills: 0,
+            blackouts: 0,
+            lost_logs: 0,
+            late: None,
+            liars: false,
+            slow: None,
+            tails: true,
+            forgetful: false,
+            wrong_ledger: None,
+            delays: None,
+            quantum: 0,
+            unit: UNIT,
+            grace: GRACE,
+            arrived: BTreeMap::new(),
+            committee: Committee::new(size),
+            chain: Chain { genesis: Digest([7; 32]), epoch: 0, keys },
+            secrets,
+            nodes: (0..size).map(|_| Node::default()).collect(),
+            links: BTreeMap::new(),
+            queue: BinaryHeap::new(),
+            events: BTreeMap::new(),
+            turns: Vec::new(),
+            count: 0,
+            steps: 0,
+            now: 0,
+            dice: Dice::new(seed),
+            said: BTreeMap::new(),
+            superblocks: BTreeMap::new(),
+            transactions: 0,
+            started: false,
+            report: Report::default(),
+        }
+    }
+
+    fn correct(&self) -> Vec<Index> {
+        self.committee.members().filter(|index| !self.faults.contains_key(index)).collect()
+    }
+
+    fn push(&mut self, delay: u64, to: Index, event: Event) {
+        self.count += 1;
+        self.events.insert(self.count, event);
+        self.queue.push(Reverse((self.now + delay, self.count, to)));
+    }
+
+    /// Starts the validators, and lays down when what will happen.
+    pub fn start(&mut self) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
+        for index in self.correct() {
+            if self.late == Some(index) {
+                self.push(2_000_000, index, Event::Wake { rejoins: false });
+            } else {
+                self.push(0, index, Event::Wake { rejoins: false });
+            }
+        }
+        for a in self.committee.members() {
+            for b in self.committee.members().filter(|b| *b > a) {
+                self.links.insert((a, b), 0);
+                self.connect(a, b, 100);
+            }
+        }
+        let correct = self.correct();
+        let some = |network: &mut Network| correct[network.dice.below(correct.len() as u64) as usize];
+        for _ in 0..self.cuts {
+            let (a, b) = (some(self), some(self));
+            let when = self.dice.below(1_500_000);
+            if a != b {
+                self.push(when, a, Event::Cut { other: b });
+            }
+        }
+        for _ in 0..self.kills {
+            let (who, when) = (some(self), self.dice.below(1_500_000));
+            self.push(when, who, Event::Kill { loses_log: false });
+        }
+        // No more than f may forget at a time.
+        for i in 0..self.lost_logs {
+            let who = some(self);
+            self.push(300_000 + i * 2_000_000, who, Event::Kill { loses_log: true });
+        }
+        for i in 0..self.blackouts {
+            let when = 200_000 * (i + 1) + self.dice.below(100_000);
+            for index in self.correct() {
+                let apart = self.dice.below(200);
+                self.push(when + apart, index, Event::Kill { loses_log: false });
+            }
+        }
+    }
+
+    /// So many transactions to each validator, over a second and a half.
+    pub fn submit_everywhere(&mut self, each: u64) {
+        self.start();
+        for index in self.correct() {
+            for i in 0..each {
+                self.transactions += 1;
+                let when = i * (1_500_000 / each) + self.dice.below(10_000);
+                self.push(when, index, Event::Submit(self.transactions));
+            }
+        }
+        // A node that listens needs heights to go on.
+        if self.lost_logs > 0 {
+            for index in self.correct() {
+                for i in 0..50 {
+                    self.transactions += 1;
+                    self.push(1_500_000 + i * 50_000, index, Event::Submit(self.transactions));
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, a: Index, b: Index, delay: u64) {
+        let link = self.links[&key(a, b)];
+        self.push(delay, a, Event::Up { peer: b, link });
+        let apart = self.dice.below(500);
+        self.push(delay + apart, b, Event::Up { peer: a, link });
+    }
+
+    fn disconnect(&mut self, a: Index, b: Index, pause: u64) {
+        *self.links.get_mut(&key(a, b)).expect("a link") += 1;
+        for (at, other) in [(a, b), (b, a)] {
+            let delay = self.dice.below(30_000);
+            self.push(delay.min(pause), at, Event::Down { peer: other });
+        }
+        self.connect(a, b, pause);
+    }
+
+    /// Runs until all is decided, applied and certified everywhere.
+    pub fn run_until_settled(&mut self) {
+        while !self.is_settled() {
+            assert!(self.count < 40_000_000 && self.now < 400_000_000, "no end: {}", self.describe());
+            let Some(Reverse((time, number, to))) = self.queue.pop() else { panic!("stuck: {}", self.describe()) };
+            self.now = time;
+            let event = self.events.remove(&number).expect("listed");
+            self.handle(to, event);
+        }
+    }
+
+    fn describe(&self) -> String {
+        let node = |index: Index| {
+            let node = &self.nodes[usize::from(index)];
+            let engine = node.engine.as_ref().map(|e| {
+                let live: Vec<_> = e.live().map(|(height, live)| (height, self.slots(live))).collect();
+                (e.decided(), e.certified(), e.opening(), e.is_silent(), e.connected(), live)
+            });
+            format!("{index}: {engine:?} waiting {} proposed {:?}", node.waiting.len(), node.proposed.keys())
+        };
+        self.correct().into_iter().map(node).collect::<Vec<_>>().join("; ")
+    }
+
+    fn slots(&self, height: &consensus::Height) -> Vec<(bool, Option<(bool, u32)>, Option<(bool, u32)>)> {
+        let slot = |slot| {
+            let (broadcast, binary) = (height.broadcast(slot)?, height.binary(slot)?);
+            Some((broadcast.delivered().is_some(), binary.estimate(), binary.decided()))
+        };
+        self.committee.members().filter_map(slot).collect()
+    }
+
+    fn is_settled(&mut self) -> bool {
+        self.steps += 1;
+        if !self.steps.is_multiple_of(64) {
+            return false;
+        }
+        let pending = self.events.values().any(|event| {
+            matches!(event, Event::Submit(_) | Event::Kill { .. } | Event::Wake { .. } | Event::Cut { .. })
+        });
+        let correct: Vec<&Node> = self.correct().iter().map(|i| &self.nodes[usize::from(*i)]).collect();
+        let running = || correct.iter().filter(|node| !node.stopped);
+        let last = running().map(|node| node.blocks.len()).max().unwrap_or(0) as u64;
+        !pending
+            && running().all(|node| {
+                let settled = |e: &Engine| {
+                    e.decided() == last && e.certified() == last && e.opening().is_none_or(|o| !o.urgent && !o.nudged)
+                };
+                node.waiting.is_empty()
+                    && node.proposed.values().all(BTreeSet::is_empty)
+                    && node.blocks.len() as u64 == last
+                    && node.engine.as_ref().is_some_and(settled)
+            })
+    }
+
+    fn handle(&mut self, to: Index, event: Event) {
+        if let Some(faults) = self.faults.get(&to).copied() {
+            return self.misbehave(to, faults, event);
+        }
+        if self.nodes[usize::from(to)].stopped {
+            return;
+        }
+        let life = self.nodes[usize::from(to)].life;
+        match event {
+            Event::Wake { rejoins } => self.wake(to, rejoins),
+            Event::Kill { loses_log } => self.kill(to, loses_log),
+            Event::Cut { other } => {
+                let pause = 10_000 + self.dice.below(400_000);
+                self.disconnect(to, other, pause);
+            }
+            Event::Submit(number) => {
+                self.arrived.insert(number, (self.now, to));
+                self.nodes[usize::from(to)].waiting.insert(number);
+            }
+            Event::Durable { life: of, turn } if of == life => self.carry_out(to, turn),
+            Event::Turn { life: of } if of == life => self.make_turn(to),
+            Event::Applied { life: of, height } if of == life => self.applied(to, height),
+            Event::Frame { from, link, bytes } if self.links[&key(from, to)] == link => {
+                let faulty = self.faults.contains_key(&from);
+                self.input(to, |engine| match Frame::from_bytes(&bytes) {
+                    Ok(frame) => engine.on_frame(from, frame),
+                    Err(_) => assert!(faulty, "{from} sends what is no frame"),
+                });
+            }
+            Event::Timer { life: of, height, timer } if of == life => {
+                self.input(to, |engine| engine.on_timer(height, timer));
+            }
+            Event::Tick { life: of } if of == life => {
+                self.input(to, |engine| engine.on_tick());
+                self.push(TICK, to, Event::Tick { life });
+                self.propose(to, true);
+            }
+            Event::Rooted { life: of, height } if of == life => {
+                let root = self.nodes[usize::from(to)].blocks[&height].root;
+                self.input(to, |engine| engine.on_root(height, root));
+            }
+            Event::Up { peer, link } if self.links[&key(peer, to)] == link => {
+                self.input(to, |engine| engine.on_up(peer));
+            }
+            Event::Down { peer } => self.input(to, |engine| engine.on_down(peer)),
+            _ => return,
+        }
+        self.propose(to, false);
+    }
+
+    fn input(&mut self, to: Index, give: impl FnOnce(&mut Engine)) {
+        if let Some(engine) = &mut self.nodes[usize::from(to)].engine {
+            give(engine);
+            let live: Vec<u64> = engine.live().map(|(height, _)| height).collect();
+            let bound = engine.decided() + self.rules.horizon();
+            assert!(live.iter().all(|height| *height <= bound));
+            assert!(live.len() as u64 <= 2 * self.rules.horizon() + 128, "{} live heights", live.len());
+            if self.quantum == 0 {
+                let turn = engine.take_turn();
+                self.take(to, turn);
+            } else if !std::mem::replace(&mut self.nodes[usize::from(to)].gathers, true) {
+                let life = self.nodes[usize::from(to)].life;
+                self.push(self.quantum, to, Event::Turn { life });
+            }
+        }
+    }
+
+    fn make_turn(&mut self, of: Index) {
+        let node = &mut self.nodes[usize::from(of)];
+        node.gathers = false;
+        if let Some(engine) = &mut node.engine {
+            let turn = engine.take_turn();
+            self.take(of, turn);
+        }
+    }
+
+    fn take(&mut self, of: Index, mut turn: Turn) {
+        let life = self.nodes[usize::from(of)].life;
+        let delay = match turn.entries.is_empty() {
+            true => 0,
+            false if self.slow == Some(of) => 20_000 + self.dice.below(20_000),
+            false => 100 + self.dice.below(2_000),
+        };
+        if !self.forgetful {
+            self.turns.push(Some(turn));
+        } else {
+            // A broken shell: it sends first and writes later.
+            let late = Turn { entries: std::mem::take(&mut turn.entries), ..Turn::default() };
+            self.turns.push(Some(turn));
+            self.carry_out(of, self.turns.len() - 1);
+            self.turns.push(Some(late));
+        }
+        let turn = self.turns.len() - 1;
+        // What a turn says may repeat what an earlier one said, and waits for that to be durable too.
+        let node = &mut self.nodes[usize::from(of)];
+        node.durable_at = node.durable_at.max(self.now + delay);
+        match node.durable_at - self.now {
+            0 => self.carry_out(of, turn),
+            delay => self.push(delay, of, Event::Durable { life, turn }),
+        }
+    }
+
+    fn carry_out(&mut self, of: Index, turn: usize) {
+        let Some(turn) = self.turns[turn].take() else { return };
+        let life = self.nodes[usize::from(of)].life;
+        self.nodes[usize::from(of)].log.extend(turn.entries);
+        for (to, frame) in turn.sends {
+            self.check_said(of, &frame);
+            for to in to.iter() {
+                self.transmit(of, to, &frame);
+            }
+        }
+        for (height, timer) in turn.timers {
+            let delay = if timer == Timer::Grace { self.grace } else { u64::from(timer.units()) * self.unit };
+            self.push(delay, of, Event::Timer { life, height, timer });
+        }
+        for superblock in turn.decided {
+            let first = *self.superblocks.entry(superblock.height).or_insert(superblock.digest);
+            assert_eq!(first, superblock.digest, "different superblocks at height {}", superblock.height);
+            let node = &mut self.nodes[usize::from(of)];
+            if let Some(proposed) = node.proposed.remove(&superblock.height) {
+                assert!(superblock.mine.is_some());
+                if superblock.mine == Some(false) {
+                    node.waiting.extend(proposed);
+                }
+            }
+            if node.blocks.contains_key(&superblock.height) {
+                assert_eq!(node.blocks[&superblock.height].digest, superblock.digest);
+                continue;
+            }
+            let members: Members = superblock.sub_blocks.iter().map(|(slot, _)| *slot).collect();
+            assert!(members.len() >= self.committee.size - 2 * self.committee.faulty);
+            self.report.partial += u64::from(superblock.sub_blocks.len() < self.committee.size);
+            let block = Block { digest: superblock.digest, sub_blocks: superblock.sub_blocks, root: Digest::default() };
+            node.decided.insert(superblock.height, block);
+            self.apply_next(of);
+        }
+        for finality in turn.certified {
+            finality.certificate.verify(&self.chain).expect("a certificate that holds");
+            self.note_latencies(of, finality.certificate.statement.height);
+            self.nodes[usize::from(of)].finality.insert(finality.certificate.statement.height, finality);
+        }
+        for (to, first, last) in turn.serve {
+            self.serve(of, to, first, last);
+        }
+        for evidence in turn.evidence {
+            let whom = evidence.convicts(&self.chain).expect("evidence convicts");
+            assert!(self.faults.contains_key(&whom) || self.forgetful, "{whom} is correct");
+            self.report.evidence += 1;
+        }
+        for (from, why) in turn.refused {
+            let honest = !self.faults.contains_key(&from) && !self.liars;
+            assert!(!honest || why == consensus::Refused::Ahead, "{from} to {of}: {why}");
+        }
+        if turn.diverged.is_some() {
+            assert!(self.wrong_ledger.is_some(), "{of} diverged: {:?}", turn.diverged);
+            self.nodes[usize::from(of)].stopped = true;
+        }
+    }
+
+    /// Notes how long the transactions of a certified height took that arrived here.
+    fn note_latencies(&mut self, of: Index, height: u64) {
+        let node = &self.nodes[usize::from(of)];
+        let block = node.blocks.get(&height).or_else(|| node.decided.get(&height));
+        let payloads = block.into_iter().flat_map(|block| &block.sub_blocks);
+        for number in payloads.flat_map(|(_, payload)| transactions_of(payload)).collect::<Vec<_>>() {
+            if let Some((since, _)) = self.arrived.get(&number).filter(|(_, at)| *at == of) {
+                self.report.latencies.push(self.now - since);
+                self.arrived.remove(&number);
+            }
+        }
+    }
+
+    /// Applies one block at a time.
+    fn apply_next(&mut self, of: Index) {
+        let slow = self.slow == Some(of);
+        let node = &self.nodes[usize::from(of)];
+        let next = node.blocks.len() as u64 + 1;
+        if node.decided.contains_key(&next) {
+            let (life, delay) = (node.life, if slow { 60_000 } else { 2_000 } + self.dice.below(1_000));
+            self.push(delay, of, Event::Applied { life, height: next });
+        }
+    }
+
+    fn applied(&mut self, of: Index, height: u64) {
+        let wrong = self.wrong_ledger == Some(of) && height >= 5;
+        let node = &mut self.nodes[usize::from(of)];
+        if node.blocks.contains_key(&height) {
+            return;
+        }
+        let mut block = node.decided.remove(&height).expect("it was decided");
+        let before = node.blocks.get(&(height - 1)).map_or(Digest([1; 32]), |block| block.root);
+        block.root = Digest::of("test state", &[before.0, block.digest.0, [u8::from(wrong); 32]].concat());
+        for (_, payload) in &block.sub_blocks {
+            let gone = transactions_of(payload);
+            node.waiting.retain(|number| !gone.contains(number));
+        }
+        node.blocks.insert(height, block);
+        let life = node.life;
+        self.input(of, |engine| engine.on_applied(height));
+        let delay = 500 + self.dice.below(3_000);
+        self.push(delay, of, Event::Rooted { life, height });
+        self.apply_next(of);
+    }
+
+    fn propose(&mut self, of: Index, tick: bool) {
+        let node = &mut self.nodes[usize::from(of)];
+        let Some(engine) = &mut node.engine else { return };
+        engine.set_waiting(!node.waiting.is_empty());
+        let (mut proposed, mut nudged) = (false, tick);
+        while let Some(opening) = engine.opening() {
+            let nudge = opening.nudged && std::mem::take(&mut nudged);
+            if !opening.urgent && !nudge && node.waiting.is_empty() {
+                break;
+            }
+            let some: BTreeSet<u64> = node.waiting.iter().take(20).copied().collect();
+            node.waiting.retain(|number| !some.contains(number));
+            engine.propose(opening.height, payload_of(&some));
+            node.proposed.insert(opening.height, some);
+            proposed = true;
+        }
+        if proposed {
+            let turn = engine.take_turn();
+            self.take(of, turn);
+        }
+    }
+
+    fn transmit(&mut self, from: Index, to: Index, frame: &Frame) {
+        assert_ne!(from, to);
+        let bytes = frame.to_bytes();
+        let link = self.links[&key(from, to)];
+        let tail = if self.tails && self.dice.below(50) == 0 { self.dice.below(30_000) } else { 0 };
+        let delay = match &self.delays {
+            Some(delays) => {
+                let delay = delays[usize::from(from)][usize::from(to)];
+                delay + self.dice.below(delay / 20 + 100)
+            }
+            None => 300 + self.dice.below(1_500) + tail,
+        };
+        self.report.frames += 1;
+        self.report.bytes += bytes.len() as u64;
+        self.push(delay, to, Event::Frame { from, link, bytes });
+    }
+
+    fn serve(&mut self, of: Index, to: Index, first: u64, last: u64) {
+        let node = &self.nodes[usize::from(of)];
+        let mut blocks: Vec<Decided> = (first..=last)
+            .map_while(|height| {
+                let certificate = node.finality.get(&height)?.certificate.clone();
+                let mut sub_blocks = node.blocks.get(&height)?.sub_blocks.clone();
+                sub_blocks.sort_by_key(|(slot, _)| *slot);
+                Some(Decided { certificate, sub_blocks })
+            })
+            .collect();
+        // One lies about what is in a block.
+        if self.liars && of == 0 && !blocks.is_empty() {
+            let which = self.dice.below(blocks.len() as u64) as usize;
+            match self.dice.below(3) {
+                0 => blocks[which].sub_blocks.clear(),
+                1 => blocks[which].certificate.statement.superblock = Digest([9; 32]),
+                _ => blocks[which].sub_blocks.iter_mut().for_each(|(_, payload)| *payload = payload_of(&[0].into())),
+            }
+        }
+        self.report.synced += blocks.len() as u64;
+        self.transmit(of, to, &Frame::Sync(blocks));
+    }
+
+    /// Nothing that may be said but once is said twice differently, restarts and lost logs included.
+    fn check_said(&mut self, of: Index, frame: &Frame) {
+        let Frame::Votes(votes) = frame else { return };
+        for vote in votes.unpack() {
+            let without = match vote {
+                Vote::Echo { slot, .. } => Vote::Echo { slot, digest: Digest::default() },
+                Vote::Ready { slot, .. } => Vote::Ready { slot, digest: Digest::default() },
+                Vote::Coordinate { slot, round, .. } => Vote::Coordinate { slot, round, value: false },
+                Vote::Auxiliary { slot, round, .. } => Vote::Auxiliary { slot, round, values: Mask::Both },
+                Vote::Estimate { .. } => continue,
+            };
+            let said = *self.said.entry((of, votes.height, without)).or_insert(vote);
+            assert_eq!(said, vote, "validator {of} contradicts itself at height {}", votes.height);
+        }
+    }
+
+    fn kill(&mut self, of: Index, loses_log: bool) {
+        let node = &mut self.nodes[usize::from(of)];
+        if node.engine.take().is_none() {
+            return;
+        }
+        node.life += 1;
+        node.gathers = false;
+        // What was not applied is decided again, and what was proposed may be in.
+        node.decided.clear();
+        for proposed in std::mem::take(&mut node.proposed).into_values() {
+            node.waiting.extend(proposed);
+        }
+        if loses_log {
+            node.log.clear();
+        }
+        // The newest certificates were not synced yet.
+        let newest = node.finality.keys().next_back().copied().unwrap_or(0);
+        let lost = self.dice.below(3);
+        node.finality.retain(|height, _| *height + lost <= newest);
+        self.report.restarts += 1;
+        for other in self.committee.members().filter(|other| *other != of) {
+            let pause = 50_000 + self.dice.below(300_000);
+            self.disconnect(of, other, pause);
+        }
+        let pause = 10_000 + self.dice.below(200_000);
+        self.push(pause, of, Event::Wake { rejoins: loses_log });
+    }
+
+    fn wake(&mut self, of: Index, rejoins: bool) {
+        let first = Engine::first_benches(&self.committee, &self.rules);
+        let node = &mut self.nodes[usize::from(of)];
+        let height = node.finality.keys().next_back().copied().unwrap_or(0).min(node.blocks.len() as u64);
+        let (superblock, benches) = match node.finality.get(&height) {
+            Some(finality) => (finality.certificate.statement.superblock, finality.benches.clone()),
+            None => (Digest::default(), first),
+        };
+        let roots = node.blocks.iter().map(|(height, block)| (*height, block.root));
+        let roots = std::iter::once((0, Digest([1; 32]))).chain(roots).collect();
+        let start = Start { height, superblock, benches, applied: node.blocks.len() as u64, roots };
+        let setup = Setup {
+            chain: self.chain.clone(),
+            rules: self.rules,
+            me: of,
+            secret: self.secrets[usize::from(of)].clone(),
+            check: check_payload,
+        };
+        let mut engine = Engine::new(setup, start);
+        if rejoins {
+            engine.rejoin();
+        } else {
+            engine.restore(node.log.iter().cloned());
+        }
+        let turn = engine.take_turn();
+        node.engine = Some(engine);
+        let life = node.life;
+        self.take(of, turn);
+        self.push(1_000, of, Event::Tick { life });
+        let peers: Vec<Index> = self.committee.members().filter(|other| *other != of).collect();
+        for peer in peers {
+            let link = self.links[&key(of, peer)];
+            self.push(400_000, of, Event::Up { peer, link });
+        }
+    }
+
+    /// Validators that stopped because they differ.
+    pub fn stopped(&self) -> Vec<Index> {
+        self.correct().into_iter().filter(|index| self.nodes[usize::from(*index)].stopped).collect()
+    }
+
+    /// What must hold in the end.
+    pub fn check(mut self) -> Report {
+        assert!(self.stopped().is_empty());
+        let correct = self.correct();
+        let first = &self.nodes[usize::from(correct[0])].blocks;
+        let mut seen = BTreeSet::new();
+        for block in first.values() {
+            seen.extend(block.sub_blocks.iter().flat_map(|(_, payload)| transactions_of(payload)));
+            for (slot, payload) in &block.sub_blocks {
+                assert!(usize::from(*slot) < self.committee.size && payload_digest(payload) != Digest::default());
+            }
+        }
+        for index in &correct {
+            let node = &self.nodes[usize::from(*index)];
+            assert_eq!(node.blocks.len(), first.len());
+            assert!(node.blocks.values().zip(first.values()).all(|(a, b)| a.root == b.root));
+        }
+        assert!((1..=self.transactions).all(|number| seen.contains(&number)), "a transaction is missing");
+        let entered = |(_, entry): &(u64, Entry)| matches!(entry, Entry::Voted(Record::Entered { .. }));
+        assert!(self.nodes[usize::from(correct[0])].log.iter().any(entered) || self.lost_logs > 0);
+        self.report.heights = first.len() as u64;
+        self.report.transactions = self.transactions;
+        self.report.latencies.sort_unstable();
+        self.report
+    }
+}
+
+impl Network {
+    /// A network of 4 or 7 validators in which the seed decides what goes wrong.
+    pub fn drawn(seed: u64) -> Network {
+        let mut dice = Dice::new(!seed);
+        let size = [4, 4, 7][dice.index(3)];
+        let mut network = Network::new(size, seed);
+        network.rules.fast = dice.once_in(3);
+        if dice.once_in(6) {
+            network.rules.enough = Some(1);
+        }
+        network.cuts = dice.below(20);
+        network.tails = !dice.once_in(4);
+        let who = dice.index(size) as Index;
+        match dice.below(7) {
+            0 => network.kills = 1 + dice.below(8),
+            1 => network.blackouts = 1 + dice.below(3),
+            2 => network.lost_logs = 1,
+            3 => (network.late, network.liars) = (Some(1 + who % (size as Index - 1)), true),
+            4 => network.slow = Some(who),
+            _ => {
+                let faults = [Faults::Silent, Faults::Equivocating, Faults::Random, Faults::Garbage];
+                network.faults.insert(who, faults[dice.index(4)]);
+            }
+        }
+        network
+    }
+}
+
+/// Runs what a seed draws.
+///
+/// # Errors
+/// What broke.
+pub fn run_validators(seed: u64) -> Result<Report, crate::Failure> {
+    let attempt = || {
+        let mut network = Network::drawn(seed);
+        network.submit_everywhere(20);
+        network.run_until_settled();
+        network.check()
+    };
+    std::panic::catch_unwind(attempt).map_err(|panic| crate::Failure {
+        seed,
+        height: 0,
+        what: crate::message(&*panic).into(),
+    })
+}

@@ -1,0 +1,236 @@
+//! The demo's validators: processes of their own, started again when they end, and spoken to over HTTP as anybody would.
+
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use ledger::{BlockReceipts, Genesis};
+use node::founding::{Founder, Founding};
+use primitives::Transaction;
+use serde_json::Value;
+use store::RealDisk;
+use zeroize::Zeroizing;
+
+use crate::founding::KEY_FILE;
+use crate::keystore;
+
+/// Protects nothing: the keys of a demo are worth nothing.
+const PASSPHRASE: &str = "demo";
+/// Before a validator that ended is started again.
+const PAUSE: Duration = Duration::from_secs(2);
+/// For validators to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Validator {
+    home: PathBuf,
+    http: SocketAddr,
+    process: Child,
+    /// When it ended, until it is started again.
+    ended: Option<Instant>,
+}
+
+/// The validators of a demo.
+pub struct DemoNetwork {
+    validators: Vec<Validator>,
+    agent: ureq::Agent,
+    next_height: u64,
+}
+
+impl DemoNetwork {
+    /// Makes homes under `folder`, and starts a process for each.
+    pub fn start(
+        folder: &Path,
+        genesis: &Genesis,
+        count: usize,
+        listen: SocketAddr,
+        interval_ms: u64,
+    ) -> anyhow::Result<DemoNetwork> {
+        let https = http_addresses(listen, count)?;
+        let listens = network_addresses(count)?;
+        let homes: Vec<PathBuf> = (0..count).map(|index| folder.join(format!("validator-{index}"))).collect();
+        let passphrase = Zeroizing::new(PASSPHRASE.to_string());
+        let mut founders = Vec::new();
+        for (home, address) in homes.iter().zip(&listens) {
+            crate::init::make_home(home)?;
+            let key = keystore::create_under(&home.join(KEY_FILE), &passphrase)?.public();
+            founders.push(Founder { key, address: address.to_string(), stake: 1 });
+        }
+        let founding = Founding::new(founders);
+        let mut validators = Vec::new();
+        for (index, home) in homes.into_iter().enumerate() {
+            node::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;
+            let config = format!(
+                "[http]\nlisten = \"{}\"\n\n[network]\nlisten = \"{}\"\n\n[blocks]\ninterval_ms = {interval_ms}\n",
+                https[index], listens[index]
+            );
+            std::fs::write(home.join("walras.toml"), config).with_context(|| home.display().to_string())?;
+            let data = home.join("data");
+            RealDisk::new(&data).with_context(|| data.display().to_string())?;
+            node::validator::create_votes(&data)?;
+            let process = spawn(&home)?;
+            validators.push(Validator { home, http: https[index], process, ended: None });
+        }
+        let config =
+            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(5)));
+        let network = DemoNetwork { validators, agent: config.build().into(), next_height: 1 };
+        network.wait_until_ready()?;
+        Ok(network)
+    }
+
+    fn wait_until_ready(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        while !(0..self.validators.len()).all(|index| self.is_ready(index)) {
+            let log = self.validators[0].home.join("log");
+            ensure!(begun.elapsed() < PATIENCE, "the validators do not start; see {}", log.display());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+
+    fn url(&self, index: usize, path: &str) -> String {
+        format!("http://{}{path}", self.validators[index].http)
+    }
+
+    fn is_ready(&self, index: usize) -> bool {
+        self.agent.get(self.url(index, "/readyz")).call().is_ok_and(|answer| answer.status() == 200)
+    }
+
+    /// The address of a validator's page.
+    pub fn address(&self, index: usize) -> SocketAddr {
+        self.validators[index].http
+    }
+
+    /// A validator's process.
+    pub fn process(&self, index: usize) -> u32 {
+        self.validators[index].process.id()
+    }
+
+    /// A validator's home.
+    pub fn home(&self, index: usize) -> &Path {
+        &self.validators[index].home
+    }
+
+    /// Starts again what has ended; tells what happened.
+    pub fn tend(&mut self, say: &impl Fn(String)) -> anyhow::Result<()> {
+        for (index, validator) in self.validators.iter_mut().enumerate() {
+            match validator.ended {
+                None => {
+                    if let Some(status) = validator.process.try_wait()? {
+                        say(format!("validator {index} has ended ({status}); the others go on"));
+                        validator.ended = Some(Instant::now());
+                    }
+                }
+                Some(since) if since.elapsed() >= PAUSE => {
+                    validator.process = spawn(&validator.home)?;
+                    validator.ended = None;
+                    say(format!("validator {index} starts again, process {}", validator.process.id()));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends transactions to a validator, or to the next that answers. For each, whether it was taken.
+    pub fn submit(&self, first: usize, transactions: &[Transaction]) -> Vec<bool> {
+        let body = borsh::to_vec(transactions).expect("writing to memory cannot fail");
+        let count = self.validators.len();
+        for index in (0..count).map(|turn| (first + turn) % count) {
+            let request = self.agent.post(self.url(index, "/v1/transactions/batch"));
+            let answer = request.content_type("application/octet-stream").send(&body[..]);
+            let Ok(mut answer) = answer else { continue };
+            let Ok(value) = answer.body_mut().read_json::<Value>() else { continue };
+            if let Some(results) = value["results"].as_array() {
+                return results.iter().map(|result| result["error"].is_null()).collect();
+            }
+        }
+        vec![false; transactions.len()]
+    }
+
+    /// The receipts of blocks that were not given yet, and the solver's utility ratio where it is known; from whichever
+    /// validator answers first.
+    pub fn new_blocks(&mut self) -> Vec<(BlockReceipts, Option<f64>)> {
+        let mut blocks = Vec::new();
+        for index in 0..self.validators.len() {
+            while let Some(receipts) = self.receipts(index, self.next_height) {
+                let batch = self.json(index, &format!("/v1/blocks/{}/batch", self.next_height));
+                let utility = batch.and_then(|batch| batch["solver"]["unrealized_utility_ratio"].as_f64());
+                blocks.push((receipts, utility));
+                self.next_height += 1;
+            }
+        }
+        blocks
+    }
+
+    fn receipts(&self, index: usize, height: u64) -> Option<BlockReceipts> {
+        let mut answer = self.agent.get(self.url(index, &format!("/v1/blocks/{height}/receipts"))).call().ok()?;
+        let bytes = answer.body_mut().with_config().limit(1 << 30).read_to_vec().ok()?;
+        (answer.status() == 200).then(|| borsh::from_slice(&bytes).ok())?
+    }
+
+    fn json(&self, index: usize, path: &str) -> Option<Value> {
+        self.agent.get(self.url(index, path)).call().ok()?.body_mut().read_json().ok()
+    }
+
+    /// Where each validator stands, in a line.
+    pub fn standing(&self) -> String {
+        let of = |index: usize| match self.json(index, "/v1/validator") {
+            Some(status) if status["decided"].is_u64() => {
+                let silent = if status["silent"] == true { " (listening)" } else { "" };
+                format!("{index}: {}{silent}", status["decided"])
+            }
+            _ => format!("{index}: away"),
+        };
+        (0..self.validators.len()).map(of).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Stops all in order, and waits for them.
+    pub fn stop(&mut self) {
+        for validator in &mut self.validators {
+            // The id is that of a child that was not waited for, so it is nobody else's.
+            if validator.process.try_wait().is_ok_and(|ended| ended.is_none()) {
+                let terminate = Command::new("kill").arg(validator.process.id().to_string()).status();
+                if terminate.is_err() {
+                    drop(validator.process.kill());
+                }
+            }
+        }
+        for validator in &mut self.validators {
+            drop(validator.process.wait());
+        }
+    }
+}
+
+impl Drop for DemoNetwork {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(home: &Path) -> anyhow::Result<Child> {
+    let log = File::options().create(true).append(true).open(home.join("log")).context("the log of a validator")?;
+    let errors = log.try_clone().context("the log of a validator")?;
+    let walras = std::env::current_exe().context("this program's own file")?;
+    let mut command = Command::new(walras);
+    command.arg("node").arg("--home").arg(home).env("WALRAS_PASSPHRASE", PASSPHRASE);
+    command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn().context("a validator's process")
+}
+
+/// Addresses for HTTP: from `listen` on if those ports are free, else any.
+fn http_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<SocketAddr>> {
+    let wanted = (0..count as u16).map(|index| SocketAddr::new(listen.ip(), listen.port().saturating_add(index)));
+    let held: Vec<TcpListener> = match wanted.map(TcpListener::bind).collect() {
+        Ok(held) => held,
+        Err(_) => (0..count).map(|_| TcpListener::bind((listen.ip(), 0))).collect::<Result<_, _>>()?,
+    };
+    Ok(held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?)
+}
+
+/// Addresses for the validators among themselves.
+fn network_addresses(count: usize) -> anyhow::Result<Vec<SocketAddr>> {
+    let held: Vec<UdpSocket> = (0..count).map(|_| UdpSocket::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    Ok(held.iter().map(UdpSocket::local_addr).collect::<Result<_, _>>()?)
+}

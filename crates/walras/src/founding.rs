@@ -1,0 +1,146 @@
+//! `walras init --validators`: the homes of the validators that found a network.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use ledger::Genesis;
+use node::founding::{Engine, Founder, Founding, is_address};
+use primitives::{PublicKey, to_hex};
+use serde_json::json;
+use store::RealDisk;
+use zeroize::Zeroizing;
+
+use crate::init::{Init, make_home};
+use crate::keystore;
+
+/// The validator's key in its home.
+pub const KEY_FILE: &str = "validator-key.json";
+/// Ports of validators on one machine: the first one's, then one higher each.
+const HTTP_PORT: u16 = 8080;
+const NETWORK_PORT: u16 = 9100;
+
+/// A validator's home as it was made.
+struct Made {
+    home: PathBuf,
+    key: PublicKey,
+    address: String,
+    http: SocketAddr,
+}
+
+/// Writes the homes `validator-0` to `validator-(N-1)`, the genesis that they share, and the issuer's key.
+pub fn run(init: &Init, engine: Engine, size: u8, json: bool) -> anyhow::Result<ExitCode> {
+    ensure!(
+        init.addresses.is_empty() || init.addresses.len() == usize::from(size),
+        "--address is given {} times for {size} validators: give one for each, or none",
+        init.addresses.len()
+    );
+    let folder = &init.home;
+    make_home(folder)?;
+    // Asked for once: the homes are handed to their operators, who may change it.
+    let passphrase = init.passphrase.read_new()?;
+    let issuer = keystore::create_under(&folder.join("issuer-key.json"), &passphrase)?.public().address();
+    let genesis = init.make(issuer)?;
+    genesis.issued_assets()?;
+    let made = (0..size).map(|index| make(init, index, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
+    let founder = |one: &Made| Founder { key: one.key, address: one.address.clone(), stake: init.stake };
+    let founding = Founding { engine, ..Founding::new(made.iter().map(founder).collect()) };
+    for home in made.iter().map(|one| one.home.as_path()).chain([folder.as_path()]) {
+        node::genesis_file::write_with_founding(&home.join("genesis.json"), &genesis, Some(&founding))?;
+    }
+    report(folder, &genesis, &founding, &made, &issuer.to_string(), json);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The home of one validator, but for the genesis.
+fn make(init: &Init, index: u8, passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
+    let home = init.home.join(format!("validator-{index}"));
+    make_home(&home)?;
+    let key = keystore::create_under(&home.join(KEY_FILE), passphrase)?.public();
+    let address = match init.addresses.get(usize::from(index)) {
+        Some(address) => address.clone(),
+        None => format!("127.0.0.1:{}", NETWORK_PORT + u16::from(index)),
+    };
+    ensure!(is_address(&address), "--address {address:?}: write host:port, such as a.example:9100");
+    let http = SocketAddr::from(([127, 0, 0, 1], HTTP_PORT + u16::from(index)));
+    write_config(&home, http, listen(&address)?)?;
+    let data = home.join("data");
+    RealDisk::new(&data).with_context(|| data.display().to_string())?;
+    node::validator::create_votes(&data)?;
+    Ok(Made { home, key, address, http })
+}
+
+/// Where a validator listens that is reached at an address: there if it is one of numbers, on every interface if it is a
+/// name.
+fn listen(address: &str) -> anyhow::Result<SocketAddr> {
+    if let Ok(address) = address.parse() {
+        return Ok(address);
+    }
+    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    Ok(SocketAddr::from(([0, 0, 0, 0], port.context("an address has a port")?)))
+}
+
+/// The commented configuration with this validator's ports.
+fn write_config(home: &Path, http: SocketAddr, network: SocketAddr) -> anyhow::Result<()> {
+    let defaults = node::Config::default();
+    let mut text = node::config::TEMPLATE.to_string();
+    for (default, own) in [(defaults.http.listen, http), (defaults.network.listen, network)] {
+        text = text.replace(&format!("listen = \"{default}\""), &format!("listen = \"{own}\""));
+    }
+    std::fs::write(home.join("walras.toml"), text).with_context(|| home.display().to_string())
+}
+
+fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], issuer: &str, json: bool) {
+    let network = founding.digest(genesis).to_string();
+    if json {
+        let validator = |one: &Made| {
+            json!({
+                "home": one.home,
+                "key": format!("0x{}", to_hex(&one.key.0)),
+                "address": one.address,
+                "http": format!("http://{}", one.http),
+            })
+        };
+        let validators: Vec<_> = made.iter().map(validator).collect();
+        println!(
+            "{}",
+            json!({
+                "home": folder,
+                "chain": genesis.chain,
+                "genesis": genesis.digest().to_string(),
+                "network": network,
+                "issuer": issuer,
+                "validators": validators,
+            })
+        );
+        return;
+    }
+    println!("Network    {network}");
+    println!("Chain      {}", genesis.chain);
+    println!("Issuer     {issuer} (key in {})", folder.join("issuer-key.json").display());
+    for (index, one) in made.iter().enumerate() {
+        println!("Validator  {index}: {} at {}, http://{} ({})", one.key, one.address, one.http, one.home.display());
+    }
+    println!("\nEach home goes to its operator. Start each:");
+    println!("  WALRAS_PASSPHRASE=… walras node --home {}", folder.join("validator-0").display());
+}
+
+/// The engines that can be chosen on the command line.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum EngineName {
+    /// Superblocks of everybody's sub-blocks.
+    Dbft,
+    /// One node that agrees with itself.
+    Solo,
+}
+
+impl EngineName {
+    /// The engine of a network; nothing for one node.
+    pub fn engine(self) -> Option<Engine> {
+        match self {
+            EngineName::Dbft => Some(Engine::Dbft),
+            EngineName::Solo => None,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The homes of a network of validators: what `walras init --validators` writes, what is refused, and that the processes
+//! which run them are one exchange.
+
+mod process;
+
+use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use process::{Process, agent, get, walras};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Standard output of a run that must succeed, as JSON.
+fn made(arguments: &[&str], home: &Path) -> Value {
+    let mut command = walras();
+    command.args(["init", "--json", "--supply", "1000"]).args(arguments).arg("--home").arg(home);
+    let output = command.output().expect("walras runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The message of a run that must fail.
+fn refused(arguments: &[&str], home: &Path) -> String {
+    let output = walras().args(arguments).arg("--home").arg(home).output().expect("walras runs");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn every_validator_gets_a_home_and_all_share_one_genesis() {
+    let folder = TempDir::new().expect("a folder");
+    let home = folder.path().join("network");
+    let report = made(&["--validators", "4"], &home);
+    let genesis = read(&home.join("genesis.json"));
+    let parsed: Value = serde_json::from_str(&genesis).expect("JSON");
+    assert_eq!(parsed["consensus"]["engine"], "dbft");
+    for index in 0..4 {
+        let own = home.join(format!("validator-{index}"));
+        assert_eq!(read(&own.join("genesis.json")), genesis);
+        let key: Value = serde_json::from_str(&read(&own.join("validator-key.json"))).expect("JSON");
+        let listed = &parsed["consensus"]["validators"][index];
+        assert_eq!(key["public_key"], listed["key"]);
+        assert_eq!(report["validators"][index]["key"], listed["key"]);
+        assert_eq!(listed["address"], format!("127.0.0.1:{}", 9100 + index));
+        let config = read(&own.join("walras.toml"));
+        for port in [8080 + index, 9100 + index] {
+            assert!(config.contains(&format!("listen = \"127.0.0.1:{port}\"")), "{config}");
+        }
+        for (name, mode) in [("validator-key.json", 0o600), ("data", 0o700), ("data/votes", 0o700)] {
+            let permissions = std::fs::metadata(own.join(name)).expect("there").permissions();
+            assert_eq!(permissions.mode() & 0o777, mode, "{name}");
+        }
+        let logs = std::fs::read_dir(own.join("data/votes")).expect("a vote log");
+        assert!(logs.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("votes-")));
+    }
+    assert!(refused(&["init", "--validators", "4"], &home).contains("is a home already"));
+    // Another network has another identity, for its keys are others.
+    let other = made(&["--validators", "4"], &folder.path().join("other"));
+    assert_ne!(report["network"], other["network"]);
+    // The genesis of a network is taken over whole.
+    let joined = folder.path().join("joined");
+    let genesis_file = home.join("genesis.json");
+    let arguments = ["init", "--genesis", genesis_file.to_str().expect("a plain path"), "--home"];
+    assert!(walras().args(arguments).arg(&joined).output().expect("walras runs").status.success());
+    assert_eq!(read(&joined.join("genesis.json")), genesis);
+    let message = refused(&["node"], &joined);
+    assert!(message.contains("validator-key.json is missing"), "{message}");
+    std::fs::copy(folder.path().join("other/validator-0/validator-key.json"), joined.join("validator-key.json"))
+        .expect("copied");
+    let message = refused(&["node"], &joined);
+    assert!(message.contains("no validator in the genesis"), "{message}");
+}
+
+#[test]
+fn addresses_are_taken_in_order_and_mistakes_are_named() {
+    let folder = TempDir::new().expect("a folder");
+    let named = ["--validators", "2", "--address", "a.example:9100", "--address", "192.0.2.7:9200", "--stake", "5"];
+    let home = folder.path().join("named");
+    let report = made(&named, &home);
+    assert_eq!(report["validators"][0]["address"], "a.example:9100");
+    assert!(read(&home.join("validator-0/walras.toml")).contains("listen = \"0.0.0.0:9100\""));
+    assert!(read(&home.join("validator-1/walras.toml")).contains("listen = \"192.0.2.7:9200\""));
+    let parsed: Value = serde_json::from_str(&read(&home.join("genesis.json"))).expect("JSON");
+    assert_eq!(parsed["consensus"]["validators"][1]["stake"], "5");
+    let fresh = folder.path().join("fresh");
+    for (arguments, words) in [
+        (&["init", "--validators", "0"][..], "0"),
+        (&["init", "--validators", "2", "--address", "a.example:1"], "give one for each"),
+        (&["init", "--validators", "1", "--address", "nowhere"], "host:port"),
+        (&["init", "--validators", "2", "--engine", "solo"], "one node"),
+        (&["init", "--engine", "dbft"], "--validators"),
+        (&["init", "--validators", "2", "--engine", "raft"], "raft"),
+        (&["init", "--address", "a.example:1"], "--validators"),
+        (&["init", "--validators", "2", "--genesis", "x.json"], "cannot be used with"),
+    ] {
+        let message = refused(arguments, &fresh);
+        assert!(message.contains(words), "{arguments:?}: {message}");
+        let _ = std::fs::remove_dir_all(&fresh);
+    }
+}
+
+/// Four processes, and the wallet of the issuer.
+struct Network {
+    folder: TempDir,
+    running: Vec<Option<Process>>,
+}
+
+impl Network {
+    fn start() -> Network {
+        let folder = TempDir::new().expect("a folder");
+        let sockets: Vec<UdpSocket> = (0..4).map(|_| UdpSocket::bind("127.0.0.1:0").expect("a free port")).collect();
+        let addresses: Vec<String> =
+            sockets.iter().map(|socket| socket.local_addr().expect("bound").to_string()).collect();
+        let arguments: Vec<&str> = addresses.iter().flat_map(|address| ["--address", address]).collect();
+        made(&[&["--validators", "4"], &arguments[..]].concat(), folder.path());
+        drop(sockets);
+        let mut network = Network { folder, running: (0..4).map(|_| None).collect() };
+        (0..4).for_each(|index| network.run(index));
+        network
+    }
+
+    fn home(&self, index: usize) -> PathBuf {
+        self.folder.path().join(format!("validator-{index}"))
+    }
+
+    fn run(&mut self, index: usize) {
+        self.running[index] = Some(Process::start(&self.home(index), &[("WALRAS_BLOCKS__INTERVAL_MS", "20")]));
+    }
+
+    fn server(&self, index: usize) -> &str {
+        &self.running[index].as_ref().expect("it runs").server
+    }
+
+    /// Pays from the issuer through one validator, and waits until that is committed.
+    fn pay(&self, through: usize, units: &str) {
+        let mut command = walras();
+        command.args(["wallet", "pay", "--to", RECEIVER, "--asset", "USD", "--amount", units, "--json", "--key"]);
+        command.arg(self.folder.path().join("issuer-key.json")).env("WALRAS_SERVER", self.server(through));
+        let output = command.output().expect("walras runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((&answer["status"], &answer["outcome"]["result"]), (&"committed".into(), &"applied".into()));
+    }
+
+    /// Waits until a validator shows what was paid in all.
+    fn sees(&self, index: usize, units: &str) {
+        let (agent, path) = (agent(), format!("/v1/accounts/{RECEIVER}"));
+        loop {
+            let (status, account) = get(&agent, self.server(index), &path);
+            if status == 200 && account["balances"][0]["available"] == units {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn block(&self, index: usize, height: u64) -> Value {
+        get(&agent(), self.server(index), &format!("/v1/blocks/{height}")).1["block"].clone()
+    }
+}
+
+const RECEIVER: &str = "0x1111111111111111111111111111111111111111";
+
+/// What one validator takes all apply, whoever of them is killed meanwhile; who comes back has the same blocks; and a
+/// home runs once, wherever it was copied to.
+#[test]
+fn four_processes_are_one_exchange() {
+    let mut network = Network::start();
+    network.pay(0, "1");
+    (0..4).for_each(|index| network.sees(index, "100"));
+    // Killed, not stopped.
+    network.running[1] = None;
+    network.pay(2, "2");
+    network.run(1);
+    network.sees(1, "300");
+    network.pay(1, "3");
+    (0..4).for_each(|index| network.sees(index, "600"));
+    let height = get(&agent(), network.server(1), "/v1/status").1["height"].as_u64().expect("a height");
+    for index in 0..4 {
+        for height in [1, height / 2, height].into_iter().filter(|height| *height > 0) {
+            while network.block(index, height).is_null() && !network.block(1, height).is_null() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let digest = network.block(index, height);
+            assert!(digest.is_string() && digest == network.block(1, height), "block {height} of {index}: {digest}");
+        }
+    }
+    let message = refused(&["node", "--listen", "127.0.0.1:0"], &network.home(3));
+    assert!(message.contains("cannot listen") || message.contains("in use by another process"), "{message}");
+    // A copy of a home knows nothing of the locks of the original.
+    let copy = network.folder.path().join("copy");
+    let copied = std::process::Command::new("cp").arg("-a").arg(network.home(3)).arg(&copy).status();
+    assert!(copied.expect("cp runs").success());
+    let output = walras()
+        .args(["node", "--listen", "127.0.0.1:0", "--home"])
+        .arg(&copy)
+        .env("WALRAS_NETWORK__LISTEN", "127.0.0.1:0")
+        .output()
+        .expect("walras runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && message.contains("key is in use by another process"), "{message}");
+    network.sees(3, "600");
+    network.pay(3, "4");
+    (0..4).for_each(|index| network.sees(index, "1000"));
+    let ended = network.running.remove(0).expect("it runs").terminate();
+    assert!(ended.success(), "{ended}");
+}
