@@ -8,8 +8,9 @@ use crate::committee::{Index, Members};
 use crate::engine::{Engine, Refused};
 use crate::frame::{Frame, Status, Votes};
 
-/// At how many ticks a height may have made no progress before everything is said again.
-const STALLED: u32 = 4;
+/// After how many ticks, again and again, everything about a height that has not ended is said once more: links and
+/// horizons tell what may be lost, so this is for what neither shows, and must not add to the load of slow heights.
+const STALLED: u32 = 20;
 
 /// Another validator.
 #[derive(Clone, Debug, Default)]

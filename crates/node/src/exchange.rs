@@ -19,7 +19,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -178,8 +178,8 @@ pub(crate) struct Shared {
     pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
     /// The last certified height.
     pub(crate) certified: AtomicU64,
-    /// The links to other validators; nothing in a solo node.
-    pub(crate) transport: OnceLock<Arc<Transport>>,
+    /// The links to other validators; nothing in a solo node. Its threads hold this, so this does not hold it.
+    pub(crate) transport: OnceLock<Weak<Transport>>,
     /// How this validator stands; nothing in a solo node.
     pub(crate) status: Mutex<Option<validator::Status>>,
 }
@@ -371,8 +371,8 @@ impl Exchange {
     }
 
     /// The links to other validators; `None` in a solo node.
-    pub fn transport(&self) -> Option<&Transport> {
-        self.shared.transport.get().map(Arc::as_ref)
+    pub fn transport(&self) -> Option<Arc<Transport>> {
+        self.shared.transport.get().and_then(Weak::upgrade)
     }
 
     /// Submits transactions; the receiver hears one answer for each, in order.
