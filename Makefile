@@ -80,6 +80,7 @@ bench: build ## Run every measurement
 soak: build ## Long simulations
 	./$(WALRAS) sim --seeds 10000
 	./$(WALRAS) sim --crash-points 500
+	./$(WALRAS) sim --consensus --seeds 1000
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -198,9 +198,10 @@ pub struct Turn {
 pub struct Opening {
     /// The height.
     pub height: u64,
-    /// Whether others have begun it, or a root waits to be certified: propose at once, and be it an empty sub-block.
+    /// Whether others have begun it: propose at once, and be it an empty sub-block.
     pub urgent: bool,
-    /// Whether a benched validator has something to propose: propose before long, so that its spell ends.
+    /// Whether an outcome waits to be certified, or a benched validator has something to propose: propose before long,
+    /// and be it an empty sub-block.
     pub nudged: bool,
 }
 
@@ -376,6 +377,11 @@ impl Engine {
         self.benches.at(height)
     }
 
+    /// Whether a sub-block of a height that is being decided is here: it was valid, and signed by its proposer.
+    pub fn holds(&self, height: u64, slot: Index, digest: &Digest) -> bool {
+        self.live.get(&height).is_some_and(|live| live.held(slot, digest).is_some())
+    }
+
     /// Peers that are connected and have said how far they are.
     pub fn connected(&self) -> usize {
         self.peers.iter().filter(|peer| peer.is_known).count()
@@ -386,11 +392,10 @@ impl Engine {
         let first = self.proposed.max(self.decided.0).max(self.silent_to).checked_add(1)?;
         let last = (self.applied + self.rules.window).min(self.decided.0 + self.rules.horizon());
         let height = (first..=last).find(|height| !self.benches.at(*height).contains(self.me))?;
-        let begun = self.live.range(height..).any(|(_, live)| live.is_begun());
-        let urgent = begun || height <= self.busy + self.rules.lag;
+        let urgent = self.live.range(height..).any(|(_, live)| live.is_begun());
         let benched = self.benches.at(self.decided.0 + 1);
-        let nudged = benched.iter().any(|index| self.peers[usize::from(index)].status.waits);
-        Some(Opening { height, urgent, nudged })
+        let waits = benched.iter().any(|index| self.peers[usize::from(index)].status.waits);
+        Some(Opening { height, urgent, nudged: waits || height <= self.busy + self.rules.lag })
     }
 
     /// Says whether something waits here to be proposed.

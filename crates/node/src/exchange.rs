@@ -332,11 +332,13 @@ impl Exchange {
                 threads.push(spawn("publisher", &shared, move |shared| publish(shared, &blocks, None))?);
             }
             Some(network) => {
+                // As much as one superblock may hold: a frame has room for it.
+                let bytes_max = network.rules.payload_bytes * network.peers.len();
                 let (validator, Channels { inputs, agreed }, parts) = Validator::start(network, data, &shared)?;
                 let validator::Threads { transport, heard, unverified, asked, certificates } = parts;
                 let blocks_made = blocks;
                 let blocks = shared.archive.clone();
-                let answers = Answers { transport, certificates, blocks };
+                let answers = Answers { transport, certificates, blocks, bytes_max };
                 let (applied, rooted, published) = (inputs.clone(), inputs.clone(), inputs.clone());
                 let publish = move |shared: &Arc<Shared>| publish(shared, &blocks_made, Some(&published));
                 threads.push(spawn("publisher", &shared, publish)?);

@@ -169,8 +169,9 @@ impl Mempool {
             }
         }
         // Some may have been proposed by others while they waited here; `take` passes over them.
-        let ids = &self.ids;
-        while self.queue.pop_front_if(|entry| !ids.contains(&entry.id)).is_some() {}
+        while self.queue.front().is_some_and(|entry| !self.ids.contains(&entry.id)) {
+            self.queue.pop_front();
+        }
     }
 
     fn release(&mut self, transaction: &Transaction, fee: Amount) {

@@ -44,7 +44,7 @@ impl Network {
     }
 
     /// What the transport is made of.
-    pub(crate) fn transport(&self) -> Settings {
+    pub fn transport(&self) -> Settings {
         Settings {
             network: self.digest(),
             me: self.me,

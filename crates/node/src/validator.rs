@@ -50,8 +50,6 @@ const REQUESTS: usize = 64;
 const TICK: Duration = Duration::from_millis(200);
 /// How often the mempool is looked at.
 const POLL: Duration = Duration::from_millis(2);
-/// Bytes of decided heights in one answer, if that is more than one height.
-const ANSWER_BYTES: usize = 8 << 20;
 /// A validator that is so many heights behind is still said to be ready.
 const CAUGHT_UP: u64 = 4;
 /// Bytes that a sub-block may hold besides its transactions.
@@ -236,10 +234,7 @@ impl Validator {
             Input::Transport(Event::Up { peer }) => self.engine.on_up(peer),
             Input::Transport(Event::Down { peer }) => self.engine.on_down(peer),
             Input::Transport(Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
-                Ok(frame) => {
-                    self.verify_soon(&frame);
-                    self.engine.on_frame(peer, frame);
-                }
+                Ok(frame) => self.on_frame(peer, frame),
                 Err(error) => {
                     shared.metrics.refused_frame(consensus::Refused::Undecodable);
                     tracing::debug!(peer, %error, "an undecodable frame");
@@ -270,13 +265,16 @@ impl Validator {
         }
     }
 
-    /// Hands a sub-block to the verifier, while it is being agreed on.
-    fn verify_soon(&self, frame: &Frame) {
-        if let Frame::Proposal(proposal, payload) = frame {
-            if proposal.height > self.engine.decided() && payload.len() <= self.network.rules.payload_bytes {
-                // If there is no place the executor does it.
-                let _ = self.to_verify.try_send((proposal.slot, payload.clone()));
-            }
+    /// Takes a frame; a sub-block that is new here is handed to the verifier, while it is being agreed on. At most two for
+    /// each slot are, whatever its proposer sends.
+    fn on_frame(&mut self, peer: Index, frame: Frame) {
+        let Frame::Proposal(proposal, payload) = &frame else { return self.engine.on_frame(peer, frame) };
+        let (proposal, payload) = (*proposal, payload.clone());
+        let known = self.engine.holds(proposal.height, proposal.slot, &proposal.digest);
+        self.engine.on_frame(peer, frame);
+        if !known && self.engine.holds(proposal.height, proposal.slot, &proposal.digest) {
+            // If there is no place the executor does it.
+            let _ = self.to_verify.try_send((proposal.slot, payload));
         }
     }
 
@@ -396,7 +394,9 @@ impl Validator {
     /// Archives certificates; the vote log need not remember what they are about.
     fn archive(&mut self, certified: Vec<Finality>, shared: &Shared) -> Result<(), ExchangeError> {
         let Some(last) = certified.last().map(|finality| finality.certificate.statement.height) else { return Ok(()) };
-        for finality in certified {
+        // After a restart the newest certificates may be made again.
+        let known = self.finality.last_height();
+        for finality in certified.into_iter().filter(|new| new.certificate.statement.height > known) {
             self.finality.append(finality.certificate.statement.height, &encode(&finality))?;
         }
         shared.metrics.certified.set(last as i64);
@@ -520,10 +520,7 @@ pub(crate) fn hear(heard: Receiver<Event>, inputs: &SyncSender<Input>) {
 /// The verifier thread.
 pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Payload)>) {
     for (proposer, payload) in unverified {
-        // Bytes that are no sub-block are the engine's to refuse.
-        if check_payload(&payload).is_some() {
-            shared.verified.put(payload_digest(&payload), verify(proposer, &payload));
-        }
+        shared.verified.put(payload_digest(&payload), verify(proposer, &payload));
     }
 }
 
@@ -532,6 +529,8 @@ pub(crate) struct Answers {
     pub(crate) transport: Arc<Transport>,
     pub(crate) certificates: Archive<RealDisk>,
     pub(crate) blocks: Archive<RealDisk>,
+    /// Bytes of sub-blocks in one answer: those of one height always fit.
+    pub(crate) bytes_max: usize,
 }
 
 impl Answers {
@@ -552,7 +551,7 @@ impl Answers {
         for height in from..=to {
             let Some(decided) = self.decided(height)? else { break };
             bytes += decided.sub_blocks.iter().map(|(_, payload)| payload.len()).sum::<usize>();
-            if bytes > ANSWER_BYTES && !heights.is_empty() {
+            if bytes > self.bytes_max && !heights.is_empty() {
                 break;
             }
             heights.push(decided);

@@ -5,7 +5,7 @@ use sim::validators::{Faults, Network};
 
 #[test]
 fn a_healthy_network_decides_everything_once() {
-    for seed in 0..20 {
+    for seed in 0..6 {
         let mut network = Network::new(4, seed);
         network.tails = false;
         network.submit_everywhere(40);
@@ -40,7 +40,7 @@ fn a_silent_validator_is_benched_and_costs_little() {
 
 #[test]
 fn broken_links_lose_nothing() {
-    for seed in 0..20 {
+    for seed in 0..15 {
         let mut network = Network::new(4, seed);
         network.cuts = 30;
         network.submit_everywhere(30);
@@ -51,7 +51,7 @@ fn broken_links_lose_nothing() {
 
 #[test]
 fn killed_validators_contradict_nothing_and_come_back() {
-    for seed in 0..20 {
+    for seed in 0..12 {
         let mut network = Network::new(4, 100 + seed);
         network.kills = 8;
         network.cuts = 5;
@@ -63,7 +63,7 @@ fn killed_validators_contradict_nothing_and_come_back() {
 
 #[test]
 fn all_killed_at_once_go_on() {
-    for seed in 0..16 {
+    for seed in 0..10 {
         let mut network = Network::new(4, 200 + seed);
         network.blackouts = 3;
         network.submit_everywhere(30);
@@ -74,7 +74,7 @@ fn all_killed_at_once_go_on() {
 
 #[test]
 fn a_lost_vote_log_costs_silence_and_no_contradiction() {
-    for seed in 0..20 {
+    for seed in 0..8 {
         let mut network = Network::new(4, 300 + seed);
         network.lost_logs = 2;
         network.cuts = 5;
@@ -86,7 +86,7 @@ fn a_lost_vote_log_costs_silence_and_no_contradiction() {
 
 #[test]
 fn a_late_validator_catches_up_though_another_lies() {
-    for seed in 0..12 {
+    for seed in 0..8 {
         let mut network = Network::new(4, 400 + seed);
         network.late = Some(1);
         network.liars = true;
@@ -100,7 +100,7 @@ fn a_late_validator_catches_up_though_another_lies() {
 #[test]
 fn faulty_validators_stop_nothing() {
     let mut evidence = 0;
-    for seed in 0..30 {
+    for seed in 0..15 {
         let faults = [Faults::Equivocating, Faults::Random, Faults::Garbage][seed as usize % 3];
         let size = [4, 7][seed as usize % 2];
         let mut network = Network::new(size, 500 + seed);
@@ -110,17 +110,24 @@ fn faulty_validators_stop_nothing() {
         network.run_until_settled();
         evidence += network.check().evidence;
     }
-    assert!(evidence > 5, "{evidence}");
+    assert!(evidence > 2, "{evidence}");
 }
 
 #[test]
 fn slow_ledgers_and_disks_hold_back_and_break_nothing() {
-    for seed in 0..12 {
+    for seed in 0..8 {
         let mut network = Network::new(4, 600 + seed);
         network.slow = Some((seed % 4) as u8);
         network.submit_everywhere(60);
         network.run_until_settled();
         network.check();
+    }
+}
+
+#[test]
+fn whatever_a_seed_draws_holds() {
+    for seed in 0..20 {
+        sim::validators::run_validators(seed).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
 

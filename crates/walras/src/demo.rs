@@ -86,7 +86,8 @@ impl Tally {
         self.pairs += block.batch.trades.len() as u64;
         self.not_full += u64::from(!block.batch.full);
         self.volume += volume(block);
-        self.utility.extend(utility.filter(|_| !block.batch.fills.is_empty()));
+        // Where nobody ordered anything new, next to nothing is traded and the ratio says nothing.
+        self.utility.extend(utility.filter(|_| !block.batch.fills.is_empty() && !block.outcomes.is_empty()));
     }
 }
 
@@ -94,7 +95,9 @@ impl Tally {
 fn volume(block: &BlockReceipts) -> f64 {
     let batch = &block.batch;
     let valuation = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
-    batch.trades.iter().map(|trade| trade.sold as f64 * valuation(trade.pair.sell) / valuation(AssetId(0))).sum()
+    let worth = |trade: &ledger::PairTrade| trade.sold as f64 * valuation(trade.pair.sell) / valuation(AssetId(0));
+    // A sum of nothing is -0.
+    batch.trades.iter().map(worth).sum::<f64>() + 0.0
 }
 
 impl Demo {

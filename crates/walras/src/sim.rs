@@ -15,6 +15,7 @@ use serde_json::{Value, json};
   walras sim --seed 17             # that one again
   walras sim --seeds 200 --json
   walras sim --consensus --seeds 200   # validators among themselves: broken links, kills, lost logs, liars
+  walras sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
 Exits with 1 if an invariant broke; the seed that shows it is printed.")]
@@ -37,6 +38,21 @@ pub struct Sim {
     /// Instead: validators among themselves, with what goes wrong drawn from each seed.
     #[arg(long, conflicts_with_all = ["crash_points", "blocks"])]
     consensus: bool,
+    /// With --consensus: so many correct validators in ten regions of the world instead, and how long certificates take.
+    #[arg(long, requires = "consensus", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+    regions: Option<u8>,
+    /// With --consensus: so many correct validators, all as many milliseconds from one another as --delay says.
+    #[arg(long, requires = "consensus", value_name = "N", conflicts_with = "regions", value_parser = clap::value_parser!(u8).range(1..=200))]
+    even: Option<u8>,
+    /// One-way delay for --even, in milliseconds.
+    #[arg(long, default_value_t = 50, requires = "even", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    delay: u64,
+    /// With --regions or --even: count ready votes as the estimates of the first round.
+    #[arg(long, requires = "consensus")]
+    fast: bool,
+    /// With --regions or --even: transactions that each validator is given.
+    #[arg(long, default_value_t = 20, requires = "consensus")]
+    each: u64,
 }
 
 impl Sim {
@@ -50,6 +66,9 @@ impl Sim {
             None if self.seeds == 0 => anyhow::bail!("--seeds 0: nothing to run"),
             None => self.from..=self.from.saturating_add(self.seeds - 1),
         };
+        if let Some(validators) = self.regions.or(self.even) {
+            return self.measure_consensus(validators, json);
+        }
         if self.consensus {
             return run_consensus(seeds, json);
         }
@@ -62,6 +81,49 @@ impl Sim {
             print(&reports, &failures, self.seed.is_some());
         }
         Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl Sim {
+    /// Latency to the certificate among correct validators, against the delays between them.
+    fn measure_consensus(&self, count: u8, json: bool) -> anyhow::Result<ExitCode> {
+        let size = usize::from(count);
+        let delay = |from: usize, to: usize| match self.even {
+            Some(_) => self.delay * 1_000,
+            None => bench::switch::between_regions(from, to).as_micros() as u64,
+        };
+        let delays: Vec<Vec<u64>> = (0..size).map(|from| (0..size).map(|to| delay(from, to)).collect()).collect();
+        let longest = delays.iter().flatten().copied().max().unwrap_or(0);
+        let mut network = validators::Network::new(size, self.seed.unwrap_or(0));
+        network.rules.fast = self.fast;
+        (network.unit, network.grace) = (4 * longest, longest);
+        // What arrives within a millisecond makes one turn, as in a node; more where there are very many.
+        network.quantum = if size > 20 { 5_000 } else { 500 };
+        network.tails = false;
+        network.delays = Some(delays);
+        network.submit_everywhere(self.each);
+        network.run_until_settled();
+        let report = network.check();
+        let ms = |share: f64| report.latency(share) as f64 / 1_000.0;
+        let counts = [
+            ("validators", f64::from(count)),
+            ("transactions", report.transactions as f64),
+            ("superblocks", report.heights as f64),
+            ("longest_delay_ms", longest as f64 / 1_000.0),
+            ("certificate_ms_p50", ms(0.5)),
+            ("certificate_ms_p99", ms(0.99)),
+            ("certificate_delays_p50", ms(0.5) * 1_000.0 / longest as f64),
+            ("frames_per_superblock", report.frames as f64 / report.heights as f64),
+            ("bytes_per_superblock", report.bytes as f64 / report.heights as f64),
+        ];
+        if json {
+            let fields: serde_json::Map<String, Value> =
+                counts.into_iter().map(|(name, count)| (name.into(), count.into())).collect();
+            println!("{}", Value::from(fields));
+        } else {
+            counts.iter().for_each(|(name, count)| println!("{:<24} {count:>12.1}", name.replace('_', " ")));
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -61,6 +61,10 @@ enum Event {
         life: u64,
         turn: usize,
     },
+    /// Inputs were gathered for long enough.
+    Turn {
+        life: u64,
+    },
     Applied {
         life: u64,
         height: u64,
@@ -102,6 +106,8 @@ struct Node {
     life: u64,
     log: Vec<(u64, Entry)>,
     durable_at: u64,
+    /// Whether a turn is due.
+    gathers: bool,
     blocks: BTreeMap<u64, Block>,
     finality: BTreeMap<u64, Finality>,
     /// Decided and not applied yet.
@@ -171,6 +177,8 @@ pub struct Network {
     pub wrong_ledger: Option<Index>,
     /// One-way delays between validators, instead of about a millisecond everywhere.
     pub delays: Option<Vec<Vec<u64>>>,
+    /// How long inputs are gathered before a turn is made of them; 0 for a turn each.
+    pub quantum: u64,
     /// The unit of the timers of rounds.
     pub unit: u64,
     /// How long absent sub-blocks are waited for.
@@ -235,6 +243,7 @@ impl Network {
             forgetful: false,
             wrong_ledger: None,
             delays: None,
+            quantum: 0,
             unit: UNIT,
             grace: GRACE,
             arrived: BTreeMap::new(),
@@ -353,7 +362,7 @@ impl Network {
     /// Runs until all is decided, applied and certified everywhere.
     pub fn run_until_settled(&mut self) {
         while !self.is_settled() {
-            assert!(self.count < 3_000_000 && self.now < 400_000_000, "no end: {}", self.describe());
+            assert!(self.count < 40_000_000 && self.now < 400_000_000, "no end: {}", self.describe());
             let Some(Reverse((time, number, to))) = self.queue.pop() else { panic!("stuck: {}", self.describe()) };
             self.now = time;
             let event = self.events.remove(&number).expect("listed");
@@ -394,8 +403,9 @@ impl Network {
         let last = running().map(|node| node.blocks.len()).max().unwrap_or(0) as u64;
         !pending
             && running().all(|node| {
-                let settled =
-                    |e: &Engine| e.decided() == last && e.certified() == last && e.opening().is_none_or(|o| !o.urgent);
+                let settled = |e: &Engine| {
+                    e.decided() == last && e.certified() == last && e.opening().is_none_or(|o| !o.urgent && !o.nudged)
+                };
                 node.waiting.is_empty()
                     && node.proposed.values().all(BTreeSet::is_empty)
                     && node.blocks.len() as u64 == last
@@ -423,6 +433,7 @@ impl Network {
                 self.nodes[usize::from(to)].waiting.insert(number);
             }
             Event::Durable { life: of, turn } if of == life => self.carry_out(to, turn),
+            Event::Turn { life: of } if of == life => self.make_turn(to),
             Event::Applied { life: of, height } if of == life => self.applied(to, height),
             Event::Frame { from, link, bytes } if self.links[&key(from, to)] == link => {
                 let faulty = self.faults.contains_key(&from);
@@ -459,8 +470,22 @@ impl Network {
             let bound = engine.decided() + self.rules.horizon();
             assert!(live.iter().all(|height| *height <= bound));
             assert!(live.len() as u64 <= 2 * self.rules.horizon() + 128, "{} live heights", live.len());
+            if self.quantum == 0 {
+                let turn = engine.take_turn();
+                self.take(to, turn);
+            } else if !std::mem::replace(&mut self.nodes[usize::from(to)].gathers, true) {
+                let life = self.nodes[usize::from(to)].life;
+                self.push(self.quantum, to, Event::Turn { life });
+            }
+        }
+    }
+
+    fn make_turn(&mut self, of: Index) {
+        let node = &mut self.nodes[usize::from(of)];
+        node.gathers = false;
+        if let Some(engine) = &mut node.engine {
             let turn = engine.take_turn();
-            self.take(to, turn);
+            self.take(of, turn);
         }
     }
 
@@ -677,6 +702,7 @@ impl Network {
             return;
         }
         node.life += 1;
+        node.gathers = false;
         // What was not applied is decided again, and what was proposed may be in.
         node.decided.clear();
         for proposed in std::mem::take(&mut node.proposed).into_values() {

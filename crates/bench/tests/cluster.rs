@@ -1,0 +1,174 @@
+//! Validators on real sockets and disks, with links that lose, delay and part them, and one that is an impostor.
+
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use bench::cluster::{Cluster, Settings, transactions};
+use bench::switch::Link;
+use consensus::{Frame, Index, Mask, Proposal, Status, Vote, Votes};
+use node::transport::{Class, Event, Transport};
+use primitives::SubBlock;
+
+const TRADERS: u64 = 200;
+
+fn settings(validators: usize) -> Settings {
+    Settings {
+        interval: Duration::from_millis(20),
+        unit: Duration::from_millis(100),
+        grace: Duration::from_millis(40),
+        traders: TRADERS,
+        ..Settings::local(validators)
+    }
+}
+
+struct Load<'a> {
+    cluster: &'a mut Cluster,
+    next: u64,
+    to: Vec<usize>,
+}
+
+impl Load<'_> {
+    /// Sends so many transactions, each account to one validator of those that take them.
+    fn send(&mut self, count: u64) {
+        for (number, transaction) in (self.next..).zip(transactions(TRADERS, self.next, count)) {
+            let node = self.cluster.nodes[self.to[number as usize % self.to.len()]].as_ref().expect("it runs");
+            node.submit(vec![transaction], false).expect("room").blocking_recv().expect("an answer");
+        }
+        self.next += count;
+    }
+
+    /// Waits until one validator has applied all that was sent, and all others what it has.
+    fn settle(&self) {
+        let begun = Instant::now();
+        let most = || self.cluster.running().map(|node| node.totals().0).max().unwrap_or(0);
+        while most() < self.next || !self.cluster.agrees() {
+            let status: Vec<_> = self.cluster.running().map(|node| (node.totals(), node.status())).collect();
+            assert!(begun.elapsed() < Duration::from_secs(180), "stuck: {} sent, {status:?}", self.next);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn bad_links_and_partitions_lose_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start(settings(4), directory.path()).expect("starts");
+    let mut load = Load { cluster: &mut cluster, next: 0, to: vec![0, 1, 2, 3] };
+    load.send(200);
+    load.settle();
+    let bad = Link {
+        delay: Duration::from_millis(5),
+        jitter: Duration::from_millis(10),
+        loss: 0.2,
+        reordering: 0.1,
+        ..Link::PERFECT
+    };
+    load.cluster.switch.set_all(|_, _| bad);
+    load.send(200);
+    load.settle();
+    load.cluster.switch.set_all(|_, _| Link::PERFECT);
+    // Nobody has a quorum; nothing is decided, and nothing is lost.
+    load.cluster.switch.partition(&[&[0, 1], &[2, 3]]);
+    load.send(100);
+    std::thread::sleep(Duration::from_secs(4));
+    load.cluster.switch.heal();
+    load.settle();
+    // Three go on without the fourth, which then catches up.
+    load.cluster.switch.partition(&[&[0, 1, 2]]);
+    load.to = vec![0, 1, 2];
+    load.send(100);
+    std::thread::sleep(Duration::from_secs(2));
+    load.cluster.switch.heal();
+    load.settle();
+}
+
+#[test]
+fn all_stopped_at_once_go_on_and_so_do_those_without_a_vote_log() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start(settings(4), directory.path()).expect("starts");
+    Load { cluster: &mut cluster, next: 0, to: vec![0, 1, 2, 3] }.send(100);
+    cluster.nodes.iter_mut().for_each(|node| *node = None);
+    std::fs::remove_dir_all(cluster.home(2).join("votes")).expect("it was there");
+    for index in 0..4 {
+        cluster.start_one(index).expect("starts again");
+    }
+    // What was not decided by then was never said to be committed.
+    let mut load = Load { cluster: &mut cluster, next: 400, to: vec![0, 1, 3] };
+    load.send(100);
+    let begun = Instant::now();
+    let done = |cluster: &Cluster| {
+        cluster.agrees() && cluster.running().all(|node| node.status().is_some_and(|status| status.is_caught_up()))
+    };
+    while !done(load.cluster) {
+        assert!(begun.elapsed() < Duration::from_secs(180), "stuck");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_impostor_with_a_validators_key_stops_nobody() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start(settings(4), directory.path()).expect("starts");
+    let mut load = Load { cluster: &mut cluster, next: 0, to: vec![0, 1, 2] };
+    load.send(60);
+    load.settle();
+    load.cluster.nodes[3] = None;
+    let network = load.cluster.network(3).clone();
+    let (events, heard) = sync_channel(1_024);
+    let transport = Transport::start(network.transport(), events).expect("the port is free again");
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let impostor = std::thread::spawn(move || {
+        let mut sent = 0u64;
+        while stopped.try_recv().is_err() {
+            let Ok(event) = heard.recv_timeout(Duration::from_millis(20)) else { continue };
+            let Event::Frame { peer, bytes, .. } = event else { continue };
+            sent += 1;
+            let Ok(frame) = Frame::from_bytes(&bytes) else { continue };
+            for (to, answer) in misbehave(&network, peer, frame, sent) {
+                let class = if answer.is_bulk() { Class::Bulk } else { Class::Votes };
+                transport.send(to, class, answer.to_bytes().into());
+            }
+        }
+        sent
+    });
+    for _ in 0..10 {
+        load.send(30);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    load.settle();
+    drop(stop);
+    assert!(impostor.join().expect("no panic") > 20, "the others spoke with it");
+    load.cluster.start_one(3).expect("the real one starts");
+    load.send(30);
+    load.settle();
+}
+
+/// Two sub-blocks for each height, votes for both values, frames of other epochs and heights.
+fn misbehave(network: &node::Network, peer: Index, frame: Frame, number: u64) -> Vec<(Index, Frame)> {
+    match frame {
+        Frame::Status(status) => vec![(peer, Frame::Status(Status { asks: false, waits: true, ..status }))],
+        Frame::Proposal(proposal, _) => (0..3)
+            .map(|to| {
+                let sub_block = SubBlock { time_ms: u64::from(to % 2) + number, ..SubBlock::default() };
+                let payload: consensus::Payload = sub_block.to_payload().into();
+                let signed = Proposal::sign(&network.chain, proposal.height, network.me, &payload, &network.secret);
+                (to, Frame::Proposal(signed, payload))
+            })
+            .collect(),
+        Frame::Votes(votes) => {
+            let mut answers = Vec::new();
+            for vote in votes.unpack() {
+                let (slot, round) = (vote.slot(), vote.round().max(1));
+                answers.extend([false, true].map(|value| Vote::Estimate { slot, round, value }));
+                answers.push(Vote::Auxiliary { slot, round, values: Mask::ALL[(number % 3) as usize] });
+            }
+            let (epoch, height) = match number % 5 {
+                0 => (7, votes.height),
+                1 => (0, votes.height + 1_000),
+                _ => (0, votes.height),
+            };
+            vec![(peer, Frame::Votes(Votes::pack(epoch, height, answers)))]
+        }
+        _ => Vec::new(),
+    }
+}
