@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use consensus::{Chain, Rules};
 use ledger::Genesis;
@@ -10,12 +10,15 @@ use node::transport::Peer;
 use node::{Config, Exchange, ExchangeError, Network};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
+use store::StoreError;
 
 use crate::switch::Switch;
 use crate::workload::Seeded;
 
 const ASSETS: u32 = 20;
 const BALANCE: u64 = 1 << 40;
+/// For a stopped validator to let go of its files.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the validators of a cluster are set up.
 #[derive(Clone, Copy, Debug)]
@@ -123,9 +126,20 @@ impl Cluster {
         let mut config = Config::default();
         config.blocks.interval_ms = self.settings.interval.as_millis() as u64;
         config.blocks.threads = 1;
-        let network = self.networks[index].clone();
-        self.nodes[index] = Some(Exchange::start(config, &self.genesis, &self.home(index), Some(network))?);
-        Ok(())
+        let begun = Instant::now();
+        loop {
+            let network = self.networks[index].clone();
+            match Exchange::start(config.clone(), &self.genesis, &self.home(index), Some(network)) {
+                // A checkpoint that was being written when it stopped is finished first.
+                Err(ExchangeError::Store(StoreError::Locked(_))) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                started => {
+                    self.nodes[index] = Some(started?);
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// The setup of a validator, for an impostor that takes its place.

@@ -1,5 +1,7 @@
 //! Validators on real sockets and disks, with links that lose, delay and part them, and one that is an impostor.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
@@ -116,10 +118,11 @@ fn an_impostor_with_a_validators_key_stops_nobody() {
     let network = load.cluster.network(3).clone();
     let (events, heard) = sync_channel(1_024);
     let transport = Transport::start(network.transport(), events).expect("the port is free again");
-    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let over = Arc::new(AtomicBool::new(false));
+    let stopped = over.clone();
     let impostor = std::thread::spawn(move || {
         let mut sent = 0u64;
-        while stopped.try_recv().is_err() {
+        while !stopped.load(Ordering::Relaxed) {
             let Ok(event) = heard.recv_timeout(Duration::from_millis(20)) else { continue };
             let Event::Frame { peer, bytes, .. } = event else { continue };
             sent += 1;
@@ -136,7 +139,7 @@ fn an_impostor_with_a_validators_key_stops_nobody() {
         std::thread::sleep(Duration::from_millis(200));
     }
     load.settle();
-    drop(stop);
+    over.store(true, Ordering::Relaxed);
     assert!(impostor.join().expect("no panic") > 20, "the others spoke with it");
     load.cluster.start_one(3).expect("the real one starts");
     load.send(30);

@@ -10,7 +10,8 @@
 //! out of balance is brought back into it on its own by bisection, and the steps go on from there. Books on which that
 //! fails too climb a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
 //!
-//! With earlier prices, demand there is looked at first: if no asset is far out of balance, a few steps from them do.
+//! With earlier prices, demand there is looked at first: if no asset is far out of balance, a few steps from them do. If
+//! that fails, the search begins from them or from the book's own, whichever is nearer to balance.
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
 //! small part of what need not trade, so that the amount step can make up for it.
@@ -115,6 +116,17 @@ pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64]) -> Option
         }
     }
     None
+}
+
+/// Whether `last` is nearer to balance than `start`, where the band is wide.
+pub(crate) fn is_nearer(target: Target, demand: &mut Demand, last: &[f64], start: &[f64]) -> bool {
+    let band = target.band(LADDER[1].widest.max(target.mu));
+    let mut flows = Flows::default();
+    let mut merit = |prices: &[f64]| {
+        demand.flows(prices, band, &mut flows);
+        flows.merit()
+    };
+    merit(last) < merit(start)
 }
 
 struct Search<'a, 'b> {

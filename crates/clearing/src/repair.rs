@@ -6,7 +6,7 @@
 //! nearest fills that give at least what is needed, which leaves the next asset a *burden* of so many units, never worth
 //! less than what was relieved; a surplus met on the way lightens it, and the way ends where the burden is gone. Where
 //! there is no such way, the shortage moves to where it is worth least. Either way no other asset becomes short that
-//! was not, and what is short is worth less and less, so that it ends.
+//! was not, and what is short is worth less and less.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,6 +26,9 @@ pub(crate) struct Fill {
 
 /// How often the nearest fills that give enough are tried for.
 const NEAREST: u32 = 8;
+
+/// How many shortages are moved at most, for each asset.
+const MOST_MOVES: usize = 16;
 
 /// A shortage moves on if it becomes worth less than this part of itself.
 const LESS: f64 = 0.9;
@@ -85,7 +88,7 @@ fn lack(arcs: &[Arc], fills: &[Fill], slack: &[i128]) -> Vec<f64> {
 impl Repair<'_, '_> {
     /// Relieves one short asset after the other, those that lack most first, until none of those left can be.
     fn relieve_all(&mut self) {
-        loop {
+        for _ in 0..MOST_MOVES * self.slack.len() {
             let mut short: Vec<usize> = (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).collect();
             short.sort_by_key(|asset| Reverse(self.worth(self.slack[*asset].unsigned_abs(), *asset)));
             if !short.into_iter().any(|asset| self.relieve(asset)) {

@@ -7,7 +7,7 @@ use crate::amounts::{Amounts, amounts};
 use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
 use crate::market::{Part, Split};
-use crate::newton::{again, newton};
+use crate::newton::{again, is_nearer, newton};
 use crate::outcome::{Clearing, Obstacle, Report, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
@@ -171,7 +171,8 @@ impl<'a> Market<'a> {
                 let warm = last.as_ref().and_then(|last| again(target, &mut demand, last));
                 warm.unwrap_or_else(|| {
                     let start = start(&demand);
-                    newton(scene, target, &mut demand, start)
+                    let near = last.filter(|last| is_nearer(target, &mut demand, last, &start));
+                    newton(scene, target, &mut demand, near.unwrap_or(start))
                 })
             }
             Solver::Tatonnement => tatonnement(scene, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),

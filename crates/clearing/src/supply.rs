@@ -32,10 +32,16 @@ pub(crate) struct Supply<'a> {
     book: &'a Book<'a>,
     /// The runs of pairs that do not have those of the book.
     replaced: Vec<Option<Vec<Piece<'a>>>>,
-    /// For every pair, one entry per run and one for the end.
-    before: Vec<Vec<Before>>,
-    /// For every pair, the highest limit of every run, side by side where searches look for them.
-    highest: Vec<Vec<Price>>,
+    /// Every pair's sums.
+    sums: Vec<Sums>,
+}
+
+/// What the runs of one pair sum up to.
+struct Sums {
+    /// One entry per run and one for the end.
+    before: Vec<Before>,
+    /// The highest limit of every run, side by side where searches look for them.
+    highest: Vec<Price>,
 }
 
 /// The supply of one pair.
@@ -59,28 +65,27 @@ impl<'a> Supply<'a> {
     /// Adds up the runs of a checked book.
     pub(crate) fn new(book: &'a Book<'a>) -> Supply<'a> {
         let pairs = book.pairs.par_iter().with_min_len(64);
-        let sums = pairs.map(|pair| {
-            let replaced = replaced(pair);
-            let (before, highest) =
-                add_up(replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces)));
-            (replaced, (before, highest))
-        });
-        let (replaced, (before, highest)) = sums.unzip();
-        Supply { book, replaced, before, highest }
+        let (replaced, sums) = pairs
+            .map(|pair| {
+                let replaced = replaced(pair);
+                let sums = add_up(replaced.as_ref().map_or(Runs::Plain(&pair.runs), |pieces| Runs::Replaced(pieces)));
+                (replaced, sums)
+            })
+            .unzip();
+        Supply { book, replaced, sums }
     }
 
     /// The curve of the pair at `index` of the book.
     pub(crate) fn curve(&self, index: usize) -> Curve<'_> {
         let plain = Runs::Plain(&self.book.pairs[index].runs);
         let runs = self.replaced[index].as_ref().map_or(plain, |pieces| Runs::Replaced(pieces));
-        Curve { runs, before: &self.before[index], highest: &self.highest[index] }
+        let Sums { before, highest } = &self.sums[index];
+        Curve { runs, before, highest }
     }
 }
 
-/// What is offered before every run, and in all of them; and the highest limit of every run.
-fn add_up(runs: Runs) -> (Vec<Before>, Vec<Price>) {
-    let mut before = Vec::with_capacity(runs.len() + 1);
-    let mut highest = Vec::with_capacity(runs.len());
+fn add_up(runs: Runs) -> Sums {
+    let (mut before, mut highest) = (Vec::with_capacity(runs.len() + 1), Vec::with_capacity(runs.len()));
     let mut sum = Before::default();
     before.push(sum);
     for index in 0..runs.len() {
@@ -92,7 +97,7 @@ fn add_up(runs: Runs) -> (Vec<Before>, Vec<Price>) {
         before.push(sum);
         highest.push(total.last());
     }
-    (before, highest)
+    Sums { before, highest }
 }
 
 impl<'a> Curve<'a> {

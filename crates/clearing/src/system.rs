@@ -40,13 +40,13 @@ impl System {
         }
     }
 
-    /// Solves for `right`, which becomes the solution; that of the asset `fixed` is 0. A direction in which hardly
-    /// anything changes is left alone.
+    /// Solves for `right`, which becomes the solution; that of the asset `fixed` is 0. A direction in which nothing
+    /// changes but what rounding makes is left alone; one that a giant offer dwarfs by twelve decades is not.
     pub(crate) fn solve(&mut self, right: &mut [f64], fixed: usize) {
         match self {
             System::Dense(matrix) => {
                 matrix.hold(fixed);
-                matrix.solve(right, 1e-9);
+                matrix.solve(right, 1e-13);
             }
             System::Sparse(matrix) => matrix.solve(right, fixed),
         }

@@ -26,13 +26,23 @@ fn hard_books_are_full() {
 /// repair of amounts, by prices moved by what is lacking, or by a deeper band, they all have a full clearing.
 #[test]
 fn whole_units_are_found_where_they_are_rare() {
-    for seed in [11, 94, 151, 289, 313, 425, 526, 579, 595, 670, 699, 711, 944] {
+    for seed in [11, 94, 151, 289, 313, 425, 526, 579, 595, 670, 699, 711, 767, 944] {
         let sorted = workload::hard_of_any_size(seed);
         let book = sorted.book();
         let clearing = clear(&book, &Params::default(), None).expect("a proper book");
         verify(&book, &Params::default(), &clearing).expect("verifies");
         assert!(clearing.full, "seed {seed}: {:?}", clearing.report);
     }
+}
+
+/// An offer that is a million million times as large as the others does not keep the search from pricing those.
+#[test]
+fn a_giant_offer_hides_no_other() {
+    let sorted = workload::hard(100_000, 331);
+    let book = sorted.book();
+    let clearing = clear(&book, &Params::default(), None).expect("a proper book");
+    verify(&book, &Params::default(), &clearing).expect("verifies");
+    assert!(clearing.full && clearing.report.iterations < 500, "{:?}", clearing.report);
 }
 
 /// A thousand units of a cheap asset are worth about one of a dear one. By bare limits, nothing could be full here: at

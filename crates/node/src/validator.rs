@@ -155,6 +155,7 @@ impl Validator {
         let (to_verify, unverified) = sync_channel(TO_VERIFY);
         let (events, heard) = sync_channel(64);
         let transport = Arc::new(Transport::start(network.transport(), events)?);
+        shared.transport.set(transport.clone()).ok();
         let threads =
             Threads { transport: transport.clone(), heard, unverified, asked, certificates: finality.archive() };
         let now = Instant::now();

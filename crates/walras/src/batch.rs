@@ -113,10 +113,8 @@ fn buy_order(fields: &[&str], totals: &mut Totals) -> Read<[Amount; 2]> {
 
 /// The first two columns, which must be different symbols.
 fn two_assets(fields: &[&str], same: impl Fn(&str) -> String) -> Result<[String; 2], Problem> {
-    for at in 0..2 {
-        if fields[at].is_empty() {
-            return Err((at, "an asset symbol is missing".into()));
-        }
+    if let Some(at) = fields[..2].iter().position(|symbol| symbol.is_empty()) {
+        return Err((at, "an asset symbol is missing".into()));
     }
     if fields[0] == fields[1] { Err((1, same(fields[1]))) } else { Ok([fields[0].into(), fields[1].into()]) }
 }

@@ -382,12 +382,13 @@ impl Network {
         self.correct().into_iter().map(node).collect::<Vec<_>>().join("; ")
     }
 
-    fn slots(&self, height: &consensus::Height) -> Vec<(bool, Option<(bool, u32)>, Option<(bool, u32)>)> {
+    /// Of each slot: whether its sub-block is delivered, the estimate and its round, the decision and its round.
+    fn slots(&self, height: &consensus::Height) -> String {
         let slot = |slot| {
             let (broadcast, binary) = (height.broadcast(slot)?, height.binary(slot)?);
-            Some((broadcast.delivered().is_some(), binary.estimate(), binary.decided()))
+            Some(format!("{:?} {:?} {:?}", broadcast.delivered().is_some(), binary.estimate(), binary.decided()))
         };
-        self.committee.members().filter_map(slot).collect()
+        self.committee.members().filter_map(slot).collect::<Vec<_>>().join(", ")
     }
 
     fn is_settled(&mut self) -> bool {

@@ -43,6 +43,7 @@ __all__ = [
     "Explanation",
     "OfferError",
     "Solver",
+    "Spending",
     "Verified",
     "ViolationError",
     "clear",
@@ -138,7 +139,8 @@ class Clearing:
             "imbalance": self.solver.imbalance,
             "amounts": asdict(self.solver.amounts),
         }
-        lists = {"pools": _listed(_pool_columns(self._book, self._outcome)), "buys": _listed(_buy_columns(self._outcome))}
+        pools, buys = _pool_columns(self._book, self._outcome), _buy_columns(self._outcome)
+        lists = {"pools": _listed(pools), "buys": _listed(buys)}
         more: dict[str, Any] = {name: rows for name, rows in lists.items() if rows}
         return json.dumps(
             {
