@@ -60,6 +60,8 @@ export type Block = {
   block: string;
   parent: string;
   time_ms: number;
+  /** Validators whose sub-blocks are in it. */
+  proposers: number[];
   transactions: number;
   applied: number;
   refused: number;
@@ -70,6 +72,21 @@ export type Block = {
   state_root: string | null;
   /** Empty for a block from before the node's last start. */
   stages_ms: Record<string, number>;
+};
+
+/** How far a validator is, as the asked one knows it; heights are the last it said while it is not connected. */
+export type Peer = { validator: number; connected: boolean; decided: number; certified: number };
+export type Validator = {
+  me: number;
+  validators: number;
+  decided: number;
+  certified: number;
+  certified_anywhere: number;
+  connected: number;
+  silent: boolean;
+  benched: number[];
+  /** All validators by index, the asked one too. */
+  peers: Peer[];
 };
 
 export type Why = "filled" | "part" | "at_the_margin" | "above_the_rate" | "rounding" | "not_taken";

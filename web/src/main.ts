@@ -11,6 +11,7 @@ import { marketView } from "./views/market";
 import { marketsView } from "./views/markets";
 import { overviewView } from "./views/overview";
 import { transactionView } from "./views/transaction";
+import { validatorsView } from "./views/validators";
 import type { View } from "./views/view";
 import { count, explain } from "./words";
 
@@ -20,6 +21,7 @@ const links = [
   navLink("Overview", href.overview, ["overview"]),
   navLink("Markets", href.markets, ["markets", "market"]),
   navLink("Blocks", href.blocks, ["blocks", "block", "transaction"]),
+  navLink("Validators", href.validators, ["validators"]),
   navLink("Account", href.accounts, ["account"]),
 ];
 const state = connectionState();
@@ -75,6 +77,8 @@ function makeView(route: Route): View {
       return blocksView(live, route.before);
     case "block":
       return blockView(live, route.height);
+    case "validators":
+      return validatorsView(live);
     case "account":
       return accountView(live, route.address);
     case "transaction":

@@ -6,6 +6,7 @@ export type Route =
   | { view: "market"; base: string; quote: string }
   | { view: "blocks"; before: number | null }
   | { view: "block"; height: number }
+  | { view: "validators" }
   | { view: "account"; address: string | null }
   | { view: "transaction"; id: string }
   | { view: "unknown"; hash: string };
@@ -15,6 +16,7 @@ export const href = {
   markets: "#/markets",
   blocks: "#/blocks",
   blocksBefore: (height: number) => `#/blocks/${height}`,
+  validators: "#/validators",
   accounts: "#/account",
   market: (base: string, quote: string) => `#/market/${encodeURIComponent(base)}/${encodeURIComponent(quote)}`,
   block: (height: number) => `#/block/${height}`,
@@ -34,6 +36,7 @@ export function parseRoute(hash: string): Route {
   if (name === "blocks" && a === undefined) return { view: "blocks", before: null };
   if (name === "blocks" && a && HEIGHT.test(a)) return { view: "blocks", before: Number(a) };
   if (name === "block" && a && HEIGHT.test(a)) return { view: "block", height: Number(a) };
+  if (name === "validators" && a === undefined) return { view: "validators" };
   if (name === "account" && a === undefined) return { view: "account", address: null };
   if (name === "account" && a && ADDRESS.test(a)) return { view: "account", address: a };
   if (name === "transaction" && a && DIGEST.test(a)) return { view: "transaction", id: a };

@@ -17,6 +17,10 @@ const BLOCKS_KEPT = 400;
 const STARTED = 190;
 const STAGES = { signatures: 21, filter: 3.1, effects: 6.4, clearing: 2.6, settlement: 4.8, digests: 7.7, log: 5.2 };
 
+/** Four validators, of which one is away. */
+const VALIDATORS = [0, 1, 2, 3];
+const ABSENT = 3;
+
 /** Symbol, decimals, value of one whole in US dollars. */
 const ASSETS = [
   ["USD", 2, 1],
@@ -124,6 +128,7 @@ class Exchange {
       block: hex(32, "block", height),
       parent: hex(32, "block", height - 1),
       time_ms: EPOCH_MS + 1000 * height,
+      proposers: VALIDATORS.filter((index) => index !== ABSENT),
       transactions,
       applied: transactions - refused,
       refused,
@@ -304,10 +309,19 @@ function answer(exchange, height, url) {
   switch (parts[0]) {
     case "status":
       return {
-        version: "0.1.0", chain: 31337, engine: "solo", height, block: hex(32, "block", height), time_ms: EPOCH_MS + 1000 * height,
+        version: "0.1.0", chain: 31337, engine: "dbft", height, block: hex(32, "block", height), time_ms: EPOCH_MS + 1000 * height,
         state: { height: height - 1, root: hex(32, "state", height - 1) }, accounts: 1_200 + height, offers: 24_310 + (height % 900),
         mempool: { transactions: Math.floor(400 * random("mempool", height)()), limit: 100_000 }, uptime_ms: 1000 * height,
         transactions_per_second: 2_611.4 + 40 * Math.sin(height / 9), committed: 2_600 * height, refused: 21 * height,
+      };
+    case "validator":
+      return {
+        me: 0, validators: VALIDATORS.length, decided: height, certified: height - 2, certified_anywhere: height - 2,
+        connected: VALIDATORS.length - 2, silent: false, benched: [ABSENT],
+        peers: VALIDATORS.map((validator) => {
+          const reached = validator === ABSENT ? 40 : height;
+          return { validator, connected: validator !== ABSENT, decided: reached, certified: reached - 2 };
+        }),
       };
     case "assets":
       return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, issued: "900000000000000", valuation: plain(value / 10 ** decimals) })) };

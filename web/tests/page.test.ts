@@ -114,6 +114,7 @@ async function someAccount(): Promise<string> {
   throw new Error("no account in the latest blocks; name one in WALRAS_ACCOUNT");
 }
 
+type Validator = { me: number; validators: number; peers: { validator: number; connected: boolean }[] };
 type Markets = { markets: { market: string; base: string; quote: string; offers: number }[] };
 
 /** The market with most offers: it has curves. */
@@ -158,6 +159,22 @@ describe("the page", () => {
     await page.fill("#filter", one.market.toLowerCase());
     await until("the filtered are listed", async () => (await texts("tbody tr td:first-child")).every((name) => name.includes(one.base)));
     expect(await texts("tbody tr td:first-child")).toContain(one.market);
+    expect(complaints).toEqual([]);
+  });
+
+  it("shows how far each validator is, and who proposed", async () => {
+    await open("#/validators");
+    const status = await get<Validator>("validator");
+    await until("all validators are listed", async () => (await page.locator("tbody tr").count()) === status.validators);
+    const first = await texts("tbody tr td:first-child");
+    expect(first).toEqual(status.peers.map(({ validator }) => (validator === status.me ? `${validator} (this node)` : String(validator))));
+    await until("heights are shown", async () => /^[\d,]+$/.test((await texts("tbody tr:first-child td"))[2] ?? ""));
+    await until("sub-blocks are counted", async () => /^[1-9][\d,]* of [1-9]/.test((await texts("tbody tr:first-child td"))[4] ?? ""));
+    for (const { validator, connected } of status.peers.filter((peer) => !peer.connected)) {
+      const cells = await texts(`tbody tr:nth-child(${validator + 1}) td`);
+      expect([connected, ...cells.slice(1, 4)]).toEqual([false, "not connected", "–", "–"]);
+    }
+    await picture("validators");
     expect(complaints).toEqual([]);
   });
 
@@ -222,7 +239,7 @@ describe("the page", () => {
     page = await browser.newPage({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
     page.setDefaultTimeout(PATIENCE_MS);
     const { base: one, quote: other } = await busiest();
-    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/account"]) {
+    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/account"]) {
       await open(hash);
       await state("live");
       await page.waitForTimeout(700);

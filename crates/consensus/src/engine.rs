@@ -387,6 +387,12 @@ impl Engine {
         self.peers.iter().filter(|peer| peer.is_known).count()
     }
 
+    /// How far another validator last said that it is, and whether it is connected and has said so since.
+    pub fn peer(&self, peer: Index) -> (crate::frame::Status, bool) {
+        let peer = &self.peers[usize::from(peer)];
+        (peer.status, peer.is_known)
+    }
+
     /// The next height for which a proposal can be made here, if there is one in the window.
     pub fn opening(&self) -> Option<Opening> {
         let first = self.proposed.max(self.decided.0).max(self.silent_to).checked_add(1)?;

@@ -407,6 +407,8 @@ pub struct BlockBody {
     pub parent: String,
     /// The proposer's clock, milliseconds since 1970.
     pub time_ms: u64,
+    /// Validators whose sub-blocks are in the block, by index.
+    pub proposers: Vec<u32>,
     /// Transactions.
     pub transactions: usize,
     /// Transactions that took effect.
@@ -797,6 +799,7 @@ pub fn block(summary: &BlockSummary) -> BlockBody {
         block: summary.block.to_string(),
         parent: summary.parent.to_string(),
         time_ms: summary.time_ms,
+        proposers: summary.proposers.clone(),
         transactions: summary.transactions,
         applied: summary.applied,
         refused: summary.transactions - summary.applied,

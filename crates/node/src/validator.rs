@@ -421,9 +421,19 @@ impl Validator {
             connected: self.engine.connected(),
             silent: self.engine.is_silent(),
             benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),
+            peers: self.network.chain.committee().members().map(|index| self.peer(index)).collect(),
         };
         shared.metrics.connected.set(status.connected as i64);
         *poisoned(shared.status.lock()) = Some(status);
+    }
+
+    fn peer(&self, index: Index) -> PeerStatus {
+        if index == self.network.me {
+            let (decided, certified) = (self.engine.decided(), self.engine.certified());
+            return PeerStatus { validator: index, connected: true, decided, certified };
+        }
+        let (said, connected) = self.engine.peer(index);
+        PeerStatus { validator: index, connected, decided: said.decided, certified: said.certified }
     }
 }
 
@@ -489,6 +499,21 @@ pub struct Status {
     pub silent: bool,
     /// Who has no slot in the next height, because it was absent from many.
     pub benched: Vec<u8>,
+    /// All validators by index, this one too.
+    pub peers: Vec<PeerStatus>,
+}
+
+/// How far a validator is, as another one knows it.
+#[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
+pub struct PeerStatus {
+    /// Its index.
+    pub validator: u8,
+    /// Whether it is connected, and has said how far it is.
+    pub connected: bool,
+    /// The last height of which it said that it knows the superblock; 0 if it has said nothing since the connection began.
+    pub decided: u64,
+    /// The last height of which it said that it has a certificate, likewise.
+    pub certified: u64,
 }
 
 impl Status {

@@ -23,6 +23,8 @@ pub struct BlockSummary {
     pub parent: Digest,
     /// The proposer's clock.
     pub time_ms: u64,
+    /// Validators whose sub-blocks are in it, in order.
+    pub proposers: Vec<u32>,
     /// Native transactions in the block.
     pub transactions: usize,
     /// How many took effect.
@@ -267,6 +269,7 @@ impl Committed {
             block: digest,
             parent: block.parent,
             time_ms: block.time_ms,
+            proposers: block.sub_blocks.iter().map(|sub_block| sub_block.proposer).collect(),
             transactions: outcomes.len(),
             applied: outcomes.iter().filter(|(_, _, outcome)| outcome.refusal().is_none()).count(),
             fills: batch.fills.len(),

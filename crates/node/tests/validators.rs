@@ -105,6 +105,22 @@ impl Cluster {
         }
     }
 
+    /// Waits until the first validator sees each of them as connected or not, and knows how far those are that are.
+    fn wait_for_peers(&self, connected: [bool; SIZE]) {
+        let begun = Instant::now();
+        let node = self.nodes[0].as_ref().expect("it runs");
+        loop {
+            let peers = node.status().map(|status| status.peers).unwrap_or_default();
+            let seen: Vec<(u8, bool)> = peers.iter().map(|peer| (peer.validator, peer.connected)).collect();
+            let far = peers.iter().filter(|peer| peer.connected).all(|peer| peer.decided > 0);
+            if far && seen.into_iter().eq((0..).zip(connected)) {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", self.describe());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     fn describe(&self) -> Vec<String> {
         let node = |node: &Exchange| {
             format!("{:?} {:?} {:?}", node.read(|l| (l.height(), l.last_block())), node.totals(), node.status())
@@ -130,6 +146,7 @@ fn what_one_validator_takes_all_apply() {
         }
     }
     cluster.wait_for(80);
+    cluster.wait_for_peers([true; SIZE]);
 }
 
 #[test]
@@ -145,6 +162,7 @@ fn a_stopped_validator_catches_up_and_a_forgetful_one_listens_first() {
     round(&cluster, &[0, 1, 2, 3]);
     cluster.wait_for(8);
     cluster.nodes[3] = None;
+    cluster.wait_for_peers([true, true, true, false]);
     for count in 2..6 {
         round(&cluster, &[0, 1, 2]);
         cluster.wait_for(8 * count);

@@ -1,0 +1,287 @@
+//! What `deploy/` says is true of this binary: its files parse, name metrics and settings that exist, and every alert is
+//! explained to operators.
+
+// A part of it is for the other tests.
+#[allow(dead_code)]
+mod process;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use process::{Process, agent, walras};
+use yaml_rust2::{Yaml, YamlLoader};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/walras is two levels down")
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn deploy(name: &str) -> String {
+    text(&root().join("deploy").join(name))
+}
+
+/// All files below `deploy/`.
+fn files() -> Vec<PathBuf> {
+    let mut folders = vec![root().join("deploy")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn parse(name: &str, text: &str) -> Vec<Yaml> {
+    YamlLoader::load_from_str(text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"))
+}
+
+fn yaml(name: &str) -> Yaml {
+    parse(name, &deploy(name)).swap_remove(0)
+}
+
+fn is_template(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "templates")
+}
+
+/// The words of a text that begin with `prefix`.
+fn words(text: &str, prefix: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with(prefix)).map(str::to_string).collect()
+}
+
+/// A chart's template with the values of `values.yaml` in it: the few forms that the chart uses.
+fn render(template: &str, values: &Yaml) -> String {
+    let mut out = String::new();
+    // Whether each block that is open is taken.
+    let mut blocks: Vec<bool> = Vec::new();
+    for line in template.lines() {
+        match directive(line) {
+            Some(("if" | "with", condition)) => blocks.push(is_set(&value(condition, values))),
+            Some(("else", _)) => blocks.last_mut().into_iter().for_each(|taken| *taken = !*taken),
+            Some(("end", _)) => drop(blocks.pop().expect("an end of something")),
+            _ if blocks.contains(&false) => {}
+            _ => out += &(substitute(line, values) + "\n"),
+        }
+    }
+    assert!(blocks.is_empty(), "a block without its end");
+    out
+}
+
+/// The word and the rest of a line that is nothing but `{{- word rest }}`.
+fn directive(line: &str) -> Option<(&str, &str)> {
+    let inside = line.trim().strip_prefix("{{- ")?.strip_suffix("}}")?.trim();
+    Some(inside.split_once(' ').unwrap_or((inside, "")))
+}
+
+fn is_set(value: &str) -> bool {
+    !matches!(value, "" | "false" | "0")
+}
+
+fn substitute(line: &str, values: &Yaml) -> String {
+    let mut parts = line.split("{{");
+    let mut out = parts.next().expect("one part at least").to_string();
+    for part in parts {
+        let (expression, after) = part.split_once("}}").unwrap_or_else(|| panic!("an open brace in {line:?}"));
+        out += &(value(expression.trim(), values) + after);
+    }
+    out
+}
+
+/// What an expression stands for; it must name a value that there is.
+fn value(expression: &str, values: &Yaml) -> String {
+    if expression == ".Release.Name" {
+        return "walras".into();
+    }
+    let names = expression.split([' ', '(', ')']).find_map(|word| word.strip_prefix(".Values."));
+    let path = names.unwrap_or_else(|| panic!("not a form that this chart uses: {expression:?}"));
+    let found = path.split('.').fold(values, |at, key| &at[key]);
+    assert!(!found.is_badvalue(), "values.yaml has no {path}");
+    scalar(found)
+}
+
+/// The chart's manifests, with its own values.
+fn manifests() -> Vec<Yaml> {
+    let values = yaml("helm/walras/values.yaml");
+    let templates = files().into_iter().filter(|path| is_template(path));
+    templates.flat_map(|path| parse(&path.display().to_string(), &render(&text(&path), &values))).collect()
+}
+
+fn manifest(kind: &str) -> Yaml {
+    let found = manifests().into_iter().find(|one| one["kind"].as_str() == Some(kind));
+    found.unwrap_or_else(|| panic!("no {kind} in the chart"))
+}
+
+#[test]
+fn every_file_parses() {
+    for path in files().iter().filter(|path| !is_template(path)) {
+        let name = path.display().to_string();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("yaml" | "yml") => assert!(!parse(&name, &text(path)).is_empty(), "{name} is empty"),
+            Some("json") => {
+                let parsed: Result<serde_json::Value, _> = serde_json::from_str(&text(path));
+                assert!(parsed.is_ok(), "{name}: {parsed:?}");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Metrics by label, which a node tells only once there is something to tell: as registered, and as told.
+const BY_LABEL: [(&str, &str); 4] = [
+    ("submitted_transactions", "walras_submitted_transactions_total"),
+    ("refused_frames", "walras_refused_frames_total"),
+    ("sub_blocks", "walras_sub_blocks_total"),
+    ("block_stage", "walras_block_stage_seconds_sum"),
+];
+
+/// Names as a node tells them, with what each kind of metric appends.
+fn told() -> BTreeSet<String> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let home = dir.path().join("home");
+    assert!(walras().args(["init", "--home"]).arg(&home).output().expect("runs").status.success());
+    let node = Process::start(&home, &[]);
+    let mut answer = agent().get(format!("{}/metrics", node.server)).call().expect("the node answers");
+    let text = answer.body_mut().read_to_string().expect("text");
+    let mut names = BTreeSet::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, kind) = line.split_once(' ').expect("name and kind");
+        let suffixes: &[&str] = match kind {
+            "counter" => &["_total"],
+            "histogram" => &["_bucket", "_count", "_sum"],
+            "info" => &["_info"],
+            _ => &[""],
+        };
+        names.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
+    }
+    assert!(names.contains("walras_block_height"), "{text}");
+    let source = self::text(&root().join("crates/node/src/metrics.rs"));
+    for (registered, told) in BY_LABEL {
+        assert!(source.contains(&format!("(\"{registered}\", ")), "{registered} is no metric");
+        names.insert(told.to_string());
+    }
+    names
+}
+
+#[test]
+fn rules_and_dashboard_use_metrics_that_exist() {
+    let told = told();
+    let mut used = words(&deploy("prometheus/rules.yml"), "walras_");
+    let dashboard: serde_json::Value = serde_json::from_str(&deploy("grafana/dashboards/walras.json")).expect("JSON");
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            used.extend(words(target["expr"].as_str().expect("an expression"), "walras_"));
+        }
+    }
+    assert!(used.len() > 10, "{used:?}");
+    let unknown: Vec<&String> = used.difference(&told).collect();
+    assert!(unknown.is_empty(), "no metrics: {unknown:?}; there are {told:?}");
+}
+
+#[test]
+fn every_alert_is_explained() {
+    let manual = text(&root().join("docs/operators.md"));
+    let rules = yaml("prometheus/rules.yml");
+    let groups = rules["groups"].as_vec().expect("groups");
+    let alerts: Vec<&Yaml> = groups.iter().flat_map(|group| group["rules"].as_vec().expect("rules")).collect();
+    assert!(!alerts.is_empty());
+    for alert in alerts {
+        let name = alert["alert"].as_str().expect("a name");
+        assert!(manual.contains(&format!("`{name}`")), "docs/operators.md does not explain {name}");
+        assert!(alert["expr"].as_str().is_some() && alert["annotations"]["summary"].as_str().is_some(), "{name}");
+        let severity = alert["labels"]["severity"].as_str();
+        assert!(matches!(severity, Some("page" | "ticket")), "{name}: {severity:?}");
+    }
+}
+
+/// Settings of the environment, as pairs of name and value.
+fn settings() -> Vec<(String, String)> {
+    let compose = yaml("compose.yaml");
+    let mut settings = Vec::new();
+    for (_, service) in compose["services"].as_hash().expect("services") {
+        let environment = service["environment"].as_hash();
+        settings.extend(environment.into_iter().flatten().map(|(name, value)| (scalar(name), scalar(value))));
+    }
+    let pod = &manifest("StatefulSet")["spec"]["template"]["spec"];
+    for variable in pod["containers"][0]["env"].as_vec().expect("variables") {
+        settings.push((scalar(&variable["name"]), scalar(&variable["value"])));
+    }
+    settings
+}
+
+fn scalar(yaml: &Yaml) -> String {
+    match yaml {
+        Yaml::String(text) => text.clone(),
+        Yaml::Integer(number) => number.to_string(),
+        Yaml::Boolean(choice) => choice.to_string(),
+        other => panic!("no scalar: {other:?}"),
+    }
+}
+
+#[test]
+fn settings_are_those_of_the_configuration() {
+    let settings = settings();
+    assert!(settings.iter().any(|(name, _)| name == "WALRAS_HTTP__LISTEN"), "{settings:?}");
+    node::Config::load(None, settings.into_iter()).expect("known settings");
+}
+
+/// Pods must start together, since none is ready alone, and reach each other before they are ready.
+#[test]
+fn the_chart_lets_validators_find_each_other_and_keeps_a_quorum() {
+    let set = manifest("StatefulSet");
+    assert_eq!(set["spec"]["podManagementPolicy"].as_str(), Some("Parallel"));
+    assert!(set["spec"]["volumeClaimTemplates"][0]["metadata"]["name"].as_str().is_some());
+    let container = &set["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["readinessProbe"]["httpGet"]["path"].as_str(), Some("/readyz"));
+    assert_eq!(container["livenessProbe"]["httpGet"]["path"].as_str(), Some("/healthz"));
+    assert_eq!(container["securityContext"]["readOnlyRootFilesystem"].as_bool(), Some(true));
+    let headless = manifest("Service");
+    assert_eq!(headless["spec"]["publishNotReadyAddresses"].as_bool(), Some(true));
+    let source = deploy("helm/walras/templates/poddisruptionbudget.yaml");
+    assert!(source.contains("maxUnavailable: {{ div (sub (int .Values.validators) 1) 3 }}"), "f of n = 3f + 1");
+}
+
+#[test]
+fn compose_runs_a_network_that_init_can_make() {
+    let compose = yaml("compose.yaml");
+    let services = compose["services"].as_hash().expect("services");
+    let names: Vec<String> = services.keys().map(scalar).filter(|name| name.starts_with("validator-")).collect();
+    assert_eq!(names, ["validator-0", "validator-1", "validator-2", "validator-3"]);
+    let scraped = yaml("prometheus/prometheus.yml");
+    let targets = scraped["scrape_configs"][0]["static_configs"][0]["targets"].as_vec().expect("targets");
+    for (name, target) in names.iter().zip(targets) {
+        // A name that a node is not told of is answered 421.
+        assert_eq!(target.as_str(), Some(format!("{name}:8080").as_str()));
+        assert_eq!(
+            compose["services"][name.as_str()]["environment"]["WALRAS_HTTP__HOSTS"].as_str(),
+            Some(name.as_str())
+        );
+    }
+}
+
+/// Runs a tool of others on what it is for, or says that it is not here.
+fn judged_by(tool: &str, arguments: &[&str]) {
+    match Command::new(tool).args(arguments).current_dir(root().join("deploy")).output() {
+        Err(_) => eprintln!("{tool} is not installed: {} is not run", arguments.join(" ")),
+        Ok(output) => assert!(
+            output.status.success(),
+            "{tool} {}: {}{}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ),
+    }
+}
+
+#[test]
+fn the_tools_of_others_agree() {
+    judged_by("promtool", &["check", "rules", "prometheus/rules.yml"]);
+    judged_by("helm", &["template", "helm/walras"]);
+    judged_by("helm", &["lint", "helm/walras"]);
+}

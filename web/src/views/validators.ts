@@ -1,0 +1,109 @@
+/** The network as this node's validator sees it: how far each validator is, and who was in the latest superblocks. */
+import type { View } from "./view";
+import { ApiError, get, type Peer, type Validator } from "../api";
+import { h, notice, panel, setText } from "../dom";
+import type { Live } from "../live";
+import { refresh } from "../refresh";
+import { table } from "../table";
+import { count, explain } from "../words";
+
+const PAUSE_MS = 1_000;
+
+export type Row = Peer & {
+  me: boolean;
+  state: string;
+  /** In how many of the blocks that were looked at it has a sub-block. */
+  proposed: number;
+  blocks: number;
+};
+
+export function validatorsView(live: Live): View {
+  const problem = notice();
+  const list = validatorsTable();
+  const summary = h("p", { class: "quiet" });
+  const listed = panel("Validators", {}, list.element);
+  const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Validators"), problem.element, summary, listed);
+  let latest: Validator | null = null;
+
+  const loading = refresh(load, failed, PAUSE_MS);
+  const stop = live.onBlock(() => loading.request());
+  loading.request();
+
+  async function load(signal: AbortSignal): Promise<void> {
+    latest = await get<Validator>("validator", signal);
+    problem.say(null);
+    listed.hidden = false;
+    update();
+  }
+
+  /** A solo node has none: that is no trouble. */
+  function failed(error: unknown): void {
+    const solo = error instanceof ApiError && error.status === 404;
+    problem.say(solo ? null : explain(error));
+    if (!solo) return;
+    listed.hidden = true;
+    setText(summary, "This node makes its blocks alone: there are no other validators.");
+  }
+
+  function update(): void {
+    if (!latest) return;
+    setText(summary, inWords(latest));
+    list.show(rows(latest, live.blocks.map((block) => block.proposers)));
+  }
+
+  return {
+    title: "Validators",
+    element,
+    update,
+    close() {
+      stop();
+      loading.close();
+    },
+  };
+}
+
+/** One row for each validator; `superblocks` says whose sub-blocks are in each of the latest blocks. */
+export function rows(status: Validator, superblocks: number[][]): Row[] {
+  return status.peers.map((peer) => ({
+    ...peer,
+    me: peer.validator === status.me,
+    state: state(status, peer),
+    proposed: superblocks.filter((proposers) => proposers.includes(peer.validator)).length,
+    blocks: superblocks.length,
+  }));
+}
+
+function state(status: Validator, peer: Peer): string {
+  if (!peer.connected) return "not connected";
+  if (peer.validator === status.me && status.silent) return "listens";
+  return status.benched.includes(peer.validator) ? "benched" : "votes";
+}
+
+function inWords(status: Validator): string {
+  const faulty = Math.floor((status.validators - 1) / 3);
+  const away = status.validators - 1 - status.connected;
+  const bears = `${count(status.validators)} validators, of which ${count(faulty)} may be away or false.`;
+  const sees = away === 0 ? "This node is connected to all others." : `This node is not connected to ${count(away)} of them.`;
+  return `${bears} ${sees}`;
+}
+
+function validatorsTable() {
+  const height = (row: Row, known: number) => (row.connected ? count(known) : "–");
+  return table<Row>({
+    caption: "Validators",
+    key: (row) => String(row.validator),
+    empty: "No validators.",
+    columns: [
+      { name: "Validator", class: "number first", cell: (row) => ({ text: row.me ? `${row.validator} (this node)` : String(row.validator) }) },
+      { name: "State", cell: (row) => ({ text: row.state, class: row.state === "votes" ? "" : "warned" }) },
+      { name: "Height", class: "number", cell: (row) => height(row, row.decided) },
+      { name: "Certified", class: "number wide", cell: (row) => height(row, row.certified) },
+      {
+        name: "Sub-blocks",
+        class: "number",
+        cell: (row) => ({ text: `${count(row.proposed)} of ${count(row.blocks)}`, title: "in the latest superblocks" }),
+        order: (a, b) => a.proposed - b.proposed,
+      },
+    ],
+  });
+}

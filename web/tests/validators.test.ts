@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import type { Validator } from "../src/api";
+import { rows } from "../src/views/validators";
+
+const peer = (validator: number, connected = true) => ({ validator, connected, decided: 10 + validator, certified: 8 });
+const status: Validator = {
+  me: 0,
+  validators: 4,
+  decided: 10,
+  certified: 8,
+  certified_anywhere: 8,
+  connected: 2,
+  silent: false,
+  benched: [2, 3],
+  peers: [peer(0), peer(1), peer(2), peer(3, false)],
+};
+
+it("says how each validator stands", () => {
+  expect(rows(status, []).map((row) => row.state)).toEqual(["votes", "votes", "benched", "not connected"]);
+  expect(rows({ ...status, silent: true }, [])[0]?.state).toBe("listens");
+  expect(rows(status, []).map((row) => row.me)).toEqual([true, false, false, false]);
+});
+
+it("counts the superblocks that each is in", () => {
+  const seen = rows(status, [[0, 1], [0, 2, 1], [0]]);
+  expect(seen.map((row) => row.proposed)).toEqual([3, 2, 1, 0]);
+  expect(seen.every((row) => row.blocks === 3)).toBe(true);
+});
