@@ -1,12 +1,12 @@
 //! Validators in one process, joined by a [`Switch`]: for measurements and tests on real sockets and disks.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use consensus::{Chain, Rules};
 use ledger::Genesis;
-use node::transport::Peer;
+use node::transport::{Peer, free_address};
 use node::{Config, Exchange, ExchangeError, Network};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
@@ -80,8 +80,8 @@ impl Cluster {
     /// [`ExchangeError`] if one does not start.
     pub fn start(settings: Settings, directory: &Path) -> Result<Cluster, ExchangeError> {
         let io = |error| ExchangeError::Directory("the sockets of a cluster".into(), error);
-        let free = |_| UdpSocket::bind("127.0.0.1:0")?.local_addr();
-        let listen: Vec<SocketAddr> = (0..settings.validators).map(free).collect::<Result<_, _>>().map_err(io)?;
+        let listen: Vec<SocketAddr> =
+            (0..settings.validators).map(|_| free_address()).collect::<Result<_, _>>().map_err(io)?;
         let switch = Switch::start(&listen, 1).map_err(io)?;
         let keys: Vec<_> = (0..settings.validators).map(|index| secret(index).public()).collect();
         let network = |me: usize| {

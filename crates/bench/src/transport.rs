@@ -4,12 +4,12 @@
 //! All validators are in this process, so processor time is that of both ends: divided by the bytes sent it is what one
 //! validator pays for sending and another for receiving a byte.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-use node::transport::{Class, Event, Peer, Settings, Transport, TransportError};
+use node::transport::{Class, Event, Peer, Settings, Transport, TransportError, free_address};
 use primitives::{Digest, SecretKey};
 use serde_json::{Value, json};
 
@@ -43,16 +43,16 @@ struct Net(Vec<(Transport, Receiver<Event>)>);
 impl Net {
     fn connected(size: usize, frame_bytes: usize) -> Result<Net, TransportError> {
         let secret = |index: usize| SecretKey::from_seed([index as u8 + 1; 32]);
-        let ports: Vec<u16> = (0..size).map(|_| free_port()).collect();
+        let addresses: Vec<SocketAddr> = (0..size).map(|_| free_address().expect("loopback has free ports")).collect();
         let peer =
-            |(index, port): (usize, &u16)| Peer { key: secret(index).public(), address: format!("127.0.0.1:{port}") };
-        let peers: Vec<Peer> = ports.iter().enumerate().map(peer).collect();
+            |(index, address): (usize, &SocketAddr)| Peer { key: secret(index).public(), address: address.to_string() };
+        let peers: Vec<Peer> = addresses.iter().enumerate().map(peer).collect();
         let start = |me: usize| {
             let (events, taken) = sync_channel(1024);
             let settings = Settings {
                 network: Digest([1; 32]),
                 me: me as u8,
-                listen: SocketAddr::from((Ipv4Addr::LOCALHOST, ports[me])),
+                listen: addresses[me],
                 peers: peers.clone(),
                 secret: secret(me),
                 frame_bytes_max: frame_bytes,
@@ -77,11 +77,6 @@ impl Net {
         let of_class = |event: &Event| matches!(event, Event::Frame { class: c, .. } if *c == class);
         self.0[at].1.iter().filter(of_class).take(frames).for_each(drop);
     }
-}
-
-fn free_port() -> u16 {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has free ports");
-    socket.local_addr().expect("it is bound").port()
 }
 
 /// Seconds that the processors have worked for this process.

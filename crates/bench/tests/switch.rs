@@ -1,26 +1,21 @@
 //! Validators' connections over a network that delays, loses, reorders and falls apart.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use bench::switch::{Link, Switch, between_regions};
-use node::transport::{Class, Event, Peer, Settings, Transport};
+use node::transport::{Class, Event, Peer, Settings, Transport, free_address};
 use primitives::{Digest, SecretKey};
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])
 }
 
-fn free_address() -> SocketAddr {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    socket.local_addr().expect("bound")
-}
-
 /// Transports that reach one another over a switch.
 fn network(size: usize, link: impl Fn(usize, usize) -> Link) -> (Switch, Vec<(Transport, Receiver<Event>)>) {
-    let addresses: Vec<SocketAddr> = (0..size).map(|_| free_address()).collect();
+    let addresses: Vec<SocketAddr> = (0..size).map(|_| free_address().expect("a free port")).collect();
     let switch = Switch::start(&addresses, 7).expect("starts");
     switch.set_all(link);
     let start = |me: usize| {

@@ -1,12 +1,11 @@
 //! Four validators on loopback, in one process: what one takes all apply.
 
-use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use consensus::{Chain, Rules};
 use ledger::Genesis;
-use node::transport::Peer;
+use node::transport::{Peer, free_address};
 use node::{Answer, Config, Exchange, Network};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 
@@ -37,8 +36,7 @@ struct Cluster {
 
 impl Cluster {
     fn new() -> Cluster {
-        let sockets: Vec<UdpSocket> = (0..SIZE).map(|_| UdpSocket::bind("127.0.0.1:0").expect("a port")).collect();
-        let addresses: Vec<_> = sockets.iter().map(|socket| socket.local_addr().expect("bound")).collect();
+        let addresses: Vec<_> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
         let keys: Vec<_> = (0..SIZE).map(|index| secret(index).public()).collect();
         let peers: Vec<Peer> = keys
             .iter()
@@ -59,7 +57,6 @@ impl Cluster {
         let directory = tempfile::tempdir().expect("a directory");
         let mut cluster =
             Cluster { networks: (0..SIZE).map(network).collect(), nodes: (0..SIZE).map(|_| None).collect(), directory };
-        drop(sockets);
         for index in 0..SIZE {
             node::validator::create_votes(&cluster.home(index)).expect("a new home");
             cluster.start(index);

@@ -1,7 +1,7 @@
 //! The demo's validators: processes of their own, started again when they end, and spoken to over HTTP as anybody would.
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -231,6 +231,5 @@ fn http_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<Socket
 
 /// Addresses for the validators among themselves.
 fn network_addresses(count: usize) -> anyhow::Result<Vec<SocketAddr>> {
-    let held: Vec<UdpSocket> = (0..count).map(|_| UdpSocket::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
-    Ok(held.iter().map(UdpSocket::local_addr).collect::<Result<_, _>>()?)
+    Ok((0..count).map(|_| node::transport::free_address()).collect::<Result<_, _>>()?)
 }

@@ -3,7 +3,6 @@
 
 mod process;
 
-use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -114,12 +113,10 @@ struct Network {
 impl Network {
     fn start() -> Network {
         let folder = TempDir::new().expect("a folder");
-        let sockets: Vec<UdpSocket> = (0..4).map(|_| UdpSocket::bind("127.0.0.1:0").expect("a free port")).collect();
         let addresses: Vec<String> =
-            sockets.iter().map(|socket| socket.local_addr().expect("bound").to_string()).collect();
+            (0..4).map(|_| node::transport::free_address().expect("a free port").to_string()).collect();
         let arguments: Vec<&str> = addresses.iter().flat_map(|address| ["--address", address]).collect();
         made(&[&["--validators", "4"], &arguments[..]].concat(), folder.path());
-        drop(sockets);
         let mut network = Network { folder, running: (0..4).map(|_| None).collect() };
         (0..4).for_each(|index| network.run(index));
         network

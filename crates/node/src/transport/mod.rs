@@ -51,9 +51,10 @@ mod tls;
 mod wire;
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -98,6 +99,31 @@ pub struct Settings {
     pub frame_bytes_max: usize,
     /// Bytes of bulk frames that may wait for each connected peer; the oldest above that are dropped.
     pub bulk_bytes_waiting_max: usize,
+}
+
+/// An address on loopback that nobody listens at, for networks on one machine. It stays free until it is used, because its
+/// port is none of those that systems give to who asks for any: between 10,000 and 32,767, each once per process.
+///
+/// # Errors
+/// If none is free.
+pub fn free_address() -> io::Result<SocketAddr> {
+    const FIRST: u16 = 10_000;
+    const PORTS: u16 = 22_000;
+    /// Processes that run at a time begin far apart.
+    const APART: u32 = 7_919;
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let begin = std::process::id().wrapping_mul(APART) % u32::from(PORTS);
+    let mut last = Err(io::ErrorKind::AddrNotAvailable.into());
+    for _ in 0..PORTS {
+        let taken = TAKEN.fetch_add(1, Ordering::Relaxed) % PORTS;
+        let address =
+            SocketAddr::from((Ipv4Addr::LOCALHOST, FIRST + ((begin + u32::from(taken)) % u32::from(PORTS)) as u16));
+        last = UdpSocket::bind(address).map(|_| address);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
 }
 
 /// How urgent a frame is.

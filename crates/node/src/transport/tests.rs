@@ -22,16 +22,14 @@ fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])
 }
 
-fn free_port() -> u16 {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    socket.local_addr().expect("bound").port()
-}
-
 const FRAME_MAX: usize = 4 << 20;
 
 impl Net {
     fn new(size: usize) -> Net {
-        Net { ports: (0..size).map(|_| free_port()).collect(), network: Digest([5; 32]) }
+        Net {
+            ports: (0..size).map(|_| free_address().expect("a free port").port()).collect(),
+            network: Digest([5; 32]),
+        }
     }
 
     fn settings(&self, me: usize) -> Settings {
