@@ -113,6 +113,8 @@ struct Node {
     /// Counts starts; what belongs to an earlier one is void.
     life: u64,
     log: Vec<(u64, Entry)>,
+    /// The votes in the log, by height.
+    logged: BTreeSet<(u64, Vote)>,
     durable_at: u64,
     /// Whether a turn is due.
     gathers: bool,
@@ -570,7 +572,13 @@ impl Network {
         let (chain, order) = (self.chain(epoch), self.order(epoch));
         let committee = chain.committee();
         let life = self.nodes[usize::from(of)].life;
-        self.nodes[usize::from(of)].log.extend(turn.entries);
+        let node = &mut self.nodes[usize::from(of)];
+        for (height, entry) in turn.entries {
+            if let Entry::Voted(Record::Sent(vote)) = entry {
+                node.logged.insert((height, vote));
+            }
+            node.log.push((height, entry));
+        }
         for (to, frame) in turn.sends {
             self.check_said(of, &frame);
             for to in to.iter() {
@@ -769,7 +777,7 @@ impl Network {
         self.transmit(of, to, &Frame::Sync(blocks));
     }
 
-    /// Nothing that may be said but once is said twice differently, restarts and lost logs included.
+    /// What may be said but once is in the log, and is not said twice differently, restarts and lost logs included.
     fn check_said(&mut self, of: Index, frame: &Frame) {
         let Frame::Votes(votes) = frame else { return };
         for vote in votes.unpack() {
@@ -780,6 +788,8 @@ impl Network {
                 Vote::Auxiliary { slot, round, .. } => Vote::Auxiliary { slot, round, values: Mask::Both },
                 Vote::Estimate { .. } => continue,
             };
+            let logged = self.nodes[usize::from(of)].logged.contains(&(votes.height, vote));
+            assert!(logged || self.forgetful, "validator {of} says what it has not written down: {vote:?}");
             let said = *self.said.entry((of, votes.height, without)).or_insert(vote);
             assert_eq!(said, vote, "validator {of} contradicts itself at height {}", votes.height);
         }
@@ -799,6 +809,7 @@ impl Network {
         }
         if loses_log {
             node.log.clear();
+            node.logged.clear();
         }
         // The newest certificates were not synced yet.
         let newest = node.finality.keys().next_back().copied().unwrap_or(0);
