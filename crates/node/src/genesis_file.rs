@@ -163,6 +163,7 @@ impl File {
             mu: parse(file, "mu".into(), &self.mu)?,
             assets,
             balances: balances.collect::<Result<_, GenesisFileError>>()?,
+            membership: None,
         })
     }
 }
@@ -183,6 +184,7 @@ mod tests {
             mu: Fraction::power_of_two(10),
             assets: vec![("USD".into(), 2, Address([1; 20])), ("EUR".into(), 2, Address([2; 20]))],
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
+            membership: None,
         }
     }
 

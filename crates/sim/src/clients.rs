@@ -59,6 +59,7 @@ impl Clients {
             mu: Fraction::power_of_two(10),
             assets: (0..assets).map(|asset| (format!("A{asset}"), 2, issuer)).collect(),
             balances: self.people.iter().flat_map(holdings).collect(),
+            membership: None,
         }
     }
 

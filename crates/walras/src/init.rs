@@ -118,7 +118,15 @@ impl Init {
             assets.push((symbol.to_string(), decimals, issuer));
             balances.push((issuer, AssetId(number as u32), to_units(&self.supply, decimals).context("--supply")?));
         }
-        Ok(Genesis { chain: self.chain, fee: self.fee, epsilon: self.epsilon, mu: self.mu, assets, balances })
+        Ok(Genesis {
+            chain: self.chain,
+            fee: self.fee,
+            epsilon: self.epsilon,
+            mu: self.mu,
+            assets,
+            balances,
+            membership: None,
+        })
     }
 }
 
