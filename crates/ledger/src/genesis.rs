@@ -165,7 +165,9 @@ impl Membership {
             let before = &self.founders[..number];
             let fault = match () {
                 _ if founder.stake < self.terms.minimum_stake.max(1) => "its stake is below the least",
-                _ if !is_network_address(&founder.address) => "its address is not host:port",
+                _ if !founder.address.is_empty() && !is_network_address(&founder.address) => {
+                    "its address is not host:port"
+                }
                 _ if before.iter().any(|other| other.key == founder.key) => "another one has its key",
                 _ if before.iter().any(|other| other.account == founder.account) => "another one has its account",
                 _ => continue,

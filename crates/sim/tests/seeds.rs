@@ -48,6 +48,7 @@ fn expected(bug: Bug) -> &'static [&'static str] {
         Bug::FeeNotBurnt => &["units were kept"],
         Bug::RoundedUp => &["clearing"],
         Bug::TradeOverstated => &["clearing"],
+        Bug::RewardTwice => &["bookkeeping"],
     }
 }
 

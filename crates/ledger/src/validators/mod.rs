@@ -73,7 +73,7 @@ pub struct Member {
     pub account: Address,
     /// The key that it signs and authenticates itself by.
     pub key: PublicKey,
-    /// Host and port (UDP).
+    /// Host and port (UDP); empty for a founder who has named none since: then the genesis file tells it.
     pub address: String,
     /// Units staked.
     pub stake: Amount,
