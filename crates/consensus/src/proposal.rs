@@ -114,7 +114,7 @@ mod tests {
     fn evidence_convicts_in_a_ledger_as_well() {
         let secrets: Vec<SecretKey> = (0..4).map(|seed| SecretKey::from_seed([seed; 32])).collect();
         let keys = secrets.iter().map(SecretKey::public).collect();
-        let chain = Chain { genesis: Digest([7; 32]), epoch: 5, keys };
+        let chain = Chain { genesis: Digest([7; 32]), epoch: 5, heights: 1..=20, keys };
         let proposal = |payload: &[u8]| Proposal::sign(&chain, 9, 2, payload, &secrets[2]);
         let commit = |root: u8| {
             let statement = Statement { height: 9, superblock: Digest([1; 32]), root: Digest([root; 32]) };

@@ -35,7 +35,9 @@ impl Network {
             let which = network.dice.below(3);
             let payload = payload_of(&[1_000_000 + height * 10 + which].into());
             let secret = network.secrets[usize::from(me)].clone();
-            let proposal = Proposal::sign(&network.chain, height, me, &payload, &secret);
+            let epoch = network.epoch_of(height);
+            let slot = network.local(epoch, me);
+            let proposal = Proposal::sign(&network.chain(epoch), height, slot, &payload, &secret);
             (which > 0).then_some(Frame::Proposal(proposal, payload))
         });
     }
@@ -59,7 +61,7 @@ impl Network {
                     _ => Vote::Auxiliary { slot, round, values: Mask::ALL[network.dice.below(3) as usize] },
                 });
             }
-            Some(Frame::Votes(Votes::pack(0, votes.height, answers)))
+            Some(Frame::Votes(Votes::pack(votes.epoch, votes.height, answers)))
         });
     }
 
@@ -72,8 +74,10 @@ impl Network {
                 let link = self.links[&key(me, to)];
                 return self.push(500, to, Event::Frame { from: me, link, bytes });
             }
-            (1, Frame::Votes(votes)) => Frame::Votes(Votes::pack(7, votes.height, votes.unpack())),
-            (2, Frame::Votes(votes)) => Frame::Votes(Votes::pack(0, votes.height + 1_000_000, votes.unpack())),
+            (1, Frame::Votes(votes)) => Frame::Votes(Votes::pack(votes.epoch + 7, votes.height, votes.unpack())),
+            (2, Frame::Votes(votes)) => {
+                Frame::Votes(Votes::pack(votes.epoch, votes.height + 1_000_000, votes.unpack()))
+            }
             (3, Frame::Commit(commit)) => {
                 let mut commit = *commit;
                 commit.statement.root = Digest([3; 32]);
