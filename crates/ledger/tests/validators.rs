@@ -148,9 +148,9 @@ fn a_committee_is_drawn_at_the_boundary_and_begins_behind_it() {
         assert_eq!(world.units(person), before[usize::from(person)] + paid);
     }
     // An epoch that can no longer be punished is forgotten.
-    world.until(24);
+    world.until(23);
     assert!(world.ledger.committee(0).is_some());
-    world.until(34);
+    world.until(24);
     assert!(world.ledger.committee(0).is_none() && world.ledger.committee(1).is_some());
 }
 
