@@ -270,9 +270,11 @@ fn a_fixed_committee_stays_and_can_still_be_convicted() {
     assert_eq!((world.accounts(0), world.stake_of(1)), (vec![account(0), account(1)], Some(750)));
 }
 
+type Spoil = fn(&mut Membership);
+
 #[test]
 fn impossible_founders_are_named() {
-    let faults: [(fn(&mut Membership), &str); 7] = [
+    let faults: [(Spoil, &str); 7] = [
         (|m| m.founders[1].stake = 99, "validator 1: its stake is below the least"),
         (|m| m.founders[1].key = m.founders[0].key, "validator 1: another one has its key"),
         (|m| m.founders[1].account = m.founders[0].account, "validator 1: another one has its account"),
