@@ -56,7 +56,7 @@ impl ModelValidators {
 
     fn is_boundary(&self, height: u64) -> bool {
         let heights = self.terms.schedule.epoch_heights;
-        heights > 0 && height % heights == 0
+        heights > 0 && height.is_multiple_of(heights)
     }
 
     pub fn alone(&self, account: &Address, operation: &Operation) -> Result<(), Refusal> {
