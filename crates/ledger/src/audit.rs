@@ -55,7 +55,7 @@ impl Ledger {
     /// [`AuditError`] names the asset or pair.
     pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
         self.check_assets()?;
-        self.validators.fault().map_or(Ok(()), |fault| Err(AuditError::Validators(fault)))?;
+        self.validators.fault(self.height).map_or(Ok(()), |fault| Err(AuditError::Validators(fault)))?;
         let sum = |mut sums: Vec<u128>, other: Vec<u128>| {
             sums.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
             sums

@@ -179,8 +179,8 @@ impl Validators {
         u128::from(self.pool) + self.registry.iter().map(of).sum::<u128>()
     }
 
-    /// What is wrong with a registry that was read.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
+    /// What is wrong with a registry that was read as that after a height.
+    pub(crate) fn fault(&self, height: Height) -> Option<&'static str> {
         let mut keys: Vec<PublicKey> = self.registry.iter().map(|one| one.member.key).collect();
         keys.sort_unstable();
         let is_empty = |one: &Validator| one.member.stake == 0 && one.unbonding.is_empty() && !one.excluded;
@@ -191,6 +191,7 @@ impl Validators {
             _ if self.registry.iter().any(is_empty) => Some("one has staked nothing"),
             _ if !self.registry.iter().all(is_ordered) => Some("repayments out of order"),
             _ if self.committees.is_empty() => Some("no committee"),
+            _ if self.last_epoch() != self.terms.schedule.last_drawn(height) => Some("committees of other epochs"),
             _ => None,
         }
     }
@@ -411,4 +412,63 @@ fn lose(units: &mut Amount, part: Fraction) -> Amount {
     let lost = (u128::from(*units) * u128::from(part.units())).div_ceil(u128::from(Fraction::ONE_IN_UNITS)) as Amount;
     *units -= lost;
     lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validator(number: u8) -> Validator {
+        let member = Member {
+            account: Address([number; 20]),
+            key: PublicKey([number; 32]),
+            address: "a.example:1".into(),
+            stake: 5,
+        };
+        Validator { member, unbonding: vec![(10, 1), (20, 1)], excluded: false }
+    }
+
+    /// After height 23 with epochs of ten.
+    fn sound() -> Validators {
+        let terms = Terms { schedule: Schedule { epoch_heights: 10, delay: 0 }, ..Terms::default() };
+        let registry = vec![validator(1), validator(2)];
+        Validators { terms, pool: 0, registry, first_epoch: 1, committees: vec![Vec::new(), Vec::new()] }
+    }
+
+    type Spoil = fn(&mut Validators);
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        assert_eq!(sound().fault(23), None);
+        assert_eq!(sound().bonded(), 14);
+        let faults: [(Spoil, &str); 8] = [
+            (|all| all.registry.swap(0, 1), "out of order"),
+            (|all| all.registry[1].member.account = all.registry[0].member.account, "out of order"),
+            (|all| all.registry[1].member.key = all.registry[0].member.key, "two have one key"),
+            (|all| all.registry[0] = Validator { unbonding: Vec::new(), ..validator(1) }, "nothing"),
+            (|all| all.registry[1].unbonding.swap(0, 1), "repayments out of order"),
+            (|all| all.committees.clear(), "no committee"),
+            (|all| all.first_epoch = 0, "committees of other epochs"),
+            (|all| all.first_epoch = u64::MAX, "committees of other epochs"),
+        ];
+        for (spoil, expected) in faults {
+            let mut spoilt = sound();
+            spoil(&mut spoilt);
+            spoilt.registry[0].member.stake *= u64::from(!expected.contains("nothing"));
+            assert!(
+                spoilt.fault(23).is_some_and(|fault| fault.contains(expected)),
+                "{expected}: {:?}",
+                spoilt.fault(23)
+            );
+        }
+    }
+
+    #[test]
+    fn a_part_is_rounded_up() {
+        for (units, left) in [(0, 0), (1, 0), (4, 3), (5, 3), (u64::MAX >> 1, (u64::MAX >> 1) - (1 << 61))] {
+            let mut rest = units;
+            assert_eq!(lose(&mut rest, Fraction::power_of_two(2)), units - left);
+            assert_eq!(rest, left);
+        }
+    }
 }
