@@ -23,7 +23,7 @@ fn a_seed_decides_everything() {
 #[test]
 fn every_seeded_bug_is_caught() {
     for bug in Bug::ALL {
-        let caught = (0..40).find_map(|seed| run(seed, Options { bug: Some(bug), ..Options::default() }).err());
+        let caught = (0..100).find_map(|seed| run(seed, Options { bug: Some(bug), ..Options::default() }).err());
         let failure = caught.unwrap_or_else(|| panic!("{bug:?} goes unnoticed"));
         println!("{bug:?}: {failure}");
         assert!(
