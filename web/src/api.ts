@@ -99,7 +99,10 @@ export type Operation =
   | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText }
   | { type: "cancel_offer"; sell: string; buy: string; limit: PriceText; offer: number | string }
   | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
-  | { type: "burn"; asset: string; amount: Units };
+  | { type: "burn"; asset: string; amount: Units }
+  | { type: "stake"; units: Units; key: string; address: string }
+  | { type: "unstake"; units: Units }
+  | { type: "accuse"; epoch: number; validator: number; height: number; statements: "proposals" | "commits" };
 export type IdOutcome = { id: string; outcome: Outcome };
 export type BlockOutcome = IdOutcome & { account: string; sequence: number | string; operation: Operation };
 export type BlockDetail = Block & { outcomes: BlockOutcome[]; more: boolean };

@@ -81,6 +81,12 @@ export function operationText(operation: Operation): string {
       return `Issue ${operation.asset}`;
     case "burn":
       return `Burn ${operation.asset}`;
+    case "stake":
+      return "Stake";
+    case "unstake":
+      return "Unstake";
+    case "accuse":
+      return `Accuse validator ${operation.validator}`;
   }
 }
 

@@ -12,7 +12,6 @@ use crate::chain::Chain;
 use crate::committee::{Index, Members};
 
 const SUPERBLOCK_CONTEXT: &str = "walras 2026 consensus superblock v1";
-const COMMIT_CONTEXT: &str = "walras 2026 consensus commit v1";
 
 /// A decided height in its chain.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize)]
@@ -47,7 +46,7 @@ pub struct Statement {
 
 impl Statement {
     fn signed(&self, chain: &Chain) -> Digest {
-        chain.digest(COMMIT_CONTEXT, self)
+        chain.scope().commit(self.height, &self.superblock, &self.root)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use borsh::BorshSerialize;
-use primitives::{Digest, PublicKey};
+use primitives::{Digest, PublicKey, Scope};
 
 use crate::committee::{Committee, Index};
 
@@ -35,6 +35,11 @@ impl Chain {
     /// The index of a key.
     pub fn index_of(&self, key: &PublicKey) -> Option<Index> {
         self.keys.iter().position(|other| other == key).map(|index| index as Index)
+    }
+
+    /// What its validators' statements are bound to.
+    pub(crate) fn scope(&self) -> Scope {
+        Scope { network: self.genesis, epoch: self.epoch }
     }
 
     /// The digest of `what`, in a domain, for this epoch of this chain alone.

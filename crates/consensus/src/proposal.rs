@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Digest, PublicKey, SecretKey, Signature};
+use primitives::{Committed, Contradiction, Digest, Proposed, PublicKey, SecretKey, Signature};
 
 use crate::chain::Chain;
 use crate::committee::Index;
 
 const PAYLOAD_CONTEXT: &str = "walras 2026 consensus payload v1";
-const PROPOSAL_CONTEXT: &str = "walras 2026 consensus proposal v1";
 
 /// The bytes of a sub-block; consensus does not look into them.
 pub type Payload = Arc<[u8]>;
@@ -54,8 +53,7 @@ impl Proposal {
     }
 
     fn signed(&self, chain: &Chain) -> Digest {
-        let Proposal { height, slot, digest, length, .. } = self;
-        chain.digest(PROPOSAL_CONTEXT, &(height, slot, digest, length))
+        chain.scope().proposal(self.height, self.slot, &self.digest, self.length)
     }
 }
 
@@ -82,6 +80,57 @@ impl Evidence {
                 let differ = a.statement != b.statement;
                 (alike && differ && a.is_signed(chain) && b.is_signed(chain)).then_some(a.signer)
             }
+        }
+    }
+
+    /// The same as a ledger takes it, which holds it against the key of this validator in this epoch.
+    pub fn accusation(&self, chain: &Chain) -> primitives::Evidence {
+        let (member, height, contradiction) = match self {
+            Evidence::Proposals(a, b) => {
+                let of =
+                    |one: &Proposal| Proposed { payload: one.digest, length: one.length, signature: one.signature };
+                (a.slot, a.height, Contradiction::Proposals([a, b].map(of)))
+            }
+            Evidence::Commits(a, b) => {
+                let of = |one: &crate::Commit| Committed {
+                    superblock: one.statement.superblock,
+                    root: one.statement.root,
+                    signature: one.signature,
+                };
+                (a.signer, a.statement.height, Contradiction::Commits([a, b].map(of)))
+            }
+        };
+        primitives::Evidence { epoch: chain.epoch, member, height, contradiction }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Commit, Statement};
+
+    /// What convicts here convicts in a ledger, and nothing else does.
+    #[test]
+    fn evidence_convicts_in_a_ledger_as_well() {
+        let secrets: Vec<SecretKey> = (0..4).map(|seed| SecretKey::from_seed([seed; 32])).collect();
+        let keys = secrets.iter().map(SecretKey::public).collect();
+        let chain = Chain { genesis: Digest([7; 32]), epoch: 5, heights: 1..=20, keys };
+        let proposal = |payload: &[u8]| Proposal::sign(&chain, 9, 2, payload, &secrets[2]);
+        let commit = |root: u8| {
+            let statement = Statement { height: 9, superblock: Digest([1; 32]), root: Digest([root; 32]) };
+            Commit::sign(&chain, statement, 2, &secrets[2])
+        };
+        for evidence in [
+            Evidence::Proposals(proposal(b"one"), proposal(b"two")),
+            Evidence::Proposals(proposal(b"one"), proposal(b"one")),
+            Evidence::Commits(commit(1), commit(2)),
+            Evidence::Commits(commit(1), commit(1)),
+        ] {
+            let convicted = evidence.convicts(&chain).is_some();
+            let accusation = evidence.accusation(&chain);
+            assert_eq!((accusation.epoch, accusation.member, accusation.height), (5, 2, 9));
+            assert_eq!(accusation.convicts(chain.genesis, &chain.keys[2]), convicted, "{evidence:?}");
+            assert!(!accusation.convicts(chain.genesis, &chain.keys[1]));
         }
     }
 }

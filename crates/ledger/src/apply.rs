@@ -2,7 +2,7 @@
 //!
 //! Upon a decided block, the filter names the transactions that count. Their offers and cancellations are worked into the
 //! book, the whole book is cleared as one batch, and what executes leaves it, in order of limit price, with at most one
-//! partial fill a pair. Then each shard of accounts marks sequence numbers, takes debits, and is paid refunds, payments
+//! partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks sequence numbers, takes debits, and is paid refunds, payments
 //! and fills; what the auctioneer keeps is burnt.
 //!
 //! A follower that holds the clearing of whoever proposed the block ([`Attached`]) checks it instead of solving
@@ -11,8 +11,10 @@
 //!
 //! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
 //! the filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
-//! every asset, the change of spendable balances plus the change of what offers lock equals the change of what is
-//! issued: three sums taken where the three are written.
+//! every asset, the change of spendable balances plus the change of what offers lock and validators have staked equals the
+//! change of what is issued: sums taken where each is written.
+
+use std::sync::Arc;
 
 use clearing::{Clearing, Params};
 use primitives::{Address, Amount, AssetId, Digest, Height, Superblock, Transaction};
@@ -26,6 +28,7 @@ use crate::orders::{Credit, Orders};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, execute, work};
 use crate::sums::Sums;
+use crate::validators::STAKED;
 use crate::{Ledger, Refusal};
 
 /// What is known of a block's signatures.
@@ -139,7 +142,7 @@ pub enum Fault {
     },
     /// Money appeared or vanished.
     #[error(
-        "block {height}: asset {asset}: balances changed by {balances} and offers by {offers}, but the issue by {issued}: conservation is broken, stop"
+        "block {height}: asset {asset}: balances changed by {balances}, offers by {offers} and stakes by {bonded}, but the issue by {issued}: conservation is broken, stop"
     )]
     Conservation {
         /// The block's height.
@@ -150,6 +153,8 @@ pub enum Fault {
         balances: i128,
         /// Change of what offers lock.
         offers: i128,
+        /// Change of what is staked, on its way back, or in the pool of rewards.
+        bonded: i128,
         /// Change of the units issued.
         issued: i128,
     },
@@ -228,16 +233,18 @@ impl Ledger {
             asset: fill.pair.buy,
             amount: fill.bought,
         });
-        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).collect();
+        let (payouts, bonded) = self.follow_validators(block, &transactions, &orders);
+        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
         self.burn(&transactions, &filtered, &mut traded.batch, &mut effects.issued);
-        self.check_conservation(block.height, &effects.balances, &traded.locked, &effects.issued)?;
+        self.check_conservation(block.height, &effects.balances, &traded.locked, &bonded, &effects.issued)?;
         self.height = block.height;
         self.last_block = digest;
         let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
         let modified = effects.changed.iter().map(|(address, _)| Address(*address)).collect();
-        let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect() };
+        let validators = self.validators.digest();
+        let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect(), validators };
         stage(Stage::Effects);
         let Traded { batch, report, .. } = traded;
         Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, report, changes })
@@ -357,11 +364,41 @@ impl Ledger {
         }
     }
 
-    fn check_conservation(&self, height: Height, balances: &Sums, locked: &Sums, issued: &Sums) -> Result<(), Fault> {
+    /// What the registry pays out, and the change of what it holds.
+    fn follow_validators(
+        &mut self,
+        block: &Superblock,
+        transactions: &[&Transaction],
+        orders: &Orders,
+    ) -> (Vec<Credit>, Sums) {
+        let mut bonded = Sums::default();
+        if self.validators.is_untouched_by(block, orders.staking.len()) {
+            return (Vec::new(), bonded);
+        }
+        let operation = |index: &u32| {
+            let body = &transactions[*index as usize].body;
+            (body.account, &body.operation)
+        };
+        let operations: Vec<_> = orders.staking.iter().map(operation).collect();
+        let moved = Arc::make_mut(&mut self.validators).apply(block, &operations);
+        bonded.add(STAKED, moved.bonded);
+        (moved.credits, bonded)
+    }
+
+    fn check_conservation(
+        &self,
+        height: Height,
+        balances: &Sums,
+        locked: &Sums,
+        bonded: &Sums,
+        issued: &Sums,
+    ) -> Result<(), Fault> {
         for number in 0..self.assets.len() {
-            let (balances, offers, issued) = (balances.get(number), locked.get(number), issued.get(number));
-            if balances + offers != issued {
-                return Err(Fault::Conservation { height, asset: AssetId(number as u32), balances, offers, issued });
+            let (balances, offers) = (balances.get(number), locked.get(number));
+            let (bonded, issued) = (bonded.get(number), issued.get(number));
+            if balances + offers + bonded != issued {
+                let asset = AssetId(number as u32);
+                return Err(Fault::Conservation { height, asset, balances, offers, bonded, issued });
             }
         }
         Ok(())

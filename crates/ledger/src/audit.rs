@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use crate::Ledger;
 use crate::book::Pair;
+use crate::validators::STAKED;
 
 /// What exists of one asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +14,9 @@ pub struct Audit {
     pub balances: Amount,
     /// Sum of what resting offers lock.
     pub locked: Amount,
-    /// What is issued; equals the sum of both.
+    /// What validators have staked, what is on its way back to them, and the pool of rewards.
+    pub bonded: Amount,
+    /// What is issued; equals the sum of all three.
     pub issued: Amount,
 }
 
@@ -21,7 +24,7 @@ pub struct Audit {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
     /// Money appeared or vanished.
-    #[error("asset {asset}: balances {balances} + locked {locked} is not the issue {issued}")]
+    #[error("asset {asset}: balances {balances} + locked {locked} + bonded {bonded} is not the issue {issued}")]
     Conservation {
         /// The asset.
         asset: AssetId,
@@ -29,6 +32,8 @@ pub enum AuditError {
         balances: u128,
         /// Sum of what offers lock.
         locked: u128,
+        /// Sum of what validators have staked.
+        bonded: u128,
         /// What is issued.
         issued: Amount,
     },
@@ -38,6 +43,9 @@ pub enum AuditError {
     /// Offers out of order, an empty one, or more than can exist.
     #[error("the book of {0:?} is out of order, or holds an offer of nothing or more than can exist")]
     Book(Pair),
+    /// A registry of validators that cannot be.
+    #[error("the registry of validators is not sound: {0}")]
+    Validators(&'static str),
 }
 
 impl Ledger {
@@ -47,6 +55,7 @@ impl Ledger {
     /// [`AuditError`] names the asset or pair.
     pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
         self.check_assets()?;
+        self.validators.fault(self.height).map_or(Ok(()), |fault| Err(AuditError::Validators(fault)))?;
         let sum = |mut sums: Vec<u128>, other: Vec<u128>| {
             sums.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
             sums
@@ -70,12 +79,14 @@ impl Ledger {
         let assets = self.assets.iter().enumerate().zip(balances.into_iter().zip(locked));
         assets
             .map(|((number, asset), (balances, locked))| {
-                if balances + locked != u128::from(asset.issued) || asset.issued > MAX_ISSUED {
-                    let asset_id = AssetId(number as u32);
-                    let issued = asset.issued;
-                    return Err(AuditError::Conservation { asset: asset_id, balances, locked, issued });
+                let id = AssetId(number as u32);
+                let bonded = if id == STAKED { self.validators.bonded() } else { 0 };
+                let issued = asset.issued;
+                if balances + locked + bonded != u128::from(issued) || issued > MAX_ISSUED {
+                    return Err(AuditError::Conservation { asset: id, balances, locked, bonded, issued });
                 }
-                Ok(Audit { balances: balances as Amount, locked: locked as Amount, issued: asset.issued })
+                let [balances, locked, bonded] = [balances, locked, bonded].map(|units| units as Amount);
+                Ok(Audit { balances, locked, bonded, issued })
             })
             .collect()
     }

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
-use primitives::Amount;
+use primitives::{Amount, Digest};
 
 use crate::account::{Account, AccountState};
 use crate::book::{Pair, Place};
@@ -25,6 +25,8 @@ pub struct Changes {
     pub pairs: Vec<PairChange>,
     /// All assets.
     pub assets: Vec<(u32, ValueDigest)>,
+    /// The registry of validators.
+    pub validators: Digest,
 }
 
 /// The offers of one pair that changed. What came and executed in one block is not here.

@@ -111,7 +111,12 @@ impl<'a> ShardEffects<'a> {
             }
             Operation::Issue { asset, amount, .. } => self.effects.issued.add(asset, i128::from(amount)),
             Operation::Burn { asset, amount } => self.effects.issued.add(asset, -i128::from(amount)),
-            Operation::CreateAccount { .. } | Operation::CreateOffer { .. } | Operation::Pay { .. } => {}
+            Operation::CreateAccount { .. }
+            | Operation::CreateOffer { .. }
+            | Operation::Pay { .. }
+            | Operation::Stake(_)
+            | Operation::Unstake { .. }
+            | Operation::Accuse(_) => {}
         }
     }
 

@@ -2,9 +2,9 @@
 //!
 //! Upon a block, each transaction is first held alone against the state before the block. Then all transactions of one
 //! account are held against each other: if together they could spend more than the account has, use one sequence number
-//! twice, cancel one offer twice or change the key twice, all of the account's transactions are removed. Last come the
-//! two conflicts between accounts: transactions that create the same account, and issues that together exceed an
-//! asset's cap; all sides are removed.
+//! twice, cancel one offer twice, or change the key or the stake twice, all of the account's transactions are removed. Last
+//! come the three conflicts between accounts: transactions that create the same account, that claim one validator key, and
+//! issues that together exceed an asset's cap; all sides are removed.
 //!
 //! **Properties.** Every judgement looks at the transactions that stand alone, before any are removed, so that the
 //! answer depends neither on order nor on threads; and removing a transaction cannot cause a conflict among the others.
@@ -12,7 +12,7 @@
 //! **Deviations from the paper.** A transaction that is in the block more than once (clients retry at several
 //! validators) counts once and is no conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Address, Amount, AssetId, MAX_ISSUED, Operation, Transaction};
+use primitives::{Address, Amount, AssetId, MAX_ISSUED, Operation, PublicKey, Transaction};
 use rayon::prelude::*;
 
 use crate::accounts::{SHARDS, Shard, shard_of};
@@ -122,6 +122,7 @@ impl Ledger {
     }
 
     fn check_operation(&self, sender: &Address, operation: &Operation) -> Result<Amount, Refusal> {
+        self.validators.check(self.chain, sender, operation, self.height + 1)?;
         match *operation {
             Operation::CreateAccount { ref account, .. } if account != sender => match self.accounts.get(account) {
                 Some(_) => Err(Refusal::AccountExists),
@@ -175,6 +176,11 @@ impl Ledger {
         if operations().filter(changes_key).count() > 1 {
             return Some(Refusal::KeyConflict);
         }
+        let changes_stake =
+            |operation: &&Operation| matches!(operation, Operation::Stake(_) | Operation::Unstake { .. });
+        if operations().filter(changes_stake).count() > 1 {
+            return Some(Refusal::StakeConflict);
+        }
         let fees = (AssetId(0), self.fee.saturating_mul(distinct.len() as Amount));
         let overdrawn = overdraws(account, operations().filter_map(Operation::debit).chain([fees]));
         overdrawn.then_some(Refusal::Overdraft)
@@ -183,15 +189,17 @@ impl Ledger {
     fn refuse_conflicts_between_accounts(&self, judged: &[Judged], refusals: &mut [Option<Refusal>]) {
         let mut created: Vec<(Address, u32)> = Vec::new();
         let mut issued: Vec<(AssetId, u32, Amount)> = Vec::new();
+        let mut claimed: Vec<(PublicKey, u32)> = Vec::new();
         for candidate in judged.iter().flat_map(|(candidates, _)| candidates) {
             if refusals[candidate.index as usize] == Some(Refusal::Duplicate) {
                 continue;
             }
-            match candidate.transaction.body.operation {
-                Operation::CreateAccount { account, .. } if account != candidate.transaction.body.account => {
+            match &candidate.transaction.body.operation {
+                &Operation::CreateAccount { account, .. } if account != candidate.transaction.body.account => {
                     created.push((account, candidate.index));
                 }
-                Operation::Issue { asset, amount, .. } => issued.push((asset, candidate.index, amount)),
+                &Operation::Issue { asset, amount, .. } => issued.push((asset, candidate.index, amount)),
+                Operation::Stake(stake) => claimed.push((stake.key, candidate.index)),
                 _ => {}
             }
         }
@@ -201,6 +209,10 @@ impl Ledger {
         created.sort_unstable();
         for same in created.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
             same.iter().for_each(|(_, index)| refuse(*index, Refusal::CreateConflict));
+        }
+        claimed.sort_unstable();
+        for same in claimed.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            same.iter().for_each(|(_, index)| refuse(*index, Refusal::ValidatorKeyConflict));
         }
         issued.sort_unstable();
         for same in issued.chunk_by(|a, b| a.0 == b.0) {

@@ -1,9 +1,13 @@
 //! The state before the first block, and the constants of a chain.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price};
+use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, is_network_address};
+
+use crate::validators::{Member, STAKED, Terms};
 
 const CONTEXT: &str = "walras 2026 genesis v1";
+/// Most validators of a committee: an index is a byte.
+const COMMITTEE_MAX: u32 = 256;
 
 /// An asset: a claim on its issuer, in whole units.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -21,7 +25,7 @@ pub struct Asset {
 }
 
 /// What every validator of a chain must agree on before the first block.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Genesis {
     /// The number of the chain; signed into every transaction.
     pub chain: u64,
@@ -35,6 +39,20 @@ pub struct Genesis {
     pub assets: Vec<(String, u8, Address)>,
     /// Units that accounts hold at the start.
     pub balances: Vec<(Address, AssetId, Amount)>,
+    /// Of a network of validators: who they are, and how others take their place.
+    pub membership: Option<Membership>,
+}
+
+/// The validators at the start, and what holds for all who follow them. Their stakes and the pool are units of asset 0
+/// beside the balances.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Membership {
+    /// What holds for all.
+    pub terms: Terms,
+    /// Units that rewards are paid from.
+    pub reward_pool: Amount,
+    /// The committee of epoch 0, by index.
+    pub founders: Vec<Member>,
 }
 
 /// What is wrong with a genesis.
@@ -55,6 +73,12 @@ pub enum GenesisError {
     /// No asset 0, which pays fees.
     #[error("no assets are listed; asset 0 pays the fees")]
     NoAssets,
+    /// A founder who cannot be one.
+    #[error("validator {0}: {1}")]
+    Founder(usize, &'static str),
+    /// Terms that no network could work by.
+    #[error("terms of the validators: {0}")]
+    Terms(&'static str),
     /// The band is not wider than the commission.
     #[error("mu ({mu}) must exceed epsilon ({epsilon}): an offer inside the commission cannot be promised execution")]
     Band {
@@ -68,7 +92,22 @@ pub enum GenesisError {
 impl Genesis {
     /// The digest that block 1 names as its parent.
     pub fn digest(&self) -> Digest {
-        Digest::of(CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
+        self.digest_with(self.membership.as_ref())
+    }
+
+    /// The digest of what it would be without validators: a network's identity is made of this and of what they agree on.
+    pub fn digest_without_validators(&self) -> Digest {
+        self.digest_with(None)
+    }
+
+    fn digest_with(&self, membership: Option<&Membership>) -> Digest {
+        let Genesis { chain, fee, epsilon, mu, assets, balances, .. } = self;
+        let mut bytes =
+            borsh::to_vec(&(chain, fee, epsilon, mu, assets, balances)).expect("writing to memory cannot fail");
+        membership
+            .map_or(Ok(()), |membership| membership.serialize(&mut bytes))
+            .expect("writing to memory cannot fail");
+        Digest::of(CONTEXT, &bytes)
     }
 
     /// The assets with what is issued of each at the start.
@@ -94,7 +133,8 @@ impl Genesis {
         if assets.is_empty() {
             return Err(GenesisError::NoAssets);
         }
-        for &(account, asset, amount) in &self.balances {
+        let bonded = self.membership.iter().flat_map(Membership::bonded);
+        for (account, asset, amount) in self.balances.iter().copied().chain(bonded) {
             let entry = assets.get_mut(asset.0 as usize).ok_or(GenesisError::UnknownAsset(account, asset))?;
             entry.issued = entry
                 .issued
@@ -102,6 +142,38 @@ impl Genesis {
                 .filter(|issued| *issued <= MAX_ISSUED)
                 .ok_or(GenesisError::TooMuch(asset))?;
         }
+        self.membership.as_ref().map_or(Ok(()), Membership::check)?;
         Ok(assets)
+    }
+}
+
+impl Membership {
+    /// Units of asset 0 that are neither in balances nor in offers, and whose they are: the pool is nobody's.
+    fn bonded(&self) -> impl Iterator<Item = (Address, AssetId, Amount)> {
+        let stakes = self.founders.iter().map(|founder| (founder.account, STAKED, founder.stake));
+        stakes.chain([(Address::default(), STAKED, self.reward_pool)])
+    }
+
+    fn check(&self) -> Result<(), GenesisError> {
+        if !(1..=COMMITTEE_MAX).contains(&self.terms.committee) {
+            return Err(GenesisError::Terms("a committee has 1 to 256 validators"));
+        }
+        if self.founders.is_empty() || self.founders.len() > COMMITTEE_MAX as usize {
+            return Err(GenesisError::Terms("1 to 256 validators found a network"));
+        }
+        for (number, founder) in self.founders.iter().enumerate() {
+            let before = &self.founders[..number];
+            let fault = match () {
+                _ if founder.stake < self.terms.minimum_stake.max(1) => "its stake is below the least",
+                _ if !founder.address.is_empty() && !is_network_address(&founder.address) => {
+                    "its address is not host:port"
+                }
+                _ if before.iter().any(|other| other.key == founder.key) => "another one has its key",
+                _ if before.iter().any(|other| other.account == founder.account) => "another one has its account",
+                _ => continue,
+            };
+            return Err(GenesisError::Founder(number, fault));
+        }
+        Ok(())
     }
 }

@@ -29,6 +29,7 @@ mod roots;
 mod settle;
 mod snapshot;
 mod sums;
+mod validators;
 
 pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window, WindowError};
 pub use accounts::{Accounts, SHARDS, Shard};
@@ -37,14 +38,17 @@ pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
-pub use genesis::{Asset, Genesis, GenesisError};
+pub use genesis::{Asset, Genesis, GenesisError, Membership};
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};
 pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
-pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots};
+pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
+pub use validators::{Member, Schedule, Terms, Validator, Validators};
+
+use std::sync::Arc;
 
 use primitives::{Address, Amount, Digest, Fraction, Height};
 
@@ -62,6 +66,7 @@ pub struct Ledger {
     assets: Vec<Asset>,
     accounts: Accounts,
     book: OrderBook,
+    validators: Arc<Validators>,
 }
 
 impl Ledger {
@@ -78,6 +83,11 @@ impl Ledger {
         for (account, asset, amount) in &genesis.balances {
             accounts.get_or_insert(account).credit(*asset, *amount);
         }
+        let membership = genesis.membership.clone().unwrap_or_default();
+        for founder in &membership.founders {
+            accounts.get_or_insert(&founder.account);
+        }
+        let Membership { terms, reward_pool, founders } = membership;
         Ok(Ledger {
             chain: genesis.chain,
             fee: genesis.fee,
@@ -88,6 +98,7 @@ impl Ledger {
             assets,
             accounts,
             book: OrderBook::default(),
+            validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
         })
     }
 
@@ -134,5 +145,20 @@ impl Ledger {
     /// The resting offers.
     pub fn book(&self) -> &OrderBook {
         &self.book
+    }
+
+    /// Who has staked, and the pool of rewards.
+    pub fn validators(&self) -> &Validators {
+        &self.validators
+    }
+
+    /// When committees change.
+    pub fn schedule(&self) -> Schedule {
+        self.validators.terms().schedule
+    }
+
+    /// The committee of an epoch, by index in consensus; none if it is not drawn yet, or no longer needed.
+    pub fn committee(&self, epoch: u64) -> Option<&[Member]> {
+        self.validators.committee(epoch)
     }
 }

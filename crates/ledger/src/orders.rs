@@ -23,12 +23,14 @@ pub(crate) struct NewOffer {
     pub index: u32,
 }
 
-/// New offers and cancellations of a block by pair and place, and its payments.
+/// New offers and cancellations of a block by pair and place, its payments, and what concerns validators.
 #[derive(Default)]
 pub(crate) struct Orders {
     pub offers: Vec<NewOffer>,
     pub cancels: Vec<(Pair, Place)>,
     pub credits: Vec<Credit>,
+    /// Transactions that concern validators, by index in the block.
+    pub staking: Vec<u32>,
 }
 
 /// What comes into one pair's book and what leaves it by cancellation, each by place.
@@ -48,11 +50,13 @@ impl Orders {
             offers: Vec::with_capacity(count(|orders| orders.offers.len())),
             cancels: Vec::with_capacity(count(|orders| orders.cancels.len())),
             credits: Vec::with_capacity(count(|orders| orders.credits.len())),
+            staking: Vec::new(),
         };
         for mut orders in by_shard {
             all.offers.append(&mut orders.offers);
             all.cancels.append(&mut orders.cancels);
             all.credits.append(&mut orders.credits);
+            all.staking.append(&mut orders.staking);
         }
         rayon::join(|| all.offers.par_sort_unstable(), || all.cancels.par_sort_unstable());
         all
@@ -76,6 +80,7 @@ impl Orders {
                 Operation::CreateAccount { account, .. } if account != body.account => {
                     orders.credits.push(Credit { to: account, asset: AssetId(0), amount: 0 });
                 }
+                Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) => orders.staking.push(index),
                 Operation::CreateAccount { .. } | Operation::Burn { .. } => {}
             }
         }

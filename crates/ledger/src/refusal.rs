@@ -85,6 +85,42 @@ pub enum Refusal {
     /// An asset's issue would exceed the cap.
     #[error("the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed")]
     IssueTooLarge,
+    /// A validator's network address that is none.
+    #[error("{}", Malformed::NetworkAddress)]
+    NetworkAddress,
+    /// The chain's committee never changes.
+    #[error("this chain's validators are those of its genesis: nothing can be staked or unstaked")]
+    CommitteeFixed,
+    /// The stake would be below the least.
+    #[error("the stake would be below the least that a validator stakes; see `minimum_stake` under /v1/validators")]
+    StakeTooSmall,
+    /// The validator key is another validator's.
+    #[error("the validator key belongs to another validator; each has its own")]
+    ValidatorKeyTaken,
+    /// The validator key's holder has not agreed.
+    #[error("the validator key has not signed for this account and chain")]
+    NotPossessed,
+    /// The account has staked nothing.
+    #[error("the account is no validator")]
+    NotAValidator,
+    /// More than is staked.
+    #[error("the account has staked less than that")]
+    UnstakeTooMuch,
+    /// The validator was convicted.
+    #[error("the validator was convicted of contradicting itself and is excluded")]
+    Excluded,
+    /// Evidence that convicts nobody.
+    #[error("the evidence does not convict a validator of this network")]
+    BadEvidence,
+    /// Evidence of an epoch whose stakes may have been paid back.
+    #[error("the evidence is of an epoch too long ago to be punished")]
+    EvidenceTooOld,
+    /// Two transactions of the account change its stake.
+    #[error("two transactions change the account's stake in one block; all of the account's are removed")]
+    StakeConflict,
+    /// Two accounts claim one validator key.
+    #[error("two accounts claim the same validator key in one block; both are removed")]
+    ValidatorKeyConflict,
 }
 
 impl Refusal {
@@ -115,6 +151,18 @@ impl Refusal {
             Refusal::KeyConflict => "key_conflict",
             Refusal::CreateConflict => "create_conflict",
             Refusal::IssueTooLarge => "issue_too_large",
+            Refusal::NetworkAddress => "network_address",
+            Refusal::CommitteeFixed => "committee_fixed",
+            Refusal::StakeTooSmall => "stake_too_small",
+            Refusal::ValidatorKeyTaken => "validator_key_taken",
+            Refusal::NotPossessed => "not_possessed",
+            Refusal::NotAValidator => "not_a_validator",
+            Refusal::UnstakeTooMuch => "unstake_too_much",
+            Refusal::Excluded => "excluded",
+            Refusal::BadEvidence => "bad_evidence",
+            Refusal::EvidenceTooOld => "evidence_too_old",
+            Refusal::StakeConflict => "stake_conflict",
+            Refusal::ValidatorKeyConflict => "validator_key_conflict",
         }
     }
 }
@@ -127,6 +175,7 @@ impl From<Malformed> for Refusal {
             Malformed::SameAsset => Refusal::SameAsset,
             Malformed::SelfPayment => Refusal::SelfPayment,
             Malformed::AddressNotOfKey => Refusal::AddressNotOfKey,
+            Malformed::NetworkAddress => Refusal::NetworkAddress,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What waiting transactions have reserved, so that a block made of them overdraws nothing (SPEEDEX §K.6).
 //!
 //! Upon a transaction, its sequence number, the units that it may spend, the offer that it cancels, the account that it
-//! creates, the key that it changes and the units that it issues are reserved, each by one atomic operation on a word
+//! creates, the key or the stake that it changes, the validator key that it claims and the units that it issues are
+//! reserved, each by one atomic operation on a word
 //! of its own; if one is refused, those before it are given back. Many threads reserve at once and none waits for
 //! another. Credits of waiting transactions count for nothing until they are in the ledger, so the process is
 //! conservative.
@@ -21,13 +22,13 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::DefaultHashBuilder;
-use primitives::{Address, Amount, AssetId, MAX_ISSUED, Operation, Transaction};
+use primitives::{Address, Amount, AssetId, MAX_ISSUED, Operation, PublicKey, Transaction};
 use smallvec::SmallVec;
 
 use crate::book::{Pair, Place};
 use crate::{Account, Ledger, Refusal};
 
-/// Words that one transaction needs at most: a sequence number, two sums and one more.
+/// Words that one transaction needs at most: a sequence number, two sums and one more, or one sum and two more.
 const WORDS: usize = 4;
 /// Sequence numbers that two words tell apart: those that are free at one time lie within so many.
 const SEQUENCES: u64 = 128;
@@ -47,6 +48,10 @@ enum Thing {
     Created(Address),
     /// Units of an asset that are issued.
     Issued(AssetId),
+    /// A change of an account's stake.
+    Stake(Address),
+    /// A key that an account wants to validate by.
+    ValidatorKey(PublicKey),
 }
 
 /// A part of what one transaction reserves.
@@ -195,22 +200,27 @@ fn parts(transaction: &Transaction, fee: Amount, against: Option<(&Ledger, &Acco
     let bit = body.sequence % SEQUENCES;
     let mut parts = SmallVec::new();
     parts.push(Part::Bit(Thing::Sequences(own, bit >= 64), 1 << (bit % 64), Refusal::SequenceConflict));
-    match body.operation {
-        Operation::CancelOffer { sell, buy, limit, offer } => {
+    match &body.operation {
+        &Operation::CancelOffer { sell, buy, limit, offer } => {
             let place = Place { limit, account: own, id: offer };
             parts.push(Part::Bit(Thing::Cancel(Pair { sell, buy }, place), 1, Refusal::CancelConflict));
         }
-        Operation::CreateAccount { account, .. } if account == own => {
+        &Operation::CreateAccount { account, .. } if account == own => {
             parts.push(Part::Bit(Thing::Key(own), 1, Refusal::KeyConflict));
         }
-        Operation::CreateAccount { account, .. } => {
+        &Operation::CreateAccount { account, .. } => {
             parts.push(Part::Bit(Thing::Created(account), 1, Refusal::CreateConflict));
         }
-        Operation::Issue { asset, amount, .. } => {
+        &Operation::Issue { asset, amount, .. } => {
             let issued = against.map_or(0, |(ledger, _)| ledger.assets()[asset.0 as usize].issued);
             parts.push(Part::Units(Thing::Issued(asset), amount, MAX_ISSUED - issued, Refusal::IssueTooLarge));
         }
-        Operation::CreateOffer { .. } | Operation::Pay { .. } | Operation::Burn { .. } => {}
+        Operation::Stake(stake) => {
+            parts.push(Part::Bit(Thing::Stake(own), 1, Refusal::StakeConflict));
+            parts.push(Part::Bit(Thing::ValidatorKey(stake.key), 1, Refusal::ValidatorKeyConflict));
+        }
+        Operation::Unstake { .. } => parts.push(Part::Bit(Thing::Stake(own), 1, Refusal::StakeConflict)),
+        Operation::CreateOffer { .. } | Operation::Pay { .. } | Operation::Burn { .. } | Operation::Accuse(_) => {}
     }
     let mut spend = |asset, units| {
         let has = against.map_or(0, |(_, account)| account.balance(asset));

@@ -1,7 +1,8 @@
 //! The Merkle tries over the state, its one root, and proofs that need the root alone (rule 9).
 //!
 //! ```text
-//! root = H(accounts, offers, assets, contracts, bridge)
+//! root = H(accounts, offers, assets, contracts, bridge, validators)
+//!            │         │       │                          └ digest of the whole registry, committees and pool
 //!            │         │       └ trie by asset number
 //!            │         └ trie by pair, whose values are the roots of a trie per pair, by price, account and offer id
 //!            └ trie by address
@@ -21,9 +22,9 @@ use crate::book::{Pair, Place};
 use crate::changes::{Changes, PairChange, account_digest, account_state_digest, asset_digest, offer_value};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
-use crate::{Address, Ledger};
+use crate::{Address, Ledger, Validators};
 
-const ROOT_CONTEXT: &str = "walras 2026 state root v1";
+const ROOT_CONTEXT: &str = "walras 2026 state root v2";
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 
 /// Tries that are hashed side by side: few nodes of one trie change in a block, and like nodes are hashed sixteen at a time.
@@ -42,6 +43,8 @@ pub struct RootParts {
     pub contracts: Digest,
     /// The bridge to the payment lane: zero until it exists.
     pub bridge: Digest,
+    /// Digest of the registry of validators: it is small, and a light client needs it whole.
+    pub validators: Digest,
 }
 
 impl RootParts {
@@ -61,6 +64,7 @@ pub struct Roots {
     pairs: BTreeMap<Pair, OfferTrie>,
     pair_roots: Trie<8>,
     assets: Trie<4>,
+    validators: Digest,
 }
 
 /// A proof that an account has a state, or does not exist.
@@ -100,6 +104,15 @@ pub struct AssetProof {
     pub path: Vec<u8>,
 }
 
+/// A proof of who has staked and who is in committee.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ValidatorsProof {
+    /// The parts of the state root.
+    pub parts: RootParts,
+    /// All of it.
+    pub validators: Validators,
+}
+
 /// Why a proof does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofFault {
@@ -134,6 +147,7 @@ impl Roots {
             accounts: accounts.collect::<Vec<_>>().concat(),
             pairs: pairs.collect(),
             assets: assets.collect(),
+            validators: ledger.validators().digest(),
         });
         roots
     }
@@ -156,6 +170,7 @@ impl Roots {
         let assets: Vec<_> =
             changes.assets.iter().map(|(number, digest)| (number.to_be_bytes(), Some(*digest))).collect();
         self.assets.apply(&assets);
+        self.validators = changes.validators;
         self.parts().root()
     }
 
@@ -167,6 +182,7 @@ impl Roots {
             assets: Digest(self.assets.root().0),
             contracts: Digest::default(),
             bridge: Digest::default(),
+            validators: self.validators,
         }
     }
 
@@ -193,6 +209,11 @@ impl Roots {
         let parts = self.parts();
         let record = ledger.assets().get(asset.0 as usize).cloned();
         AssetProof { parts, asset: record, path: prove(&self.assets, &asset.0.to_be_bytes()) }
+    }
+
+    /// Proves who has staked and who is in committee in `ledger`, which must be the state that these tries are of.
+    pub fn prove_validators(&mut self, ledger: &Ledger) -> ValidatorsProof {
+        ValidatorsProof { parts: self.parts(), validators: ledger.validators().clone() }
     }
 
     /// Bytes of memory that the tries of accounts and of offers take.
@@ -277,6 +298,22 @@ impl OfferProof {
             None => {}
         }
         Ok(self.amount)
+    }
+}
+
+impl ValidatorsProof {
+    /// Checks the proof against a state root; returns the registry with its committees.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if it does not hold.
+    pub fn verify(&self, root: &Digest) -> Result<&Validators, ProofFault> {
+        if self.parts.root() != *root {
+            return Err(ProofFault::OtherRoot);
+        }
+        if self.parts.validators != self.validators.digest() {
+            return Err(ProofFault::OtherValue);
+        }
+        Ok(&self.validators)
     }
 }
 

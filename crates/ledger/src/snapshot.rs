@@ -3,6 +3,8 @@
 //! Chunks are canonical: accounts by address, offers by pair and place, at most 32,768 entries a chunk. So two ledgers
 //! with one state write the same bytes, and nobody needs a second copy of the state in memory.
 
+use std::sync::Arc;
+
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Amount, Digest, Fraction, Height, MAX_ISSUED};
 
@@ -11,7 +13,7 @@ use crate::accounts::Accounts;
 use crate::book::{Offer, OrderBook, Pair};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
-use crate::{AuditError, Ledger};
+use crate::{AuditError, Ledger, Validators};
 
 const ENTRIES: usize = 32_768;
 
@@ -33,6 +35,7 @@ struct Head {
     height: Height,
     last_block: Digest,
     assets: Vec<Asset>,
+    validators: Validators,
 }
 
 /// Why chunks do not make a state.
@@ -68,6 +71,7 @@ impl<'a> Snapshot<'a> {
             height: ledger.height,
             last_block: ledger.last_block,
             assets: ledger.assets.clone(),
+            validators: Validators::clone(&ledger.validators),
         });
         let accounts = ledger.accounts.shards().iter().flat_map(|shard| {
             let sorted = shard.sorted();
@@ -137,7 +141,7 @@ impl Restore {
                 }
             }
             Chunk::Offers(pair, offers) => {
-                let book = std::sync::Arc::make_mut(self.book.entry(pair));
+                let book = Arc::make_mut(self.book.entry(pair));
                 let sorted = offers.is_sorted_by(|a, b| a.place < b.place);
                 let follows =
                     book.last().is_none_or(|last| offers.first().is_some_and(|first| last.place < first.place));
@@ -171,9 +175,10 @@ impl Restore {
         let (Some(head), true) = (self.head, self.complete) else {
             return Err(SnapshotError::Incomplete(self.chunks));
         };
-        let Head { chain, fee, epsilon, mu, height, last_block, assets } = head;
+        let Head { chain, fee, epsilon, mu, height, last_block, assets, validators } = head;
+        let validators = Arc::new(validators);
         let (accounts, book) = (self.accounts, self.book);
-        let ledger = Ledger { chain, fee, epsilon, mu, height, last_block, assets, accounts, book };
+        let ledger = Ledger { chain, fee, epsilon, mu, height, last_block, assets, accounts, book, validators };
         ledger.audit()?;
         Ok(ledger)
     }

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, Trade};
 use ledger::{
-    Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Outcome, Pair, PairOffers, Place, ReceiptsTrie, Refusal,
-    Restore, Roots, Signatures, Snapshot,
+    Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Member, Membership, Outcome, Pair, PairOffers, Place,
+    ReceiptsTrie, Refusal, Restore, Roots, Schedule, Signatures, Snapshot, Terms,
 };
 use model::Model;
 use primitives::{
-    Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Sequence, SubBlock, Superblock, Transaction,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Proposed, Scope,
+    SecretKey, Sequence, Stake, SubBlock, Superblock, Transaction,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -35,7 +36,95 @@ fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
         .flat_map(|person| (0..ASSETS).map(move |asset| (address(person), AssetId(asset), 3_000)))
         .filter(|(_, asset, _)| asset.0 != 3)
         .collect();
-    Genesis { chain: 7, fee, epsilon, mu: Fraction::power_of_two(10), assets, balances }
+    Genesis { chain: 7, fee, epsilon, mu: Fraction::power_of_two(10), assets, balances, membership: Some(membership()) }
+}
+
+/// The key of a validator's node.
+fn node_key(number: u8) -> SecretKey {
+    SecretKey::from_seed([150 + number; 32])
+}
+
+/// Short epochs, a small pool, and four founders of whom three are drawn.
+fn membership() -> Membership {
+    let terms = Terms {
+        network: Digest([42; 32]),
+        schedule: Schedule { epoch_heights: 4, delay: 3 },
+        committee: 3,
+        minimum_stake: 50,
+        unbonding_epochs: 1,
+        reward: 3,
+        slash: "0.3".parse().expect("a fraction"),
+    };
+    let founder = |number: u8| Member {
+        account: address(number),
+        key: node_key(number).public(),
+        address: format!("v{number}.example:9100"),
+        stake: 100 * (u64::from(number) + 1),
+    };
+    Membership { terms, reward_pool: 200, founders: (0..4).map(founder).collect() }
+}
+
+/// Draws what an account may do about validators.
+fn draw_staking(rng: &mut ChaCha8Rng, model: &Model, account: &Address) -> Operation {
+    match rng.random_range(0..12) {
+        0..5 => {
+            let own = model
+                .validators
+                .registry
+                .get(account)
+                .and_then(|own| (0..20).find(|n| node_key(*n).public() == own.key));
+            let number = own.filter(|_| rng.random_ratio(1, 2)).unwrap_or_else(|| rng.random_range(0..20));
+            let units = [0, 10, 60, 300, 5_000][rng.random_range(0..5)];
+            let place = if rng.random_ratio(1, 20) {
+                "nowhere".into()
+            } else {
+                format!("v{number}.example:{}", 1 + rng.random_range(0..3))
+            };
+            let mut stake = Stake::new(units, place, 7, account, &node_key(number));
+            if rng.random_ratio(1, 20) {
+                stake.key = node_key((number + 1) % 20).public();
+            }
+            Operation::Stake(Box::new(stake))
+        }
+        5..9 => {
+            let staked = model.validators.registry.get(account).map_or(10, |own| own.stake);
+            let units = [staked, staked + 1, staked / 3, 10][rng.random_range(0..4)];
+            Operation::Unstake { units }
+        }
+        _ => Operation::Accuse(Box::new(draw_evidence(rng, model))),
+    }
+}
+
+/// Mostly evidence that proves nothing: every conviction costs a validator.
+fn draw_evidence(rng: &mut ChaCha8Rng, model: &Model) -> Evidence {
+    let epoch = (model.validators.committees.len() as u64).saturating_sub(rng.random_range(0..6));
+    let committee = model.validators.committees.get(epoch as usize);
+    let member = rng.random_range(0..4);
+    let key = committee.and_then(|members| members.get(usize::from(member))).map(|member| member.key);
+    let secret = (0..20).map(node_key).find(|secret| Some(secret.public()) == key).unwrap_or_else(|| node_key(0));
+    let (height, is_true) = (rng.random_range(1..100), rng.random_ratio(1, 8));
+    let scope = Scope { network: Digest([42; 32]), epoch };
+    let one = |number: u8| Digest([number; 32]);
+    let (first, second) = (one(1), one(if is_true || rng.random() { 2 } else { 1 }));
+    let signer = if is_true || first == second { secret } else { key_of_nobody() };
+    let contradiction = if rng.random() {
+        Contradiction::Proposals([first, second].map(|payload| Proposed {
+            payload,
+            length: 9,
+            signature: signer.sign(&scope.proposal(height, member, &payload, 9).0),
+        }))
+    } else {
+        Contradiction::Commits([first, second].map(|root| Committed {
+            superblock: one(3),
+            root,
+            signature: signer.sign(&scope.commit(height, &one(3), &root).0),
+        }))
+    };
+    Evidence { epoch, member, height, contradiction }
+}
+
+fn key_of_nobody() -> SecretKey {
+    SecretKey::from_seed([255; 32])
 }
 
 /// Draws a transaction: mostly sensible, now and then wrong in one of the ways that the filter knows.
@@ -60,7 +149,8 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
         2 => highest + 64,
         _ => highest + rng.random_range(1..20),
     };
-    let operation = match rng.random_range(0..20) {
+    let operation = match rng.random_range(0..23) {
+        20..23 => draw_staking(rng, model, &account),
         0 => {
             // A new account that others of the block are likely to pick, too, or any.
             let fresh = PEOPLE + 12 + (model.accounts.len() % 100) as u8;
@@ -110,18 +200,18 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     transaction
 }
 
-fn superblock(ledger: &Ledger, parts: Vec<Vec<Transaction>>) -> Superblock {
+fn superblock(ledger: &Ledger, parent_root: Digest, parts: Vec<Vec<Transaction>>) -> Superblock {
     let sub_blocks = parts
         .into_iter()
         .enumerate()
         .map(|(i, native)| SubBlock { proposer: i as u32, native, ..SubBlock::default() })
         .collect();
     let (height, parent) = (ledger.height() + 1, ledger.last_block());
-    Superblock { height, parent, time_ms: 0, parent_root: Digest::default(), sub_blocks }
+    Superblock { height, parent, time_ms: 0, parent_root, sub_blocks }
 }
 
-fn apply(ledger: &mut Ledger, parts: Vec<Vec<Transaction>>) -> ledger::Applied {
-    let block = superblock(ledger, parts);
+fn apply(ledger: &mut Ledger, root: Digest, parts: Vec<Vec<Transaction>>) -> ledger::Applied {
+    let block = superblock(ledger, root, parts);
     ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies")
 }
 
@@ -144,10 +234,13 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
         for _ in 0..size / 20 {
             block.push(block[rng.random_range(0..size)].clone());
         }
-        let before = superblock(&real, vec![block.clone()]);
+        let in_three =
+            |block: &[Transaction]| block.chunks(block.len().div_ceil(3)).map(<[_]>::to_vec).collect::<Vec<_>>();
+        let parent_root = roots.parts().root();
+        let before = superblock(&real, parent_root, in_three(&block));
         let old = real.clone();
-        let applied = apply(&mut real, vec![block.clone()]);
-        let (refusals, fills) = model.apply(&block);
+        let applied = apply(&mut real, parent_root, in_three(&block));
+        let (refusals, fills) = model.apply(&block, &[0, 1, 2], &parent_root);
         assert_outcomes(&block, &applied.outcomes, &refusals);
         met.extend(refusals.into_iter().flatten());
         assert_eq!(applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought)).collect::<Vec<_>>(), fills);
@@ -163,8 +256,8 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
         model.assert_same(&follower);
         // The same transactions, shuffled and over three sub-blocks, on another number of threads.
         block.shuffle(&mut rng);
-        let parts = block.chunks(block.len().div_ceil(3)).map(<[_]>::to_vec).collect();
-        let other = pool.install(|| apply(&mut shuffled, parts));
+        let parts = in_three(&block);
+        let other = pool.install(|| apply(&mut shuffled, parent_root, parts));
         assert_eq!(other.batch, applied.batch);
         model.assert_same(&shuffled);
         let root = roots.apply(&applied.changes);
@@ -323,6 +416,13 @@ fn assert_proofs(real: &Ledger, roots: &mut Roots, model: &Model) {
         assert_eq!(roots.prove_offer(real, *pair, &absent).verify(&root, *pair, &absent), Ok(None));
         assert!(proof.verify(&root, *pair, &absent).is_err(), "a proof of one offer for another");
     }
+    let proof = roots.prove_validators(real);
+    assert_eq!(proof.verify(&root), Ok(real.validators()));
+    assert!(proof.verify(&Digest([1; 32])).is_err(), "another root");
+    let mut other = Ledger::new(&genesis(0, Fraction::ZERO)).expect("sound");
+    apply(&mut other, Digest::default(), Vec::new());
+    let lie = ledger::ValidatorsProof { validators: other.validators().clone(), ..proof };
+    assert_eq!(lie.verify(&root), Err(ledger::ProofFault::OtherValue));
     for asset in 0..=ASSETS {
         let proof = roots.prove_asset(real, AssetId(asset));
         assert_eq!(proof.verify(&root, AssetId(asset)).expect("holds"), real.assets().get(asset as usize));
@@ -382,6 +482,17 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::KeyConflict,
         Refusal::CreateConflict,
         Refusal::IssueTooLarge,
+        Refusal::NetworkAddress,
+        Refusal::StakeTooSmall,
+        Refusal::ValidatorKeyTaken,
+        Refusal::NotPossessed,
+        Refusal::NotAValidator,
+        Refusal::UnstakeTooMuch,
+        Refusal::Excluded,
+        Refusal::BadEvidence,
+        Refusal::EvidenceTooOld,
+        Refusal::StakeConflict,
+        Refusal::ValidatorKeyConflict,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
     assert!(missed.is_empty(), "the history never met {missed:?}");

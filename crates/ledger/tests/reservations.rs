@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ledger::{Genesis, Ledger, Refusal, Reservations, ReserveError, Signatures};
+use ledger::{Genesis, Ledger, Member, Membership, Refusal, Reservations, ReserveError, Schedule, Signatures, Terms};
 use primitives::{
     Address, Amount, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, PublicKey, SecretKey, Sequence, Signature,
-    SubBlock, Superblock, Transaction,
+    Stake, SubBlock, Superblock, Transaction,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -24,12 +24,33 @@ fn ledger() -> Ledger {
     let assets = vec![("USD".into(), 2, people[0]), ("EUR".into(), 2, people[1])];
     let balances = people.iter().flat_map(|p| [(*p, AssetId(0), 1_100), (*p, AssetId(1), 1_000)]).collect();
     let (epsilon, mu) = (Fraction::ZERO, Fraction::power_of_two(10));
-    let genesis = Genesis { chain: 1, fee: FEE, epsilon, mu, assets, balances };
+    let genesis = Genesis { chain: 1, fee: FEE, epsilon, mu, assets, balances, membership: Some(membership()) };
     let mut ledger = Ledger::new(&genesis).expect("sound");
     let offer = |person: u8, sequence| unsigned(person, sequence, create_offer(5, 2.0));
     let native = (0..PEOPLE).flat_map(|person| (1..=5).map(move |sequence| offer(person, sequence))).collect();
     ledger.apply(&block(&ledger, native), Signatures::Valid, &mut |_| {}).expect("applies");
     ledger
+}
+
+fn node_key(number: u8) -> SecretKey {
+    SecretKey::from_seed([200 + number; 32])
+}
+
+/// The last two are validators.
+fn membership() -> Membership {
+    let terms = Terms {
+        schedule: Schedule { epoch_heights: 10, delay: 0 },
+        committee: 2,
+        minimum_stake: 1,
+        ..Terms::default()
+    };
+    let founder = |person: u8| Member {
+        account: key(person).address(),
+        key: node_key(person).public(),
+        address: "a.example:1".into(),
+        stake: 1_000,
+    };
+    Membership { terms, reward_pool: 0, founders: vec![founder(2), founder(3)] }
 }
 
 fn create_offer(amount: Amount, limit: f64) -> Operation {
@@ -64,7 +85,13 @@ fn draw(rng: &mut ChaCha8Rng) -> Transaction {
     let person = rng.random_range(0..PEOPLE);
     let amount = rng.random_range(1..200);
     let asset = AssetId(rng.random_range(0..2));
-    let operation = match rng.random_range(0..8) {
+    let operation = match rng.random_range(0..10) {
+        8 => {
+            let node = node_key(10 + rng.random_range(0..3));
+            let account = key(person).address();
+            Operation::Stake(Box::new(Stake::new(amount, "b.example:1".into(), 1, &account, &node)))
+        }
+        9 if person >= 2 => Operation::Unstake { units: amount },
         0 => Operation::CreateAccount { account: key(person).address(), key: key(person + 50) },
         1 => {
             let new = key(100 + rng.random_range(0..6));
@@ -86,25 +113,34 @@ fn draw(rng: &mut ChaCha8Rng) -> Transaction {
     unsigned(person, rng.random_range(6..60), operation)
 }
 
+/// What one account, or any if there is none, may do once.
+type Thing = (Address, String);
+
 /// The rule in sums and sets.
 #[derive(Default)]
 struct Plain {
     numbers: HashSet<(Address, Sequence)>,
     sums: HashMap<(Address, AssetId), Amount>,
-    things: HashSet<(Address, String)>,
+    things: HashSet<Thing>,
     issued: HashMap<AssetId, Amount>,
 }
 
 impl Plain {
-    /// What may happen once: a cancellation, a change of an own key, the creation of an account.
-    fn once(body: &Body) -> Option<((Address, String), Refusal)> {
+    /// What may happen once: a cancellation, a change of an own key or stake, the creation of an account, the claim of a key.
+    fn once(body: &Body) -> Vec<(Thing, Refusal)> {
+        let anybody = Address::default();
         match body.operation {
-            Operation::CancelOffer { offer, .. } => Some(((body.account, offer.to_string()), Refusal::CancelConflict)),
+            Operation::CancelOffer { offer, .. } => vec![((body.account, offer.to_string()), Refusal::CancelConflict)],
             Operation::CreateAccount { account, .. } if account == body.account => {
-                Some(((account, "key".into()), Refusal::KeyConflict))
+                vec![((account, "key".into()), Refusal::KeyConflict)]
             }
-            Operation::CreateAccount { account, .. } => Some(((account, "new".into()), Refusal::CreateConflict)),
-            _ => None,
+            Operation::CreateAccount { account, .. } => vec![((account, "new".into()), Refusal::CreateConflict)],
+            Operation::Stake(ref stake) => vec![
+                ((body.account, "stake".into()), Refusal::StakeConflict),
+                ((anybody, stake.key.to_string()), Refusal::ValidatorKeyConflict),
+            ],
+            Operation::Unstake { .. } => vec![((body.account, "stake".into()), Refusal::StakeConflict)],
+            _ => Vec::new(),
         }
     }
 
@@ -121,8 +157,8 @@ impl Plain {
             return Err(Refusal::SequenceConflict);
         }
         let once = Plain::once(body);
-        if let Some((_, refusal)) = once.clone().filter(|(thing, _)| self.things.contains(thing)) {
-            return Err(refusal);
+        if let Some((_, refusal)) = once.iter().find(|(thing, _)| self.things.contains(thing)) {
+            return Err(*refusal);
         }
         if let Operation::Issue { asset, amount, .. } = body.operation {
             let waiting = self.issued.get(&asset).copied().unwrap_or(0);
@@ -139,7 +175,7 @@ impl Plain {
             return Err(Refusal::Overdraft);
         }
         self.numbers.insert((body.account, body.sequence));
-        self.things.extend(once.map(|(thing, _)| thing));
+        self.things.extend(once.into_iter().map(|(thing, _)| thing));
         debits.into_iter().for_each(|(key, amount)| *self.sums.entry(key).or_default() += amount);
         if let Operation::Issue { asset, amount, .. } = body.operation {
             *self.issued.entry(asset).or_default() += amount;

@@ -2,15 +2,16 @@
 //!
 //! A genesis without this part is that of a chain with one node. With it, the chain's identity is [`Founding::digest`],
 //! which every validator says at the beginning of every connection: who disagrees about anything here but an address is
-//! of another network. Addresses are left out, so that one may be corrected in a single validator's copy.
+//! of another network. Addresses are left out, so that one may be corrected in a single validator's copy; the ledger's registry
+//! has no address of a founder either until its account names one.
 
 use std::time::Duration;
 
 use borsh::BorshSerialize;
 use consensus::committee::MEMBERS_MAX;
 use consensus::{ALL_HEIGHTS, Chain, Index, Rules};
-use ledger::Genesis;
-use primitives::{Digest, PublicKey, SecretKey};
+use ledger::{Genesis, Member, Membership, Schedule, Terms};
+use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_network_address};
 use serde::{Deserialize, Serialize};
 
 use crate::network::Network;
@@ -19,6 +20,8 @@ use crate::transport::Peer;
 /// Bounds of the settings, so that a slip of the pen does not make a network that cannot work.
 const WINDOW_MAX: u64 = 64;
 const PAYLOAD_BYTES: std::ops::RangeInclusive<usize> = 1 << 10..=64 << 20;
+const EPOCH_HEIGHTS_MAX: u64 = 1_000_000_000;
+const UNBONDING_EPOCHS_MAX: u64 = 10_000;
 const TIME_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
 
 /// How blocks are agreed on.
@@ -37,8 +40,29 @@ pub struct Founder {
     pub key: PublicKey,
     /// Host and port (UDP) where the others reach it.
     pub address: String,
+    /// The account that it stakes from and is paid to.
+    pub account: Address,
     /// Its stake in units of the first asset.
-    pub stake: u64,
+    pub stake: Amount,
+}
+
+/// How others take the founders' place, and what validating earns and risks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize)]
+pub struct Succession {
+    /// Heights from one drawing of a committee to the next; 0 if the founders stay for ever.
+    pub epoch_heights: u64,
+    /// Validators that are drawn.
+    pub committee: u32,
+    /// Least units that a validator stakes.
+    pub minimum_stake: Amount,
+    /// Epochs for which what was staked can be punished after the last that it counted in.
+    pub unbonding_epochs: u64,
+    /// Units that the proposer of a sub-block is paid.
+    pub reward: Amount,
+    /// Units that rewards are paid from.
+    pub reward_pool: Amount,
+    /// The part of its stake that a validator loses that contradicts itself.
+    pub slash: Fraction,
 }
 
 /// The validators at the start and what all of them do alike.
@@ -48,6 +72,8 @@ pub struct Founding {
     pub engine: Engine,
     /// The validators, by index.
     pub validators: Vec<Founder>,
+    /// How others take their place.
+    pub succession: Succession,
     /// The rules of consensus.
     pub rules: Rules,
     /// The unit of the timers of rounds: about twice a round trip between the farthest validators.
@@ -83,6 +109,21 @@ pub(crate) struct Part {
     grace_ms: u64,
     #[serde(default = "defaults::heartbeat_ms")]
     heartbeat_ms: u64,
+    #[serde(default)]
+    epoch_heights: u64,
+    /// The founders' number if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    committee: Option<u32>,
+    #[serde(default = "defaults::minimum_stake")]
+    minimum_stake: String,
+    #[serde(default = "defaults::unbonding_epochs")]
+    unbonding_epochs: u64,
+    #[serde(default = "defaults::nothing")]
+    reward: String,
+    #[serde(default = "defaults::nothing")]
+    reward_pool: String,
+    #[serde(default = "defaults::slash")]
+    slash: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,11 +131,15 @@ pub(crate) struct Part {
 struct FounderEntry {
     key: String,
     address: String,
+    /// The key's own address if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
     stake: String,
 }
 
 mod defaults {
     use consensus::Rules;
+    use primitives::Fraction;
 
     pub(super) fn window() -> u64 {
         Rules::default().window
@@ -123,6 +168,22 @@ mod defaults {
     pub(super) fn heartbeat_ms() -> u64 {
         1_000
     }
+
+    pub(super) fn minimum_stake() -> String {
+        "1".into()
+    }
+
+    pub(super) fn unbonding_epochs() -> u64 {
+        2
+    }
+
+    pub(super) fn nothing() -> String {
+        "0".into()
+    }
+
+    pub(super) fn slash() -> String {
+        Fraction::power_of_two(4).to_string()
+    }
 }
 
 /// What is wrong, by field.
@@ -131,9 +192,19 @@ type Fault = (String, String);
 impl Founding {
     /// A network of these validators with the default settings.
     pub fn new(validators: Vec<Founder>) -> Founding {
+        let succession = Succession {
+            epoch_heights: 0,
+            committee: validators.len() as u32,
+            minimum_stake: 1,
+            unbonding_epochs: defaults::unbonding_epochs(),
+            reward: 0,
+            reward_pool: 0,
+            slash: Fraction::power_of_two(4),
+        };
         Founding {
             engine: Engine::Dbft,
             validators,
+            succession,
             rules: Rules::default(),
             unit: Duration::from_millis(defaults::timer_unit_ms()),
             grace: Duration::from_millis(defaults::grace_ms()),
@@ -144,11 +215,29 @@ impl Founding {
     /// The identity of the network that they make of a genesis.
     pub fn digest(&self, genesis: &Genesis) -> Digest {
         let Rules { enough, fast, window, lag, bench_after, payload_bytes } = self.rules;
-        let validators: Vec<(PublicKey, u64)> = self.validators.iter().map(|one| (one.key, one.stake)).collect();
+        let founder = |one: &Founder| (one.key, one.account, one.stake);
+        let validators: Vec<(PublicKey, Address, Amount)> = self.validators.iter().map(founder).collect();
         let rules = (enough.map(|enough| enough as u64), fast, window, lag, bench_after, payload_bytes as u64);
         let times = [self.unit, self.grace, self.heartbeat].map(|time| time.as_millis() as u64);
-        let all = borsh::to_vec(&(genesis.digest(), self.engine, validators, rules, times));
-        Digest::of("walras 2026 founding of a network v1", &all.expect("writing to memory cannot fail"))
+        let genesis = genesis.digest_without_validators();
+        let all = borsh::to_vec(&(genesis, self.engine, validators, rules, times, self.succession));
+        Digest::of("walras 2026 founding of a network v2", &all.expect("writing to memory cannot fail"))
+    }
+
+    /// The genesis with these validators in its ledger. A committee begins two windows behind its drawing: no validator
+    /// works on a height that the others have not come near to.
+    pub fn found(&self, genesis: Genesis) -> Genesis {
+        let Succession { epoch_heights, committee, minimum_stake, unbonding_epochs, reward, reward_pool, slash } =
+            self.succession;
+        let schedule = Schedule { epoch_heights, delay: 2 * self.rules.window };
+        let network = self.digest(&genesis);
+        let terms = Terms { network, schedule, committee, minimum_stake, unbonding_epochs, reward, slash };
+        let founder = |one: &Founder| {
+            let (account, key, stake) = (one.account, one.key, one.stake);
+            Member { account, key, address: String::new(), stake }
+        };
+        let founders = self.validators.iter().map(founder).collect();
+        Genesis { membership: Some(Membership { terms, reward_pool, founders }), ..genesis }
     }
 
     /// The index of the validator that has this key.
@@ -183,6 +272,7 @@ impl Founding {
         let founder = |one: &Founder| FounderEntry {
             key: one.key.to_string(),
             address: one.address.clone(),
+            account: (one.account != one.key.address()).then(|| one.account.to_string()),
             stake: one.stake.to_string(),
         };
         let ms = |time: Duration| time.as_millis() as u64;
@@ -198,6 +288,13 @@ impl Founding {
             timer_unit_ms: ms(self.unit),
             grace_ms: ms(self.grace),
             heartbeat_ms: ms(self.heartbeat),
+            epoch_heights: self.succession.epoch_heights,
+            committee: Some(self.succession.committee),
+            minimum_stake: self.succession.minimum_stake.to_string(),
+            unbonding_epochs: self.succession.unbonding_epochs,
+            reward: self.succession.reward.to_string(),
+            reward_pool: self.succession.reward_pool.to_string(),
+            slash: self.succession.slash.to_string(),
         }
     }
 }
@@ -207,6 +304,7 @@ impl Part {
     pub(crate) fn read(self) -> Result<Founding, Fault> {
         let size = self.validators.len();
         within("validators", size, 1..=MEMBERS_MAX)?;
+        let succession = self.succession(size)?;
         let mut validators: Vec<Founder> = Vec::with_capacity(size);
         for (index, entry) in self.validators.into_iter().enumerate() {
             let one = founder(index, entry)?;
@@ -237,6 +335,7 @@ impl Part {
         Ok(Founding {
             engine: self.engine,
             validators,
+            succession,
             rules,
             unit: Duration::from_millis(self.timer_unit_ms),
             grace: Duration::from_millis(self.grace_ms),
@@ -245,20 +344,38 @@ impl Part {
     }
 }
 
-fn founder(index: usize, entry: FounderEntry) -> Result<Founder, Fault> {
-    let key = entry.key.parse().map_err(|error| at(index, "key", format!("{error}")))?;
-    let stake = entry.stake.parse().ok().filter(|stake| *stake > 0);
-    let stake = stake.ok_or_else(|| at(index, "stake", format!("{:?} is no positive whole number", entry.stake)))?;
-    if !is_address(&entry.address) {
-        return Err(at(index, "address", format!("{:?} is not host:port, such as a.example:9100", entry.address)));
+impl Part {
+    fn succession(&self, founders: usize) -> Result<Succession, Fault> {
+        let committee = self.committee.unwrap_or(founders as u32);
+        within("epoch_heights", self.epoch_heights, 0..=EPOCH_HEIGHTS_MAX)?;
+        within("committee", committee, 1..=MEMBERS_MAX as u32)?;
+        within("unbonding_epochs", self.unbonding_epochs, 0..=UNBONDING_EPOCHS_MAX)?;
+        Ok(Succession {
+            epoch_heights: self.epoch_heights,
+            committee,
+            minimum_stake: number("minimum_stake", &self.minimum_stake)?,
+            unbonding_epochs: self.unbonding_epochs,
+            reward: number("reward", &self.reward)?,
+            reward_pool: number("reward_pool", &self.reward_pool)?,
+            slash: number("slash", &self.slash)?,
+        })
     }
-    Ok(Founder { key, address: entry.address, stake })
 }
 
-/// Whether a text has the form of host and port.
-pub fn is_address(text: &str) -> bool {
-    let parts = text.rsplit_once(':');
-    parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0))
+fn number<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Fault> {
+    text.parse().map_err(|error| (format!("consensus.{field}"), format!("{text:?}: {error}")))
+}
+
+fn founder(index: usize, entry: FounderEntry) -> Result<Founder, Fault> {
+    let key: PublicKey = entry.key.parse().map_err(|error| at(index, "key", format!("{error}")))?;
+    let stake = entry.stake.parse().ok().filter(|stake| *stake > 0);
+    let stake = stake.ok_or_else(|| at(index, "stake", format!("{:?} is no positive whole number", entry.stake)))?;
+    let account = entry.account.map(|text| text.parse().map_err(|error| at(index, "account", format!("{error}"))));
+    let account = account.transpose()?.unwrap_or_else(|| key.address());
+    if !is_network_address(&entry.address) {
+        return Err(at(index, "address", format!("{:?} is not host:port, such as a.example:9100", entry.address)));
+    }
+    Ok(Founder { key, address: entry.address, account, stake })
 }
 
 fn at(index: usize, field: &str, message: String) -> Fault {

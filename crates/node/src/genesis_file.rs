@@ -81,6 +81,7 @@ pub fn read_with_founding(path: &Path) -> Result<(Genesis, Option<Founding>), Ge
     let wrong = |(field, message)| GenesisFileError::Field { file: name.clone(), field, message };
     let founding = file.consensus.take().map(Part::read).transpose().map_err(wrong)?;
     let genesis = file.into_genesis(&name)?;
+    let genesis = founding.iter().fold(genesis, |genesis, founding| founding.found(genesis));
     genesis.issued_assets().map_err(|error| GenesisFileError::Unsound(name, error))?;
     Ok((genesis, founding))
 }
@@ -163,6 +164,7 @@ impl File {
             mu: parse(file, "mu".into(), &self.mu)?,
             assets,
             balances: balances.collect::<Result<_, GenesisFileError>>()?,
+            membership: None,
         })
     }
 }
@@ -183,6 +185,7 @@ mod tests {
             mu: Fraction::power_of_two(10),
             assets: vec![("USD".into(), 2, Address([1; 20])), ("EUR".into(), 2, Address([2; 20]))],
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
+            membership: None,
         }
     }
 
@@ -212,6 +215,7 @@ mod tests {
         let founder = |index: u8| Founder {
             key: SecretKey::from_seed([index; 32]).public(),
             address: format!("v{index}.example:9100"),
+            account: Address([index; 20]),
             stake: 1_000,
         };
         Founding::new((0..4).map(founder).collect())
@@ -221,10 +225,14 @@ mod tests {
     fn validators_round_trip_and_mistakes_are_named() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("genesis.json");
-        let (genesis, mut founding) = (genesis(), founding());
+        let mut founding = founding();
         founding.rules =
             Rules { enough: Some(1), fast: true, window: 5, lag: 3, bench_after: 0, payload_bytes: 99_999 };
         founding.grace = Duration::from_millis(7);
+        founding.succession.epoch_heights = 50;
+        founding.succession.reward_pool = 12;
+        founding.validators[3].account = founding.validators[3].key.address();
+        let genesis = founding.found(genesis());
         write_with_founding(&path, &genesis, Some(&founding)).expect("written");
         assert_eq!(read_with_founding(&path).expect("sound"), (genesis.clone(), Some(founding.clone())));
         assert_eq!(read(&path).expect("sound"), genesis);
@@ -240,6 +248,11 @@ mod tests {
             ("\"grace_ms\": 7", "\"grace_ms\": 70000", "consensus.grace_ms"),
             ("\"sub_block_bytes\": 99999", "\"sub_block_bytes\": 9", "consensus.sub_block_bytes"),
             ("\"grace_ms\"", "\"grase_ms\"", "grase_ms"),
+            ("\"committee\": 4", "\"committee\": 257", "consensus.committee: 257: choose from 1 to 256"),
+            ("\"slash\": \"2^-4\"", "\"slash\": \"2\"", "consensus.slash"),
+            ("\"reward_pool\": \"12\"", "\"reward_pool\": \"-1\"", "consensus.reward_pool"),
+            ("\"minimum_stake\": \"1\"", "\"minimum_stake\": \"1001\"", "validator 0: its stake is below the least"),
+            ("\"account\": \"0x01", "\"account\": \"0xzz", "consensus.validators[1].account"),
         ] {
             assert!(text.contains(from), "{from}");
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
@@ -256,7 +269,7 @@ mod tests {
     fn the_identity_of_a_network_covers_everything_but_addresses() {
         let (genesis, founding) = (genesis(), founding());
         let digest = founding.digest(&genesis);
-        let changes: [fn(&mut Genesis, &mut Founding); 13] = [
+        let changes: [fn(&mut Genesis, &mut Founding); 21] = [
             |genesis, _| genesis.chain += 1,
             |genesis, _| genesis.balances[0].2 -= 1,
             |_, founding| founding.validators[1].stake += 1,
@@ -270,6 +283,14 @@ mod tests {
             |_, founding| founding.rules.payload_bytes += 1,
             |_, founding| founding.unit *= 2,
             |_, founding| founding.grace *= 2,
+            |_, founding| founding.validators[1].account = Address([9; 20]),
+            |_, founding| founding.succession.epoch_heights += 1,
+            |_, founding| founding.succession.committee += 1,
+            |_, founding| founding.succession.minimum_stake += 1,
+            |_, founding| founding.succession.unbonding_epochs += 1,
+            |_, founding| founding.succession.reward += 1,
+            |_, founding| founding.succession.reward_pool += 1,
+            |_, founding| founding.succession.slash = Fraction::ZERO,
         ];
         for (number, change) in changes.iter().enumerate() {
             let (mut genesis, mut founding) = (genesis.clone(), founding.clone());
@@ -279,5 +300,7 @@ mod tests {
         let mut moved = founding.clone();
         moved.validators[2].address = "elsewhere.example:9100".into();
         assert_eq!(moved.digest(&genesis), digest);
+        assert_eq!(founding.digest(&founding.found(genesis.clone())), digest, "what it is itself part of");
+        assert_eq!(moved.found(genesis.clone()), founding.found(genesis));
     }
 }

@@ -145,6 +145,8 @@ pub fn router(api: Api) -> Router {
         .routes(routes!(raw_receipts))
         .routes(routes!(certificate))
         .routes(routes!(validator))
+        .routes(routes!(validators))
+        .routes(routes!(validators_proof))
         .routes(routes!(block_account))
         .routes(routes!(transaction))
         .routes(routes!(offer_proof))
@@ -711,6 +713,26 @@ async fn certificate(State(api): State<Api>, Path(height): Path<u64>) -> Answere
 async fn validator(State(api): State<Api>) -> Answered<crate::validator::Status> {
     let status = api.blocking(|api| api.exchange.status()).await?;
     status.map(Json).ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
+}
+
+/// Who has staked, who validates in this epoch and the next, and when committees change.
+#[utoipa::path(get, path = "/v1/validators", responses((status = 200, body = json::ValidatorsBody)))]
+async fn validators(State(api): State<Api>) -> Answered<json::ValidatorsBody> {
+    api.blocking(|api| api.exchange.read(|ledger| Json(json::validators(ledger)))).await
+}
+
+/// The registry of validators and the committees, with what shows that they stand in a state root.
+#[utoipa::path(get, path = "/v1/validators/proof",
+    responses((status = 200, body = json::ValidatorsProofBody)))]
+async fn validators_proof(State(api): State<Api>) -> Answered<json::ValidatorsProofBody> {
+    let proved = api.blocking(|api| {
+        api.shared().with_roots(|ledger, roots| {
+            let proof = roots.prove_validators(ledger);
+            let root = proof.parts.root().to_string();
+            json::ValidatorsProofBody { height: ledger.height(), root, proof: proof_bytes(&proof) }
+        })
+    });
+    proved.await?.map(Json).ok_or_else(Failure::stopping)
 }
 
 /// What to say of a transaction.

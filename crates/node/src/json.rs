@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::candles::Candle;
-use ledger::{Asset, Ledger, Outcome, Pair, Refusal, Why};
-use primitives::{Amount, AssetId, Operation, Price};
+use ledger::{Asset, Ledger, Member, Outcome, Pair, Refusal, Validator, Why};
+use primitives::{Amount, AssetId, Contradiction, Operation, Price};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -514,6 +514,31 @@ pub enum OperationBody {
         /// Units.
         amount: String,
     },
+    /// Registers a validator, adds to its stake, or changes its key or address.
+    Stake {
+        /// Units of the first asset that are added.
+        units: String,
+        /// The validator's key.
+        key: String,
+        /// Host and port.
+        address: String,
+    },
+    /// Takes units out of the own stake.
+    Unstake {
+        /// Units of the first asset.
+        units: String,
+    },
+    /// Shows that a validator contradicted itself.
+    Accuse {
+        /// The epoch of its committee.
+        epoch: u64,
+        /// Its index in the committee.
+        validator: u8,
+        /// The height that it made two statements about.
+        height: u64,
+        /// `proposals` or `commits`.
+        statements: &'static str,
+    },
 }
 
 /// An outcome.
@@ -675,6 +700,91 @@ pub struct CertificateBody {
     pub certificate: String,
 }
 
+/// Who has staked, and who validates.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ValidatorsBody {
+    /// Height of the state that was read.
+    pub height: u64,
+    /// The epoch whose committee decides the next block.
+    pub epoch: u64,
+    /// Its last height; null if it never ends.
+    pub last_height: Option<u64>,
+    /// The next height at which a committee is drawn; null if none ever is.
+    pub next_boundary: Option<u64>,
+    /// Validators that are drawn, if so many have staked.
+    pub committee_size: u32,
+    /// Least units that a validator stakes.
+    pub minimum_stake: String,
+    /// Epochs for which a stake can be punished after the last that it counted in.
+    pub unbonding_epochs: u64,
+    /// Units that the proposer of a sub-block is paid.
+    pub reward: String,
+    /// Units that rewards are paid from.
+    pub reward_pool: String,
+    /// The part of its stake that a validator loses that contradicts itself.
+    pub slash: String,
+    /// Committees that are drawn, from this epoch's on.
+    pub committees: Vec<CommitteeBody>,
+    /// Who has staked and not got everything back, by account.
+    pub validators: Vec<ValidatorBody>,
+}
+
+/// The committee of an epoch.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CommitteeBody {
+    /// The epoch.
+    pub epoch: u64,
+    /// Its first height.
+    pub first_height: u64,
+    /// The validators, by index.
+    pub members: Vec<MemberBody>,
+}
+
+/// A member of a committee, as it was drawn.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MemberBody {
+    /// The account that staked.
+    pub account: String,
+    /// The validator's key.
+    pub key: String,
+    /// Host and port; empty where the genesis file tells.
+    pub address: String,
+    /// Units staked.
+    pub stake: String,
+}
+
+/// An entry of the registry.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ValidatorBody {
+    /// Account, key, address and stake as they are now.
+    #[serde(flatten)]
+    pub member: MemberBody,
+    /// Units on their way back.
+    pub unbonding: Vec<UnbondingBody>,
+    /// Whether it was convicted of contradicting itself.
+    pub excluded: bool,
+}
+
+/// Units on their way back.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UnbondingBody {
+    /// The height at which they are paid back.
+    pub height: u64,
+    /// Units.
+    pub units: String,
+}
+
+/// The registry with a proof.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ValidatorsProofBody {
+    /// Height of the root.
+    pub height: u64,
+    /// State root.
+    pub root: String,
+    /// Hexadecimal; `ValidatorsProof` of the ledger's documentation, which holds the whole registry.
+    pub proof: String,
+}
+
 /// An offer with a proof.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OfferProofBody {
@@ -709,31 +819,46 @@ impl Symbols {
 
     /// An operation.
     pub fn operation(&self, operation: &Operation) -> OperationBody {
-        match *operation {
-            Operation::CreateAccount { account, key } => {
+        match operation {
+            &Operation::CreateAccount { account, key } => {
                 OperationBody::CreateAccount { account: account.to_string(), key: key.to_string() }
             }
-            Operation::CreateOffer { sell, buy, amount, limit } => OperationBody::CreateOffer {
+            &Operation::CreateOffer { sell, buy, amount, limit } => OperationBody::CreateOffer {
                 sell: self.name(sell),
                 buy: self.name(buy),
                 amount: amount.to_string(),
                 limit: limit.to_string(),
             },
-            Operation::CancelOffer { sell, buy, limit, offer } => OperationBody::CancelOffer {
+            &Operation::CancelOffer { sell, buy, limit, offer } => OperationBody::CancelOffer {
                 sell: self.name(sell),
                 buy: self.name(buy),
                 limit: limit.to_string(),
                 offer,
             },
-            Operation::Pay { to, asset, amount } => {
+            &Operation::Pay { to, asset, amount } => {
                 OperationBody::Pay { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
             }
-            Operation::Issue { to, asset, amount } => {
+            &Operation::Issue { to, asset, amount } => {
                 OperationBody::Issue { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
             }
-            Operation::Burn { asset, amount } => {
+            &Operation::Burn { asset, amount } => {
                 OperationBody::Burn { asset: self.name(asset), amount: amount.to_string() }
             }
+            Operation::Stake(stake) => OperationBody::Stake {
+                units: stake.units.to_string(),
+                key: stake.key.to_string(),
+                address: stake.address.clone(),
+            },
+            Operation::Unstake { units } => OperationBody::Unstake { units: units.to_string() },
+            Operation::Accuse(evidence) => OperationBody::Accuse {
+                epoch: evidence.epoch,
+                validator: evidence.member,
+                height: evidence.height,
+                statements: match evidence.contradiction {
+                    Contradiction::Proposals(_) => "proposals",
+                    Contradiction::Commits(_) => "commits",
+                },
+            },
         }
     }
 
@@ -790,6 +915,50 @@ pub fn assets(assets: &[Asset]) -> Assets {
         valuation: asset.valuation.to_string(),
     };
     Assets { assets: assets.iter().enumerate().map(body).collect() }
+}
+
+/// Who has staked, and who validates.
+pub fn validators(ledger: &Ledger) -> ValidatorsBody {
+    let (validators, schedule) = (ledger.validators(), ledger.schedule());
+    let terms = validators.terms();
+    let epoch = schedule.epoch_of(ledger.height() + 1);
+    let committee = |epoch: u64| CommitteeBody {
+        epoch,
+        first_height: schedule.first_height(epoch),
+        members: validators.committee(epoch).unwrap_or_default().iter().map(member).collect(),
+    };
+    ValidatorsBody {
+        height: ledger.height(),
+        epoch,
+        last_height: (!schedule.is_fixed()).then(|| schedule.last_height(epoch)),
+        next_boundary: schedule.next_boundary(ledger.height()),
+        committee_size: terms.committee,
+        minimum_stake: terms.minimum_stake.to_string(),
+        unbonding_epochs: terms.unbonding_epochs,
+        reward: terms.reward.to_string(),
+        reward_pool: validators.pool().to_string(),
+        slash: terms.slash.to_string(),
+        committees: (epoch..=validators.last_epoch()).map(committee).collect(),
+        validators: validators.registry().iter().map(validator).collect(),
+    }
+}
+
+fn member(member: &Member) -> MemberBody {
+    MemberBody {
+        account: member.account.to_string(),
+        key: member.key.to_string(),
+        address: member.address.clone(),
+        stake: member.stake.to_string(),
+    }
+}
+
+fn validator(one: &Validator) -> ValidatorBody {
+    let unbonding = |&(height, units): &(u64, Amount)| UnbondingBody { height, units: units.to_string() };
+    ValidatorBody {
+        member: member(&one.member),
+        unbonding: one.unbonding.iter().map(unbonding).collect(),
+        excluded: one.excluded,
+    }
 }
 
 /// A block in short.

@@ -32,6 +32,7 @@ fn genesis() -> Genesis {
         mu,
         assets,
         balances: holders.chain([(address(9), AssetId(0), 100)]).collect(),
+        membership: None,
     }
 }
 
@@ -357,8 +358,10 @@ fn machines_can_read_what_there_is() {
     with_node(config(), &dir.path().join("data"), |server| {
         let description = get(server, "/v1/openapi.json");
         let paths: Vec<&String> = description["paths"].as_object().expect("paths").keys().collect();
-        assert_eq!(paths.len(), 24, "{paths:?}");
-        for path in ["/v1/status", "/v1/transactions", "/v1/markets/{base}/{quote}/curves", "/v1/validator"] {
+        assert_eq!(paths.len(), 26, "{paths:?}");
+        for path in
+            ["/v1/status", "/v1/transactions", "/v1/markets/{base}/{quote}/curves", "/v1/validator", "/v1/validators"]
+        {
             assert!(paths.iter().any(|known| *known == path), "{path}");
         }
         send(server, &pay(1, 1, 1));

@@ -17,7 +17,15 @@ fn genesis() -> Genesis {
     let assets = vec![("USD".into(), 2, issuer), ("EUR".into(), 2, issuer)];
     let balances =
         (1..=2).flat_map(|p| (0..2).map(move |a| (key(p).public().address(), AssetId(a), 1_000_000))).collect();
-    Genesis { chain: 7, fee: 0, epsilon: Fraction::ZERO, mu: Fraction::power_of_two(10), assets, balances }
+    Genesis {
+        chain: 7,
+        fee: 0,
+        epsilon: Fraction::ZERO,
+        mu: Fraction::power_of_two(10),
+        assets,
+        balances,
+        membership: None,
+    }
 }
 
 /// The next message that is no heartbeat; sequence numbers may not have gaps.

@@ -25,7 +25,15 @@ fn genesis() -> Genesis {
     let accounts = (0..8).map(|index| trader(index).public().address());
     let balances =
         accounts.flat_map(|account| [(account, AssetId(0), 1_000_000), (account, AssetId(1), 1_000_000)]).collect();
-    Genesis { chain: 1, fee: 0, epsilon: Fraction::power_of_two(15), mu: Fraction::power_of_two(10), assets, balances }
+    Genesis {
+        chain: 1,
+        fee: 0,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        assets,
+        balances,
+        membership: None,
+    }
 }
 
 struct Cluster {

@@ -10,6 +10,7 @@ mod block;
 mod hash;
 mod key;
 mod price;
+mod statement;
 mod transaction;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED};
@@ -17,4 +18,5 @@ pub use block::{Height, SubBlock, Superblock};
 pub use hash::{Digest, HexError, from_hex, to_hex};
 pub use key::{Address, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use price::{Price, PriceError};
+pub use statement::{Committed, Contradiction, Evidence, Proposed, Scope, Stake, is_network_address};
 pub use transaction::{Body, Malformed, Operation, Sequence, Transaction, TransactionId};

@@ -5,6 +5,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
+use crate::statement::{Evidence, Stake, is_network_address};
 use crate::{Address, Amount, AssetId, Digest, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed};
 
 /// The bytes before a signed transaction body: what is signed here is signed for nothing else.
@@ -72,6 +73,16 @@ pub enum Operation {
         /// Units to destroy.
         amount: Amount,
     },
+    /// Registers a validator, or adds to its stake, or changes its key or address from the next draw on.
+    Stake(Box<Stake>),
+    /// Takes units out of the own stake. They count for no further draw, and are paid back when what the validator may
+    /// have done until then can no longer be punished.
+    Unstake {
+        /// Units of asset 0 to take out.
+        units: Amount,
+    },
+    /// Shows that a validator contradicted itself. Anybody may.
+    Accuse(Box<Evidence>),
 }
 
 /// A transaction before it is signed.
@@ -119,6 +130,9 @@ pub enum Malformed {
     /// An address that is not that of the key it is registered under.
     #[error("the address is not that of the key: a new account's address is the hash of its key")]
     AddressNotOfKey,
+    /// A validator's network address that is none.
+    #[error("the network address is not host:port, such as a.example:9100, of at most 260 printable characters")]
+    NetworkAddress,
 }
 
 impl Body {
@@ -143,7 +157,12 @@ impl Operation {
         match *self {
             Operation::CreateOffer { sell, amount, .. } => Some((sell, amount)),
             Operation::Pay { asset, amount, .. } | Operation::Burn { asset, amount } => Some((asset, amount)),
-            Operation::CreateAccount { .. } | Operation::CancelOffer { .. } | Operation::Issue { .. } => None,
+            Operation::Stake(ref stake) => Some((AssetId(0), stake.units)),
+            Operation::CreateAccount { .. }
+            | Operation::CancelOffer { .. }
+            | Operation::Issue { .. }
+            | Operation::Unstake { .. }
+            | Operation::Accuse(_) => None,
         }
     }
 
@@ -156,7 +175,10 @@ impl Operation {
             Operation::Pay { asset, .. } | Operation::Issue { asset, .. } | Operation::Burn { asset, .. } => {
                 [Some(asset), None]
             }
-            Operation::CreateAccount { .. } => [None, None],
+            Operation::CreateAccount { .. }
+            | Operation::Stake(_)
+            | Operation::Unstake { .. }
+            | Operation::Accuse(_) => [None, None],
         }
     }
 
@@ -165,8 +187,12 @@ impl Operation {
             Operation::CreateOffer { amount, .. }
             | Operation::Pay { amount, .. }
             | Operation::Issue { amount, .. }
-            | Operation::Burn { amount, .. } => Some(amount),
-            Operation::CreateAccount { .. } | Operation::CancelOffer { .. } => None,
+            | Operation::Burn { amount, .. }
+            | Operation::Unstake { units: amount } => Some(amount),
+            Operation::CreateAccount { .. }
+            | Operation::CancelOffer { .. }
+            | Operation::Stake(_)
+            | Operation::Accuse(_) => None,
         }
     }
 
@@ -179,6 +205,9 @@ impl Operation {
             Operation::Pay { .. } => "pay",
             Operation::Issue { .. } => "issue",
             Operation::Burn { .. } => "burn",
+            Operation::Stake(_) => "stake",
+            Operation::Unstake { .. } => "unstake",
+            Operation::Accuse(_) => "accuse",
         }
     }
 }
@@ -207,6 +236,8 @@ impl Transaction {
             Operation::CreateAccount { account, key } if *account != self.body.account && key.address() != *account => {
                 Err(Malformed::AddressNotOfKey)
             }
+            Operation::Stake(stake) if stake.units > MAX_ISSUED => Err(Malformed::AmountTooLarge),
+            Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             _ => Ok(()),
         }
     }

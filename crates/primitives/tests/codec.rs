@@ -1,8 +1,8 @@
 //! One encoding per value: golden digests hold the wire format still, and whatever decodes encodes back to itself.
 
 use primitives::{
-    Address, AssetId, Body, Digest, Malformed, Operation, Price, PublicKey, SecretKey, Signature, SubBlock, Superblock,
-    Transaction,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Malformed, Operation, Price, Proposed,
+    PublicKey, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction,
 };
 use proptest::prelude::*;
 
@@ -16,7 +16,28 @@ fn operations() -> Vec<Operation> {
         Operation::Pay { to: Address([9; 20]), asset: sell, amount: 12 },
         Operation::Issue { to: Address([9; 20]), asset: sell, amount: 1_000 },
         Operation::Burn { asset: buy, amount: 3 },
+        Operation::Stake(Box::new(stake(50, "a.example:9100"))),
+        Operation::Unstake { units: 20 },
+        Operation::Accuse(Box::new(evidence(Contradiction::Proposals([1, 2].map(|payload| Proposed {
+            payload: Digest([payload; 32]),
+            length: 9,
+            signature: Signature([payload; 64]),
+        }))))),
+        Operation::Accuse(Box::new(evidence(Contradiction::Commits([1, 2].map(|root| Committed {
+            superblock: Digest([3; 32]),
+            root: Digest([root; 32]),
+            signature: Signature([root; 64]),
+        }))))),
     ]
+}
+
+fn stake(units: u64, address: &str) -> Stake {
+    let account = SecretKey::from_seed([1; 32]).public().address();
+    Stake::new(units, address.into(), 31_337, &account, &SecretKey::from_seed([8; 32]))
+}
+
+fn evidence(contradiction: Contradiction) -> Evidence {
+    Evidence { epoch: 4, member: 2, height: 77, contradiction }
 }
 
 fn signed(operation: Operation) -> Transaction {
@@ -66,6 +87,11 @@ fn what_no_ledger_could_accept() {
             Err(Malformed::AddressNotOfKey),
         ),
         (Operation::CreateAccount { account: me, key: PublicKey([0; 32]) }, Ok(())),
+        (Operation::Unstake { units: 0 }, Err(Malformed::ZeroAmount)),
+        (Operation::Unstake { units: 1 << 63 }, Err(Malformed::AmountTooLarge)),
+        (Operation::Stake(Box::new(stake(1 << 63, "a:1"))), Err(Malformed::AmountTooLarge)),
+        (Operation::Stake(Box::new(stake(1, "a"))), Err(Malformed::NetworkAddress)),
+        (Operation::Stake(Box::new(stake(0, "a:1"))), Ok(())),
         (Operation::CreateOffer { sell, buy, amount: (1 << 63) - 1, limit }, Ok(())),
     ];
     for (operation, expected) in cases {
@@ -98,7 +124,7 @@ proptest! {
 
     #[test]
     fn mutated_transactions_decode_canonically_or_not_at_all(
-        which in 0..6usize, position in any::<prop::sample::Index>(), flip in 1..=255u8, cut in any::<prop::sample::Index>()
+        which in 0..10usize, position in any::<prop::sample::Index>(), flip in 1..=255u8, cut in any::<prop::sample::Index>()
     ) {
         let bytes = borsh::to_vec(&signed(operations().remove(which))).unwrap();
         prop_assert!(borsh::from_slice::<Transaction>(&bytes[..cut.index(bytes.len())]).is_err());

@@ -35,11 +35,13 @@ pub enum Bug {
     RoundedUp,
     /// The batch claims more sold than was.
     TradeOverstated,
+    /// A proposer is paid twice, out of new units.
+    RewardTwice,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 15] = [
         Bug::AnswerBeforeSync,
         Bug::SyncSkipped,
         Bug::DiskErrorIgnored,
@@ -54,6 +56,7 @@ impl Bug {
         Bug::FeeNotBurnt,
         Bug::RoundedUp,
         Bug::TradeOverstated,
+        Bug::RewardTwice,
     ];
 }
 
@@ -105,6 +108,13 @@ fn distort(bug: Bug, before: &Ledger, ledger: &mut Ledger, block: &Superblock, a
                 trade.sold += 1;
             }
         }
+        Bug::RewardTwice => {
+            let epoch = before.schedule().epoch_of(block.height);
+            let Some(proposer) = before.committee(epoch).and_then(|committee| committee.first()) else { return };
+            let reward = before.validators().terms().reward;
+            let asset = AssetId(0);
+            edit(ledger, &proposer.account, |account| credit(account, asset, reward), Some((asset, reward)));
+        }
         _ => {}
     }
 }
@@ -137,7 +147,7 @@ fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
 }
 
 /// The head of a snapshot.
-type Head = (u64, Amount, Fraction, Fraction, Height, Digest, Vec<ledger::Asset>);
+type Head = (u64, Amount, Fraction, Fraction, Height, Digest, Vec<ledger::Asset>, ledger::Validators);
 
 /// Changes one account and what is issued of an asset, by way of a snapshot: the ledger itself offers no such thing.
 fn edit(

@@ -1,18 +1,26 @@
 //! Simulated clients: sensible transactions, and every kind of bad one.
 
-use ledger::{Genesis, Ledger, Pair, Place};
-use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Transaction};
+use ledger::{Genesis, Ledger, Member, Membership, Pair, Place, Schedule, Terms};
+use primitives::{
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
+    Sequence, Stake, Transaction,
+};
 
 use crate::dice::Dice;
 
 pub(crate) const CHAIN: u64 = 4_242;
 const HOLDING: u64 = 100_000_000;
+const NETWORK: Digest = Digest([42; 32]);
+/// Of those who stake at the start.
+const FOUNDERS: usize = 4;
 
 struct Person {
     address: Address,
     /// Those it has had; the last one controls the account unless a change was lost or refused.
     keys: Vec<SecretKey>,
     next: Sequence,
+    /// Keys of the validators that it has run; the last one runs.
+    nodes: Vec<SecretKey>,
     /// Cancellations of the offers that it made.
     offers: Vec<Operation>,
 }
@@ -26,6 +34,8 @@ pub(crate) struct Drawn {
 pub(crate) struct Clients {
     people: Vec<Person>,
     assets: u64,
+    /// The newest committee that clients know of, and its epoch.
+    committee: (u64, Vec<Member>),
     /// Every transaction ever sent, for replays.
     sent: Vec<Transaction>,
 }
@@ -39,10 +49,12 @@ fn key(dice: &mut Dice) -> SecretKey {
 impl Clients {
     pub fn new(people: u64, assets: u64, dice: &mut Dice) -> Clients {
         let person = |_| {
-            let key = key(dice);
-            Person { address: key.public().address(), keys: vec![key], next: 1, offers: Vec::new() }
+            let (address_key, node) = (key(dice), key(dice));
+            let address = address_key.public().address();
+            Person { address, keys: vec![address_key], next: 1, nodes: vec![node], offers: Vec::new() }
         };
-        Clients { people: (0..people).map(person).collect(), assets, sent: Vec::new() }
+        let people = (0..people).map(person).collect();
+        Clients { people, assets, committee: (0, Vec::new()), sent: Vec::new() }
     }
 
     /// Everybody holds some of everything; the first issues all assets.
@@ -59,7 +71,27 @@ impl Clients {
             mu: Fraction::power_of_two(10),
             assets: (0..assets).map(|asset| (format!("A{asset}"), 2, issuer)).collect(),
             balances: self.people.iter().flat_map(holdings).collect(),
+            membership: Some(self.membership()),
         }
+    }
+
+    /// Epochs of five blocks, so that a short run has several.
+    fn membership(&self) -> Membership {
+        let terms = Terms {
+            network: NETWORK,
+            schedule: Schedule { epoch_heights: 5, delay: 2 },
+            committee: 3,
+            minimum_stake: 1_000,
+            unbonding_epochs: 1,
+            reward: 77,
+            slash: Fraction::power_of_two(3),
+        };
+        let founder = |person: &Person| {
+            let (account, key) = (person.address, person.nodes[0].public());
+            Member { account, key, address: String::new(), stake: 10_000 }
+        };
+        let founders = self.people.iter().take(FOUNDERS).map(founder).collect();
+        Membership { terms, reward_pool: 1_500, founders }
     }
 
     /// The next transaction, by clients who look at the ledger now and then.
@@ -74,7 +106,10 @@ impl Clients {
 
     fn sensible(&mut self, dice: &mut Dice) -> Drawn {
         let who = dice.index(self.people.len());
-        let operation = match dice.below(20) {
+        let operation = match dice.below(24) {
+            20 | 21 => self.stake(who, dice),
+            22 => Operation::Unstake { units: [1, 500, 5_000, 10_000][dice.index(4)] },
+            23 if dice.once_in(4) && !self.committee.1.is_empty() => self.accuse(dice),
             0..5 => self.pay(who, dice),
             5..8 if !self.people[who].offers.is_empty() => {
                 let at = dice.index(self.people[who].offers.len());
@@ -114,6 +149,33 @@ impl Clients {
         let operation = Operation::CreateAccount { account: self.people[who].address, key: next.public() };
         self.people[who].keys.push(next);
         operation
+    }
+
+    /// Registers, adds to the stake, or lets another node run.
+    fn stake(&mut self, who: usize, dice: &mut Dice) -> Operation {
+        let person = &mut self.people[who];
+        if dice.once_in(4) {
+            person.nodes.push(key(dice));
+        }
+        let node = person.nodes.last().expect("a node");
+        let (units, place) = ([0, 900, 5_000, 20_000][dice.index(4)], format!("10.0.0.{who}:{}", 1 + dice.below(2)));
+        Operation::Stake(Box::new(Stake::new(units, place, CHAIN, &person.address, node)))
+    }
+
+    /// Lets a validator contradict itself, and tells.
+    fn accuse(&self, dice: &mut Dice) -> Operation {
+        let (epoch, committee) = (self.committee.0, &self.committee.1);
+        let member = dice.index(committee.len());
+        let mut nodes = self.people.iter().flat_map(|person| &person.nodes);
+        let node = nodes.find(|node| node.public() == committee[member].key).expect("everybody's nodes are known");
+        let (scope, superblock) = (Scope { network: NETWORK, epoch }, Digest([1; 32]));
+        // Some say the same twice.
+        let roots = [Digest([2; 32]), Digest([2 + dice.below(2) as u8; 32])];
+        let contradiction = Contradiction::Commits(roots.map(|root| {
+            let signature = node.sign(&scope.commit(9, &superblock, &root).0);
+            Committed { superblock, root, signature }
+        }));
+        Operation::Accuse(Box::new(Evidence { epoch, member: member as u8, height: 9, contradiction }))
     }
 
     fn offer(&self, dice: &mut Dice) -> Operation {
@@ -164,6 +226,8 @@ impl Clients {
 
     /// Clients see which key controls their account, which number comes next, and which offers rest.
     pub fn look(&mut self, ledger: &Ledger) {
+        let epoch = ledger.validators().last_epoch();
+        self.committee = (epoch, ledger.committee(epoch).unwrap_or_default().to_vec());
         for person in &mut self.people {
             let Some(account) = ledger.accounts().get(&person.address) else { continue };
             let highest = account.window().highest();

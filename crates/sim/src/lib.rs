@@ -23,6 +23,7 @@
 //!
 //! **Not simulated yet**: misdirected writes, and threads that really run at once.
 
+mod bonds;
 mod bugs;
 mod clients;
 mod crash_points;

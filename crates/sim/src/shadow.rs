@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ledger::{BlockReceipts, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
 use primitives::{Address, Amount, AssetId, Operation, PublicKey, Sequence, Superblock, Transaction};
 
+use crate::bonds::Bonds;
 use crate::bugs::transactions;
 
 #[derive(Clone, Default)]
@@ -22,12 +23,20 @@ pub(crate) struct Shadow {
     issued: Vec<i128>,
     holders: BTreeMap<Address, Holder>,
     offers: BTreeMap<(Pair, Place), Amount>,
+    bonds: Bonds,
 }
 
 impl Shadow {
     pub fn new(genesis: &Genesis) -> Shadow {
         let issued = vec![0; genesis.assets.len()];
-        let mut shadow = Shadow { fee: genesis.fee, issued, holders: BTreeMap::new(), offers: BTreeMap::new() };
+        let membership = genesis.membership.clone().expect("the clients' genesis has validators");
+        let bonds = Bonds::new(&membership);
+        let (fee, holders, offers) = (genesis.fee, BTreeMap::new(), BTreeMap::new());
+        let mut shadow = Shadow { fee, issued, holders, offers, bonds };
+        shadow.issued[0] += shadow.bonds.total();
+        for founder in &membership.founders {
+            shadow.holders.entry(founder.account).or_default();
+        }
         for (_, _, issuer) in &genesis.assets {
             shadow.holders.entry(*issuer).or_default();
         }
@@ -42,8 +51,8 @@ impl Shadow {
         *self.holders.entry(account).or_default().balances.entry(asset).or_default() += units;
     }
 
-    /// Takes in what a block did.
-    pub fn apply(&mut self, block: &Superblock, receipts: &BlockReceipts) -> Result<(), String> {
+    /// Takes in what a block did on top of `before`.
+    pub fn apply(&mut self, block: &Superblock, receipts: &BlockReceipts, before: &Ledger) -> Result<(), String> {
         let effective: Vec<(&Transaction, Outcome)> = transactions(block)
             .zip(&receipts.outcomes)
             .map(|(transaction, (_, outcome))| (transaction, *outcome))
@@ -56,6 +65,10 @@ impl Shadow {
         self.check_overdrafts()?;
         for (transaction, outcome) in &effective {
             self.credit(transaction, outcome, receipts)?;
+        }
+        let operations: Vec<&Transaction> = effective.iter().map(|(transaction, _)| *transaction).collect();
+        for (account, units) in self.bonds.apply(block, &operations, before)? {
+            self.add(account, AssetId(0), units);
         }
         self.settle(receipts, effective.len())
     }
@@ -107,6 +120,7 @@ impl Shadow {
                 self.issued[asset.0 as usize] += i128::from(amount);
             }
             Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
+            Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) => {}
         }
         Ok(())
     }
@@ -156,6 +170,7 @@ impl Shadow {
             }
         }
         self.holders.iter().try_for_each(|(address, holder)| holder.hold(address, ledger))?;
+        self.bonds.hold(ledger)?;
         let resting: BTreeMap<(Pair, Place), Amount> = ledger
             .book()
             .iter()

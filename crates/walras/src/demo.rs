@@ -119,6 +119,7 @@ impl Demo {
         let seconds = begun.elapsed().as_secs_f64();
         network.stop();
         let disk = RealDisk::existing(network.home(0).join("data")).context("the first validator's store")?;
+        let genesis = node::genesis_file::read(&network.home(0).join("genesis.json"))?;
         let restored = node::recover_state(disk, Options::default(), &genesis)?;
         let audit = restored.ledger.audit();
         let sound = audit.is_ok();

@@ -56,7 +56,7 @@ impl DemoNetwork {
         for (home, address) in homes.iter().zip(&listens) {
             crate::init::make_home(home)?;
             let key = keystore::create_under(&home.join(KEY_FILE), &passphrase)?.public();
-            founders.push(Founder { key, address: address.to_string(), stake: 1 });
+            founders.push(Founder { key, address: address.to_string(), account: key.address(), stake: 1 });
         }
         let founding = Founding::new(founders);
         let mut validators = Vec::new();

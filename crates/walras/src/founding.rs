@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use ledger::Genesis;
-use node::founding::{Engine, Founder, Founding, is_address};
-use primitives::{PublicKey, to_hex};
+use node::founding::{Engine, Founder, Founding};
+use primitives::{PublicKey, is_network_address, to_hex};
 use serde_json::json;
 use store::RealDisk;
 use zeroize::Zeroizing;
@@ -44,8 +44,15 @@ pub fn run(init: &Init, engine: Engine, size: u8, json: bool) -> anyhow::Result<
     let genesis = init.make(issuer)?;
     genesis.issued_assets()?;
     let made = (0..size).map(|index| make(init, index, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
-    let founder = |one: &Made| Founder { key: one.key, address: one.address.clone(), stake: init.stake };
-    let founding = Founding { engine, ..Founding::new(made.iter().map(founder).collect()) };
+    let founder = |one: &Made| {
+        let (key, account) = (one.key, one.key.address());
+        Founder { key, address: one.address.clone(), account, stake: init.stake }
+    };
+    let founding = Founding::new(made.iter().map(founder).collect());
+    let succession = init.succession.over(founding.succession);
+    let founding = Founding { engine, succession, ..founding };
+    let genesis = founding.found(genesis);
+    genesis.issued_assets()?;
     for home in made.iter().map(|one| one.home.as_path()).chain([folder.as_path()]) {
         node::genesis_file::write_with_founding(&home.join("genesis.json"), &genesis, Some(&founding))?;
     }
@@ -62,7 +69,7 @@ fn make(init: &Init, index: u8, passphrase: &Zeroizing<String>) -> anyhow::Resul
         Some(address) => address.clone(),
         None => format!("127.0.0.1:{}", NETWORK_PORT + u16::from(index)),
     };
-    ensure!(is_address(&address), "--address {address:?}: write host:port, such as a.example:9100");
+    ensure!(is_network_address(&address), "--address {address:?}: write host:port, such as a.example:9100");
     let http = SocketAddr::from(([127, 0, 0, 1], HTTP_PORT + u16::from(index)));
     write_config(&home, http, listen(&address)?)?;
     let data = home.join("data");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use ledger::Genesis;
+use node::founding::Succession;
 use primitives::{AssetId, Fraction};
 
 use crate::decimal::to_units;
@@ -59,7 +60,50 @@ pub struct Init {
     #[arg(long, default_value_t = 1_000_000, requires = "validators", value_parser = clap::value_parser!(u64).range(1..))]
     pub stake: u64,
     #[command(flatten)]
+    pub succession: SuccessionOptions,
+    #[command(flatten)]
     pub passphrase: Passphrase,
+}
+
+/// How others take the place of the validators at the start.
+#[derive(clap::Args)]
+pub struct SuccessionOptions {
+    /// Blocks from one drawing of a committee to the next; 0 if the first validators stay for ever.
+    #[arg(long, default_value_t = 0, requires = "validators")]
+    epoch_heights: u64,
+    /// Validators that are drawn by stake; else as many as at the start.
+    #[arg(long, requires = "validators", value_parser = clap::value_parser!(u32).range(1..=256))]
+    committee: Option<u32>,
+    /// Least units of the first asset that a validator stakes.
+    #[arg(long, default_value_t = 1, requires = "validators", value_parser = clap::value_parser!(u64).range(1..))]
+    minimum_stake: u64,
+    /// Epochs for which a stake can be punished after the last that it counted in; then it is paid back.
+    #[arg(long, default_value_t = 2, requires = "validators")]
+    unbonding_epochs: u64,
+    /// Units of the first asset that the proposer of a sub-block is paid.
+    #[arg(long, default_value_t = 0, requires = "validators")]
+    reward: u64,
+    /// Units of the first asset that rewards are paid from.
+    #[arg(long, default_value_t = 0, requires = "validators")]
+    reward_pool: u64,
+    /// The part of its stake that a validator loses that contradicts itself.
+    #[arg(long, default_value = "2^-4", requires = "validators")]
+    slash: Fraction,
+}
+
+impl SuccessionOptions {
+    /// What was asked for, with the size of the founders' committee where none was.
+    pub fn over(&self, founders: Succession) -> Succession {
+        Succession {
+            epoch_heights: self.epoch_heights,
+            committee: self.committee.unwrap_or(founders.committee),
+            minimum_stake: self.minimum_stake,
+            unbonding_epochs: self.unbonding_epochs,
+            reward: self.reward,
+            reward_pool: self.reward_pool,
+            slash: self.slash,
+        }
+    }
 }
 
 impl Init {
@@ -118,7 +162,15 @@ impl Init {
             assets.push((symbol.to_string(), decimals, issuer));
             balances.push((issuer, AssetId(number as u32), to_units(&self.supply, decimals).context("--supply")?));
         }
-        Ok(Genesis { chain: self.chain, fee: self.fee, epsilon: self.epsilon, mu: self.mu, assets, balances })
+        Ok(Genesis {
+            chain: self.chain,
+            fee: self.fee,
+            epsilon: self.epsilon,
+            mu: self.mu,
+            assets,
+            balances,
+            membership: None,
+        })
     }
 }
 

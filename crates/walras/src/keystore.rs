@@ -53,6 +53,11 @@ pub struct Passphrase {
 }
 
 impl Passphrase {
+    /// The first line of a file.
+    pub fn of_file(path: PathBuf) -> Passphrase {
+        Passphrase { passphrase_file: Some(path) }
+    }
+
     fn read(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
         if let Some(path) = &self.passphrase_file {
             let text = Zeroizing::new(std::fs::read_to_string(path).with_context(|| path.display().to_string())?);

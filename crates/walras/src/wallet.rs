@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use primitives::{Address, Amount, AssetId, Body, Operation, Price, PublicKey, Sequence, Transaction};
+use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake, Transaction};
 use serde_json::Value;
 
 use crate::decimal::{from_units, to_unit_price, to_units};
@@ -130,6 +130,44 @@ pub enum Wallet {
         #[command(flatten)]
         sender: Sender,
     },
+    /// Become a validator, add to the own stake, or change the validator's key or address.
+    #[command(after_help = "Examples:
+  walras wallet stake --key alice.json --amount 1000 --validator-key home/validator-key.json --address a.example:9100
+  walras wallet stake --key alice.json --validator-key new-home/validator-key.json    # the next draw has this key")]
+    Stake {
+        /// What to add to the stake, in whole units of the first asset.
+        #[arg(long, default_value = "0")]
+        amount: String,
+        /// Key file of the validator; else the account's own key validates.
+        #[arg(long, value_name = "FILE")]
+        validator_key: Option<PathBuf>,
+        /// File with the passphrase of the validator's key, if it has another one.
+        #[arg(long, value_name = "FILE", requires = "validator_key")]
+        validator_passphrase_file: Option<PathBuf>,
+        /// Where other validators reach it (UDP); else where they do now.
+        #[arg(long, value_name = "HOST:PORT")]
+        address: Option<String>,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Take from the own stake. It is paid back when it can no longer be punished.
+    #[command(after_help = "Example:\n  walras wallet unstake --key alice.json --amount 1000")]
+    Unstake {
+        /// What to take, in whole units of the first asset.
+        #[arg(long)]
+        amount: String,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Show that a validator contradicted itself: it loses a part of its stake and is never drawn again.
+    #[command(after_help = "Example:\n  walras wallet accuse --key alice.json --evidence 0x0300…")]
+    Accuse {
+        /// The evidence, in hexadecimal, as a validator logs it.
+        #[arg(long, value_name = "HEX")]
+        evidence: String,
+        #[command(flatten)]
+        sender: Sender,
+    },
 }
 
 /// How much of what.
@@ -214,6 +252,10 @@ impl Server {
         }
     }
 
+    fn chain(&self) -> anyhow::Result<u64> {
+        self.get("/v1/limits")?["chain"].as_u64().context("the node names no chain")
+    }
+
     fn assets(&self) -> anyhow::Result<Vec<Listed>> {
         let value = self.get("/v1/assets")?;
         let entries = value["assets"].as_array().context("the node lists no assets")?;
@@ -247,7 +289,6 @@ impl Sender {
         operation: impl FnOnce(&Server, &Address, &[Listed]) -> anyhow::Result<Operation>,
     ) -> anyhow::Result<ExitCode> {
         let assets = self.server.assets()?;
-        let limits = self.server.get("/v1/limits")?;
         let account = match self.account {
             Some(account) => account,
             None => keystore::address(&self.key)?,
@@ -260,7 +301,7 @@ impl Sender {
                 state["sequence"]["next"].as_u64().context("the node names no next sequence number")?
             }
         };
-        let chain = limits["chain"].as_u64().context("the node names no chain")?;
+        let chain = self.server.chain()?;
         let key = keystore::open(&self.key, &self.passphrase)?;
         let transaction = Body { chain, account, sequence, operation }.sign(&key);
         self.answer(json, &transaction)
@@ -341,8 +382,51 @@ impl Wallet {
                 let (asset, amount) = quantity.units(assets)?;
                 Ok(Operation::Burn { asset, amount })
             }),
+            Wallet::Stake { amount, validator_key, validator_passphrase_file, address, sender } => {
+                let (key, passphrase) = match (validator_key, validator_passphrase_file) {
+                    (Some(key), Some(file)) => (key, Passphrase::of_file(file)),
+                    (Some(key), None) => (key, sender.passphrase.clone()),
+                    (None, _) => (sender.key.clone(), sender.passphrase.clone()),
+                };
+                sender.send(json, |server, account, assets| {
+                    let units = staked_units(&amount, assets)?;
+                    let address = address.map_or_else(|| network_address(server, account), Ok)?;
+                    let chain = server.chain()?;
+                    let validator = keystore::open(&key, &passphrase)?;
+                    Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))
+                })
+            }
+            Wallet::Unstake { amount, sender } => {
+                sender.send(json, |_, _, assets| Ok(Operation::Unstake { units: staked_units(&amount, assets)? }))
+            }
+            Wallet::Accuse { evidence, sender } => sender.send(json, |_, _, _| {
+                let bytes = hex_bytes(&evidence).context("--evidence: not a hexadecimal number of bytes")?;
+                let evidence: Evidence = borsh::from_slice(&bytes).context("--evidence: these bytes are none")?;
+                Ok(Operation::Accuse(Box::new(evidence)))
+            }),
         }
     }
+}
+
+/// Units of the first asset.
+fn staked_units(amount: &str, assets: &[Listed]) -> anyhow::Result<Amount> {
+    let staked = assets.iter().find(|listed| listed.asset == AssetId(0)).context("the node lists no first asset")?;
+    to_units(amount, staked.decimals)
+}
+
+/// Where an account's validator is reached now.
+fn network_address(server: &Server, account: &Address) -> anyhow::Result<String> {
+    let body = server.get("/v1/validators")?;
+    let mut validators = body["validators"].as_array().into_iter().flatten();
+    let own = validators.find(|one| one["account"] == account.to_string());
+    let address = own.map(|own| text(&own["address"])).filter(|address| !address.is_empty());
+    address.map(Into::into).context("the registry has no address of this account's validator: give --address HOST:PORT")
+}
+
+fn hex_bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let pair = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    if digits.len().is_multiple_of(2) { (0..digits.len()).step_by(2).map(pair).collect() } else { None }
 }
 
 fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicKey>) {

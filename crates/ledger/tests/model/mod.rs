@@ -1,11 +1,14 @@
 //! The ledger as one would write it first: maps, one transaction after another, arbitrary precision. Slow, sequential,
 //! and written from the rules alone, to hold the real one against.
 
+pub mod validators;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{Asset, Genesis, Ledger, Pair, Place, Refusal};
 use num_bigint::BigUint;
-use primitives::{Address, Amount, AssetId, Body, MAX_ISSUED, Operation, Price, PublicKey, Transaction};
+use primitives::{Address, Amount, AssetId, Body, Digest, MAX_ISSUED, Operation, Price, PublicKey, Transaction};
+use validators::ModelValidators;
 
 /// Pair, place, units sold, units received.
 type Executed = (Pair, Place, Amount, Amount);
@@ -27,6 +30,7 @@ pub struct Model {
     pub assets: Vec<Asset>,
     pub accounts: BTreeMap<Address, ModelAccount>,
     pub offers: BTreeMap<(Pair, Place), Amount>,
+    pub validators: ModelValidators,
 }
 
 fn highest(account: &ModelAccount) -> u64 {
@@ -44,7 +48,12 @@ impl Model {
         }
         let assets = genesis.issued_assets().expect("a sound genesis");
         let (chain, fee) = (genesis.chain, genesis.fee);
-        Model { chain, fee, genesis: genesis.clone(), assets, accounts, offers: BTreeMap::new() }
+        let membership = genesis.membership.clone().unwrap_or_default();
+        for founder in &membership.founders {
+            accounts.entry(founder.account).or_default();
+        }
+        let validators = ModelValidators::new(chain, &membership);
+        Model { chain, fee, genesis: genesis.clone(), assets, accounts, offers: BTreeMap::new(), validators }
     }
 
     fn balance(&self, account: &Address, asset: AssetId) -> Amount {
@@ -78,6 +87,7 @@ impl Model {
         if operation.assets().into_iter().flatten().any(|asset| asset.0 as usize >= self.assets.len()) {
             return Err(Refusal::UnknownAsset);
         }
+        self.validators.alone(account, operation)?;
         match operation {
             Operation::CreateAccount { account: other, .. }
                 if other != account && self.accounts.contains_key(other) =>
@@ -124,6 +134,9 @@ impl Model {
                 Operation::CreateAccount { account, .. } if *account != block[i].body.account => others()
                     .any(|b| matches!(&b.operation, Operation::CreateAccount { account: other, .. } if other == account && b.account != *other))
                     .then_some(Refusal::CreateConflict),
+                Operation::Stake(stake) => others()
+                    .any(|b| matches!(&b.operation, Operation::Stake(other) if other.key == stake.key))
+                    .then_some(Refusal::ValidatorKeyConflict),
                 Operation::Issue { asset, amount, .. } => {
                     let more: u128 = others()
                         .filter_map(|b| match &b.operation {
@@ -164,6 +177,10 @@ impl Model {
         if rotations.count() > 1 {
             return Some(Refusal::KeyConflict);
         }
+        let moves = bodies.iter().filter(|b| matches!(&b.operation, Operation::Stake(_) | Operation::Unstake { .. }));
+        if moves.count() > 1 {
+            return Some(Refusal::StakeConflict);
+        }
         let mut spent: BTreeMap<AssetId, u128> = BTreeMap::new();
         for body in &bodies {
             *spent.entry(AssetId(0)).or_default() += u128::from(self.fee);
@@ -185,14 +202,25 @@ impl Model {
     }
 
     /// Applies a block with the valuations and amounts of `clearing`; returns refusals and (pair, place, sold, bought).
-    pub fn apply(&mut self, block: &[Transaction]) -> (Vec<Option<Refusal>>, Vec<Executed>) {
+    pub fn apply(
+        &mut self,
+        block: &[Transaction],
+        proposers: &[u32],
+        seed: &Digest,
+    ) -> (Vec<Option<Refusal>>, Vec<Executed>) {
         let refusals = self.filter(block);
+        let standing: Vec<&Transaction> =
+            block.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none()).map(|(t, _)| t).collect();
+        let paid = self.validators.apply(&standing, proposers, seed);
         for (t, refusal) in block.iter().zip(&refusals) {
             if refusal.is_none() {
                 self.act(t);
             }
         }
         let fills = self.trade();
+        for (account, units) in paid {
+            self.move_units(&account, AssetId(0), i128::from(units));
+        }
         (refusals, fills)
     }
 
@@ -202,6 +230,8 @@ impl Model {
         self.move_units(account, AssetId(0), -i128::from(self.fee));
         self.assets[0].issued -= self.fee;
         match operation {
+            Operation::Stake(stake) => self.move_units(account, AssetId(0), -i128::from(stake.units)),
+            Operation::Unstake { .. } | Operation::Accuse(_) => {}
             Operation::CreateAccount { account: other, .. } if other != account => {
                 self.accounts.entry(*other).or_default();
             }
@@ -326,6 +356,7 @@ impl Model {
             .collect();
         assert_eq!(offers, self.offers.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>());
         assert_eq!(real.assets(), self.assets);
+        self.validators.assert_same(real);
     }
 
     pub fn balance_of(&self, account: &Address, asset: AssetId) -> Amount {

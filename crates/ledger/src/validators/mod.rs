@@ -1,0 +1,474 @@
+//! Who may validate: stakes, the committees that are drawn by them, rewards and convictions (Smart Red Belly §3.5).
+//!
+//! An account becomes a validator by *staking* units of asset 0 and naming a key and a network address; it may add to its
+//! stake, change key and address, and *unstake*. Heights fall into *epochs* ([`Schedule`]). While the block at the boundary
+//! of epoch `e` is applied, the *committee* of `e` is drawn by stake, without replacement, from the registry as that block
+//! finds it; the seed is the state root that the block names. So whoever holds that certified state, and nothing else,
+//! can draw the committee again. It begins `delay` heights later, when every validator has applied the boundary.
+//!
+//! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled. Two
+//! contradictory signed statements ([`Evidence`]) *convict* a validator: a fraction of all it has staked, also of what is
+//! on its way back, goes to the pool, the rest is unstaked, and it is never drawn again. What is unstaked is paid back at
+//! the first boundary after `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is
+//! refused.
+//!
+//! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its
+//! transactions. A key is held by one validator at a time. Staked units, units on their way back and the pool are a third
+//! place where asset 0 can be, beside balances and offers, and the three sums agree after every block. A committee is
+//! never empty once there is one: if nobody can be drawn the last one stays.
+//!
+//! **The seed's bias.** A root covers every transaction of the blocks below it, so that nobody can foresee it before the
+//! last sub-block of them is out, and a superblock holds sub-blocks of n−f proposers at least. Who proposes last can try
+//! several sub-blocks, but has to execute and hash the whole batch for each try, and can only choose among as many draws as
+//! it tries within the grace period; each of them is by stake. The state before the block decides who can be drawn, so
+//! that nobody can choose a stake to fit a seed that is known.
+//!
+//! **Deviations from the paper.** There staking is a contract that tells addresses in an event; here it is native, so that
+//! it stands in the state root. The paper leaves rewards, epochs and punishment open. Rewards are paid for each sub-block
+//! that is in, empty or not: agreement needs everybody's proposal at every height, a payment by transaction would be one
+//! for spam, and a pot that is shared by those who are in would reward keeping others out. Who accuses gets no share, or
+//! proposers would copy accusations, and the convicted would accuse themselves.
+
+mod draw;
+mod schedule;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{
+    Address, Amount, AssetId, Digest, Evidence, Fraction, Height, Operation, PublicKey, Stake, Superblock,
+};
+
+pub use schedule::Schedule;
+
+use crate::orders::Credit;
+use crate::refusal::Refusal;
+
+const CONTEXT: &str = "walras 2026 validators v1";
+
+/// The asset that is staked.
+pub const STAKED: AssetId = AssetId(0);
+
+/// What holds for all validators of a chain, from its genesis on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Terms {
+    /// The identity of the network, to which all that validators sign is bound.
+    pub network: Digest,
+    /// When committees change.
+    pub schedule: Schedule,
+    /// Validators in a committee, if so many can be drawn.
+    pub committee: u32,
+    /// Least units that a validator stakes.
+    pub minimum_stake: Amount,
+    /// Epochs for which what was staked can be punished after the last that it counted in.
+    pub unbonding_epochs: u64,
+    /// Units that the proposer of a sub-block is paid.
+    pub reward: Amount,
+    /// The part of its stake that a convicted validator loses.
+    pub slash: Fraction,
+}
+
+/// A validator of an epoch, as it was when it was drawn. Its place in the committee is its index in consensus.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Member {
+    /// The account that staked, which is paid.
+    pub account: Address,
+    /// The key that it signs and authenticates itself by.
+    pub key: PublicKey,
+    /// Host and port (UDP); empty for a founder who has named none since: then the genesis file tells it.
+    pub address: String,
+    /// Units staked.
+    pub stake: Amount,
+}
+
+/// An entry of the registry.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Validator {
+    /// Its account, key and address now, and the units that count in the next draw.
+    pub member: Member,
+    /// Units on their way back, by the height from which they are free, ascending.
+    pub unbonding: Vec<(Height, Amount)>,
+    /// Whether it was convicted.
+    pub excluded: bool,
+}
+
+impl Validator {
+    /// Units that it has staked and not got back.
+    pub fn bonded(&self) -> Amount {
+        self.member.stake + self.unbonding.iter().map(|(_, units)| units).sum::<Amount>()
+    }
+
+    /// Puts units on their way back.
+    fn unbond(&mut self, units: Amount, free: Height) {
+        match self.unbonding.last_mut() {
+            _ if units == 0 => {}
+            Some((last, sum)) if *last == free => *sum += units,
+            _ => self.unbonding.push((free, units)),
+        }
+    }
+}
+
+/// The registry, the committees that may still be needed, and the pool of rewards.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Validators {
+    terms: Terms,
+    pool: Amount,
+    /// By account.
+    registry: Vec<Validator>,
+    /// The epoch of the first of `committees`.
+    first_epoch: u64,
+    /// Of consecutive epochs, up to the last one that is drawn.
+    committees: Vec<Vec<Member>>,
+}
+
+/// What a block's operations on the registry come to outside it.
+pub(crate) struct Moved {
+    /// What is paid out.
+    pub credits: Vec<Credit>,
+    /// Change of what is staked, on its way back, or in the pool.
+    pub bonded: i128,
+}
+
+impl Validators {
+    /// Of founders, who are the first committee in this order.
+    pub(crate) fn found(terms: Terms, pool: Amount, founders: &[Member]) -> Validators {
+        let entry = |member: &Member| Validator { member: member.clone(), unbonding: Vec::new(), excluded: false };
+        let mut registry: Vec<Validator> = founders.iter().map(entry).collect();
+        registry.sort_unstable_by_key(|one| one.member.account);
+        Validators { terms, pool, registry, first_epoch: 0, committees: vec![founders.to_vec()] }
+    }
+
+    /// What holds for all.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Units of asset 0 that rewards are paid from.
+    pub fn pool(&self) -> Amount {
+        self.pool
+    }
+
+    /// All who have staked and not got everything back, and the convicted, by account.
+    pub fn registry(&self) -> &[Validator] {
+        &self.registry
+    }
+
+    /// The validator of an account.
+    pub fn get(&self, account: &Address) -> Option<&Validator> {
+        self.find(account).ok().map(|at| &self.registry[at])
+    }
+
+    /// The committee of an epoch; none if it is not drawn yet, or no longer needed.
+    pub fn committee(&self, epoch: u64) -> Option<&[Member]> {
+        let at = usize::try_from(epoch.checked_sub(self.first_epoch)?).ok()?;
+        self.committees.get(at).map(Vec::as_slice)
+    }
+
+    /// The last epoch whose committee is drawn.
+    pub fn last_epoch(&self) -> u64 {
+        self.first_epoch.saturating_add(self.committees.len() as u64).saturating_sub(1)
+    }
+
+    /// The digest that stands in the state root.
+    pub fn digest(&self) -> Digest {
+        Digest::of(CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
+    }
+
+    /// Units of asset 0 in stakes, on their way back, and in the pool.
+    pub fn bonded(&self) -> u128 {
+        let unbonding = |one: &Validator| one.unbonding.iter().map(|(_, units)| u128::from(*units)).sum::<u128>();
+        let of = |one: &Validator| u128::from(one.member.stake) + unbonding(one);
+        u128::from(self.pool) + self.registry.iter().map(of).sum::<u128>()
+    }
+
+    /// What is wrong with a registry that was read as that after a height.
+    pub(crate) fn fault(&self, height: Height) -> Option<&'static str> {
+        let mut keys: Vec<PublicKey> = self.registry.iter().map(|one| one.member.key).collect();
+        keys.sort_unstable();
+        let is_empty = |one: &Validator| one.member.stake == 0 && one.unbonding.is_empty() && !one.excluded;
+        let is_ordered = |one: &Validator| one.unbonding.is_sorted_by(|a, b| a.0 < b.0);
+        match () {
+            _ if !self.registry.is_sorted_by(|a, b| a.member.account < b.member.account) => Some("out of order"),
+            _ if keys.windows(2).any(|two| two[0] == two[1]) => Some("two have one key"),
+            _ if self.registry.iter().any(is_empty) => Some("one has staked nothing"),
+            _ if !self.registry.iter().all(is_ordered) => Some("repayments out of order"),
+            _ if self.committees.is_empty() => Some("no committee"),
+            _ if self.last_epoch() != self.terms.schedule.last_drawn(height) => Some("committees of other epochs"),
+            _ => None,
+        }
+    }
+
+    fn find(&self, account: &Address) -> Result<usize, usize> {
+        self.registry.binary_search_by_key(account, |one| one.member.account)
+    }
+
+    /// Judges one operation against the registry as it stands; `height` is that of the block it may stand in.
+    pub(crate) fn check(
+        &self,
+        chain: u64,
+        sender: &Address,
+        operation: &Operation,
+        height: Height,
+    ) -> Result<(), Refusal> {
+        match operation {
+            Operation::Stake(stake) => self.check_stake(chain, sender, stake),
+            Operation::Unstake { units } => self.check_unstake(sender, *units),
+            Operation::Accuse(evidence) => self.convicted(evidence, height).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_stake(&self, chain: u64, sender: &Address, stake: &Stake) -> Result<(), Refusal> {
+        self.check_open(sender)?;
+        let staked = self.get(sender).map_or(0, |own| own.member.stake);
+        if staked.saturating_add(stake.units) < self.terms.minimum_stake.max(1) {
+            return Err(Refusal::StakeTooSmall);
+        }
+        if self.registry.iter().any(|one| one.member.key == stake.key && one.member.account != *sender) {
+            return Err(Refusal::ValidatorKeyTaken);
+        }
+        if stake.is_possessed(chain, sender) { Ok(()) } else { Err(Refusal::NotPossessed) }
+    }
+
+    fn check_unstake(&self, sender: &Address, units: Amount) -> Result<(), Refusal> {
+        self.check_open(sender)?;
+        let staked = self.get(sender).ok_or(Refusal::NotAValidator)?.member.stake;
+        match staked.checked_sub(units) {
+            None => Err(Refusal::UnstakeTooMuch),
+            Some(rest) if rest > 0 && rest < self.terms.minimum_stake => Err(Refusal::StakeTooSmall),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn check_open(&self, sender: &Address) -> Result<(), Refusal> {
+        match self.get(sender) {
+            _ if self.terms.schedule.is_fixed() => Err(Refusal::CommitteeFixed),
+            Some(own) if own.excluded => Err(Refusal::Excluded),
+            _ => Ok(()),
+        }
+    }
+
+    /// The position in the registry of whom the evidence convicts.
+    fn convicted(&self, evidence: &Evidence, height: Height) -> Result<usize, Refusal> {
+        if evidence.epoch < self.oldest_punishable(height) {
+            return Err(Refusal::EvidenceTooOld);
+        }
+        let committee = self.committee(evidence.epoch).ok_or(Refusal::BadEvidence)?;
+        let member = committee.get(usize::from(evidence.member)).ok_or(Refusal::BadEvidence)?;
+        let at = self.find(&member.account).map_err(|_| Refusal::NotAValidator)?;
+        if self.registry[at].excluded {
+            return Err(Refusal::Excluded);
+        }
+        if evidence.convicts(self.terms.network, &member.key) { Ok(at) } else { Err(Refusal::BadEvidence) }
+    }
+
+    fn oldest_punishable(&self, height: Height) -> u64 {
+        self.terms.schedule.epoch_of(height).saturating_sub(self.terms.unbonding_epochs)
+    }
+
+    /// The height at which what is unstaked in a block is paid back: a boundary.
+    fn free(&self, height: Height) -> Height {
+        let schedule = self.terms.schedule;
+        // The draw at this very height, if there is one, is from the registry before the block.
+        let last_epoch = schedule.last_drawn(height);
+        schedule.boundary_from(schedule.last_height(last_epoch.saturating_add(self.terms.unbonding_epochs)))
+    }
+
+    /// Whether a block with these operations would leave everything as it is.
+    pub(crate) fn is_untouched_by(&self, block: &Superblock, operations: usize) -> bool {
+        let schedule = self.terms.schedule;
+        let is_quiet = !schedule.is_boundary(block.height)
+            && schedule.epoch_of(block.height) == schedule.epoch_of(block.height + 1);
+        operations == 0 && is_quiet && (self.terms.reward == 0 || self.pool == 0)
+    }
+
+    /// Takes a block in, and its admitted operations on the registry, whose order means nothing.
+    pub(crate) fn apply(&mut self, block: &Superblock, operations: &[(Address, &Operation)]) -> Moved {
+        let before = self.bonded();
+        let height = block.height;
+        if self.terms.schedule.is_boundary(height) {
+            self.draw(&block.parent_root);
+        }
+        let mut credits = self.reward(block);
+        self.convict_and_move(operations, height);
+        if self.terms.schedule.is_boundary(height) {
+            self.release(height, &mut credits);
+        }
+        self.forget(height);
+        Moved { credits, bonded: self.bonded() as i128 - before as i128 }
+    }
+
+    /// Draws the committee of the next epoch.
+    fn draw(&mut self, seed: &Digest) {
+        let epoch = self.last_epoch() + 1;
+        let candidates: Vec<&Member> =
+            self.registry.iter().filter(|one| !one.excluded && one.member.stake > 0).map(|one| &one.member).collect();
+        let stakes: Vec<Amount> = candidates.iter().map(|member| member.stake).collect();
+        let drawn = draw::draw(seed, epoch, &stakes, self.terms.committee as usize);
+        let committee = match drawn.is_empty() {
+            true => self.committees.last().expect("there always is one").clone(),
+            false => drawn.into_iter().map(|at| candidates[at].clone()).collect(),
+        };
+        self.committees.push(committee);
+    }
+
+    /// Pays proposers, as far as the pool reaches: then all get the same part.
+    fn reward(&mut self, block: &Superblock) -> Vec<Credit> {
+        let committee = self.committee(self.terms.schedule.epoch_of(block.height)).unwrap_or_default();
+        let proposers: Vec<Address> = block
+            .sub_blocks
+            .iter()
+            .filter_map(|sub| committee.get(sub.proposer as usize))
+            .map(|member| member.account)
+            .filter(|account| !self.get(account).is_some_and(|one| one.excluded))
+            .collect();
+        let Some(most) = self.pool.checked_div(proposers.len() as Amount) else { return Vec::new() };
+        let amount = self.terms.reward.min(most);
+        self.pool -= amount * proposers.len() as Amount;
+        let pay = |to| Credit { to, asset: STAKED, amount };
+        if amount == 0 { Vec::new() } else { proposers.into_iter().map(pay).collect() }
+    }
+
+    /// Works operations in: first what owners do, then convictions.
+    fn convict_and_move(&mut self, operations: &[(Address, &Operation)], height: Height) {
+        // Who is convicted was found by the filter in the registry as it was before the block.
+        let accused = operations.iter().filter_map(|(_, operation)| match operation {
+            Operation::Accuse(evidence) => {
+                let member = self.committee(evidence.epoch)?.get(usize::from(evidence.member))?;
+                Some(member.account)
+            }
+            _ => None,
+        });
+        let accused: Vec<Address> = accused.collect();
+        let free = self.free(height);
+        for (sender, operation) in operations {
+            match operation {
+                Operation::Stake(stake) => self.stake(*sender, stake),
+                Operation::Unstake { units } => self.unstake(sender, *units, free),
+                _ => {}
+            }
+        }
+        accused.iter().for_each(|account| self.convict(account, free));
+    }
+
+    fn stake(&mut self, account: Address, stake: &Stake) {
+        let at = self.find(&account).unwrap_or_else(|at| {
+            let member = Member { account, key: stake.key, address: String::new(), stake: 0 };
+            self.registry.insert(at, Validator { member, unbonding: Vec::new(), excluded: false });
+            at
+        });
+        let member = &mut self.registry[at].member;
+        member.stake += stake.units;
+        member.key = stake.key;
+        member.address.clone_from(&stake.address);
+    }
+
+    fn unstake(&mut self, account: &Address, units: Amount, free: Height) {
+        let at = self.find(account).expect("the filter knows who has staked");
+        let own = &mut self.registry[at];
+        own.member.stake = own.member.stake.checked_sub(units).expect("the filter knows how much");
+        own.unbond(units, free);
+    }
+
+    /// Takes the part that a convicted validator loses, and puts the rest on its way back. Once is enough.
+    fn convict(&mut self, account: &Address, free: Height) {
+        let (slash, is_fixed) = (self.terms.slash, self.terms.schedule.is_fixed());
+        let Ok(at) = self.find(account) else { return };
+        let own = &mut self.registry[at];
+        if own.excluded {
+            return;
+        }
+        own.excluded = true;
+        let bonded = own.unbonding.iter_mut().map(|(_, units)| units).chain([&mut own.member.stake]);
+        self.pool += bonded.map(|units| lose(units, slash)).sum::<Amount>();
+        own.unbonding.retain(|(_, units)| *units > 0);
+        if !is_fixed {
+            let rest = std::mem::take(&mut own.member.stake);
+            own.unbond(rest, free);
+        }
+    }
+
+    /// Pays back what is free, and lets go of who has nothing left.
+    fn release(&mut self, height: Height, credits: &mut Vec<Credit>) {
+        for one in &mut self.registry {
+            let amount = one.unbonding.iter().filter(|(free, _)| *free <= height).map(|(_, units)| units).sum();
+            if amount > 0 {
+                one.unbonding.retain(|(free, _)| *free > height);
+                credits.push(Credit { to: one.member.account, asset: STAKED, amount });
+            }
+        }
+        self.registry.retain(|one| one.bonded() > 0 || one.excluded);
+    }
+
+    /// Forgets committees that neither act nor can be punished any more.
+    fn forget(&mut self, height: Height) {
+        let oldest = self.oldest_punishable(height + 1).min(self.last_epoch());
+        let old = usize::try_from(oldest.saturating_sub(self.first_epoch)).expect("fewer than were drawn");
+        self.committees.drain(..old);
+        self.first_epoch += old as u64;
+    }
+}
+
+/// Takes a part of some units, rounded up; returns it.
+fn lose(units: &mut Amount, part: Fraction) -> Amount {
+    let lost = (u128::from(*units) * u128::from(part.units())).div_ceil(u128::from(Fraction::ONE_IN_UNITS)) as Amount;
+    *units -= lost;
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validator(number: u8) -> Validator {
+        let member = Member {
+            account: Address([number; 20]),
+            key: PublicKey([number; 32]),
+            address: "a.example:1".into(),
+            stake: 5,
+        };
+        Validator { member, unbonding: vec![(10, 1), (20, 1)], excluded: false }
+    }
+
+    /// After height 23 with epochs of ten.
+    fn sound() -> Validators {
+        let terms = Terms { schedule: Schedule { epoch_heights: 10, delay: 0 }, ..Terms::default() };
+        let registry = vec![validator(1), validator(2)];
+        Validators { terms, pool: 0, registry, first_epoch: 1, committees: vec![Vec::new(), Vec::new()] }
+    }
+
+    type Spoil = fn(&mut Validators);
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        assert_eq!(sound().fault(23), None);
+        assert_eq!(sound().bonded(), 14);
+        let faults: [(Spoil, &str); 8] = [
+            (|all| all.registry.swap(0, 1), "out of order"),
+            (|all| all.registry[1].member.account = all.registry[0].member.account, "out of order"),
+            (|all| all.registry[1].member.key = all.registry[0].member.key, "two have one key"),
+            (|all| all.registry[0] = Validator { unbonding: Vec::new(), ..validator(1) }, "nothing"),
+            (|all| all.registry[1].unbonding.swap(0, 1), "repayments out of order"),
+            (|all| all.committees.clear(), "no committee"),
+            (|all| all.first_epoch = 0, "committees of other epochs"),
+            (|all| all.first_epoch = u64::MAX, "committees of other epochs"),
+        ];
+        for (spoil, expected) in faults {
+            let mut spoilt = sound();
+            spoil(&mut spoilt);
+            spoilt.registry[0].member.stake *= u64::from(!expected.contains("nothing"));
+            assert!(
+                spoilt.fault(23).is_some_and(|fault| fault.contains(expected)),
+                "{expected}: {:?}",
+                spoilt.fault(23)
+            );
+        }
+    }
+
+    #[test]
+    fn a_part_is_rounded_up() {
+        for (units, left) in [(0, 0), (1, 0), (4, 3), (5, 3), (u64::MAX >> 1, (u64::MAX >> 1) - (1 << 61))] {
+            let mut rest = units;
+            assert_eq!(lose(&mut rest, Fraction::power_of_two(2)), units - left);
+            assert_eq!(rest, left);
+        }
+    }
+}

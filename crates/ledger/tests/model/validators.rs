@@ -1,0 +1,273 @@
+//! The registry of validators as one would write it first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ledger::{Ledger, Member, Membership, Refusal, Terms};
+use primitives::{Address, Amount, Body, Contradiction, Digest, Evidence, Operation, PublicKey, Scope, Transaction};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelValidator {
+    pub key: PublicKey,
+    pub address: String,
+    pub stake: Amount,
+    pub unbonding: BTreeMap<u64, Amount>,
+    pub excluded: bool,
+}
+
+#[derive(Clone)]
+pub struct ModelValidators {
+    pub chain: u64,
+    pub terms: Terms,
+    pub pool: Amount,
+    pub height: u64,
+    pub registry: BTreeMap<Address, ModelValidator>,
+    /// Of every epoch so far; nothing is forgotten.
+    pub committees: Vec<Vec<Member>>,
+}
+
+impl ModelValidators {
+    pub fn new(chain: u64, membership: &Membership) -> ModelValidators {
+        let entry = |one: &Member| {
+            let (key, address, stake) = (one.key, one.address.clone(), one.stake);
+            (one.account, ModelValidator { key, address, stake, unbonding: BTreeMap::new(), excluded: false })
+        };
+        ModelValidators {
+            chain,
+            terms: membership.terms,
+            pool: membership.reward_pool,
+            height: 0,
+            registry: membership.founders.iter().map(entry).collect(),
+            committees: vec![membership.founders.clone()],
+        }
+    }
+
+    /// Boundaries whose committee acts at a height, counted.
+    pub fn epoch_at(&self, height: u64) -> u64 {
+        let (heights, delay) = (self.terms.schedule.epoch_heights, self.terms.schedule.delay);
+        if heights == 0 {
+            return 0;
+        }
+        (1..).take_while(|epoch| epoch * heights + delay < height).count() as u64
+    }
+
+    fn last_height(&self, epoch: u64) -> u64 {
+        (1..).find(|height| self.epoch_at(height + 1) > epoch).expect("epochs end")
+    }
+
+    fn is_boundary(&self, height: u64) -> bool {
+        let heights = self.terms.schedule.epoch_heights;
+        heights > 0 && height.is_multiple_of(heights)
+    }
+
+    pub fn alone(&self, account: &Address, operation: &Operation) -> Result<(), Refusal> {
+        let own = self.registry.get(account);
+        match operation {
+            Operation::Stake(_) | Operation::Unstake { .. } if self.terms.schedule.epoch_heights == 0 => {
+                Err(Refusal::CommitteeFixed)
+            }
+            Operation::Stake(_) | Operation::Unstake { .. } if own.is_some_and(|own| own.excluded) => {
+                Err(Refusal::Excluded)
+            }
+            Operation::Stake(stake) => {
+                if own.map_or(0, |own| own.stake) + stake.units < self.terms.minimum_stake {
+                    return Err(Refusal::StakeTooSmall);
+                }
+                if self.registry.iter().any(|(other, one)| other != account && one.key == stake.key) {
+                    return Err(Refusal::ValidatorKeyTaken);
+                }
+                if stake.is_possessed(self.chain, account) { Ok(()) } else { Err(Refusal::NotPossessed) }
+            }
+            Operation::Unstake { units } => {
+                let staked = own.ok_or(Refusal::NotAValidator)?.stake;
+                if *units > staked {
+                    return Err(Refusal::UnstakeTooMuch);
+                }
+                let rest = staked - units;
+                if rest == 0 || rest >= self.terms.minimum_stake { Ok(()) } else { Err(Refusal::StakeTooSmall) }
+            }
+            Operation::Accuse(evidence) => self.convicted(evidence).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    fn convicted(&self, evidence: &Evidence) -> Result<Address, Refusal> {
+        if evidence.epoch + self.terms.unbonding_epochs < self.epoch_at(self.height + 1) {
+            return Err(Refusal::EvidenceTooOld);
+        }
+        let committee = self.committees.get(evidence.epoch as usize).ok_or(Refusal::BadEvidence)?;
+        let member = committee.get(usize::from(evidence.member)).ok_or(Refusal::BadEvidence)?;
+        let entry = self.registry.get(&member.account).ok_or(Refusal::NotAValidator)?;
+        if entry.excluded {
+            return Err(Refusal::Excluded);
+        }
+        let scope = Scope { network: self.terms.network, epoch: evidence.epoch };
+        let (height, slot) = (evidence.height, evidence.member);
+        let statements: Vec<_> = match evidence.contradiction {
+            Contradiction::Proposals(both) => {
+                both.iter().map(|one| (scope.proposal(height, slot, &one.payload, one.length), one.signature)).collect()
+            }
+            Contradiction::Commits(both) => {
+                both.iter().map(|one| (scope.commit(height, &one.superblock, &one.root), one.signature)).collect()
+            }
+        };
+        let signed = statements.iter().all(|(digest, signature)| member.key.verify(&digest.0, signature));
+        if signed && statements[0].0 != statements[1].0 { Ok(member.account) } else { Err(Refusal::BadEvidence) }
+    }
+
+    /// Takes a block in; returns what is paid out.
+    pub fn apply(&mut self, standing: &[&Transaction], proposers: &[u32], seed: &Digest) -> Vec<(Address, Amount)> {
+        self.height += 1;
+        let height = self.height;
+        let accused: BTreeSet<Address> = standing
+            .iter()
+            .filter_map(|t| match &t.body.operation {
+                Operation::Accuse(evidence) => {
+                    Some(self.committees[evidence.epoch as usize][usize::from(evidence.member)].account)
+                }
+                _ => None,
+            })
+            .collect();
+        if self.is_boundary(height) {
+            self.draw(seed);
+        }
+        let mut paid = self.reward(proposers);
+        // What is unstaked now counted in the draws so far, whose epochs end one after the other.
+        let last_epoch = self.committees.len() as u64 - 1 + self.terms.unbonding_epochs;
+        let free = (self.last_height(last_epoch)..).find(|at| self.is_boundary(*at)).expect("boundaries go on");
+        for t in standing {
+            let Body { account, operation, .. } = &t.body;
+            match operation {
+                Operation::Stake(stake) => {
+                    let entry = self.registry.entry(*account).or_insert_with(|| ModelValidator {
+                        key: stake.key,
+                        address: stake.address.clone(),
+                        stake: 0,
+                        unbonding: BTreeMap::new(),
+                        excluded: false,
+                    });
+                    entry.key = stake.key;
+                    entry.address = stake.address.clone();
+                    entry.stake += stake.units;
+                }
+                Operation::Unstake { units } => {
+                    let entry = self.registry.get_mut(account).expect("staked");
+                    entry.stake -= units;
+                    *entry.unbonding.entry(free).or_default() += units;
+                }
+                _ => {}
+            }
+        }
+        accused.iter().for_each(|account| self.convict(account, free));
+        if self.is_boundary(height) {
+            for (account, entry) in &mut self.registry {
+                let kept = entry.unbonding.split_off(&(height + 1));
+                let due: Amount = std::mem::replace(&mut entry.unbonding, kept).values().sum();
+                if due > 0 {
+                    paid.push((*account, due));
+                }
+            }
+            self.registry.retain(|_, entry| entry.excluded || entry.stake > 0 || !entry.unbonding.is_empty());
+        }
+        paid
+    }
+
+    fn reward(&mut self, proposers: &[u32]) -> Vec<(Address, Amount)> {
+        let committee = &self.committees[self.epoch_at(self.height) as usize];
+        let accounts: Vec<Address> = proposers
+            .iter()
+            .filter_map(|index| committee.get(*index as usize))
+            .map(|member| member.account)
+            .filter(|account| self.registry.get(account).is_none_or(|entry| !entry.excluded))
+            .collect();
+        if accounts.is_empty() {
+            return Vec::new();
+        }
+        let each = self.terms.reward.min(self.pool / accounts.len() as u64);
+        self.pool -= each * accounts.len() as u64;
+        accounts.into_iter().map(|account| (account, each)).filter(|(_, units)| *units > 0).collect()
+    }
+
+    fn convict(&mut self, account: &Address, free: u64) {
+        let entry = self.registry.get_mut(account).expect("judged");
+        entry.excluded = true;
+        let slash = u128::from(self.terms.slash.units());
+        let mut lost = 0;
+        for units in entry.unbonding.values_mut().chain([&mut entry.stake]) {
+            let part = ((u128::from(*units) * slash + (1 << 32) - 1) >> 32) as Amount;
+            *units -= part;
+            lost += part;
+        }
+        self.pool += lost;
+        entry.unbonding.retain(|_, units| *units > 0);
+        let rest = std::mem::take(&mut entry.stake);
+        if rest > 0 {
+            *entry.unbonding.entry(free).or_default() += rest;
+        }
+    }
+
+    /// Lots from one stream of eight-byte numbers; those above the last whole multiple of the sum are skipped.
+    fn draw(&mut self, seed: &Digest) {
+        let epoch = self.committees.len() as u64;
+        let mut left: Vec<Member> = self
+            .registry
+            .iter()
+            .filter(|(_, one)| one.stake > 0 && !one.excluded)
+            .map(|(account, one)| Member {
+                account: *account,
+                key: one.key,
+                address: one.address.clone(),
+                stake: one.stake,
+            })
+            .collect();
+        let mut hasher = blake3::Hasher::new_derive_key("walras 2026 committee draw v1");
+        hasher.update(&seed.0).update(&epoch.to_le_bytes());
+        let mut stream = hasher.finalize_xof();
+        let mut committee = Vec::new();
+        while committee.len() < self.terms.committee as usize && !left.is_empty() {
+            let sum: u128 = left.iter().map(|one| u128::from(one.stake)).sum();
+            let lot = loop {
+                let mut bytes = [0; 8];
+                stream.fill(&mut bytes);
+                let number = u128::from(u64::from_le_bytes(bytes));
+                if number < (1u128 << 64) / sum * sum {
+                    break number % sum;
+                }
+            };
+            let mut below = 0;
+            let at = left.iter().position(|one| {
+                below += u128::from(one.stake);
+                lot < below
+            });
+            committee.push(left.remove(at.expect("a lot is below the sum")));
+        }
+        if committee.is_empty() {
+            committee = self.committees.last().expect("the founders").clone();
+        }
+        self.committees.push(committee);
+    }
+
+    pub fn bonded(&self) -> Amount {
+        let of = |entry: &ModelValidator| entry.stake + entry.unbonding.values().sum::<Amount>();
+        self.pool + self.registry.values().map(of).sum::<Amount>()
+    }
+
+    pub fn assert_same(&self, real: &Ledger) {
+        let validators = real.validators();
+        assert_eq!(validators.pool(), self.pool);
+        let ours = self.registry.iter().map(|(account, one)| (*account, one.clone()));
+        let theirs = validators.registry().iter().map(|one| {
+            let (key, address, stake) = (one.member.key, one.member.address.clone(), one.member.stake);
+            let unbonding = one.unbonding.iter().copied().collect();
+            (one.member.account, ModelValidator { key, address, stake, unbonding, excluded: one.excluded })
+        });
+        assert_eq!(theirs.collect::<Vec<_>>(), ours.collect::<Vec<_>>());
+        // What may still act or be punished is known, nothing older, and what is known is right.
+        let oldest = self.epoch_at(self.height + 1).saturating_sub(self.terms.unbonding_epochs);
+        for (epoch, committee) in self.committees.iter().enumerate() {
+            let known = (epoch as u64 >= oldest).then_some(committee.as_slice());
+            assert_eq!(real.committee(epoch as u64), known, "epoch {epoch} at height {}", self.height);
+        }
+        assert_eq!(real.committee(self.committees.len() as u64), None);
+        assert_eq!(validators.bonded(), u128::from(self.bonded()));
+    }
+}

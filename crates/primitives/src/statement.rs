@@ -1,0 +1,218 @@
+//! What validators sign in consensus, and what two such signatures can prove.
+//!
+//! A validator may say one thing of a kind at a height: propose one sub-block, and commit to one outcome. Who signs two
+//! can be shown to have, before anybody who knows the epoch's keys: that is [`Evidence`]. Everything signed is a digest
+//! of its own kind over the network, the epoch and the statement, so that no signature serves for another network.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::{Address, Digest, Height, PublicKey, SecretKey, Signature};
+
+const PROPOSAL_CONTEXT: &str = "walras 2026 consensus proposal v1";
+const COMMIT_CONTEXT: &str = "walras 2026 consensus commit v1";
+const POSSESSION_CONTEXT: &str = "walras 2026 validator key possession v1";
+
+/// Longest network address of a validator, in bytes: a DNS name and a port.
+const ADDRESS_BYTES_MAX: usize = 260;
+
+/// The network and the epoch that statements are made in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The identity of the network.
+    pub network: Digest,
+    /// The number of the epoch.
+    pub epoch: u64,
+}
+
+impl Scope {
+    fn digest(&self, context: &str, what: &impl BorshSerialize) -> Digest {
+        let bytes = borsh::to_vec(&(self.network, self.epoch, what)).expect("writing to memory cannot fail");
+        Digest::of(context, &bytes)
+    }
+
+    /// What a proposer signs: the digest and the length of its sub-block for a slot of a height.
+    pub fn proposal(&self, height: Height, slot: u8, payload: &Digest, length: u32) -> Digest {
+        self.digest(PROPOSAL_CONTEXT, &(height, slot, payload, length))
+    }
+
+    /// What a validator signs when a height has ended: the superblock, and the outcome that it has reached.
+    pub fn commit(&self, height: Height, superblock: &Digest, root: &Digest) -> Digest {
+        self.digest(COMMIT_CONTEXT, &(height, superblock, root))
+    }
+}
+
+/// One of two sub-blocks that were proposed for one slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Proposed {
+    /// Of the sub-block.
+    pub payload: Digest,
+    /// Of the sub-block, in bytes.
+    pub length: u32,
+    /// The proposer's, on [`Scope::proposal`].
+    pub signature: Signature,
+}
+
+/// One of two outcomes that were committed to at one height.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Committed {
+    /// Of the superblock.
+    pub superblock: Digest,
+    /// The lagged outcome.
+    pub root: Digest,
+    /// The validator's, on [`Scope::commit`].
+    pub signature: Signature,
+}
+
+/// Two statements of which a validator may make but one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Contradiction {
+    /// Two sub-blocks.
+    Proposals([Proposed; 2]),
+    /// Two outcomes.
+    Commits([Committed; 2]),
+}
+
+/// The proof that a member of an epoch's committee contradicted itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Evidence {
+    /// The epoch.
+    pub epoch: u64,
+    /// The member's index in the committee, which is its slot.
+    pub member: u8,
+    /// The height that both statements are about.
+    pub height: Height,
+    /// The statements.
+    pub contradiction: Contradiction,
+}
+
+impl Evidence {
+    /// Whether both statements differ, and are signed by `key`, the member's in this network and epoch.
+    pub fn convicts(&self, network: Digest, key: &PublicKey) -> bool {
+        let scope = Scope { network, epoch: self.epoch };
+        match &self.contradiction {
+            Contradiction::Proposals(both) => {
+                let is_signed = |one: &Proposed| {
+                    let digest = scope.proposal(self.height, self.member, &one.payload, one.length);
+                    key.verify(&digest.0, &one.signature)
+                };
+                let said = both.map(|one| (one.payload, one.length));
+                said[0] != said[1] && both.iter().all(is_signed)
+            }
+            Contradiction::Commits(both) => {
+                let is_signed = |one: &Committed| {
+                    let digest = scope.commit(self.height, &one.superblock, &one.root);
+                    key.verify(&digest.0, &one.signature)
+                };
+                let said = both.map(|one| (one.superblock, one.root));
+                said[0] != said[1] && both.iter().all(is_signed)
+            }
+        }
+    }
+}
+
+/// What an account stakes, and who validates for it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Stake {
+    /// Units of asset 0 to add to the stake.
+    pub units: u64,
+    /// The key that the validator signs and authenticates itself by, from the next draw on.
+    pub key: PublicKey,
+    /// Host and port (UDP) where other validators reach it.
+    pub address: String,
+    /// The validator key's signature on the chain and the account: without it anybody could take the key of another.
+    pub possession: Signature,
+}
+
+impl Stake {
+    /// The stake of `account`, with the proof that it has the validator's key.
+    pub fn new(units: u64, address: String, chain: u64, account: &Address, validator: &SecretKey) -> Stake {
+        let possession = validator.sign(&possession(chain, account).0);
+        Stake { units, key: validator.public(), address, possession }
+    }
+
+    /// Whether the holder of the validator's key agreed to validate for `account`.
+    pub fn is_possessed(&self, chain: u64, account: &Address) -> bool {
+        self.key.verify(&possession(chain, account).0, &self.possession)
+    }
+}
+
+fn possession(chain: u64, account: &Address) -> Digest {
+    let bytes = borsh::to_vec(&(chain, account)).expect("writing to memory cannot fail");
+    Digest::of(POSSESSION_CONTEXT, &bytes)
+}
+
+/// Whether a text can be a validator's network address: host and port, printable, at most 260 bytes.
+pub fn is_network_address(text: &str) -> bool {
+    let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|p| p > 0);
+    text.len() <= ADDRESS_BYTES_MAX
+        && text.bytes().all(|b| b.is_ascii_graphic())
+        && text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && is_port(port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NETWORK: Digest = Digest([7; 32]);
+
+    fn proposed(key: &SecretKey, epoch: u64, height: Height, slot: u8, payload: u8) -> Proposed {
+        let (payload, length) = (Digest([payload; 32]), 5);
+        let signed = Scope { network: NETWORK, epoch }.proposal(height, slot, &payload, length);
+        Proposed { payload, length, signature: key.sign(&signed.0) }
+    }
+
+    fn committed(key: &SecretKey, epoch: u64, height: Height, root: u8) -> Committed {
+        let (superblock, root) = (Digest([1; 32]), Digest([root; 32]));
+        let signed = Scope { network: NETWORK, epoch }.commit(height, &superblock, &root);
+        Committed { superblock, root, signature: key.sign(&signed.0) }
+    }
+
+    #[test]
+    fn two_statements_of_one_kind_convict_their_signer_alone() {
+        let (key, other) = (SecretKey::from_seed([1; 32]), SecretKey::from_seed([2; 32]));
+        let proposals = |a, b| Evidence {
+            epoch: 3,
+            member: 2,
+            height: 9,
+            contradiction: Contradiction::Proposals([proposed(&key, 3, 9, 2, a), proposed(&key, 3, 9, 2, b)]),
+        };
+        let commits = |a, b| Evidence {
+            epoch: 3,
+            member: 2,
+            height: 9,
+            contradiction: Contradiction::Commits([committed(&key, 3, 9, a), committed(&key, 3, 9, b)]),
+        };
+        for evidence in [proposals(1, 2), commits(1, 2)] {
+            assert!(evidence.convicts(NETWORK, &key.public()));
+            assert!(!evidence.convicts(NETWORK, &other.public()), "another's key");
+            assert!(!evidence.convicts(Digest([8; 32]), &key.public()), "another network");
+            assert!(!Evidence { epoch: 4, ..evidence }.convicts(NETWORK, &key.public()), "another epoch");
+            assert!(!Evidence { height: 8, ..evidence }.convicts(NETWORK, &key.public()), "another height");
+        }
+        assert!(!Evidence { member: 1, ..proposals(1, 2) }.convicts(NETWORK, &key.public()), "another slot");
+        assert!(!proposals(1, 1).convicts(NETWORK, &key.public()), "one statement twice");
+        assert!(!commits(1, 1).convicts(NETWORK, &key.public()), "one statement twice");
+    }
+
+    #[test]
+    fn a_validator_key_agrees_to_one_account_of_one_chain() {
+        let validator = SecretKey::from_seed([1; 32]);
+        let stake = Stake::new(5, "a.example:9100".into(), 1, &Address([2; 20]), &validator);
+        assert!(stake.is_possessed(1, &Address([2; 20])));
+        assert!(!stake.is_possessed(2, &Address([2; 20])) && !stake.is_possessed(1, &Address([3; 20])));
+        let other = Stake { key: SecretKey::from_seed([2; 32]).public(), ..stake };
+        assert!(!other.is_possessed(1, &Address([2; 20])));
+    }
+
+    #[test]
+    fn network_addresses_are_host_and_port() {
+        let long = format!("{}:1", "a".repeat(258));
+        for good in ["a.example:9100", "127.0.0.1:1", "[::1]:65535", &long] {
+            assert!(is_network_address(good), "{good}");
+        }
+        let longer = format!("{}:1", "a".repeat(259));
+        for bad in ["", ":1", "a", "a:", "a:0", "a:+1", "a:65536", "a b:1", "a:1 ", "ä:1", &longer] {
+            assert!(!is_network_address(bad), "{bad}");
+        }
+    }
+}

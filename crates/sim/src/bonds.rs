@@ -1,0 +1,181 @@
+//! What validators have staked once more, kept by plain bookkeeping; and the committees held against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ledger::{Ledger, Member, Membership, Terms};
+use primitives::{Address, Fraction, Height, Operation, PublicKey, Superblock, Transaction};
+
+#[derive(Clone, PartialEq, Debug)]
+struct Bond {
+    key: PublicKey,
+    network_address: String,
+    stake: i128,
+    /// By the height at which they are paid back.
+    unbonding: BTreeMap<Height, i128>,
+    excluded: bool,
+}
+
+impl Bond {
+    fn of(key: PublicKey, network_address: String) -> Bond {
+        Bond { key, network_address, stake: 0, unbonding: BTreeMap::new(), excluded: false }
+    }
+}
+
+/// See the module text.
+#[derive(Clone)]
+pub(crate) struct Bonds {
+    terms: Terms,
+    pool: i128,
+    bonds: BTreeMap<Address, Bond>,
+    /// Who could be drawn at the last boundary, and with what.
+    candidates: BTreeMap<Address, i128>,
+}
+
+impl Bonds {
+    pub fn new(membership: &Membership) -> Bonds {
+        let bond = |one: &Member| {
+            let stake = i128::from(one.stake);
+            (one.account, Bond { stake, ..Bond::of(one.key, one.address.clone()) })
+        };
+        Bonds {
+            terms: membership.terms,
+            pool: membership.reward_pool.into(),
+            bonds: membership.founders.iter().map(bond).collect(),
+            candidates: BTreeMap::new(),
+        }
+    }
+
+    pub fn total(&self) -> i128 {
+        let of = |bond: &Bond| bond.stake + bond.unbonding.values().sum::<i128>();
+        self.pool + self.bonds.values().map(of).sum::<i128>()
+    }
+
+    /// Takes in a block on top of `before`; returns what accounts are paid.
+    pub fn apply(
+        &mut self,
+        block: &Superblock,
+        effective: &[&Transaction],
+        before: &Ledger,
+    ) -> Result<Vec<(Address, i128)>, String> {
+        if self.is_boundary(block.height) {
+            let open = self.bonds.iter().filter(|(_, bond)| bond.stake > 0 && !bond.excluded);
+            self.candidates = open.map(|(account, bond)| (*account, bond.stake)).collect();
+        }
+        let mut paid = self.reward(block, before)?;
+        let free = self.free(block.height);
+        for transaction in effective {
+            self.act(transaction, free);
+        }
+        let accused = effective.iter().filter_map(|transaction| match &transaction.body.operation {
+            Operation::Accuse(evidence) => Some((evidence.epoch, usize::from(evidence.member))),
+            _ => None,
+        });
+        let accounts: BTreeSet<Address> = accused
+            .map(|(epoch, member)| Some(before.committee(epoch)?.get(member)?.account))
+            .collect::<Option<_>>()
+            .ok_or("a conviction of nobody")?;
+        accounts.iter().for_each(|account| self.convict(account, free));
+        if self.is_boundary(block.height) {
+            self.pay_back(block.height, &mut paid);
+        }
+        Ok(paid)
+    }
+
+    fn is_boundary(&self, height: Height) -> bool {
+        height.is_multiple_of(self.terms.schedule.epoch_heights)
+    }
+
+    fn reward(&mut self, block: &Superblock, before: &Ledger) -> Result<Vec<(Address, i128)>, String> {
+        let epoch = self.terms.schedule.epoch_of(block.height);
+        let committee = before.committee(epoch).ok_or("nobody is known to validate")?;
+        let members = block.sub_blocks.iter().filter_map(|sub| committee.get(sub.proposer as usize));
+        let is_open = |account: &Address| self.bonds.get(account).is_none_or(|bond| !bond.excluded);
+        let accounts: Vec<Address> = members.map(|member| member.account).filter(is_open).collect();
+        let each = i128::from(self.terms.reward).min(self.pool / accounts.len().max(1) as i128);
+        self.pool -= each * accounts.len() as i128;
+        Ok(accounts.into_iter().map(|account| (account, each)).collect())
+    }
+
+    /// The first boundary behind the epochs in which what is unstaked at a height can be punished.
+    fn free(&self, height: Height) -> Height {
+        let schedule = self.terms.schedule;
+        let end = (height / schedule.epoch_heights + self.terms.unbonding_epochs + 1) * schedule.epoch_heights;
+        (end + schedule.delay).next_multiple_of(schedule.epoch_heights)
+    }
+
+    fn act(&mut self, transaction: &Transaction, free: Height) {
+        let account = transaction.body.account;
+        match &transaction.body.operation {
+            Operation::Stake(stake) => {
+                let new = || Bond::of(stake.key, stake.address.clone());
+                let bond = self.bonds.entry(account).or_insert_with(new);
+                bond.stake += i128::from(stake.units);
+                bond.key = stake.key;
+                bond.network_address.clone_from(&stake.address);
+            }
+            Operation::Unstake { units } => {
+                let bond = self.bonds.get_mut(&account).expect("held against the registry before");
+                bond.stake -= i128::from(*units);
+                *bond.unbonding.entry(free).or_default() += i128::from(*units);
+            }
+            _ => {}
+        }
+    }
+
+    fn convict(&mut self, account: &Address, free: Height) {
+        let Some(bond) = self.bonds.get_mut(account).filter(|bond| !bond.excluded) else { return };
+        bond.excluded = true;
+        let slash = i128::from(self.terms.slash.units());
+        for units in bond.unbonding.values_mut().chain([&mut bond.stake]) {
+            let lost = (*units * slash + i128::from(Fraction::ONE_IN_UNITS) - 1) / i128::from(Fraction::ONE_IN_UNITS);
+            *units -= lost;
+            self.pool += lost;
+        }
+        *bond.unbonding.entry(free).or_default() += std::mem::take(&mut bond.stake);
+        bond.unbonding.retain(|_, units| *units > 0);
+    }
+
+    fn pay_back(&mut self, height: Height, paid: &mut Vec<(Address, i128)>) {
+        for (account, bond) in &mut self.bonds {
+            let later = bond.unbonding.split_off(&(height + 1));
+            let due = std::mem::replace(&mut bond.unbonding, later);
+            paid.extend(due.into_values().map(|units| (*account, units)));
+        }
+        self.bonds.retain(|_, bond| bond.stake > 0 || !bond.unbonding.is_empty() || bond.excluded);
+    }
+
+    /// Holds a ledger's registry and its newest committee against these books.
+    pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
+        let validators = ledger.validators();
+        if i128::from(validators.pool()) != self.pool {
+            return Err(format!("the pool of rewards holds {}, and should {}", validators.pool(), self.pool));
+        }
+        let entry = |one: &ledger::Validator| {
+            let unbonding = one.unbonding.iter().map(|(height, units)| (*height, i128::from(*units))).collect();
+            let (stake, excluded) = (i128::from(one.member.stake), one.excluded);
+            (
+                one.member.account,
+                Bond { stake, unbonding, excluded, ..Bond::of(one.member.key, one.member.address.clone()) },
+            )
+        };
+        let theirs: BTreeMap<Address, Bond> = validators.registry().iter().map(entry).collect();
+        if theirs != self.bonds {
+            return Err(format!("the registry is {theirs:?}, by the receipts {:?}", self.bonds));
+        }
+        if ledger.height() < self.terms.schedule.epoch_heights || self.candidates.is_empty() {
+            return Ok(());
+        }
+        self.hold_committee(ledger.committee(validators.last_epoch()).ok_or("the newest committee is forgotten")?)
+    }
+
+    /// As many as can be are drawn, each once, each with its stake.
+    fn hold_committee(&self, committee: &[Member]) -> Result<(), String> {
+        let drawn: BTreeMap<Address, i128> = committee.iter().map(|one| (one.account, i128::from(one.stake))).collect();
+        let size = self.candidates.len().min(self.terms.committee as usize);
+        let is_open = |(account, stake): (&Address, &i128)| self.candidates.get(account) == Some(stake);
+        if drawn.len() != size || committee.len() != size || !drawn.iter().all(is_open) {
+            return Err(format!("{committee:?} were drawn of {:?}", self.candidates));
+        }
+        Ok(())
+    }
+}
