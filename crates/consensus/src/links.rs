@@ -5,7 +5,7 @@
 //! not heard of. So nothing is lost by a broken link or a slow ledger, and all of it may arrive twice.
 
 use crate::committee::{Index, Members};
-use crate::engine::{Engine, Refused};
+use crate::engine::{Engine, Protocol, Refused};
 use crate::frame::{Frame, Status, Votes};
 
 /// After how many ticks, again and again, everything about a height that has not ended is said once more: links and
@@ -41,6 +41,9 @@ impl Engine {
     pub fn on_tick(&mut self) {
         self.moved = true;
         self.sync_tick();
+        if self.rules.protocol == Protocol::Tendermint {
+            self.begin_next(true);
+        }
         let heights: Vec<u64> = self.live.keys().copied().collect();
         for height in heights {
             self.fetch_again(height);
@@ -148,11 +151,12 @@ impl Engine {
         let Some(live) = self.live.get(&height) else { return };
         let mut frames = Vec::new();
         let mine = live.proposal_of(self.me);
-        let has = |slot: Index| live.height.broadcast(slot).is_some_and(|broadcast| broadcast.was_echoed_by(to));
+        let has = |slot: Index| live.has_heard(slot, to);
         frames.extend(mine.filter(|_| !has(self.me)).map(|(p, bytes)| Frame::Proposal(*p, bytes.clone())));
         if !live.said.is_empty() {
             frames.push(Frame::Votes(Votes::pack(self.chain.epoch, height, live.said.iter().copied())));
         }
+        frames.extend(self.said_in_rounds(height));
         frames.extend(live.commit.map(Frame::Commit));
         let to: Members = [to].into_iter().collect();
         frames.into_iter().for_each(|frame| self.send(to, frame));

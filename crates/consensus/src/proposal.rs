@@ -66,6 +66,10 @@ pub enum Evidence {
     Proposals(Proposal, Proposal),
     /// Two commits of one height.
     Commits(crate::Commit, crate::Commit),
+    /// Two votes of one kind in one round.
+    Votes(crate::tendermint::Vote, crate::tendermint::Vote),
+    /// Two proposals of one round.
+    RoundProposals(crate::tendermint::Proposal, crate::tendermint::Proposal),
 }
 
 impl Evidence {
@@ -80,6 +84,16 @@ impl Evidence {
             Evidence::Commits(a, b) => {
                 let alike = (a.signer, a.statement.height) == (b.signer, b.statement.height);
                 let differ = a.statement != b.statement;
+                (alike && differ && a.is_signed(chain) && b.is_signed(chain)).then_some(a.signer)
+            }
+            Evidence::Votes(a, b) => {
+                let alike = (a.height, a.round, a.kind, a.signer) == (b.height, b.round, b.kind, b.signer);
+                let differ = a.value != b.value;
+                (alike && differ && a.is_signed(chain) && b.is_signed(chain)).then_some(a.signer)
+            }
+            Evidence::RoundProposals(a, b) => {
+                let alike = (a.height, a.round, a.signer) == (b.height, b.round, b.signer);
+                let differ = (a.value, a.valid_round) != (b.value, b.valid_round);
                 (alike && differ && a.is_signed(chain) && b.is_signed(chain)).then_some(a.signer)
             }
         }

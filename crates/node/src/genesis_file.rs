@@ -170,7 +170,7 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::founding::Founder;
+    use crate::founding::{Engine, Founder};
     use consensus::Rules;
     use primitives::{Fraction, SecretKey};
     use std::time::Duration;
@@ -214,7 +214,7 @@ mod tests {
             address: format!("v{index}.example:9100"),
             stake: 1_000,
         };
-        Founding::new((0..4).map(founder).collect())
+        Founding::new(Engine::Dbft, (0..4).map(founder).collect())
     }
 
     #[test]
@@ -222,8 +222,15 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("genesis.json");
         let (genesis, mut founding) = (genesis(), founding());
-        founding.rules =
-            Rules { enough: Some(1), fast: true, window: 5, lag: 3, bench_after: 0, payload_bytes: 99_999 };
+        founding.rules = Rules {
+            enough: Some(1),
+            fast: true,
+            window: 5,
+            lag: 3,
+            bench_after: 0,
+            payload_bytes: 99_999,
+            ..Rules::default()
+        };
         founding.grace = Duration::from_millis(7);
         write_with_founding(&path, &genesis, Some(&founding)).expect("written");
         assert_eq!(read_with_founding(&path).expect("sound"), (genesis.clone(), Some(founding.clone())));

@@ -45,7 +45,7 @@ pub fn run(init: &Init, engine: Engine, size: u8, json: bool) -> anyhow::Result<
     genesis.issued_assets()?;
     let made = (0..size).map(|index| make(init, index, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
     let founder = |one: &Made| Founder { key: one.key, address: one.address.clone(), stake: init.stake };
-    let founding = Founding { engine, ..Founding::new(made.iter().map(founder).collect()) };
+    let founding = Founding::new(engine, made.iter().map(founder).collect());
     for home in made.iter().map(|one| one.home.as_path()).chain([folder.as_path()]) {
         node::genesis_file::write_with_founding(&home.join("genesis.json"), &genesis, Some(&founding))?;
     }
@@ -131,6 +131,8 @@ fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], 
 pub enum EngineName {
     /// Superblocks of everybody's sub-blocks.
     Dbft,
+    /// Blocks of one proposer each, with their clearing.
+    Tendermint,
     /// One node that agrees with itself.
     Solo,
 }
@@ -140,6 +142,7 @@ impl EngineName {
     pub fn engine(self) -> Option<Engine> {
         match self {
             EngineName::Dbft => Some(Engine::Dbft),
+            EngineName::Tendermint => Some(Engine::Tendermint),
             EngineName::Solo => None,
         }
     }
