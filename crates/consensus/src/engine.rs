@@ -521,7 +521,9 @@ impl Engine {
 
     /// The ledger has applied a height, durably.
     pub fn on_applied(&mut self, height: u64) {
+        let could = self.can_propose();
         self.applied = self.applied.max(height);
+        self.moved |= self.waits && !could && self.can_propose();
         self.collect();
     }
 

@@ -79,7 +79,8 @@ impl Engine {
     /// How far this validator is.
     pub(crate) fn status(&self) -> Status {
         let live = self.live.keys().next_back().copied().unwrap_or(0).max(self.decided.0);
-        Status { decided: self.decided.0, certified: self.certified, live, waits: self.waits, asks: false }
+        let waits = self.waits && self.can_propose();
+        Status { decided: self.decided.0, certified: self.certified, live, waits, asks: false }
     }
 
     /// Tells all how far this validator is.

@@ -6,7 +6,7 @@ use super::instance::Outcome;
 use super::message::{Message, Messages, Record, Round, Step, Value};
 use super::types::proposer;
 use crate::committee::Index;
-use crate::engine::{Engine, Entry, Opening, Refused};
+use crate::engine::{Engine, Entry, Opening, Protocol, Refused};
 use crate::frame::Frame;
 use crate::live::Agreement;
 use crate::proposal::{Evidence, Payload, Proposal};
@@ -15,7 +15,7 @@ impl Engine {
     /// The next height, if a proposal of this validator has its place there.
     pub(crate) fn round_opening(&self) -> Option<Opening> {
         let height = self.decided.0 + 1;
-        if height <= self.silent_to || height > self.applied + self.rules.window {
+        if height <= self.silent_to || !self.can_propose() {
             return None;
         }
         let live = self.live.get(&height);
@@ -28,6 +28,12 @@ impl Engine {
         let opens = !proposed && asked.unwrap_or(first);
         let nudged = height <= self.busy + self.rules.lag;
         opens.then_some(Opening { height, urgent: asked == Some(true), nudged })
+    }
+
+    /// Whether the ledger is far enough to propose the next height, where that is done by one at a time. Who waits for
+    /// its own ledger does not ask others for heights: they would run away from it, and its turn would never come.
+    pub(crate) fn can_propose(&self) -> bool {
+        self.rules.protocol == Protocol::Dbft || self.decided.0 < self.applied + self.rules.window
     }
 
     /// Who proposes in the first round of a height.
@@ -47,7 +53,7 @@ impl Engine {
     /// proposer is waited for, and followed by another if it is silent.
     pub(crate) fn begin_next(&mut self, nudged: bool) {
         let height = self.decided.0 + 1;
-        if height <= self.silent_to || height > self.applied + self.rules.window {
+        if height <= self.silent_to || !self.can_propose() {
             return;
         }
         let others = self.peers.iter().any(|peer| peer.is_known && peer.status.waits);
