@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use consensus::{Chain, Rules};
+use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::Genesis;
 use node::transport::{Peer, free_address};
 use node::{Config, Exchange, ExchangeError, Network};
@@ -87,7 +87,7 @@ impl Cluster {
         let network = |me: usize| {
             let address = |to: usize| if to == me { listen[to] } else { switch.address(me, to) };
             Network {
-                chain: Chain { genesis: Digest([8; 32]), epoch: 0, keys: keys.clone() },
+                chain: Chain { genesis: Digest([8; 32]), epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
                 rules: settings.rules,
                 me: me as u8,
                 secret: secret(me),

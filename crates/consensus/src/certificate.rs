@@ -89,6 +89,9 @@ pub enum CertificateError {
     /// Signers that are not in ascending order, and so might stand twice.
     #[error("signers must stand in ascending order, each once")]
     Unordered,
+    /// A height that the epoch's validators do not decide.
+    #[error("height {0} is not of this epoch")]
+    OtherEpoch(u64),
     /// A signature that is not the signer's.
     #[error("the signature of validator {0} is wrong")]
     BadSignature(Index),
@@ -111,6 +114,10 @@ impl Certificate {
     /// # Errors
     /// [`CertificateError`].
     pub fn verify(&self, chain: &Chain) -> Result<(), CertificateError> {
+        let height = self.statement.height;
+        if self.epoch != chain.epoch || !chain.heights.contains(&height) {
+            return Err(CertificateError::OtherEpoch(height));
+        }
         let needed = chain.committee().echoes;
         if self.signatures.len() < needed {
             return Err(CertificateError::TooFew { signers: self.signatures.len(), needed });
@@ -120,7 +127,7 @@ impl Certificate {
         }
         let digest = self.statement.signed(chain);
         for (signer, signature) in &self.signatures {
-            let key = chain.keys.get(usize::from(*signer)).filter(|_| self.epoch == chain.epoch);
+            let key = chain.keys.get(usize::from(*signer));
             if !key.is_some_and(|key| key.verify(&digest.0, signature)) {
                 return Err(CertificateError::BadSignature(*signer));
             }

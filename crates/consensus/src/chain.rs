@@ -1,4 +1,6 @@
-//! What all signatures of an epoch are bound to: the chain, the epoch, and its validators' keys.
+//! What all signatures of an epoch are bound to: the chain, the epoch, its heights, and its validators' keys.
+
+use std::ops::RangeInclusive;
 
 use borsh::BorshSerialize;
 use primitives::{Digest, PublicKey};
@@ -12,9 +14,14 @@ pub struct Chain {
     pub genesis: Digest,
     /// The epoch's number.
     pub epoch: u64,
+    /// The heights that its validators decide, and no others.
+    pub heights: RangeInclusive<u64>,
     /// The validators' keys, by index.
     pub keys: Vec<PublicKey>,
 }
+
+/// The heights of a chain whose validators never change.
+pub const ALL_HEIGHTS: RangeInclusive<u64> = 1..=u64::MAX;
 
 impl Chain {
     /// The thresholds of its committee.

@@ -65,10 +65,9 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The defaults of [`Protocol::Tendermint`]: a height is proposed when the one below is applied, as the clearing is
-    /// made on its state, and nobody is benched, as nobody is waited for twice in a height.
+    /// The defaults of [`Protocol::Tendermint`]: nobody is benched, as who is silent is passed by in every height anew.
     pub fn tendermint() -> Rules {
-        Rules { protocol: Protocol::Tendermint, window: 1, bench_after: 0, ..Rules::default() }
+        Rules { protocol: Protocol::Tendermint, bench_after: 0, ..Rules::default() }
     }
 
     /// Heights above the last decided one about which votes are taken. It is twice the window, so that a validator whose
@@ -85,6 +84,8 @@ pub struct Setup {
     pub chain: Chain,
     /// What all do alike.
     pub rules: Rules,
+    /// How many follow without a vote; their indices come after the validators'.
+    pub followers: usize,
     /// The own index.
     pub me: Index,
     /// The own key.
@@ -94,7 +95,8 @@ pub struct Setup {
     pub check: fn(&[u8]) -> Option<usize>,
 }
 
-/// Where a validator begins: after the last height of which it has archived a certificate.
+/// Where a validator begins: after the last height of which it has archived a certificate, or after the last one of the
+/// epoch before.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// That height; 0 at the genesis.
@@ -283,7 +285,8 @@ impl Engine {
     /// An engine that begins at `start`.
     pub fn new(setup: Setup, start: Start) -> Engine {
         let committee = setup.chain.committee();
-        let peers = committee.members().map(|_| Peer::default()).collect();
+        let peers = vec![Peer::default(); committee.size + setup.followers];
+        let follows = usize::from(setup.me) >= committee.size;
         Engine {
             committee,
             chain: setup.chain,
@@ -301,7 +304,7 @@ impl Engine {
             links: BTreeMap::new(),
             peers,
             sync: crate::sync::Sync::default(),
-            silent_to: 0,
+            silent_to: if follows { u64::MAX } else { 0 },
             proposed: 0,
             busy: start.applied,
             outbox: BTreeMap::new(),
@@ -324,15 +327,14 @@ impl Engine {
         for (height, entry) in entries {
             by_height.entry(height).or_default().push(entry);
         }
-        self.logged = by_height.split_off(&(self.decided.0.max(self.silent_to) + 1));
+        self.logged = by_height.split_off(&self.decided.0.max(self.silent_to).saturating_add(1));
         self.restore_up_to_horizon();
     }
 
     /// Takes back what the log says of heights up to the horizon: before, it is not known who is benched there.
     pub(crate) fn restore_up_to_horizon(&mut self) {
-        while let Some(first) =
-            self.logged.first_entry().filter(|first| *first.key() <= self.decided.0 + self.rules.horizon())
-        {
+        let horizon = self.horizon();
+        while let Some(first) = self.logged.first_entry().filter(|first| *first.key() <= horizon) {
             let (height, entries) = first.remove_entry();
             let logged = self.turn.entries.len();
             self.restore_height(height, entries);
@@ -385,9 +387,24 @@ impl Engine {
         self.silent_to = u64::MAX;
     }
 
-    /// No vote is made below this height: what was said there is not known. To be called once, before anything else.
+    /// No vote is made below this height: what was said there is not known. To be called before anything else.
     pub fn stay_silent_below(&mut self, height: u64) {
-        self.silent_to = height.saturating_sub(1);
+        self.silent_to = self.silent_to.max(height.saturating_sub(1));
+    }
+
+    /// Whether it is none of the epoch's validators: it takes what they decided, and says nothing.
+    pub fn follows(&self) -> bool {
+        usize::from(self.me) >= self.committee.size
+    }
+
+    /// Whether every height of the epoch is decided, certified and applied: the next epoch's engine takes over.
+    pub fn is_over(&self) -> bool {
+        self.certified.min(self.applied) >= *self.chain.heights.end()
+    }
+
+    /// The last superblock that was output: height and digest.
+    pub fn tip(&self) -> (u64, Digest) {
+        self.decided
     }
 
     /// The last height at which it does not vote; `None` while that is not known.
@@ -430,9 +447,9 @@ impl Engine {
         self.live.get(&height).is_some_and(|live| live.held(slot, digest).is_some())
     }
 
-    /// Peers that are connected and have said how far they are.
+    /// Validators that are connected and have said how far they are.
     pub fn connected(&self) -> usize {
-        self.peers.iter().filter(|peer| peer.is_known).count()
+        self.peers[..self.committee.size].iter().filter(|peer| peer.is_known).count()
     }
 
     /// How far another validator last said that it is, and whether it is connected and has said so since.
@@ -447,7 +464,7 @@ impl Engine {
             return self.round_opening();
         }
         let first = self.proposed.max(self.decided.0).max(self.silent_to).checked_add(1)?;
-        let last = (self.applied + self.rules.window).min(self.decided.0 + self.rules.horizon());
+        let last = (self.applied + self.rules.window).min(self.horizon());
         let height = (first..=last).find(|height| !self.benches.at(*height).contains(self.me))?;
         let urgent = self.live.range(height..).any(|(_, live)| live.is_begun());
         let benched = self.benches.at(self.decided.0 + 1);
@@ -487,10 +504,23 @@ impl Engine {
 
     /// A frame of another validator.
     pub fn on_frame(&mut self, from: Index, frame: Frame) {
-        if from == self.me || usize::from(from) >= self.committee.size {
+        if from == self.me || usize::from(from) >= self.peers.len() {
             return;
         }
         let taken = match frame {
+            // What is late of the epoch before, of who has left since, is no offence.
+            Frame::Votes(Votes { height, .. })
+            | Frame::Proposal(Proposal { height, .. }, _)
+            | Frame::Rounds(tendermint::Messages { height, .. })
+            | Frame::Commit(Commit { statement: crate::Statement { height, .. }, .. })
+                if usize::from(from) >= self.committee.size =>
+            {
+                if height > self.decided.0 {
+                    Err(Refused::Slot)
+                } else {
+                    Ok(())
+                }
+            }
             Frame::Votes(votes) => self.on_votes(from, &votes),
             Frame::Proposal(proposal, payload) => self.on_proposal(from, proposal, payload),
             Frame::Fetch { height, slot, digest } => self.on_fetch(from, height, slot, digest),
@@ -562,7 +592,7 @@ impl Engine {
 
     /// The highest height that is taken part in.
     pub(crate) fn horizon(&self) -> u64 {
-        self.decided.0 + self.rules.horizon()
+        self.decided.0.saturating_add(self.rules.horizon()).min(*self.chain.heights.end())
     }
 
     /// The state of a height above the last decided one, new if nothing was heard of it.
@@ -595,7 +625,8 @@ impl Engine {
 
     fn on_votes(&mut self, from: Index, votes: &Votes) -> Result<(), Refused> {
         if votes.epoch != self.chain.epoch {
-            return Err(Refused::Epoch);
+            // What is late of the epoch before is no offence.
+            return if votes.epoch < self.chain.epoch { Ok(()) } else { Err(Refused::Epoch) };
         }
         self.answer_late(from, votes.height);
         let height = votes.height;

@@ -53,6 +53,8 @@ pub enum Frame {
 /// How far a validator is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Status {
+    /// The epoch that it is in.
+    pub epoch: u64,
     /// The last height of which it knows the superblock, and all below.
     pub decided: u64,
     /// The last height that it has a certificate of, and knows the superblock.

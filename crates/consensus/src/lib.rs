@@ -49,6 +49,13 @@
 //! **Catching up** (`sync`). Who does not move while others have certificates asks one of them for decided heights, checks
 //! each against its certificate and the chain of superblocks, and asks another if one lied.
 //!
+//! **Epochs** ([`Chain`]). A committee decides the heights of its epoch and no others: no vote, proposal or certificate of it
+//! counts above the last one, so that keys which were given up later prove nothing about later heights. When the last
+//! height is decided, certified and applied, the next epoch's engine begins there with its own committee, which the shell
+//! reads from the ledger's state of a horizon below. Who is in another epoch is sent no votes, and all of them when it
+//! comes. *Followers* have indices after the validators': they catch up for ever, say how far they are, and vote on nothing;
+//! who is to be a validator of a later epoch follows until then.
+//!
 //! # Properties
 //!
 //! - *Agreement*: no two correct validators decide different superblocks. Delays, timers and the order of messages cannot
@@ -88,6 +95,8 @@
 //! - Sub-blocks are written down when they are echoed, not only their digests: after all were killed at once nobody but a
 //!   faulty proposer might hold one that was decided.
 //! - A validator that hears of another digest than the one it holds asks for that sub-block: it is the evidence.
+//! - Between two epochs nothing is pipelined: the last heights of one are certified before the first of the next is
+//!   proposed, which costs one round of messages an epoch and lets each engine know one committee.
 //! - A faulty validator can keep one that has lost its log silent by claiming to be far ahead; it must then be started
 //!   again without that link. It costs that validator's votes, nothing else.
 
@@ -112,7 +121,7 @@ pub use benches::Benches;
 pub use binary::{Binary, Mask, ROUNDS_AHEAD};
 pub use broadcast::Broadcast;
 pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
-pub use chain::Chain;
+pub use chain::{ALL_HEIGHTS, Chain};
 pub use committee::{Committee, Index, Members};
 pub use engine::{
     Divergence, Engine, Entry, Finality, Opening, Protocol, Refused, Rules, Setup, Start, Superblock, Turn,

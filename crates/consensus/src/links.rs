@@ -3,6 +3,9 @@
 //! A vote is sent to who takes it: to a validator that has said how far it is, about heights up to its horizon. When a
 //! link comes up, and when a validator's horizon rises, it is sent everything that was said about the heights that it has
 //! not heard of. So nothing is lost by a broken link or a slow ledger, and all of it may arrive twice.
+//!
+//! Who follows without a vote says how far it is and asks for decided heights as a validator that lags does; it is sent no
+//! votes. A validator that is in another epoch is sent none either, and all of them when it says that it has come.
 
 use crate::committee::{Index, Members};
 use crate::engine::{Engine, Protocol, Refused};
@@ -79,38 +82,45 @@ impl Engine {
     /// How far this validator is.
     pub(crate) fn status(&self) -> Status {
         let live = self.live.keys().next_back().copied().unwrap_or(0).max(self.decided.0);
-        let waits = self.waits && self.can_propose();
-        Status { decided: self.decided.0, certified: self.certified, live, waits, asks: false }
+        let (epoch, waits) = (self.chain.epoch, self.waits && self.can_propose());
+        Status { epoch, decided: self.decided.0, certified: self.certified, live, waits, asks: false }
     }
 
     /// Tells all how far this validator is.
     pub(crate) fn announce(&mut self) {
-        let known = |index: &Index| self.peers[usize::from(*index)].is_known;
-        let to: Members = self.committee.members().filter(known).collect();
+        let known = self.peers.iter().enumerate().filter(|(_, peer)| peer.is_known);
+        let to: Members = known.map(|(index, _)| index as Index).filter(|index| *index != self.me).collect();
         let status = Frame::Status(self.status());
         self.send(to, status);
     }
 
-    /// Who takes votes about a height: the horizon is the same distance for all.
+    /// Who takes votes about a height: the epoch's validators that are in it; the horizon is the same distance for all.
     pub(crate) fn takers(&self, height: u64) -> Members {
-        let takes = |(_, peer): &(usize, &Peer)| peer.is_known && height <= peer.status.decided + self.rules.horizon();
-        let peers = self.peers.iter().enumerate().filter(takes).map(|(index, _)| index as Index);
-        peers.filter(|index| *index != self.me).collect()
+        let takes = |index: &Index| {
+            let Peer { is_known, status, .. } = &self.peers[usize::from(*index)];
+            let horizon = status.decided.saturating_add(self.rules.horizon());
+            *is_known && status.epoch == self.chain.epoch && height <= horizon
+        };
+        self.committee.members().filter(|index| *index != self.me).filter(takes).collect()
     }
 
     /// A validator says how far it is.
     pub(crate) fn on_status(&mut self, from: Index, status: Status) -> Result<(), Refused> {
         let own = self.status();
         let horizon = self.rules.horizon();
+        let epoch = self.chain.epoch;
         let peer = &mut self.peers[usize::from(from)];
-        let heard_to = if peer.is_known { peer.status.decided.saturating_add(horizon) } else { 0 };
+        // What was sent to it in another epoch it did not take.
+        let heard = peer.is_known && peer.status.epoch == epoch;
+        let heard_to = if heard { peer.status.decided.saturating_add(horizon) } else { 0 };
         // What a validator has reached it does not lose; an older status may overtake a newer one.
         let newer = !peer.is_known || status.decided >= peer.status.decided;
         if newer {
             peer.status = status;
             peer.is_known = true;
         }
-        let takes_to = peer.status.decided.saturating_add(horizon);
+        let takes = peer.status.epoch == epoch && usize::from(from) < self.committee.size;
+        let takes_to = if takes { peer.status.decided.saturating_add(horizon) } else { 0 };
         let news: Vec<u64> = self.live.keys().copied().filter(|h| *h > heard_to && *h <= takes_to).collect();
         for height in news {
             self.say_again(from, height);
@@ -166,10 +176,10 @@ impl Engine {
     /// Ends silence once n−f others have said how far they are: the former self voted at most at a horizon above what
     /// one of the correct ones among them took part in.
     fn heard_status(&mut self) {
-        if self.silent_to != u64::MAX {
+        if self.silent_to != u64::MAX || self.follows() {
             return;
         }
-        let known = self.peers.iter().filter(|peer| peer.is_known);
+        let known = self.peers[..self.committee.size].iter().filter(|peer| peer.is_known);
         let enough = self.committee.round.min(self.committee.size - 1);
         if known.clone().count() >= enough {
             let live = known.map(|peer| peer.status.live).fold(self.decided.0, u64::max);

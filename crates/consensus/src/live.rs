@@ -120,7 +120,9 @@ impl Live {
     /// Whether a validator is known to hold the sub-block of a slot that is here.
     pub(crate) fn has_heard(&self, slot: Index, validator: Index) -> bool {
         match &self.height {
-            Agreement::Slots(height) => height.broadcast(slot).is_some_and(|broadcast| broadcast.was_echoed_by(validator)),
+            Agreement::Slots(height) => {
+                height.broadcast(slot).is_some_and(|broadcast| broadcast.was_echoed_by(validator))
+            }
             Agreement::Rounds(instance) => {
                 let value = self.proposal_of(slot).map(|(proposal, _)| Value { slot, digest: proposal.digest });
                 value.is_some_and(|value| instance.holders(&value).contains(validator))

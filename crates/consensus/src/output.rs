@@ -125,6 +125,9 @@ impl Engine {
         if height > self.horizon() {
             return Err(Refused::Ahead);
         }
+        if certificate.epoch != self.chain.epoch {
+            return Err(Refused::Epoch);
+        }
         certificate.verify(&self.chain).map_err(|_| Refused::Signature)?;
         self.accept(certificate);
         self.advance_certified();

@@ -45,15 +45,15 @@ impl Engine {
 
     fn ask(&mut self) {
         self.sync.asked = None;
-        if self.decided.0 >= self.applied + AHEAD {
+        let from = self.certified + 1;
+        if self.decided.0 >= self.applied + AHEAD || from > *self.chain.heights.end() {
             return;
         }
-        let from = self.certified + 1;
         let ahead = |index: &Index| {
             let peer = &self.peers[usize::from(*index)];
             peer.is_known && peer.status.certified >= from && peer.shunned_to <= self.sync.tick
         };
-        let ahead: Vec<Index> = self.committee.members().filter(ahead).collect();
+        let ahead: Vec<Index> = (0..self.peers.len()).map(|index| index as Index).filter(ahead).collect();
         if ahead.is_empty() {
             return;
         }
@@ -95,7 +95,8 @@ impl Engine {
 
     fn take_decided(&mut self, block: Decided) -> Result<(), Refused> {
         let height = block.certificate.statement.height;
-        if height <= self.certified {
+        // What is above the last height is for the next epoch's engine to ask for.
+        if height <= self.certified || height > *self.chain.heights.end() {
             return Ok(());
         }
         if height > self.decided.0 + 1 || self.decided.0 >= self.applied + AHEAD {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use borsh::BorshSerialize;
 use consensus::committee::MEMBERS_MAX;
-use consensus::{Chain, Index, Rules};
+use consensus::{ALL_HEIGHTS, Chain, Index, Rules};
 use ledger::Genesis;
 use primitives::{Digest, PublicKey, SecretKey};
 use serde::{Deserialize, Serialize};
@@ -166,7 +166,7 @@ impl Founding {
     /// The first epoch of the chain that they found.
     pub fn chain(&self, genesis: &Genesis) -> Chain {
         let keys = self.validators.iter().map(|one| one.key).collect();
-        Chain { genesis: self.digest(genesis), epoch: 0, keys }
+        Chain { genesis: self.digest(genesis), epoch: 0, heights: ALL_HEIGHTS, keys }
     }
 
     /// The network as the holder of a key sees it; nothing if the key is on no list.

@@ -40,7 +40,7 @@ impl Network {
     /// What the engine is made of.
     pub(crate) fn setup(&self, check: fn(&[u8]) -> Option<usize>) -> Setup {
         let Network { chain, rules, me, secret, .. } = self.clone();
-        Setup { chain, rules, me, secret, check }
+        Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, secret, check }
     }
 
     /// What the transport is made of.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use consensus::{Chain, Rules};
+use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::Genesis;
 use node::transport::{Peer, free_address};
 use node::{Answer, Config, Exchange, Network};
@@ -44,7 +44,7 @@ impl Cluster {
             .map(|(key, address)| Peer { key: *key, address: address.to_string() })
             .collect();
         let network = |index: usize| Network {
-            chain: Chain { genesis: Digest([8; 32]), epoch: 0, keys: keys.clone() },
+            chain: Chain { genesis: Digest([8; 32]), epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
             rules: Rules::default(),
             me: index as u8,
             secret: secret(index),

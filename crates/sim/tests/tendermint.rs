@@ -140,3 +140,13 @@ fn a_ledger_that_differs_stops_its_validator() {
     network.run_until_settled();
     assert_eq!(network.stopped(), [2]);
 }
+
+#[test]
+fn epochs_follow_one_another() {
+    for seed in 0..4 {
+        let mut network = network(5, 800 + seed);
+        network.epoch_heights = Some(6);
+        (network.cuts, network.kills) = (5, 3);
+        assert!(settled(network, 30).epochs > 1);
+    }
+}

@@ -157,3 +157,46 @@ fn a_ledger_that_differs_stops_its_validator() {
     network.run_until_settled();
     assert_eq!(network.stopped(), [2]);
 }
+
+#[test]
+fn validators_change_and_nothing_is_lost() {
+    for seed in 0..12 {
+        let mut network = Network::new([4, 5, 7][seed as usize % 3], 900 + seed);
+        network.epoch_heights = Some(5 + seed);
+        network.cuts = 6;
+        network.submit_everywhere(60);
+        network.run_until_settled();
+        let report = network.check();
+        assert!(report.epochs > 2, "{report:?}");
+    }
+}
+
+#[test]
+fn validators_change_while_some_are_killed_late_or_faulty() {
+    for seed in 0..16 {
+        let mut network = Network::new([5, 8][seed as usize % 2], 950 + seed);
+        network.epoch_heights = Some(6 + seed % 7);
+        network.cuts = 4;
+        match seed % 4 {
+            0 => network.kills = 6,
+            1 => network.blackouts = 2,
+            2 => network.late = Some(3),
+            _ => drop(network.faults.insert(2, [Faults::Equivocating, Faults::Garbage][seed as usize / 4 % 2])),
+        }
+        network.submit_everywhere(60);
+        network.run_until_settled();
+        assert!(network.check().epochs > 1);
+    }
+}
+
+#[test]
+fn a_lost_vote_log_is_silence_in_the_next_epoch_too() {
+    for seed in 0..6 {
+        let mut network = Network::new(5, 980 + seed);
+        network.epoch_heights = Some(9);
+        network.lost_logs = 1;
+        network.submit_everywhere(60);
+        network.run_until_settled();
+        assert!(network.check().epochs > 2);
+    }
+}

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use ::sim::validators::{self, run_validators};
 use crate::founding::EngineName;
+use ::sim::validators::{self, run_validators};
 use ::sim::{Failure, Options, Report, crash_points, run};
 use anyhow::Context;
 use consensus::Protocol;

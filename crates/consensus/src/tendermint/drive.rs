@@ -33,7 +33,8 @@ impl Engine {
     /// Whether the ledger is far enough to propose the next height, where that is done by one at a time. Who waits for
     /// its own ledger does not ask others for heights: they would run away from it, and its turn would never come.
     pub(crate) fn can_propose(&self) -> bool {
-        self.rules.protocol == Protocol::Dbft || self.decided.0 < self.applied + self.rules.window
+        let may = self.decided.0 < (self.applied + self.rules.window).min(*self.chain.heights.end());
+        self.rules.protocol == Protocol::Dbft || may
     }
 
     /// Who proposes in the first round of a height.
@@ -56,7 +57,7 @@ impl Engine {
         if height <= self.silent_to || !self.can_propose() {
             return;
         }
-        let others = self.peers.iter().any(|peer| peer.is_known && peer.status.waits);
+        let others = self.peers[..self.committee.size].iter().any(|peer| peer.is_known && peer.status.waits);
         let outcome = nudged && height <= self.busy + self.rules.lag;
         if self.waits || others || outcome {
             self.advance_rounds(height, |agreement| {
@@ -117,7 +118,8 @@ impl Engine {
     /// Messages of another validator.
     pub(crate) fn on_rounds(&mut self, from: Index, frame: &Messages) -> Result<(), Refused> {
         if frame.epoch != self.chain.epoch {
-            return Err(Refused::Epoch);
+            // What is late of the epoch before is no offence.
+            return if frame.epoch < self.chain.epoch { Ok(()) } else { Err(Refused::Epoch) };
         }
         let height = frame.height;
         self.answer_late(from, height);

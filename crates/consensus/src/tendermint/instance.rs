@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 use arc_malachitebft_core_consensus::{
-    ConsensusMsg, Effect, Input, LivenessMsg, LocallyProposedValue, MisbehaviorEvidence, Params, PeerId,
-    ProposedValue, Resumable, Resume, SignedConsensusMsg, State, ThresholdParams, ValuePayload, process,
+    ConsensusMsg, Effect, Input, LivenessMsg, LocallyProposedValue, MisbehaviorEvidence, Params, PeerId, ProposedValue,
+    Resumable, Resume, SignedConsensusMsg, State, ThresholdParams, ValuePayload, process,
 };
 use arc_malachitebft_core_types::{
     CertificateError, CommitCertificate, ExtendedCommitCertificate, ExtendedCommitSignature, NilOrVal,
@@ -365,8 +365,9 @@ fn lift(message: &Message, height: u64) -> Input<Types> {
             round_signatures: votes.iter().map(round_signature).collect(),
         }),
         Message::Decision(Quorum { round, value, signatures }) => {
-            let signed =
-                |(signer, signature): &(Index, Signature)| ExtendedCommitSignature::new(Member(*signer), *signature, None);
+            let signed = |(signer, signature): &(Index, Signature)| {
+                ExtendedCommitSignature::new(Member(*signer), *signature, None)
+            };
             let certificate = ExtendedCommitCertificate {
                 height,
                 round: MaybeRound::new(*round),
@@ -608,20 +609,12 @@ fn lowered_proposal(proposal: SignedProposal<Types>) -> Proposal {
 
 fn polka(certificate: PolkaCertificate<Types>) -> Quorum {
     let signatures = certificate.polka_signatures.iter().map(|signed| (signed.address.0, signed.signature));
-    Quorum {
-        round: round_of(certificate.round),
-        value: certificate.value_id,
-        signatures: signatures.collect(),
-    }
+    Quorum { round: round_of(certificate.round), value: certificate.value_id, signatures: signatures.collect() }
 }
 
 fn decision(certificate: CommitCertificate<Types>) -> Quorum {
     let signatures = certificate.commit_signatures.iter().map(|signed| (signed.address.0, signed.signature));
-    Quorum {
-        round: round_of(certificate.round),
-        value: certificate.value_id,
-        signatures: signatures.collect(),
-    }
+    Quorum { round: round_of(certificate.round), value: certificate.value_id, signatures: signatures.collect() }
 }
 
 fn entry(height: u64, certificate: RoundCertificate<Types>) -> Entry {

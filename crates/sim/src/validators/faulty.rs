@@ -40,48 +40,44 @@ impl Network {
             let which = network.dice.below(3);
             let payload = payload_of(&[1_000_000 + height * 10 + which].into());
             let secret = network.secrets[usize::from(me)].clone();
-            let proposal = Proposal::sign(&network.chain, height, me, &payload, &secret);
+            let epoch = network.epoch_of(height);
+            let slot = network.local(epoch, me);
+            let proposal = Proposal::sign(&network.chain(epoch), height, slot, &payload, &secret);
             (which > 0).then_some(Frame::Proposal(proposal, payload))
         });
     }
 
     /// Proposes two values wherever it is asked for one, and votes for what the receiver does not.
     fn equivocate_in_rounds(&mut self, me: Index, messages: &Messages) {
-        let (size, height) = (self.committee.size as u64, messages.height);
+        let Messages { epoch, height, .. } = *messages;
+        let (slot, chain) = (self.local(epoch, me), self.chain(epoch));
         for message in &messages.messages {
             let round = message.round() + u32::from(self.dice.below(2) == 1);
-            if (height + u64::from(round)) % size == u64::from(me) && self.proposed_falsely.insert((height, round)) {
+            let asked = (height + u64::from(round)) % chain.keys.len() as u64 == u64::from(slot);
+            if asked && self.proposed_falsely.insert((height, round)) {
                 self.send_all(me, |network, to| {
                     let payload = payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
-                    let secret = network.secrets[usize::from(me)].clone();
-                    let proposal = Proposal::sign(&network.chain, height, me, &payload, &secret);
-                    Some(Frame::Proposal(proposal, payload))
+                    let secret = &network.secrets[usize::from(me)];
+                    Some(Frame::Proposal(Proposal::sign(&chain, height, slot, &payload, secret), payload))
                 });
                 self.send_all(me, |network, to| {
                     let payload = payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
-                    let value = Value { slot: me, digest: payload_digest(&payload) };
+                    let value = Value { slot, digest: payload_digest(&payload) };
                     let signature = Signature([0; 64]);
                     let proposal =
-                        tendermint::Proposal { height, round, value, valid_round: None, signer: me, signature };
-                    Some(network.in_round(height, me, Message::Proposal(proposal)))
+                        tendermint::Proposal { height, round, value, valid_round: None, signer: slot, signature };
+                    let proposal = proposal.sign(&chain, &network.secrets[usize::from(me)]);
+                    Some(in_round(epoch, height, Message::Proposal(proposal)))
                 });
             }
         }
         self.vote_at_random(me, messages);
     }
 
-    fn in_round(&self, height: u64, me: Index, message: Message) -> Frame {
-        let secret = &self.secrets[usize::from(me)];
-        let message = match message {
-            Message::Vote(vote) => Message::Vote(vote.sign(&self.chain, secret)),
-            Message::Proposal(proposal) => Message::Proposal(proposal.sign(&self.chain, secret)),
-            other => other,
-        };
-        Frame::Rounds(Messages { epoch: 0, height, messages: vec![message] })
-    }
-
     /// Answers votes with other ones, to each validator another.
     fn vote_at_random(&mut self, me: Index, messages: &Messages) {
+        let Messages { epoch, height, .. } = *messages;
+        let (signer, chain) = (self.local(epoch, me), self.chain(epoch));
         for message in &messages.messages {
             let Message::Vote(vote) = *message else { continue };
             if vote.round > 30 || self.dice.below(3) > 0 {
@@ -91,8 +87,9 @@ impl Network {
                 let kind = if network.dice.below(2) == 1 { Kind::Prevote } else { Kind::Precommit };
                 let value = vote.value.filter(|_| network.dice.below(2) == 1);
                 let round = vote.round + network.dice.below(2) as u32;
-                let vote = tendermint::Vote { kind, value, round, signer: me, ..vote };
-                Some(network.in_round(vote.height, me, Message::Vote(vote)))
+                let vote = tendermint::Vote { kind, value, round, signer, ..vote };
+                let vote = vote.sign(&chain, &network.secrets[usize::from(me)]);
+                Some(in_round(epoch, height, Message::Vote(vote)))
             });
         }
     }
@@ -119,12 +116,13 @@ impl Network {
                     _ => Vote::Auxiliary { slot, round, values: Mask::ALL[network.dice.below(3) as usize] },
                 });
             }
-            Some(Frame::Votes(Votes::pack(0, votes.height, answers)))
+            Some(Frame::Votes(Votes::pack(votes.epoch, votes.height, answers)))
         });
     }
 
     /// A message that says more than was signed.
-    fn forged(&mut self, me: Index, message: &Message) -> Message {
+    fn forged(&mut self, epoch: u64, me: Index, message: &Message) -> Message {
+        let me = self.local(epoch, me);
         match message.clone() {
             Message::Vote(vote) => match self.dice.below(2) {
                 0 => Message::Vote(tendermint::Vote { signer: me, ..vote }),
@@ -152,12 +150,13 @@ impl Network {
                 let link = self.links[&key(me, to)];
                 return self.push(500, to, Event::Frame { from: me, link, bytes });
             }
-            (1, Frame::Votes(votes)) => Frame::Votes(Votes::pack(7, votes.height, votes.unpack())),
-            (2, Frame::Votes(votes)) => Frame::Votes(Votes::pack(0, votes.height + 1_000_000, votes.unpack())),
-            (1, Frame::Rounds(messages)) => Frame::Rounds(Messages { epoch: 7, ..messages.clone() }),
-            (2, Frame::Rounds(messages)) => {
-                let messages = messages.messages.iter().map(|message| self.forged(me, message)).collect();
-                let Frame::Rounds(of) = frame else { return };
+            (1, Frame::Votes(votes)) => Frame::Votes(Votes::pack(votes.epoch + 7, votes.height, votes.unpack())),
+            (2, Frame::Votes(votes)) => {
+                Frame::Votes(Votes::pack(votes.epoch, votes.height + 1_000_000, votes.unpack()))
+            }
+            (1, Frame::Rounds(messages)) => Frame::Rounds(Messages { epoch: messages.epoch + 7, ..messages.clone() }),
+            (2, Frame::Rounds(of)) => {
+                let messages = of.messages.iter().map(|message| self.forged(of.epoch, me, message)).collect();
                 Frame::Rounds(Messages { messages, ..of.clone() })
             }
             (3, Frame::Commit(commit)) => {
@@ -170,4 +169,8 @@ impl Network {
         };
         self.transmit(me, to, &answer);
     }
+}
+
+fn in_round(epoch: u64, height: u64, message: Message) -> Frame {
+    Frame::Rounds(Messages { epoch, height, messages: vec![message] })
 }

@@ -9,6 +9,8 @@
 //! validators are taken; what is under way is bounded; and in the end every correct validator has applied the same
 //! blocks, with every transaction that a correct one was given.
 //!
+//! Where there are epochs, one validator after the other sits one out: it follows, and hands what it is given to another.
+//!
 //! Times are in microseconds. A broken invariant panics.
 
 mod faulty;
@@ -17,8 +19,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use consensus::{
-    Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Mask, Members, Payload, Protocol, Record, Rules,
-    Setup, Start, Timer, Turn, Vote, payload_digest, tendermint,
+    ALL_HEIGHTS, Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Mask, Members, Payload, Protocol,
+    Record, Rules, Setup, Start, Timer, Turn, Vote, payload_digest, tendermint,
 };
 use primitives::{Digest, SecretKey};
 
@@ -102,6 +104,12 @@ struct Block {
 #[derive(Default)]
 struct Node {
     engine: Option<Engine>,
+    /// The engine's epoch.
+    epoch: u64,
+    /// Certificates up to here are sure to be there after a restart.
+    archived: u64,
+    /// Links that are up.
+    up: BTreeSet<Index>,
     /// Counts starts; what belongs to an earlier one is void.
     life: u64,
     log: Vec<(u64, Entry)>,
@@ -137,6 +145,8 @@ pub struct Report {
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Epochs that ended.
+    pub epochs: u64,
     /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending order.
     pub latencies: Vec<u64>,
 }
@@ -183,14 +193,16 @@ pub struct Network {
     pub unit: u64,
     /// How long absent sub-blocks are waited for.
     pub grace: u64,
+    /// Heights of an epoch, if validators change; one then follows, each epoch another.
+    pub epoch_heights: Option<u64>,
     committee: Committee,
-    chain: Chain,
     secrets: Vec<SecretKey>,
     nodes: Vec<Node>,
     links: BTreeMap<(Index, Index), u64>,
     queue: BinaryHeap<Reverse<(u64, u64, Index)>>,
     events: BTreeMap<u64, Event>,
-    turns: Vec<Option<Turn>>,
+    /// With the epoch of the engine that made them.
+    turns: Vec<Option<(u64, Turn)>>,
     count: u64,
     steps: u64,
     now: u64,
@@ -241,7 +253,6 @@ impl Network {
             Protocol::Tendermint => Rules::tendermint(),
         };
         let secrets: Vec<SecretKey> = (0..size).map(|i| SecretKey::from_seed([i as u8 + 1; 32])).collect();
-        let keys = secrets.iter().map(SecretKey::public).collect();
         Network {
             rules: Rules { payload_bytes: 10_000, ..rules },
             faults: BTreeMap::new(),
@@ -260,8 +271,8 @@ impl Network {
             unit: UNIT,
             grace: GRACE,
             arrived: BTreeMap::new(),
+            epoch_heights: None,
             committee: Committee::new(size),
-            chain: Chain { genesis: Digest([7; 32]), epoch: 0, keys },
             secrets,
             nodes: (0..size).map(|_| Node::default()).collect(),
             links: BTreeMap::new(),
@@ -280,6 +291,37 @@ impl Network {
             started: false,
             report: Report::default(),
         }
+    }
+
+    fn epoch_of(&self, height: u64) -> u64 {
+        self.epoch_heights.map_or(0, |length| height.saturating_sub(1) / length)
+    }
+
+    /// The validators of an epoch in the order of their indices there, and after them who follows.
+    fn order(&self, epoch: u64) -> Vec<Index> {
+        let mut order: Vec<Index> = self.committee.members().collect();
+        if self.epoch_heights.is_some() && order.len() > 1 {
+            let size = order.len();
+            order.rotate_left(epoch as usize % size);
+        }
+        order
+    }
+
+    fn local(&self, epoch: u64, of: Index) -> Index {
+        self.order(epoch).iter().position(|index| *index == of).expect("all are listed") as Index
+    }
+
+    fn chain(&self, epoch: u64) -> Chain {
+        let heights = match self.epoch_heights {
+            Some(length) => epoch * length + 1..=(epoch + 1) * length,
+            None => ALL_HEIGHTS,
+        };
+        let mut keys: Vec<_> =
+            self.order(epoch).iter().map(|index| self.secrets[usize::from(*index)].public()).collect();
+        if self.epoch_heights.is_some() && keys.len() > 1 {
+            keys.pop();
+        }
+        Chain { genesis: Digest([7; 32]), epoch, heights, keys }
     }
 
     fn correct(&self) -> Vec<Index> {
@@ -455,8 +497,9 @@ impl Network {
             Event::Applied { life: of, height } if of == life => self.applied(to, height),
             Event::Frame { from, link, bytes } if self.links[&key(from, to)] == link => {
                 let faulty = self.faults.contains_key(&from);
+                let local = self.local(self.nodes[usize::from(to)].epoch, from);
                 self.input(to, |engine| match Frame::from_bytes(&bytes) {
-                    Ok(frame) => engine.on_frame(from, frame),
+                    Ok(frame) => engine.on_frame(local, frame),
                     Err(_) => assert!(faulty, "{from} sends what is no frame"),
                 });
             }
@@ -473,9 +516,15 @@ impl Network {
                 self.input(to, |engine| engine.on_root(height, root));
             }
             Event::Up { peer, link } if self.links[&key(peer, to)] == link => {
-                self.input(to, |engine| engine.on_up(peer));
+                self.nodes[usize::from(to)].up.insert(peer);
+                let local = self.local(self.nodes[usize::from(to)].epoch, peer);
+                self.input(to, |engine| engine.on_up(local));
             }
-            Event::Down { peer } => self.input(to, |engine| engine.on_down(peer)),
+            Event::Down { peer } => {
+                self.nodes[usize::from(to)].up.remove(&peer);
+                let local = self.local(self.nodes[usize::from(to)].epoch, peer);
+                self.input(to, |engine| engine.on_down(local));
+            }
             _ => return,
         }
         self.propose(to, false);
@@ -508,20 +557,20 @@ impl Network {
     }
 
     fn take(&mut self, of: Index, mut turn: Turn) {
-        let life = self.nodes[usize::from(of)].life;
+        let Node { life, epoch, .. } = self.nodes[usize::from(of)];
         let delay = match turn.entries.is_empty() {
             true => 0,
             false if self.slow == Some(of) => 20_000 + self.dice.below(20_000),
             false => 100 + self.dice.below(2_000),
         };
         if !self.forgetful {
-            self.turns.push(Some(turn));
+            self.turns.push(Some((epoch, turn)));
         } else {
             // A broken shell: it sends first and writes later.
             let late = Turn { entries: std::mem::take(&mut turn.entries), ..Turn::default() };
-            self.turns.push(Some(turn));
+            self.turns.push(Some((epoch, turn)));
             self.carry_out(of, self.turns.len() - 1);
-            self.turns.push(Some(late));
+            self.turns.push(Some((epoch, late)));
         }
         let turn = self.turns.len() - 1;
         // What a turn says may repeat what an earlier one said, and waits for that to be durable too.
@@ -534,13 +583,15 @@ impl Network {
     }
 
     fn carry_out(&mut self, of: Index, turn: usize) {
-        let Some(turn) = self.turns[turn].take() else { return };
+        let Some((epoch, turn)) = self.turns[turn].take() else { return };
+        let (chain, order) = (self.chain(epoch), self.order(epoch));
+        let committee = chain.committee();
         let life = self.nodes[usize::from(of)].life;
         self.nodes[usize::from(of)].log.extend(turn.entries);
         for (to, frame) in turn.sends {
             self.check_said(of, &frame);
             for to in to.iter() {
-                self.transmit(of, to, &frame);
+                self.transmit(of, order[usize::from(to)], &frame);
             }
         }
         for (height, timer) in turn.timers {
@@ -563,35 +614,59 @@ impl Network {
             }
             let members: Members = superblock.sub_blocks.iter().map(|(slot, _)| *slot).collect();
             let least = match self.rules.protocol {
-                Protocol::Dbft => self.committee.size - 2 * self.committee.faulty,
+                Protocol::Dbft => committee.size - 2 * committee.faulty,
                 Protocol::Tendermint => 1,
             };
             assert!(members.len() >= least);
-            self.report.partial += u64::from(superblock.sub_blocks.len() < self.committee.size);
+            self.report.partial += u64::from(superblock.sub_blocks.len() < committee.size);
             let block = Block { digest: superblock.digest, sub_blocks: superblock.sub_blocks, root: Digest::default() };
             node.decided.insert(superblock.height, block);
             self.apply_next(of);
         }
         for finality in turn.certified {
-            finality.certificate.verify(&self.chain).expect("a certificate that holds");
+            finality.certificate.verify(&chain).expect("a certificate that holds");
             self.note_latencies(of, finality.certificate.statement.height);
             self.nodes[usize::from(of)].finality.insert(finality.certificate.statement.height, finality);
         }
         for (to, first, last) in turn.serve {
-            self.serve(of, to, first, last);
+            self.serve(of, order[usize::from(to)], first, last);
         }
         for evidence in turn.evidence {
-            let whom = evidence.convicts(&self.chain).expect("evidence convicts");
+            let whom = order[usize::from(evidence.convicts(&chain).expect("evidence convicts"))];
             assert!(self.faults.contains_key(&whom) || self.forgetful, "{whom} is correct");
             self.report.evidence += 1;
         }
         for (from, why) in turn.refused {
+            let from = order[usize::from(from)];
             let honest = !self.faults.contains_key(&from) && !self.liars;
-            assert!(!honest || why == consensus::Refused::Ahead, "{from} to {of}: {why}");
+            let elsewhere = why == consensus::Refused::Epoch && self.epoch_heights.is_some();
+            assert!(!honest || elsewhere || why == consensus::Refused::Ahead, "{from} to {of}: {why}");
         }
         if turn.diverged.is_some() {
             assert!(self.wrong_ledger.is_some(), "{of} diverged: {:?}", turn.diverged);
             self.nodes[usize::from(of)].stopped = true;
+        }
+        self.change_epoch(of);
+    }
+
+    /// The next epoch's engine takes over when the last certificate of the old one is archived.
+    fn change_epoch(&mut self, of: Index) {
+        let node = &mut self.nodes[usize::from(of)];
+        let last = node.finality.keys().next_back().copied().unwrap_or(0);
+        let Some(engine) = node.engine.as_ref().filter(|engine| engine.is_over() && engine.tip().0 == last) else {
+            return;
+        };
+        node.archived = last;
+        let (silent_to, silent) = (engine.silent_to(), engine.is_silent() && !engine.follows());
+        self.begin(of, |engine| match silent_to {
+            Some(height) => engine.stay_silent_below(height + 1),
+            None if silent => engine.rejoin(),
+            None => {}
+        });
+        self.report.epochs += u64::from(of == 0);
+        for peer in self.nodes[usize::from(of)].up.clone() {
+            let local = self.local(self.nodes[usize::from(of)].epoch, peer);
+            self.input(of, |engine| engine.on_up(local));
         }
     }
 
@@ -635,12 +710,14 @@ impl Network {
         node.blocks.insert(height, block);
         let life = node.life;
         self.input(of, |engine| engine.on_applied(height));
+        self.change_epoch(of);
         let delay = 500 + self.dice.below(3_000);
         self.push(delay, of, Event::Rooted { life, height });
         self.apply_next(of);
     }
 
     fn propose(&mut self, of: Index, tick: bool) {
+        self.hand_over(of);
         let node = &mut self.nodes[usize::from(of)];
         let Some(engine) = &mut node.engine else { return };
         engine.set_waiting(!node.waiting.is_empty());
@@ -659,6 +736,17 @@ impl Network {
         if proposed {
             let turn = engine.take_turn();
             self.take(of, turn);
+        }
+    }
+
+    /// Who follows cannot propose: its clients go to the next validator.
+    fn hand_over(&mut self, of: Index) {
+        let node = &mut self.nodes[usize::from(of)];
+        if node.engine.as_ref().is_some_and(Engine::follows) && !node.waiting.is_empty() {
+            let waiting = std::mem::take(&mut node.waiting);
+            let order = self.order(self.nodes[usize::from(of)].epoch);
+            let next = *order.iter().find(|index| !self.faults.contains_key(index)).expect("most are correct");
+            waiting.into_iter().for_each(|number| self.push(1_000, next, Event::Submit(number)));
         }
     }
 
@@ -722,10 +810,11 @@ impl Network {
     }
 
     fn check_said_in_rounds(&mut self, of: Index, messages: &tendermint::Messages) {
+        let signer = self.local(messages.epoch, of);
         for message in &messages.messages {
             let kind = match message {
-                tendermint::Message::Vote(vote) if vote.signer == of => Some(vote.kind),
-                tendermint::Message::Proposal(proposal) if proposal.signer == of => None,
+                tendermint::Message::Vote(vote) if vote.signer == signer => Some(vote.kind),
+                tendermint::Message::Proposal(proposal) if proposal.signer == signer => None,
                 _ => continue,
             };
             let said = (of, messages.height, message.round(), kind);
@@ -751,8 +840,9 @@ impl Network {
         }
         // The newest certificates were not synced yet.
         let newest = node.finality.keys().next_back().copied().unwrap_or(0);
-        let lost = self.dice.below(3);
-        node.finality.retain(|height, _| *height + lost <= newest);
+        let (lost, archived) = (self.dice.below(3), node.archived);
+        node.finality.retain(|height, _| *height + lost <= newest || *height <= archived);
+        node.up.clear();
         self.report.restarts += 1;
         for other in self.committee.members().filter(|other| *other != of) {
             let pause = 50_000 + self.dice.below(300_000);
@@ -763,39 +853,48 @@ impl Network {
     }
 
     fn wake(&mut self, of: Index, rejoins: bool) {
-        let first = Engine::first_benches(&self.committee, &self.rules);
-        let node = &mut self.nodes[usize::from(of)];
-        let height = node.finality.keys().next_back().copied().unwrap_or(0).min(node.blocks.len() as u64);
-        let (superblock, benches) = match node.finality.get(&height) {
-            Some(finality) => (finality.certificate.statement.superblock, finality.benches.clone()),
-            None => (Digest::default(), first),
-        };
-        let roots = node.blocks.iter().map(|(height, block)| (*height, block.root));
-        let roots = std::iter::once((0, Digest([1; 32]))).chain(roots).collect();
-        let start = Start { height, superblock, benches, applied: node.blocks.len() as u64, roots };
-        let setup = Setup {
-            chain: self.chain.clone(),
-            rules: self.rules,
-            me: of,
-            secret: self.secrets[usize::from(of)].clone(),
-            check: check_payload,
-        };
-        let mut engine = Engine::new(setup, start);
-        if rejoins {
-            engine.rejoin();
-        } else {
-            engine.restore(node.log.iter().cloned());
-        }
-        let turn = engine.take_turn();
-        node.engine = Some(engine);
-        let life = node.life;
-        self.take(of, turn);
+        let log = self.nodes[usize::from(of)].log.clone();
+        self.begin(of, |engine| if rejoins { engine.rejoin() } else { engine.restore(log) });
+        let life = self.nodes[usize::from(of)].life;
         self.push(1_000, of, Event::Tick { life });
         let peers: Vec<Index> = self.committee.members().filter(|other| *other != of).collect();
         for peer in peers {
             let link = self.links[&key(of, peer)];
             self.push(400_000, of, Event::Up { peer, link });
         }
+    }
+
+    /// An engine that begins where the archive ends.
+    fn begin(&mut self, of: Index, prepare: impl FnOnce(&mut Engine)) {
+        let node = &self.nodes[usize::from(of)];
+        let height = node.finality.keys().next_back().copied().unwrap_or(0).min(node.blocks.len() as u64);
+        let epoch = self.epoch_of(height + 1);
+        let chain = self.chain(epoch);
+        let first = Engine::first_benches(&chain.committee(), &self.rules);
+        let (superblock, benches) = match node.finality.get(&height) {
+            Some(finality) if chain.heights.contains(&height) => {
+                (finality.certificate.statement.superblock, finality.benches.clone())
+            }
+            Some(finality) => (finality.certificate.statement.superblock, first),
+            None => (Digest::default(), first),
+        };
+        let roots = node.blocks.iter().map(|(height, block)| (*height, block.root));
+        let roots = std::iter::once((0, Digest([1; 32]))).chain(roots).collect();
+        let start = Start { height, superblock, benches, applied: node.blocks.len() as u64, roots };
+        let setup = Setup {
+            followers: self.committee.size - chain.keys.len(),
+            chain,
+            rules: self.rules,
+            me: self.local(epoch, of),
+            secret: self.secrets[usize::from(of)].clone(),
+            check: check_payload,
+        };
+        let mut engine = Engine::new(setup, start);
+        prepare(&mut engine);
+        let turn = engine.take_turn();
+        let node = &mut self.nodes[usize::from(of)];
+        (node.engine, node.epoch) = (Some(engine), epoch);
+        self.take(of, turn);
     }
 
     /// Validators that stopped because they differ.
@@ -855,6 +954,10 @@ impl Network {
                 let faults = [Faults::Silent, Faults::Equivocating, Faults::Random, Faults::Garbage];
                 network.faults.insert(who, faults[dice.index(4)]);
             }
+        }
+        // With one who follows there must still be four who vote.
+        if size > 4 && dice.once_in(2) {
+            network.epoch_heights = Some(4 + dice.below(12));
         }
         network
     }
