@@ -31,6 +31,16 @@ pub enum Protocol {
     Tendermint,
 }
 
+impl Protocol {
+    /// As a genesis file and an API name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Dbft => "dbft",
+            Protocol::Tendermint => "tendermint",
+        }
+    }
+}
+
 /// What all validators of a network do alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {

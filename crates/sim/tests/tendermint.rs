@@ -39,7 +39,7 @@ fn a_silent_proposer_is_passed_by() {
 
 #[test]
 fn broken_links_lose_nothing() {
-    for seed in 0..15 {
+    for seed in 0..8 {
         let mut network = network(4, seed);
         network.cuts = 30;
         settled(network, 30);
@@ -48,7 +48,7 @@ fn broken_links_lose_nothing() {
 
 #[test]
 fn killed_validators_contradict_nothing_and_come_back() {
-    for seed in 0..12 {
+    for seed in 0..6 {
         let mut network = network(4, 100 + seed);
         network.kills = 8;
         network.cuts = 5;
@@ -58,7 +58,7 @@ fn killed_validators_contradict_nothing_and_come_back() {
 
 #[test]
 fn all_killed_at_once_go_on() {
-    for seed in 0..10 {
+    for seed in 0..5 {
         let mut network = network(4, 200 + seed);
         network.blackouts = 3;
         assert!(settled(network, 30).restarts >= 8);
@@ -67,7 +67,7 @@ fn all_killed_at_once_go_on() {
 
 #[test]
 fn a_lost_vote_log_costs_silence_and_no_contradiction() {
-    for seed in 0..8 {
+    for seed in 0..4 {
         let mut network = network(4, 300 + seed);
         network.lost_logs = 2;
         network.cuts = 5;
@@ -77,7 +77,7 @@ fn a_lost_vote_log_costs_silence_and_no_contradiction() {
 
 #[test]
 fn a_late_validator_catches_up_though_another_lies() {
-    for seed in 0..8 {
+    for seed in 0..4 {
         let mut network = network(4, 400 + seed);
         network.late = Some(1);
         network.liars = true;
@@ -89,7 +89,7 @@ fn a_late_validator_catches_up_though_another_lies() {
 #[test]
 fn faulty_validators_stop_nothing() {
     let mut evidence = 0;
-    for seed in 0..15 {
+    for seed in 0..9 {
         let faults = [Faults::Equivocating, Faults::Random, Faults::Garbage][seed as usize % 3];
         let size = [4, 7][seed as usize % 2];
         let mut network = network(size, 500 + seed);
@@ -102,7 +102,7 @@ fn faulty_validators_stop_nothing() {
 
 #[test]
 fn slow_ledgers_and_disks_hold_back_and_break_nothing() {
-    for seed in 0..8 {
+    for seed in 0..4 {
         let mut network = network(4, 600 + seed);
         network.slow = Some((seed % 4) as u8);
         settled(network, 60);
@@ -111,7 +111,7 @@ fn slow_ledgers_and_disks_hold_back_and_break_nothing() {
 
 #[test]
 fn whatever_a_seed_draws_holds() {
-    for seed in 0..20 {
+    for seed in 0..6 {
         sim::validators::run_validators(seed, Protocol::Tendermint).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
