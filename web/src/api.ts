@@ -77,6 +77,7 @@ export type Block = {
 /** How far a validator is, as the asked one knows it; heights are the last it said while it is not connected. */
 export type Peer = { validator: number; connected: boolean; decided: number; certified: number };
 export type Validator = {
+  engine: "dbft" | "tendermint";
   me: number;
   validators: number;
   decided: number;

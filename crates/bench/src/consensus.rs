@@ -26,8 +26,8 @@ pub struct Options {
     pub rate: u64,
     /// Seconds of load in each run.
     pub seconds: u64,
-    /// Whether ready votes are the estimates of the first round.
-    pub fast: bool,
+    /// What all validators do alike.
+    pub rules: consensus::Rules,
 }
 
 /// What is wrong with one validator.
@@ -67,7 +67,9 @@ pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Value, Exchan
             rows.push(measure(options, validators, place, trouble)?);
         }
     }
-    Ok(json!({"rate": options.rate, "seconds": options.seconds, "fast_path": options.fast, "runs": rows}))
+    Ok(
+        json!({"rate": options.rate, "seconds": options.seconds, "engine": options.rules.protocol.name(), "fast_path": options.rules.fast, "runs": rows}),
+    )
 }
 
 /// When transactions were sent, and when what happened to them.
@@ -83,7 +85,7 @@ struct Times {
 fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble) -> Result<Value, ExchangeError> {
     let directory = tempfile::tempdir().map_err(|error| ExchangeError::Directory("a temporary one".into(), error))?;
     let mut settings = Settings::local(validators);
-    settings.rules.fast = options.fast;
+    settings.rules = options.rules;
     match place {
         Place::Loopback => {}
         Place::Even(ms) => settings.unit = Duration::from_millis(4 * ms),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bench::cluster::{Cluster, Settings, transactions};
 use bench::switch::Link;
-use consensus::{Frame, Index, Mask, Proposal, Status, Vote, Votes};
+use consensus::{Frame, Index, Mask, Proposal, Rules, Status, Vote, Votes};
 use node::transport::{Class, Event, Transport};
 use primitives::SubBlock;
 
@@ -53,8 +53,17 @@ impl Load<'_> {
 
 #[test]
 fn bad_links_and_partitions_lose_nothing() {
+    survive_bad_links(settings(4));
+}
+
+#[test]
+fn bad_links_and_partitions_lose_nothing_with_tendermint() {
+    survive_bad_links(Settings { rules: Rules::tendermint(), ..settings(4) });
+}
+
+fn survive_bad_links(settings: Settings) {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut cluster = Cluster::start(settings(4), directory.path()).expect("starts");
+    let mut cluster = Cluster::start(settings, directory.path()).expect("starts");
     let mut load = Load { cluster: &mut cluster, next: 0, to: vec![0, 1, 2, 3] };
     load.send(200);
     load.settle();
@@ -86,8 +95,17 @@ fn bad_links_and_partitions_lose_nothing() {
 
 #[test]
 fn all_stopped_at_once_go_on_and_so_do_those_without_a_vote_log() {
+    survive_a_stop(settings(4));
+}
+
+#[test]
+fn all_stopped_at_once_go_on_with_tendermint() {
+    survive_a_stop(Settings { rules: Rules::tendermint(), ..settings(4) });
+}
+
+fn survive_a_stop(settings: Settings) {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut cluster = Cluster::start(settings(4), directory.path()).expect("starts");
+    let mut cluster = Cluster::start(settings, directory.path()).expect("starts");
     Load { cluster: &mut cluster, next: 0, to: vec![0, 1, 2, 3] }.send(100);
     cluster.nodes.iter_mut().for_each(|node| *node = None);
     std::fs::remove_dir_all(cluster.home(2).join("votes")).expect("it was there");

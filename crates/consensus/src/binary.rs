@@ -275,7 +275,7 @@ impl Binary {
         match timer {
             Timer::Coordinator { round, .. } => self.state(round).coordinator = Alarm::Fired,
             Timer::Auxiliaries { round, .. } => self.state(round).others = Alarm::Fired,
-            Timer::Grace => return,
+            Timer::Grace | Timer::Round { .. } => return,
         }
         self.advance(committee, effects);
     }

@@ -14,15 +14,38 @@ use crate::certificate::{Certificate, Commit};
 use crate::chain::Chain;
 use crate::committee::{Committee, Index, Members};
 use crate::frame::{Frame, Votes};
-use crate::height::Settings;
+use crate::height::{Height, Settings};
 use crate::links::Peer;
-use crate::live::Live;
+use crate::live::{Agreement, Live};
 use crate::message::{Effect, Record, Timer, Vote};
 use crate::proposal::{Evidence, Payload, Proposal};
+use crate::tendermint::{self, Instance};
+
+/// How heights are decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Superblocks of everybody's sub-blocks.
+    #[default]
+    Dbft,
+    /// Blocks of one proposer each ([`crate::tendermint`]).
+    Tendermint,
+}
+
+impl Protocol {
+    /// As a genesis file and an API name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Dbft => "dbft",
+            Protocol::Tendermint => "tendermint",
+        }
+    }
+}
 
 /// What all validators of a network do alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
+    /// How heights are decided.
+    pub protocol: Protocol,
     /// Z: how many sub-blocks must be in before absent ones are given up; `None` for n−f.
     pub enough: Option<usize>,
     /// Whether ready votes are the estimates of the first round, which saves a message delay.
@@ -39,11 +62,24 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { enough: None, fast: false, window: 4, lag: 2, bench_after: 3, payload_bytes: 4 << 20 }
+        Rules {
+            protocol: Protocol::Dbft,
+            enough: None,
+            fast: false,
+            window: 4,
+            lag: 2,
+            bench_after: 3,
+            payload_bytes: 4 << 20,
+        }
     }
 }
 
 impl Rules {
+    /// The defaults of [`Protocol::Tendermint`]: nobody is benched, as who is silent is passed by in every height anew.
+    pub fn tendermint() -> Rules {
+        Rules { protocol: Protocol::Tendermint, bench_after: 0, ..Rules::default() }
+    }
+
     /// Heights above the last decided one about which votes are taken. It is twice the window, so that a validator whose
     /// ledger is a window behind still follows.
     pub fn horizon(&self) -> u64 {
@@ -94,6 +130,8 @@ pub enum Entry {
     Voted(Record),
     /// A commit.
     Committed(Commit),
+    /// What was taken in, where heights are decided by rounds.
+    Round(tendermint::Record),
 }
 
 /// A height that has ended, with what is in it.
@@ -145,6 +183,9 @@ pub enum Refused {
     /// Decided heights that do not follow, or a request for too many.
     #[error("unsound answer")]
     Sync,
+    /// A message of the protocol that this network does not decide by.
+    #[error("of another protocol")]
+    Protocol,
 }
 
 impl Refused {
@@ -158,6 +199,7 @@ impl Refused {
             Refused::Signature => "signature",
             Refused::Slot => "slot",
             Refused::Sync => "sync",
+            Refused::Protocol => "protocol",
         }
     }
 }
@@ -238,6 +280,8 @@ pub struct Engine {
     /// The last height with a transaction in it.
     pub(crate) busy: u64,
     outbox: BTreeMap<u64, BTreeSet<Vote>>,
+    /// The same, where heights are decided by rounds.
+    pub(crate) rounds_outbox: BTreeMap<u64, Vec<tendermint::Message>>,
     /// What the log says of heights above the horizon.
     logged: BTreeMap<u64, Vec<Entry>>,
     /// Whether something waits here to be proposed.
@@ -274,6 +318,7 @@ impl Engine {
             proposed: 0,
             busy: start.applied,
             outbox: BTreeMap::new(),
+            rounds_outbox: BTreeMap::new(),
             logged: BTreeMap::new(),
             waits: false,
             moved: false,
@@ -312,22 +357,32 @@ impl Engine {
     fn restore_height(&mut self, height: u64, entries: Vec<Entry>) {
         let mut effects = Vec::new();
         let (mut votes, mut held, mut commit) = (Vec::new(), Vec::new(), None);
+        let mut rounds = Vec::new();
         for entry in entries {
             match entry {
                 Entry::Voted(record) => votes.push(record),
                 Entry::Held(proposal, payload) => held.push((proposal, payload)),
                 Entry::Committed(made) => commit = Some(made),
+                Entry::Round(record) => rounds.push(record),
             }
         }
         if held.iter().any(|(proposal, _)| proposal.slot == self.me) {
             self.proposed = self.proposed.max(height);
         }
         let live = self.open(height);
-        live.height.restore(&votes, &mut effects);
-        for (proposal, payload) in held {
-            live.hold(proposal, payload);
-            live.height.on_proposal(proposal.slot, proposal.digest, true, &mut effects);
+        match &mut live.height {
+            Agreement::Slots(slots) => {
+                slots.restore(&votes, &mut effects);
+                for (Proposal { slot, digest, .. }, _) in &held {
+                    slots.on_proposal(*slot, *digest, true, &mut effects);
+                }
+                for (proposal, payload) in held {
+                    live.hold(proposal, payload);
+                }
+            }
+            Agreement::Rounds(_) => self.restore_rounds(height, held, rounds),
         }
+        let live = self.open(height);
         if let Some(commit) = commit {
             live.commits.count(commit);
             live.commit = Some(commit);
@@ -386,9 +441,9 @@ impl Engine {
         self.peers.iter().map(|peer| peer.status.certified).fold(self.certified, u64::max)
     }
 
-    /// The heights that are being decided, with the state machine of each.
-    pub fn live(&self) -> impl Iterator<Item = (u64, &crate::Height)> {
-        self.live.iter().map(|(height, live)| (*height, &live.height))
+    /// The heights that are being decided, with the state machine of each; `None` where it has rounds.
+    pub fn live(&self) -> impl Iterator<Item = (u64, Option<&crate::Height>)> {
+        self.live.iter().map(|(height, live)| (*height, live.height.slots()))
     }
 
     /// Who is benched at a height up to [`Rules::horizon`] above the last decided one.
@@ -414,6 +469,9 @@ impl Engine {
 
     /// The next height for which a proposal can be made here, if there is one in the window.
     pub fn opening(&self) -> Option<Opening> {
+        if self.rules.protocol == Protocol::Tendermint {
+            return self.round_opening();
+        }
         let first = self.proposed.max(self.decided.0).max(self.silent_to).checked_add(1)?;
         let last = (self.applied + self.rules.window).min(self.horizon());
         let height = (first..=last).find(|height| !self.benches.at(*height).contains(self.me))?;
@@ -425,6 +483,8 @@ impl Engine {
 
     /// Says whether something waits here to be proposed.
     pub fn set_waiting(&mut self, waits: bool) {
+        // Where one proposes at a time the others must begin the height too, or a silent proposer is never passed by.
+        self.moved |= self.rules.protocol == Protocol::Tendermint && waits && !self.waits;
         self.waits = waits;
     }
 
@@ -440,10 +500,15 @@ impl Engine {
         let live = self.open(height);
         live.hold(proposal, payload.clone());
         let mut effects = Vec::new();
-        live.height.on_proposal(proposal.slot, proposal.digest, true, &mut effects);
+        if let Agreement::Slots(slots) = &mut live.height {
+            slots.on_proposal(proposal.slot, proposal.digest, true, &mut effects);
+        }
         let to = self.takers(height);
         self.send(to, Frame::Proposal(proposal, payload));
-        self.carry_out(height, effects);
+        match self.rules.protocol {
+            Protocol::Dbft => self.carry_out(height, effects),
+            Protocol::Tendermint => self.propose_payload(height, proposal.digest),
+        }
     }
 
     /// A frame of another validator.
@@ -455,6 +520,7 @@ impl Engine {
             // What is late of the epoch before, of who has left since, is no offence.
             Frame::Votes(Votes { height, .. })
             | Frame::Proposal(Proposal { height, .. }, _)
+            | Frame::Rounds(tendermint::Messages { height, .. })
             | Frame::Commit(Commit { statement: crate::Statement { height, .. }, .. })
                 if usize::from(from) >= self.committee.size =>
             {
@@ -472,6 +538,8 @@ impl Engine {
             Frame::Status(status) => self.on_status(from, status),
             Frame::SyncRequest { from: first, to } => self.on_sync_request(from, first, to),
             Frame::Sync(blocks) => self.on_sync(from, blocks),
+            Frame::Rounds(_) if self.rules.protocol == Protocol::Dbft => Err(Refused::Protocol),
+            Frame::Rounds(messages) => self.on_rounds(from, &messages),
         };
         if let Err(why) = taken {
             self.turn.refused.push((from, why));
@@ -480,16 +548,21 @@ impl Engine {
 
     /// A timer that a turn set.
     pub fn on_timer(&mut self, height: u64, timer: Timer) {
-        if let Some(live) = self.live.get_mut(&height) {
+        if let Timer::Round { step, round } = timer {
+            return self.on_round_timer(height, step, round);
+        }
+        if let Some(Live { height: Agreement::Slots(slots), .. }) = self.live.get_mut(&height) {
             let mut effects = Vec::new();
-            live.height.on_timer(timer, &mut effects);
+            slots.on_timer(timer, &mut effects);
             self.carry_out(height, effects);
         }
     }
 
     /// The ledger has applied a height, durably.
     pub fn on_applied(&mut self, height: u64) {
+        let could = self.can_propose();
         self.applied = self.applied.max(height);
+        self.moved |= self.waits && !could && self.can_propose();
         self.collect();
     }
 
@@ -506,6 +579,10 @@ impl Engine {
 
     /// What is to be done after the inputs since the last call.
     pub fn take_turn(&mut self) -> Turn {
+        if self.rules.protocol == Protocol::Tendermint {
+            self.begin_next(false);
+            self.send_rounds();
+        }
         for (height, votes) in std::mem::take(&mut self.outbox) {
             let to = self.takers(height);
             self.send(to, Frame::Votes(Votes::pack(self.chain.epoch, height, votes)));
@@ -528,12 +605,17 @@ impl Engine {
     }
 
     /// The state of a height above the last decided one, new if nothing was heard of it.
-    fn open(&mut self, height: u64) -> &mut Live {
-        let (committee, me) = (self.committee, self.me);
-        let enough = self.rules.enough.unwrap_or(committee.round);
-        let settings = Settings { enough, fast: self.rules.fast };
-        let benches = &self.benches;
-        self.live.entry(height).or_insert_with(|| Live::new(committee, settings, height, me, &benches.at(height)))
+    pub(crate) fn open(&mut self, height: u64) -> &mut Live {
+        let Engine { committee, me, rules, benches, chain, secret, .. } = self;
+        let enough = rules.enough.unwrap_or(committee.round);
+        let settings = Settings { enough, fast: rules.fast };
+        let new = || match rules.protocol {
+            Protocol::Dbft => Agreement::Slots(Height::new(*committee, settings, height, *me, &benches.at(height))),
+            Protocol::Tendermint => {
+                Agreement::Rounds(Box::new(Instance::new(chain.clone(), *me, secret.clone(), height)))
+            }
+        };
+        self.live.entry(height).or_insert_with(|| Live::new(new()))
     }
 
     /// The state of a height that messages are taken of; `None` if it is over or voting there is not safe.
@@ -561,7 +643,8 @@ impl Engine {
         let (mut effects, mut others) = (Vec::new(), Vec::new());
         for vote in votes.unpack() {
             others.extend(live.echo_of_another(&vote));
-            live.height.on_vote(from, vote, &mut effects);
+            let Agreement::Slots(slots) = &mut live.height else { return Err(Refused::Protocol) };
+            slots.on_vote(from, vote, &mut effects);
         }
         // The proposer signed two sub-blocks: the other one is the proof.
         for (slot, digest) in others {
@@ -573,32 +656,41 @@ impl Engine {
 
     fn on_proposal(&mut self, from: Index, proposal: Proposal, payload: Payload) -> Result<(), Refused> {
         let Proposal { height, slot, digest, .. } = proposal;
+        if self.rules.protocol == Protocol::Tendermint {
+            return self.on_payload(proposal, payload);
+        }
         let Some(live) = self.live_at(height)? else { return Ok(()) };
-        let Some(broadcast) = live.height.broadcast(slot) else { return Err(Refused::Slot) };
+        let broadcast = live.height.slots().and_then(|slots| slots.broadcast(slot));
+        let Some(broadcast) = broadcast else { return Err(Refused::Slot) };
         let from_proposer = from == slot;
         let echoes = from_proposer && !broadcast.has_echoed();
         let held = broadcast.holds(&digest);
         if (held && !echoes) || (!held && !live.has_room(slot, &digest)) {
             return Ok(());
         }
-        if payload.len() > self.rules.payload_bytes || !proposal.is_of(&payload) || (self.check)(&payload).is_none() {
-            return Err(Refused::Payload);
-        }
-        if !proposal.is_signed(&self.chain) {
-            return Err(Refused::Signature);
-        }
+        self.check_payload(&proposal, &payload)?;
         if echoes {
             self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
         }
         let live = self.open(height);
         let first = live.hold(proposal, payload);
         let mut effects = Vec::new();
-        live.height.on_proposal(slot, digest, from_proposer, &mut effects);
+        if let Agreement::Slots(slots) = &mut live.height {
+            slots.on_proposal(slot, digest, from_proposer, &mut effects);
+        }
         if let Some(first) = first {
             self.turn.evidence.push(Evidence::Proposals(first, proposal));
         }
         self.carry_out(height, effects);
         Ok(())
+    }
+
+    /// Whether a payload is what its proposer says, and is one.
+    pub(crate) fn check_payload(&self, proposal: &Proposal, payload: &Payload) -> Result<(), Refused> {
+        if payload.len() > self.rules.payload_bytes || !proposal.is_of(payload) || (self.check)(payload).is_none() {
+            return Err(Refused::Payload);
+        }
+        if proposal.is_signed(&self.chain) { Ok(()) } else { Err(Refused::Signature) }
     }
 
     fn on_fetch(&mut self, from: Index, height: u64, slot: Index, digest: Digest) -> Result<(), Refused> {
@@ -634,7 +726,7 @@ impl Engine {
     }
 
     /// Asks holders for what is missing: two at once, so that one silent holder costs nothing; the others at ticks.
-    fn fetch(&mut self, height: u64, slot: Index, digest: Digest, holders: &Members) {
+    pub(crate) fn fetch(&mut self, height: u64, slot: Index, digest: Digest, holders: &Members) {
         let me = self.me;
         let Some(live) = self.live.get_mut(&height) else { return };
         let wanted = live.wanted.entry((slot, digest)).or_default();

@@ -46,6 +46,8 @@ pub enum Frame {
     },
     /// Decided heights in order, for who asked.
     Sync(Vec<Decided>),
+    /// Messages of the rounds of one height.
+    Rounds(crate::tendermint::Messages),
 }
 
 /// How far a validator is.

@@ -115,6 +115,7 @@ pub mod message;
 mod output;
 pub mod proposal;
 mod sync;
+pub mod tendermint;
 
 pub use benches::Benches;
 pub use binary::{Binary, Mask, ROUNDS_AHEAD};
@@ -122,7 +123,9 @@ pub use broadcast::Broadcast;
 pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};
 pub use committee::{Committee, Index, Members};
-pub use engine::{Divergence, Engine, Entry, Finality, Opening, Refused, Rules, Setup, Start, Superblock, Turn};
+pub use engine::{
+    Divergence, Engine, Entry, Finality, Opening, Protocol, Refused, Rules, Setup, Start, Superblock, Turn,
+};
 pub use frame::{Decided, Frame, Status, Votes};
 pub use height::{Decision, Height, Settings};
 pub use message::{Effect, Record, Timer, Vote};

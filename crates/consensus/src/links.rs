@@ -8,7 +8,7 @@
 //! votes. A validator that is in another epoch is sent none either, and all of them when it says that it has come.
 
 use crate::committee::{Index, Members};
-use crate::engine::{Engine, Refused};
+use crate::engine::{Engine, Protocol, Refused};
 use crate::frame::{Frame, Status, Votes};
 
 /// After how many ticks, again and again, everything about a height that has not ended is said once more: links and
@@ -44,6 +44,9 @@ impl Engine {
     pub fn on_tick(&mut self) {
         self.moved = true;
         self.sync_tick();
+        if self.rules.protocol == Protocol::Tendermint {
+            self.begin_next(true);
+        }
         let heights: Vec<u64> = self.live.keys().copied().collect();
         for height in heights {
             self.fetch_again(height);
@@ -79,8 +82,8 @@ impl Engine {
     /// How far this validator is.
     pub(crate) fn status(&self) -> Status {
         let live = self.live.keys().next_back().copied().unwrap_or(0).max(self.decided.0);
-        let epoch = self.chain.epoch;
-        Status { epoch, decided: self.decided.0, certified: self.certified, live, waits: self.waits, asks: false }
+        let (epoch, waits) = (self.chain.epoch, self.waits && self.can_propose());
+        Status { epoch, decided: self.decided.0, certified: self.certified, live, waits, asks: false }
     }
 
     /// Tells all how far this validator is.
@@ -159,11 +162,12 @@ impl Engine {
         let Some(live) = self.live.get(&height) else { return };
         let mut frames = Vec::new();
         let mine = live.proposal_of(self.me);
-        let has = |slot: Index| live.height.broadcast(slot).is_some_and(|broadcast| broadcast.was_echoed_by(to));
+        let has = |slot: Index| live.has_heard(slot, to);
         frames.extend(mine.filter(|_| !has(self.me)).map(|(p, bytes)| Frame::Proposal(*p, bytes.clone())));
         if !live.said.is_empty() {
             frames.push(Frame::Votes(Votes::pack(self.chain.epoch, height, live.said.iter().copied())));
         }
+        frames.extend(self.said_in_rounds(height));
         frames.extend(live.commit.map(Frame::Commit));
         let to: Members = [to].into_iter().collect();
         frames.into_iter().for_each(|frame| self.send(to, frame));

@@ -5,14 +5,49 @@ use std::collections::BTreeMap;
 use primitives::Digest;
 
 use crate::certificate::{Commit, Commits, Statement};
-use crate::committee::{Committee, Index, Members};
-use crate::height::{Height, Settings};
+use crate::committee::{Index, Members};
+use crate::height::Height;
 use crate::message::Vote;
 use crate::proposal::{Payload, Proposal};
+use crate::tendermint::{Instance, Value};
+
+/// How a height is decided.
+pub(crate) enum Agreement {
+    /// By a slot for every validator.
+    Slots(Height),
+    /// By rounds with one proposer each.
+    Rounds(Box<Instance>),
+}
+
+impl Agreement {
+    /// The slots, if it has any.
+    pub(crate) fn slots(&self) -> Option<&Height> {
+        match self {
+            Agreement::Slots(height) => Some(height),
+            Agreement::Rounds(_) => None,
+        }
+    }
+
+    /// What was decided: slot and digest of each sub-block, by slot.
+    pub(crate) fn decision(&self) -> Option<Vec<(Index, Digest)>> {
+        match self {
+            Agreement::Slots(height) => Some(height.decision()?.sub_blocks.clone()),
+            Agreement::Rounds(instance) => instance.decision().map(|value| vec![(value.slot, value.digest)]),
+        }
+    }
+
+    /// Stops: the height is over.
+    pub(crate) fn halt(&mut self) {
+        match self {
+            Agreement::Slots(height) => height.halt(),
+            Agreement::Rounds(instance) => instance.halt(),
+        }
+    }
+}
 
 /// A height with its payloads, its commits, and what was sent about it.
 pub(crate) struct Live {
-    pub(crate) height: Height,
+    pub(crate) height: Agreement,
     /// Valid sub-blocks; at most two a slot, and those that were agreed on.
     held: Vec<(Proposal, Payload)>,
     /// Every vote that was sent, to be sent again to who may have missed it.
@@ -35,9 +70,9 @@ pub(crate) struct Wanted {
 }
 
 impl Live {
-    pub(crate) fn new(committee: Committee, settings: Settings, number: u64, me: Index, benched: &Members) -> Live {
+    pub(crate) fn new(height: Agreement) -> Live {
         Live {
-            height: Height::new(committee, settings, number, me, benched),
+            height,
             held: Vec::new(),
             said: Vec::new(),
             wanted: BTreeMap::new(),
@@ -80,6 +115,19 @@ impl Live {
         let first = self.held.iter().map(|(held, _)| *held).find(|held| held.slot == proposal.slot);
         self.held.push((proposal, payload));
         first
+    }
+
+    /// Whether a validator is known to hold the sub-block of a slot that is here.
+    pub(crate) fn has_heard(&self, slot: Index, validator: Index) -> bool {
+        match &self.height {
+            Agreement::Slots(height) => {
+                height.broadcast(slot).is_some_and(|broadcast| broadcast.was_echoed_by(validator))
+            }
+            Agreement::Rounds(instance) => {
+                let value = self.proposal_of(slot).map(|(proposal, _)| Value { slot, digest: proposal.digest });
+                value.is_some_and(|value| instance.holders(&value).contains(validator))
+            }
+        }
     }
 
     /// What was proposed by a validator, if it is here.

@@ -114,6 +114,13 @@ pub enum Timer {
         /// The round.
         round: Round,
     },
+    /// How long to wait in a step of a round, where heights are decided by rounds.
+    Round {
+        /// The step.
+        step: crate::tendermint::Step,
+        /// The round; the first is 0.
+        round: Round,
+    },
 }
 
 impl Timer {
@@ -122,6 +129,9 @@ impl Timer {
         match self {
             Timer::Grace => 1,
             Timer::Coordinator { round, .. } | Timer::Auxiliaries { round, .. } => round - 1,
+            // A proposal comes with its payload, which takes longer.
+            Timer::Round { step: crate::tendermint::Step::Propose, round } => round.saturating_add(3),
+            Timer::Round { round, .. } => round.saturating_add(1),
         }
     }
 }

@@ -17,7 +17,7 @@ impl Engine {
     pub(crate) fn output(&mut self) {
         while let Some(sub_blocks) = self.live.get(&(self.decided.0 + 1)).and_then(|live| {
             let held = |(slot, digest): &(Index, Digest)| Some((*slot, live.held(*slot, digest)?.1.clone()));
-            live.height.decision()?.sub_blocks.iter().map(held).collect::<Option<Vec<_>>>()
+            live.height.decision()?.iter().map(held).collect::<Option<Vec<_>>>()
         }) {
             let (link, benches) = self.next_link(&sub_blocks);
             self.put_out(link.digest(&self.chain), benches, sub_blocks);

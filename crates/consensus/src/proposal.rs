@@ -64,6 +64,10 @@ pub enum Evidence {
     Proposals(Proposal, Proposal),
     /// Two commits of one height.
     Commits(crate::Commit, crate::Commit),
+    /// Two votes of one kind in one round.
+    Votes(crate::tendermint::Vote, crate::tendermint::Vote),
+    /// Two proposals of one round.
+    RoundProposals(crate::tendermint::Proposal, crate::tendermint::Proposal),
 }
 
 impl Evidence {
@@ -80,11 +84,22 @@ impl Evidence {
                 let differ = a.statement != b.statement;
                 (alike && differ && a.is_signed(chain) && b.is_signed(chain)).then_some(a.signer)
             }
+            Evidence::Votes(a, b) => {
+                let alike = (a.height, a.round, a.kind, a.signer) == (b.height, b.round, b.kind, b.signer);
+                let differ = a.value != b.value;
+                (alike && differ && a.is_signed(chain) && b.is_signed(chain)).then_some(a.signer)
+            }
+            Evidence::RoundProposals(a, b) => {
+                let alike = (a.height, a.round, a.signer) == (b.height, b.round, b.signer);
+                let differ = (a.value, a.valid_round) != (b.value, b.valid_round);
+                (alike && differ && a.is_signed(chain) && b.is_signed(chain)).then_some(a.signer)
+            }
         }
     }
 
-    /// The same as a ledger takes it, which holds it against the key of this validator in this epoch.
-    pub fn accusation(&self, chain: &Chain) -> primitives::Evidence {
+    /// The same as a ledger takes it, which holds it against the key of this validator in this epoch; `None` of what is said
+    /// in rounds, which no ledger takes.
+    pub fn accusation(&self, chain: &Chain) -> Option<primitives::Evidence> {
         let (member, height, contradiction) = match self {
             Evidence::Proposals(a, b) => {
                 let of =
@@ -99,8 +114,9 @@ impl Evidence {
                 };
                 (a.signer, a.statement.height, Contradiction::Commits([a, b].map(of)))
             }
+            Evidence::Votes(..) | Evidence::RoundProposals(..) => return None,
         };
-        primitives::Evidence { epoch: chain.epoch, member, height, contradiction }
+        Some(primitives::Evidence { epoch: chain.epoch, member, height, contradiction })
     }
 }
 
@@ -127,7 +143,7 @@ mod tests {
             Evidence::Commits(commit(1), commit(1)),
         ] {
             let convicted = evidence.convicts(&chain).is_some();
-            let accusation = evidence.accusation(&chain);
+            let accusation = evidence.accusation(&chain).expect("of superblocks");
             assert_eq!((accusation.epoch, accusation.member, accusation.height), (5, 2, 9));
             assert_eq!(accusation.convicts(chain.genesis, &chain.keys[2]), convicted, "{evidence:?}");
             assert!(!accusation.convicts(chain.genesis, &chain.keys[1]));

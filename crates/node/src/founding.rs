@@ -31,6 +31,18 @@ pub enum Engine {
     /// Superblocks of everybody's sub-blocks.
     #[default]
     Dbft,
+    /// Blocks of one proposer each, with their clearing.
+    Tendermint,
+}
+
+impl Engine {
+    /// The default rules of its networks.
+    pub fn rules(self) -> Rules {
+        match self {
+            Engine::Dbft => Rules::default(),
+            Engine::Tendermint => Rules::tendermint(),
+        }
+    }
 }
 
 /// A validator at the start.
@@ -95,12 +107,14 @@ pub(crate) struct Part {
     enough: Option<usize>,
     #[serde(default)]
     fast_path: bool,
-    #[serde(default = "defaults::window")]
-    window: u64,
+    /// The engine's default if it is not given.
+    #[serde(default)]
+    window: Option<u64>,
     #[serde(default = "defaults::root_lag")]
     root_lag: u64,
-    #[serde(default = "defaults::bench_after")]
-    bench_after: u32,
+    /// The engine's default if it is not given.
+    #[serde(default)]
+    bench_after: Option<u32>,
     #[serde(default = "defaults::sub_block_bytes")]
     sub_block_bytes: usize,
     #[serde(default = "defaults::timer_unit_ms")]
@@ -141,16 +155,8 @@ mod defaults {
     use consensus::Rules;
     use primitives::Fraction;
 
-    pub(super) fn window() -> u64 {
-        Rules::default().window
-    }
-
     pub(super) fn root_lag() -> u64 {
         Rules::default().lag
-    }
-
-    pub(super) fn bench_after() -> u32 {
-        Rules::default().bench_after
     }
 
     pub(super) fn sub_block_bytes() -> usize {
@@ -191,7 +197,7 @@ type Fault = (String, String);
 
 impl Founding {
     /// A network of these validators with the default settings.
-    pub fn new(validators: Vec<Founder>) -> Founding {
+    pub fn new(engine: Engine, validators: Vec<Founder>) -> Founding {
         let succession = Succession {
             epoch_heights: 0,
             committee: validators.len() as u32,
@@ -202,10 +208,10 @@ impl Founding {
             slash: Fraction::power_of_two(4),
         };
         Founding {
-            engine: Engine::Dbft,
+            engine,
             validators,
             succession,
-            rules: Rules::default(),
+            rules: engine.rules(),
             unit: Duration::from_millis(defaults::timer_unit_ms()),
             grace: Duration::from_millis(defaults::grace_ms()),
             heartbeat: Duration::from_millis(defaults::heartbeat_ms()),
@@ -214,7 +220,8 @@ impl Founding {
 
     /// The identity of the network that they make of a genesis.
     pub fn digest(&self, genesis: &Genesis) -> Digest {
-        let Rules { enough, fast, window, lag, bench_after, payload_bytes } = self.rules;
+        // The protocol is the engine's.
+        let Rules { enough, fast, window, lag, bench_after, payload_bytes, protocol: _ } = self.rules;
         let founder = |one: &Founder| (one.key, one.account, one.stake);
         let validators: Vec<(PublicKey, Address, Amount)> = self.validators.iter().map(founder).collect();
         let rules = (enough.map(|enough| enough as u64), fast, window, lag, bench_after, payload_bytes as u64);
@@ -281,9 +288,9 @@ impl Founding {
             validators: self.validators.iter().map(founder).collect(),
             enough: self.rules.enough,
             fast_path: self.rules.fast,
-            window: self.rules.window,
+            window: Some(self.rules.window),
             root_lag: self.rules.lag,
-            bench_after: self.rules.bench_after,
+            bench_after: Some(self.rules.bench_after),
             sub_block_bytes: self.rules.payload_bytes,
             timer_unit_ms: ms(self.unit),
             grace_ms: ms(self.grace),
@@ -316,7 +323,9 @@ impl Part {
         if let Some(enough) = self.enough {
             within("enough", enough, 1..=size)?;
         }
-        within("window", self.window, 1..=WINDOW_MAX)?;
+        let defaults = self.engine.rules();
+        let window = self.window.unwrap_or(defaults.window);
+        within("window", window, 1..=WINDOW_MAX)?;
         within("root_lag", self.root_lag, 1..=WINDOW_MAX)?;
         within("sub_block_bytes", self.sub_block_bytes, PAYLOAD_BYTES)?;
         for (field, ms) in
@@ -325,11 +334,12 @@ impl Part {
             within(field, ms, TIME_MS)?;
         }
         let rules = Rules {
+            protocol: defaults.protocol,
             enough: self.enough,
             fast: self.fast_path,
-            window: self.window,
+            window,
             lag: self.root_lag,
-            bench_after: self.bench_after,
+            bench_after: self.bench_after.unwrap_or(defaults.bench_after),
             payload_bytes: self.sub_block_bytes,
         };
         Ok(Founding {

@@ -172,7 +172,7 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::founding::Founder;
+    use crate::founding::{Engine, Founder};
     use consensus::Rules;
     use primitives::{Fraction, SecretKey};
     use std::time::Duration;
@@ -218,7 +218,7 @@ mod tests {
             account: Address([index; 20]),
             stake: 1_000,
         };
-        Founding::new((0..4).map(founder).collect())
+        Founding::new(Engine::Dbft, (0..4).map(founder).collect())
     }
 
     #[test]
@@ -226,8 +226,15 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("genesis.json");
         let mut founding = founding();
-        founding.rules =
-            Rules { enough: Some(1), fast: true, window: 5, lag: 3, bench_after: 0, payload_bytes: 99_999 };
+        founding.rules = Rules {
+            enough: Some(1),
+            fast: true,
+            window: 5,
+            lag: 3,
+            bench_after: 0,
+            payload_bytes: 99_999,
+            ..Rules::default()
+        };
         founding.grace = Duration::from_millis(7);
         founding.succession.epoch_heights = 50;
         founding.succession.reward_pool = 12;

@@ -245,7 +245,7 @@ async fn status(State(api): State<Api>) -> Answered<json::Status> {
         Json(json::Status {
             version: env!("CARGO_PKG_VERSION"),
             chain,
-            engine: if api.exchange.status().is_some() { "dbft" } else { "solo" },
+            engine: api.exchange.status().map_or("solo", |status| status.engine),
             height,
             block: block.to_string(),
             time_ms,

@@ -24,7 +24,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use consensus::{Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Start, Timer, Turn, payload_digest};
+use consensus::{
+    Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Protocol, Start, Timer, Turn, payload_digest,
+};
 use ledger::{BlockReceipts, ReceiptsTrie, outcome_root};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
@@ -221,7 +223,9 @@ impl Validator {
         }
         if now >= self.next_tick {
             self.next_tick = now + TICK;
-            self.engine.set_waiting(shared.lock_mempool().ready() > 0);
+            if self.network.rules.protocol == Protocol::Dbft {
+                self.engine.set_waiting(shared.lock_mempool().ready() > 0);
+            }
             self.engine.on_tick();
             self.measure(shared);
         }
@@ -281,6 +285,10 @@ impl Validator {
 
     /// Proposes what waits, when it is time.
     fn propose(&mut self, shared: &Shared) {
+        if self.network.rules.protocol == Protocol::Tendermint {
+            // Whoever's turn it is, heights must go on until it is this validator's.
+            self.engine.set_waiting(is_time(shared));
+        }
         while let Some(opening) = self.engine.opening() {
             if !self.is_due(&opening, shared) {
                 return;
@@ -303,16 +311,9 @@ impl Validator {
     }
 
     fn is_due(&self, opening: &Opening, shared: &Shared) -> bool {
-        let blocks = &shared.config.blocks;
-        let (ready, oldest) = {
-            let mempool = shared.lock_mempool();
-            (mempool.ready(), mempool.oldest_ms())
-        };
-        let age = oldest.map(|arrived| shared.now_ms().saturating_sub(arrived));
-        let waited = self.last_proposal.elapsed() >= Duration::from_millis(blocks.interval_ms);
+        let waited = self.last_proposal.elapsed() >= Duration::from_millis(shared.config.blocks.interval_ms);
         opening.urgent
-            || ready >= blocks.transactions
-            || age.is_some_and(|age| age >= blocks.interval_ms)
+            || is_time(shared)
             || (opening.nudged && waited)
             || self.last_proposal.elapsed() >= self.network.heartbeat
     }
@@ -413,6 +414,7 @@ impl Validator {
 
     fn measure(&self, shared: &Shared) {
         let status = Status {
+            engine: self.network.rules.protocol.name(),
             me: self.network.me,
             validators: self.network.chain.keys.len(),
             decided: self.engine.decided(),
@@ -483,6 +485,8 @@ fn open_votes(data: &Path, engine: &mut Engine) -> Result<Option<VoteLog<RealDis
 /// How a validator stands, for people and probes.
 #[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
 pub struct Status {
+    /// How heights are decided: `dbft` or `tendermint`.
+    pub engine: &'static str,
     /// Its index.
     pub me: u8,
     /// How many validators there are.
@@ -596,6 +600,17 @@ impl Answers {
         sub_blocks.sort_by_key(|(slot, _)| *slot);
         Ok(Some(Decided { certificate, sub_blocks }))
     }
+}
+
+/// Whether enough transactions wait for a sub-block, or one has waited for long enough.
+fn is_time(shared: &Shared) -> bool {
+    let blocks = &shared.config.blocks;
+    let (ready, oldest) = {
+        let mempool = shared.lock_mempool();
+        (mempool.ready(), mempool.oldest_ms())
+    };
+    let age = oldest.map(|arrived| shared.now_ms().saturating_sub(arrived));
+    ready >= blocks.transactions || age.is_some_and(|age| age >= blocks.interval_ms)
 }
 
 /// Where the engine begins: at the newest archived certificate of a block that is logged here.

@@ -28,7 +28,7 @@ pub struct Address(pub [u8; 20]);
 pub struct PublicKey(pub [u8; 32]);
 
 /// An ed25519 signature: R and s, 64 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Signature(pub [u8; 64]);
 
 /// An ed25519 signing key. Its memory is wiped when it is dropped; it has no `Debug` text.

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
+use crate::founding::EngineName;
 use crate::tables;
 
 /// Measures.
@@ -128,6 +130,9 @@ pub enum Bench {
         /// Seconds of load in each run.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
         seconds: u64,
+        /// How validators agree on blocks.
+        #[arg(long, value_enum, default_value_t = EngineName::Dbft)]
+        engine: EngineName,
         /// Count ready votes as the estimates of the first round.
         #[arg(long)]
         fast: bool,
@@ -238,8 +243,10 @@ impl Bench {
                 let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
                 print(&bench::filter::run(&options, &mut say), json);
             }
-            Bench::Consensus { validators, rate, seconds, fast } => {
-                let options = bench::consensus::Options { validators, rate, seconds, fast };
+            Bench::Consensus { validators, rate, seconds, engine, fast } => {
+                let engine = engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
+                let rules = consensus::Rules { fast, ..engine.rules() };
+                let options = bench::consensus::Options { validators, rate, seconds, rules };
                 print(&bench::consensus::run(&options, &mut say)?, json);
             }
             Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {

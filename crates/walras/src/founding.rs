@@ -48,9 +48,9 @@ pub fn run(init: &Init, engine: Engine, size: u8, json: bool) -> anyhow::Result<
         let (key, account) = (one.key, one.key.address());
         Founder { key, address: one.address.clone(), account, stake: init.stake }
     };
-    let founding = Founding::new(made.iter().map(founder).collect());
+    let founding = Founding::new(engine, made.iter().map(founder).collect());
     let succession = init.succession.over(founding.succession);
-    let founding = Founding { engine, succession, ..founding };
+    let founding = Founding { succession, ..founding };
     let genesis = founding.found(genesis);
     genesis.issued_assets()?;
     for home in made.iter().map(|one| one.home.as_path()).chain([folder.as_path()]) {
@@ -138,6 +138,8 @@ fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], 
 pub enum EngineName {
     /// Superblocks of everybody's sub-blocks.
     Dbft,
+    /// Blocks of one proposer each, with their clearing.
+    Tendermint,
     /// One node that agrees with itself.
     Solo,
 }
@@ -147,6 +149,7 @@ impl EngineName {
     pub fn engine(self) -> Option<Engine> {
         match self {
             EngineName::Dbft => Some(Engine::Dbft),
+            EngineName::Tendermint => Some(Engine::Tendermint),
             EngineName::Solo => None,
         }
     }

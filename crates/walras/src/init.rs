@@ -112,7 +112,7 @@ impl Init {
         match (self.validators, engine.engine()) {
             (Some(size), Some(engine)) => return founding::run(&self, engine, size, json),
             (Some(_), None) => bail!("--engine solo is for one node: leave --validators out"),
-            (None, Some(_)) => bail!("--engine dbft is for validators: say how many with --validators"),
+            (None, Some(_)) => bail!("this engine is for validators: say how many with --validators"),
             (None, None) => {}
         }
         let home = &self.home;

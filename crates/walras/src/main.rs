@@ -135,8 +135,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn start_log(cli: &Cli) {
     let quiet = matches!(cli.command, Command::Node(_));
     let default = match (cli.verbose, quiet) {
-        (0, true) => "info",
-        (0, false) => "warn",
+        // The round logic of the engine tendermint tells of every vote.
+        (0, true) => "info,arc_malachitebft=error",
+        (0, false) => "warn,arc_malachitebft=error",
         (1, _) => "debug",
         _ => "trace",
     };

@@ -3,8 +3,11 @@
 use std::process::ExitCode;
 use std::sync::Mutex;
 
+use crate::founding::EngineName;
 use ::sim::validators::{self, run_validators};
 use ::sim::{Failure, Options, Report, crash_points, run};
+use anyhow::Context;
+use consensus::Protocol;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -15,6 +18,7 @@ use serde_json::{Value, json};
   walras sim --seed 17             # that one again
   walras sim --seeds 200 --json
   walras sim --consensus --seeds 200   # validators among themselves: broken links, kills, lost logs, liars
+  walras sim --consensus --engine tendermint --seeds 200   # the same, of the other engine
   walras sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
@@ -38,6 +42,9 @@ pub struct Sim {
     /// Instead: validators among themselves, with what goes wrong drawn from each seed.
     #[arg(long, conflicts_with_all = ["crash_points", "blocks"])]
     consensus: bool,
+    /// With --consensus: how validators agree on blocks.
+    #[arg(long, requires = "consensus", value_enum, default_value_t = EngineName::Dbft)]
+    engine: EngineName,
     /// With --consensus: so many correct validators in ten regions of the world instead, and how long certificates take.
     #[arg(long, requires = "consensus", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
     regions: Option<u8>,
@@ -70,7 +77,7 @@ impl Sim {
             return self.measure_consensus(validators, json);
         }
         if self.consensus {
-            return run_consensus(seeds, json);
+            return run_consensus(seeds, self.protocol()?, json);
         }
         let results = run_all(seeds, |seed| run(seed, options));
         let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
@@ -85,6 +92,11 @@ impl Sim {
 }
 
 impl Sim {
+    fn protocol(&self) -> anyhow::Result<Protocol> {
+        let engine = self.engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
+        Ok(engine.rules().protocol)
+    }
+
     /// Latency to the certificate among correct validators, against the delays between them.
     fn measure_consensus(&self, count: u8, json: bool) -> anyhow::Result<ExitCode> {
         let size = usize::from(count);
@@ -94,7 +106,7 @@ impl Sim {
         };
         let delays: Vec<Vec<u64>> = (0..size).map(|from| (0..size).map(|to| delay(from, to)).collect()).collect();
         let longest = delays.iter().flatten().copied().max().unwrap_or(0);
-        let mut network = validators::Network::new(size, self.seed.unwrap_or(0));
+        let mut network = validators::Network::of(self.protocol()?, size, self.seed.unwrap_or(0));
         network.rules.fast = self.fast;
         (network.unit, network.grace) = (4 * longest, longest);
         // What arrives within a millisecond makes one turn, as in a node; more where there are very many.
@@ -127,10 +139,10 @@ impl Sim {
     }
 }
 
-fn run_consensus(seeds: impl Iterator<Item = u64> + Send, json: bool) -> anyhow::Result<ExitCode> {
+fn run_consensus(seeds: impl Iterator<Item = u64> + Send, protocol: Protocol, json: bool) -> anyhow::Result<ExitCode> {
     // What broke is told with its seed, below.
     std::panic::set_hook(Box::new(|_| {}));
-    let results = run_all(seeds, run_validators);
+    let results = run_all(seeds, |seed| run_validators(seed, protocol));
     let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     let sum = |count: fn(&validators::Report) -> u64| results.iter().flatten().map(count).sum::<u64>();
     let counts = [
@@ -150,8 +162,9 @@ fn run_consensus(seeds: impl Iterator<Item = u64> + Send, json: bool) -> anyhow:
         println!("{}", Value::from(fields));
     } else {
         counts.iter().for_each(|(name, count)| println!("{:<20} {count:>10}", name.replace('_', " ")));
+        let engine = if protocol == Protocol::Dbft { "" } else { " --engine tendermint" };
         for Failure { seed, what, .. } in &failures {
-            println!("\nBROKEN: seed {seed}: {what}\nreplay it with: walras sim --consensus --seed {seed}");
+            println!("\nBROKEN: seed {seed}: {what}\nreplay it with: walras sim --consensus{engine} --seed {seed}");
         }
         if failures.is_empty() {
             println!("\nevery invariant held");

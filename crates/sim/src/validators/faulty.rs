@@ -1,7 +1,8 @@
 //! What faulty validators do.
 
-use consensus::{Frame, Index, Mask, Proposal, Status, Vote, Votes};
-use primitives::Digest;
+use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
+use consensus::{Frame, Index, Mask, Proposal, Protocol, Status, Vote, Votes, payload_digest};
+use primitives::{Digest, Signature};
 
 use super::{Event, Faults, Network, key, payload_of};
 
@@ -11,7 +12,8 @@ impl Network {
         let Ok(frame) = Frame::from_bytes(&bytes) else { return };
         if let (Frame::Status(status), true) = (&frame, faults != Faults::Silent) {
             // Who says nothing of itself is told nothing.
-            return self.transmit(me, from, &Frame::Status(Status { asks: false, waits: true, ..*status }));
+            let waits = self.rules.protocol == Protocol::Dbft;
+            return self.transmit(me, from, &Frame::Status(Status { asks: false, waits, ..*status }));
         }
         match faults {
             Faults::Silent => {}
@@ -30,6 +32,9 @@ impl Network {
     }
 
     fn equivocate(&mut self, me: Index, frame: &Frame) {
+        if let Frame::Rounds(messages) = frame {
+            return self.equivocate_in_rounds(me, messages);
+        }
         let Frame::Proposal(Proposal { height, .. }, _) = *frame else { return self.answer_at_random(me, frame) };
         self.send_all(me, |network, _| {
             let which = network.dice.below(3);
@@ -42,7 +47,57 @@ impl Network {
         });
     }
 
+    /// Proposes two values wherever it is asked for one, and votes for what the receiver does not.
+    fn equivocate_in_rounds(&mut self, me: Index, messages: &Messages) {
+        let Messages { epoch, height, .. } = *messages;
+        let (slot, chain) = (self.local(epoch, me), self.chain(epoch));
+        for message in &messages.messages {
+            let round = message.round() + u32::from(self.dice.below(2) == 1);
+            let asked = (height + u64::from(round)) % chain.keys.len() as u64 == u64::from(slot);
+            if asked && self.proposed_falsely.insert((height, round)) {
+                self.send_all(me, |network, to| {
+                    let payload = payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
+                    let secret = &network.secrets[usize::from(me)];
+                    Some(Frame::Proposal(Proposal::sign(&chain, height, slot, &payload, secret), payload))
+                });
+                self.send_all(me, |network, to| {
+                    let payload = payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
+                    let value = Value { slot, digest: payload_digest(&payload) };
+                    let signature = Signature([0; 64]);
+                    let proposal =
+                        tendermint::Proposal { height, round, value, valid_round: None, signer: slot, signature };
+                    let proposal = proposal.sign(&chain, &network.secrets[usize::from(me)]);
+                    Some(in_round(epoch, height, Message::Proposal(proposal)))
+                });
+            }
+        }
+        self.vote_at_random(me, messages);
+    }
+
+    /// Answers votes with other ones, to each validator another.
+    fn vote_at_random(&mut self, me: Index, messages: &Messages) {
+        let Messages { epoch, height, .. } = *messages;
+        let (signer, chain) = (self.local(epoch, me), self.chain(epoch));
+        for message in &messages.messages {
+            let Message::Vote(vote) = *message else { continue };
+            if vote.round > 30 || self.dice.below(3) > 0 {
+                continue;
+            }
+            self.send_all(me, |network, _| {
+                let kind = if network.dice.below(2) == 1 { Kind::Prevote } else { Kind::Precommit };
+                let value = vote.value.filter(|_| network.dice.below(2) == 1);
+                let round = vote.round + network.dice.below(2) as u32;
+                let vote = tendermint::Vote { kind, value, round, signer, ..vote };
+                let vote = vote.sign(&chain, &network.secrets[usize::from(me)]);
+                Some(in_round(epoch, height, Message::Vote(vote)))
+            });
+        }
+    }
+
     fn answer_at_random(&mut self, me: Index, frame: &Frame) {
+        if let Frame::Rounds(messages) = frame {
+            return self.vote_at_random(me, messages);
+        }
         let Frame::Votes(votes) = frame else { return };
         if self.dice.below(3) > 0 || votes.unpack().iter().any(|vote| vote.round() > 30) {
             return;
@@ -65,6 +120,27 @@ impl Network {
         });
     }
 
+    /// A message that says more than was signed.
+    fn forged(&mut self, epoch: u64, me: Index, message: &Message) -> Message {
+        let me = self.local(epoch, me);
+        match message.clone() {
+            Message::Vote(vote) => match self.dice.below(2) {
+                0 => Message::Vote(tendermint::Vote { signer: me, ..vote }),
+                _ => {
+                    let value = vote.value.unwrap_or(Value { slot: me, digest: Digest([5; 32]) });
+                    let signatures = self.committee.members().map(|signer| (signer, vote.signature)).collect();
+                    let quorum = Quorum { round: vote.round, value, signatures };
+                    if vote.kind == Kind::Prevote { Message::Polka(quorum) } else { Message::Decision(quorum) }
+                }
+            },
+            Message::Proposal(proposal) => {
+                let value = Value { slot: me, ..proposal.value };
+                Message::Proposal(tendermint::Proposal { value, ..proposal })
+            }
+            other => other,
+        }
+    }
+
     fn send_garbage(&mut self, me: Index, to: Index, frame: &Frame) {
         let mut bytes = frame.to_bytes();
         let answer = match (self.dice.below(5), frame) {
@@ -78,6 +154,11 @@ impl Network {
             (2, Frame::Votes(votes)) => {
                 Frame::Votes(Votes::pack(votes.epoch, votes.height + 1_000_000, votes.unpack()))
             }
+            (1, Frame::Rounds(messages)) => Frame::Rounds(Messages { epoch: messages.epoch + 7, ..messages.clone() }),
+            (2, Frame::Rounds(of)) => {
+                let messages = of.messages.iter().map(|message| self.forged(of.epoch, me, message)).collect();
+                Frame::Rounds(Messages { messages, ..of.clone() })
+            }
             (3, Frame::Commit(commit)) => {
                 let mut commit = *commit;
                 commit.statement.root = Digest([3; 32]);
@@ -88,4 +169,8 @@ impl Network {
         };
         self.transmit(me, to, &answer);
     }
+}
+
+fn in_round(epoch: u64, height: u64, message: Message) -> Frame {
+    Frame::Rounds(Messages { epoch, height, messages: vec![message] })
 }

@@ -19,8 +19,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use consensus::{
-    ALL_HEIGHTS, Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Mask, Members, Payload, Record,
-    Rules, Setup, Start, Timer, Turn, Vote, payload_digest,
+    ALL_HEIGHTS, Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Mask, Members, Payload, Protocol,
+    Record, Rules, Setup, Start, Timer, Turn, Vote, payload_digest, tendermint,
 };
 use primitives::{Digest, SecretKey};
 
@@ -212,7 +212,11 @@ pub struct Network {
     now: u64,
     dice: Dice,
     said: BTreeMap<(Index, u64, Vote), Vote>,
+    /// The same, where heights are decided by rounds.
+    said_in_rounds: BTreeMap<(Index, u64, u32, Option<tendermint::Kind>), tendermint::Message>,
     superblocks: BTreeMap<u64, Digest>,
+    /// Height and round in which a faulty validator has made its two proposals.
+    proposed_falsely: BTreeSet<(u64, u32)>,
     transactions: u64,
     /// When and where each transaction arrived.
     arrived: BTreeMap<u64, (u64, Index)>,
@@ -241,11 +245,20 @@ fn transactions_of(payload: &[u8]) -> BTreeSet<u64> {
 }
 
 impl Network {
-    /// A network of so many validators; the seed decides all.
+    /// A network of so many validators with the first engine; the seed decides all.
     pub fn new(size: usize, seed: u64) -> Network {
+        Network::of(Protocol::Dbft, size, seed)
+    }
+
+    /// A network of so many validators; the seed decides all.
+    pub fn of(protocol: Protocol, size: usize, seed: u64) -> Network {
+        let rules = match protocol {
+            Protocol::Dbft => Rules::default(),
+            Protocol::Tendermint => Rules::tendermint(),
+        };
         let secrets: Vec<SecretKey> = (0..size).map(|i| SecretKey::from_seed([i as u8 + 1; 32])).collect();
         Network {
-            rules: Rules { payload_bytes: 10_000, ..Rules::default() },
+            rules: Rules { payload_bytes: 10_000, ..rules },
             faults: BTreeMap::new(),
             cuts: 0,
             kills: 0,
@@ -275,7 +288,9 @@ impl Network {
             now: 0,
             dice: Dice::new(seed),
             said: BTreeMap::new(),
+            said_in_rounds: BTreeMap::new(),
             superblocks: BTreeMap::new(),
+            proposed_falsely: BTreeSet::new(),
             transactions: 0,
             started: false,
             report: Report::default(),
@@ -420,8 +435,10 @@ impl Network {
         let node = |index: Index| {
             let node = &self.nodes[usize::from(index)];
             let engine = node.engine.as_ref().map(|e| {
-                let live: Vec<_> = e.live().map(|(height, live)| (height, self.slots(live))).collect();
-                (e.decided(), e.certified(), e.opening(), e.is_silent(), e.connected(), live)
+                let slots = |(height, live): (u64, Option<&consensus::Height>)| (height, live.map(|l| self.slots(l)));
+                let live: Vec<_> = e.live().map(slots).collect();
+                let round = e.round();
+                (e.decided(), e.certified(), e.opening(), e.is_silent(), e.connected(), round, live)
             });
             format!("{index}: {engine:?} waiting {} proposed {:?}", node.waiting.len(), node.proposed.keys())
         };
@@ -612,7 +629,10 @@ impl Network {
                 continue;
             }
             let members: Members = superblock.sub_blocks.iter().map(|(slot, _)| *slot).collect();
-            let least = if self.rules.enough.is_none() { committee.size - 2 * committee.faulty } else { 1 };
+            let least = match self.rules.protocol {
+                Protocol::Dbft if self.rules.enough.is_none() => committee.size - 2 * committee.faulty,
+                Protocol::Dbft | Protocol::Tendermint => 1,
+            };
             assert!(members.len() >= least);
             self.report.partial += u64::from(superblock.sub_blocks.len() < committee.size);
             let block = Block { digest: superblock.digest, sub_blocks: superblock.sub_blocks, root: Digest::default() };
@@ -788,6 +808,9 @@ impl Network {
 
     /// What may be said but once is in the log, and is not said twice differently, restarts and lost logs included.
     fn check_said(&mut self, of: Index, frame: &Frame) {
+        if let Frame::Rounds(messages) = frame {
+            return self.check_said_in_rounds(of, messages);
+        }
         let Frame::Votes(votes) = frame else { return };
         for vote in votes.unpack() {
             let without = match vote {
@@ -801,6 +824,20 @@ impl Network {
             assert!(logged || self.forgetful, "validator {of} says what it has not written down: {vote:?}");
             let said = *self.said.entry((of, votes.height, without)).or_insert(vote);
             assert_eq!(said, vote, "validator {of} contradicts itself at height {}", votes.height);
+        }
+    }
+
+    fn check_said_in_rounds(&mut self, of: Index, messages: &tendermint::Messages) {
+        let signer = self.local(messages.epoch, of);
+        for message in &messages.messages {
+            let kind = match message {
+                tendermint::Message::Vote(vote) if vote.signer == signer => Some(vote.kind),
+                tendermint::Message::Proposal(proposal) if proposal.signer == signer => None,
+                _ => continue,
+            };
+            let said = (of, messages.height, message.round(), kind);
+            let first = self.said_in_rounds.entry(said).or_insert_with(|| message.clone());
+            assert_eq!(first, message, "validator {of} contradicts itself at height {}", messages.height);
         }
     }
 
@@ -903,7 +940,9 @@ impl Network {
             assert!(node.blocks.values().zip(first.values()).all(|(a, b)| a.root == b.root));
         }
         assert!((1..=self.transactions).all(|number| seen.contains(&number)), "a transaction is missing");
-        let entered = |(_, entry): &(u64, Entry)| matches!(entry, Entry::Voted(Record::Entered { .. }));
+        let entered = |(_, entry): &(u64, Entry)| {
+            matches!(entry, Entry::Voted(Record::Entered { .. }) | Entry::Round(tendermint::Record::Held { .. }))
+        };
         assert!(self.nodes[usize::from(correct[0])].log.iter().any(entered) || self.lost_logs > 0);
         self.report.heights = first.len() as u64;
         self.report.transactions = self.transactions;
@@ -914,10 +953,10 @@ impl Network {
 
 impl Network {
     /// A network of 4 or 7 validators in which the seed decides what goes wrong.
-    pub fn drawn(seed: u64) -> Network {
+    pub fn drawn(seed: u64, protocol: Protocol) -> Network {
         let mut dice = Dice::new(!seed);
         let size = [4, 4, 7][dice.index(3)];
-        let mut network = Network::new(size, seed);
+        let mut network = Network::of(protocol, size, seed);
         network.rules.fast = dice.once_in(3);
         if dice.once_in(6) {
             network.rules.enough = Some(1);
@@ -948,9 +987,9 @@ impl Network {
 ///
 /// # Errors
 /// What broke.
-pub fn run_validators(seed: u64) -> Result<Report, crate::Failure> {
+pub fn run_validators(seed: u64, protocol: Protocol) -> Result<Report, crate::Failure> {
     let attempt = || {
-        let mut network = Network::drawn(seed);
+        let mut network = Network::drawn(seed, protocol);
         network.submit_everywhere(20);
         network.run_until_settled();
         network.check()

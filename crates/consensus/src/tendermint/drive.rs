@@ -1,0 +1,226 @@
+//! The engine of a validator where heights are decided by rounds: what is begun, proposed, fetched and answered.
+
+use primitives::Digest;
+
+use super::instance::Outcome;
+use super::message::{Message, Messages, Record, Round, Step, Value};
+use super::types::proposer;
+use crate::committee::Index;
+use crate::engine::{Engine, Entry, Opening, Protocol, Refused};
+use crate::frame::Frame;
+use crate::live::Agreement;
+use crate::proposal::{Evidence, Payload, Proposal};
+
+impl Engine {
+    /// The next height, if a proposal of this validator has its place there.
+    pub(crate) fn round_opening(&self) -> Option<Opening> {
+        let height = self.decided.0 + 1;
+        if height <= self.silent_to || !self.can_propose() {
+            return None;
+        }
+        let live = self.live.get(&height);
+        let asked = match live.map(|live| &live.height) {
+            Some(Agreement::Rounds(instance)) if instance.is_begun() => Some(instance.is_asked()),
+            _ => None,
+        };
+        let first = proposer(height, 0, self.committee.size) == self.me;
+        let proposed = live.is_some_and(|live| live.proposal_of(self.me).is_some());
+        let opens = !proposed && asked.unwrap_or(first);
+        let nudged = height <= self.busy + self.rules.lag;
+        opens.then_some(Opening { height, urgent: asked == Some(true), nudged })
+    }
+
+    /// Whether the ledger is far enough to propose the next height, where that is done by one at a time. Who waits for
+    /// its own ledger does not ask others for heights: they would run away from it, and its turn would never come.
+    pub(crate) fn can_propose(&self) -> bool {
+        let may = self.decided.0 < (self.applied + self.rules.window).min(*self.chain.heights.end());
+        self.rules.protocol == Protocol::Dbft || may
+    }
+
+    /// Who proposes in the first round of a height.
+    pub fn first_proposer(&self, height: u64) -> Index {
+        proposer(height, 0, self.committee.size)
+    }
+
+    /// The round of the next height; `None` if it has not begun or heights have no rounds.
+    pub fn round(&self) -> Option<Round> {
+        match &self.live.get(&(self.decided.0 + 1))?.height {
+            Agreement::Rounds(instance) if instance.is_begun() => Some(instance.round()),
+            _ => None,
+        }
+    }
+
+    /// Begins the next height if somebody has something to propose, or an outcome waits to be certified: then its
+    /// proposer is waited for, and followed by another if it is silent.
+    pub(crate) fn begin_next(&mut self, nudged: bool) {
+        let height = self.decided.0 + 1;
+        if height <= self.silent_to || !self.can_propose() {
+            return;
+        }
+        let others = self.peers[..self.committee.size].iter().any(|peer| peer.is_known && peer.status.waits);
+        let outcome = nudged && height <= self.busy + self.rules.lag;
+        if self.waits || others || outcome {
+            self.advance_rounds(height, |agreement| {
+                if let Agreement::Rounds(instance) = agreement {
+                    instance.begin();
+                }
+            });
+        }
+    }
+
+    /// Gives the instance of a height an input, and does what it asks for.
+    pub(crate) fn advance_rounds(&mut self, height: u64, input: impl FnOnce(&mut Agreement)) {
+        input(&mut self.open(height).height);
+        self.settle_rounds(height);
+    }
+
+    /// Does what the instance of a height asks for, until it asks for nothing more.
+    fn settle_rounds(&mut self, height: u64) {
+        let me = self.me;
+        let live = self.live.get_mut(&height).expect("it is open");
+        let mine = live.proposal_of(me).map(|(proposal, _)| Value { slot: me, digest: proposal.digest });
+        let Agreement::Rounds(instance) = &mut live.height else { return };
+        if let Some(value) = mine.filter(|_| instance.is_asked()) {
+            instance.propose(value);
+        }
+        let Outcome { records, sends, timers, evidence } = instance.take_outcome();
+        let decided = instance.decision().is_some();
+        self.turn.entries.extend(records.into_iter().map(|record| (height, Entry::Round(record))));
+        self.turn.timers.extend(timers.into_iter().map(|timer| (height, timer)));
+        self.turn.evidence.extend(evidence);
+        if !sends.is_empty() {
+            self.rounds_outbox.entry(height).or_default().extend(sends);
+        }
+        if decided && height == self.decided.0 + 1 {
+            self.output();
+        }
+    }
+
+    /// Sends what the instances said since the last turn.
+    pub(crate) fn send_rounds(&mut self) {
+        for (height, messages) in std::mem::take(&mut self.rounds_outbox) {
+            let frame = Messages { epoch: self.chain.epoch, height, messages };
+            self.send(self.takers(height), Frame::Rounds(frame));
+        }
+    }
+
+    /// The own payload for the next height.
+    pub(crate) fn propose_payload(&mut self, height: u64, digest: Digest) {
+        let value = Value { slot: self.me, digest };
+        self.advance_rounds(height, |agreement| {
+            if let Agreement::Rounds(instance) = agreement {
+                instance.begin();
+                instance.propose(value);
+            }
+        });
+    }
+
+    /// Messages of another validator.
+    pub(crate) fn on_rounds(&mut self, from: Index, frame: &Messages) -> Result<(), Refused> {
+        if frame.epoch != self.chain.epoch {
+            // What is late of the epoch before is no offence.
+            return if frame.epoch < self.chain.epoch { Ok(()) } else { Err(Refused::Epoch) };
+        }
+        let height = frame.height;
+        self.answer_late(from, height);
+        if self.live_at(height)?.is_none() {
+            return Ok(());
+        }
+        let mut refused = Ok(());
+        for message in &frame.messages {
+            let taken = self.on_round_message(from, height, message);
+            refused = refused.and(taken);
+        }
+        refused
+    }
+
+    fn on_round_message(&mut self, from: Index, height: u64, message: &Message) -> Result<(), Refused> {
+        let Some(live) = self.live.get_mut(&height) else { return Ok(()) };
+        let Agreement::Rounds(instance) = &mut live.height else { return Err(Refused::Protocol) };
+        if let Some(decision) = instance.decision_for(message) {
+            let frame = Messages { epoch: self.chain.epoch, height, messages: vec![decision] };
+            self.send([from].into_iter().collect(), Frame::Rounds(frame));
+            return Ok(());
+        }
+        instance.on_message(message)?;
+        let lacks = instance.lacks(message);
+        self.settle_rounds(height);
+        if let Some(value) = lacks {
+            self.want_payload(from, height, value);
+        }
+        Ok(())
+    }
+
+    /// A payload is proposed or decided that is not here. Who made it sends it unasked; others are asked for it.
+    fn want_payload(&mut self, from: Index, height: u64, value: Value) {
+        let Some(live) = self.live.get_mut(&height) else { return };
+        let Agreement::Rounds(instance) = &live.height else { return };
+        let mut holders = instance.holders(&value);
+        holders.insert(from);
+        let wanted = live.wanted.entry((value.slot, value.digest)).or_default();
+        wanted.holders = wanted.holders.union(&holders);
+        if from == value.slot {
+            wanted.asked.insert(from);
+        } else {
+            self.fetch(height, value.slot, value.digest, &holders);
+        }
+    }
+
+    /// A payload, from who made it or from who was asked.
+    pub(crate) fn on_payload(&mut self, proposal: Proposal, payload: Payload) -> Result<(), Refused> {
+        let Proposal { height, slot, digest, .. } = proposal;
+        if usize::from(slot) >= self.committee.size {
+            return Err(Refused::Slot);
+        }
+        let Some(live) = self.live_at(height)? else { return Ok(()) };
+        if live.held(slot, &digest).is_some() || !live.has_room(slot, &digest) {
+            return Ok(());
+        }
+        self.check_payload(&proposal, &payload)?;
+        self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
+        if let Some(first) = self.open(height).hold(proposal, payload) {
+            self.turn.evidence.push(Evidence::Proposals(first, proposal));
+        }
+        self.advance_rounds(height, |agreement| {
+            if let Agreement::Rounds(instance) = agreement {
+                instance.on_held(Value { slot, digest });
+            }
+        });
+        Ok(())
+    }
+
+    /// A timer that a turn set.
+    pub(crate) fn on_round_timer(&mut self, height: u64, step: Step, round: Round) {
+        if self.live.contains_key(&height) {
+            self.advance_rounds(height, |agreement| {
+                if let Agreement::Rounds(instance) = agreement {
+                    instance.on_timer(step, round);
+                }
+            });
+        }
+    }
+
+    /// Takes back what the log says about a height. What is not in the log yet is written down.
+    pub(crate) fn restore_rounds(&mut self, height: u64, held: Vec<(Proposal, Payload)>, records: Vec<Record>) {
+        let live = self.open(height);
+        let values: Vec<Value> =
+            held.iter().map(|(Proposal { slot, digest, .. }, _)| Value { slot: *slot, digest: *digest }).collect();
+        for (proposal, payload) in held {
+            live.hold(proposal, payload);
+        }
+        self.advance_rounds(height, |agreement| {
+            if let Agreement::Rounds(instance) = agreement {
+                instance.restore(records);
+                values.into_iter().for_each(|value| instance.on_held(value));
+            }
+        });
+    }
+
+    /// Everything that was said in the rounds of a height.
+    pub(crate) fn said_in_rounds(&self, height: u64) -> Option<Frame> {
+        let Agreement::Rounds(instance) = &self.live.get(&height)?.height else { return None };
+        let messages = instance.said().to_vec();
+        let epoch = self.chain.epoch;
+        (!messages.is_empty()).then_some(Frame::Rounds(Messages { epoch, height, messages }))
+    }
+}

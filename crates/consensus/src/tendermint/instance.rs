@@ -1,0 +1,648 @@
+//! One height: the round logic, and what its effects come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+
+use arc_malachitebft_core_consensus::{
+    ConsensusMsg, Effect, Input, LivenessMsg, LocallyProposedValue, MisbehaviorEvidence, Params, PeerId, ProposedValue,
+    Resumable, Resume, SignedConsensusMsg, State, ThresholdParams, ValuePayload, process,
+};
+use arc_malachitebft_core_types::{
+    CertificateError, CommitCertificate, ExtendedCommitCertificate, ExtendedCommitSignature, NilOrVal,
+    PolkaCertificate, PolkaSignature, Round as MaybeRound, RoundCertificate, RoundCertificateType, RoundSignature,
+    SignedMessage, SignedProposal, SignedVote, Timeout, TimeoutKind, Validity, ValueOrigin, ValueResponse,
+    VoteExtensionPolicy, VoteType,
+};
+use primitives::{SecretKey, Signature};
+
+use super::message::{Entry, Kind, Message, Proposal, Quorum, Record, Round, Step, Value, Vote};
+use super::types::{Height, Member, Types, UnsignedProposal, UnsignedVote, Validators, proposer, round_of};
+use crate::chain::Chain;
+use crate::committee::{Index, Members};
+use crate::engine::Refused;
+use crate::message::Timer;
+use crate::proposal::Evidence;
+
+/// Messages that the round logic may keep for a height that it has not begun. None is: messages begin the height.
+const QUEUED: usize = 16;
+/// Values that are noted of each validator, at the most: a faulty one may vote for any.
+const VALUES_OF_ONE: usize = 4;
+
+/// What is to be done after inputs, in this order: write down, then the rest.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) records: Vec<Record>,
+    pub(crate) sends: Vec<Message>,
+    pub(crate) timers: Vec<Timer>,
+    pub(crate) evidence: Vec<Evidence>,
+}
+
+/// One height at one validator.
+pub(crate) struct Instance {
+    state: State<Types>,
+    desk: Desk,
+    begun: bool,
+    halted: bool,
+    /// Payloads that are here, as far as the round logic was told.
+    held: BTreeSet<Value>,
+    /// Who prevoted for a value, and so holds its payload; the faulty aside.
+    holders: BTreeMap<Value, Members>,
+    /// What another's precommits decided; the payload may be missing.
+    certified: Option<(Round, Value)>,
+}
+
+/// Where the effects of the round logic end up.
+struct Desk {
+    chain: Chain,
+    secret: SecretKey,
+    me: Index,
+    height: u64,
+    /// The signature of the message that is being taken in: it was checked already.
+    checked: Option<Signature>,
+    /// Whether something that came with the last message was wrongly signed.
+    refused: bool,
+    /// What the log holds, while it is taken in again.
+    replayed: Vec<Record>,
+    /// The round for which a proposal is asked of this validator.
+    request: Option<Round>,
+    decision: Option<Quorum>,
+    /// All that was said here, to be said again to who may have missed it.
+    said: Vec<Message>,
+    outcome: Outcome,
+}
+
+impl Instance {
+    pub(crate) fn new(chain: Chain, me: Index, secret: SecretKey, height: u64) -> Instance {
+        let params = Params {
+            address: Member(me),
+            threshold_params: ThresholdParams::default(),
+            value_payload: ValuePayload::ProposalAndParts,
+            enabled: true,
+        };
+        let state = State::new(Types, Height(height), Validators::of(&chain), params, 1, QUEUED);
+        let desk = Desk {
+            chain,
+            secret,
+            me,
+            height,
+            checked: None,
+            refused: false,
+            replayed: Vec::new(),
+            request: None,
+            decision: None,
+            said: Vec::new(),
+            outcome: Outcome::default(),
+        };
+        Instance {
+            state,
+            desk,
+            begun: false,
+            halted: false,
+            held: BTreeSet::new(),
+            holders: BTreeMap::new(),
+            certified: None,
+        }
+    }
+
+    /// Begins the first round, if it has not begun.
+    pub(crate) fn begin(&mut self) {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.start(false);
+        }
+    }
+
+    fn start(&mut self, again: bool) {
+        let validators = Validators::of(&self.desk.chain);
+        let height = Height(self.desk.height);
+        self.run(Input::StartHeight(height, validators, again, None, VoteExtensionPolicy::Disabled));
+    }
+
+    pub(crate) fn is_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// What was decided.
+    pub(crate) fn decision(&self) -> Option<Value> {
+        self.desk.decision.as_ref().map(|decision| decision.value)
+    }
+
+    /// The precommits that decided, for who is still in a later round than they are of.
+    pub(crate) fn decision_for(&self, message: &Message) -> Option<Message> {
+        let decision = self.desk.decision.as_ref().filter(|decision| message.round() > decision.round)?;
+        (!matches!(message, Message::Decision(_))).then(|| Message::Decision(decision.clone()))
+    }
+
+    /// Whether a proposal is asked of this validator.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.desk.request.is_some() && !self.halted
+    }
+
+    /// The round that it is in.
+    pub(crate) fn round(&self) -> Round {
+        round_of(self.state.round())
+    }
+
+    /// All that was said about the height.
+    pub(crate) fn said(&self) -> &[Message] {
+        &self.desk.said
+    }
+
+    /// Who prevoted for a value.
+    pub(crate) fn holders(&self, value: &Value) -> Members {
+        self.holders.get(value).copied().unwrap_or_default()
+    }
+
+    /// What the last inputs came to.
+    pub(crate) fn take_outcome(&mut self) -> Outcome {
+        std::mem::take(&mut self.desk.outcome)
+    }
+
+    /// Stops: the height is over.
+    pub(crate) fn halt(&mut self) {
+        if std::mem::replace(&mut self.halted, true) || !self.begun {
+            return;
+        }
+        let proposals = self.state.driver.take_proposal_evidence();
+        let votes = self.state.driver.take_vote_evidence();
+        self.desk.convict(&MisbehaviorEvidence { proposals, votes });
+    }
+
+    /// A message of another validator.
+    pub(crate) fn on_message(&mut self, message: &Message) -> Result<(), Refused> {
+        if self.halted {
+            return Ok(());
+        }
+        if !self.is_news(message)? {
+            return Ok(());
+        }
+        self.begin();
+        self.run(lift(message, self.desk.height));
+        self.desk.checked = None;
+        if std::mem::take(&mut self.desk.refused) { Err(Refused::Signature) } else { Ok(()) }
+    }
+
+    /// Whether a message is news; refuses what no correct validator sends. What this leaves unchecked the round logic has
+    /// checked when it takes it in.
+    fn is_news(&mut self, message: &Message) -> Result<bool, Refused> {
+        let size = self.desk.chain.keys.len();
+        match message {
+            Message::Vote(vote) => self.is_new_vote(vote),
+            Message::Proposal(proposal) => self.desk.is_from_proposer(proposal),
+            Message::Entry(entry) => {
+                let alike = |vote: &Vote| vote.height == self.desk.height && vote.round == entry.round;
+                let sound = entry.votes.len() <= size && entry.votes.iter().all(alike);
+                if sound { Ok(true) } else { Err(Refused::Undecodable) }
+            }
+            Message::Polka(quorum) | Message::Decision(quorum)
+                if quorum.signatures.len() > size || usize::from(quorum.value.slot) >= size =>
+            {
+                Err(Refused::Undecodable)
+            }
+            Message::Polka(_) => Ok(true),
+            Message::Decision(_) if self.desk.decision.is_some() || self.certified.is_some() => Ok(false),
+            Message::Decision(quorum) if !self.desk.is_decisive(quorum) => Err(Refused::Signature),
+            Message::Decision(quorum) => {
+                self.certified = Some((quorum.round, quorum.value));
+                Ok(true)
+            }
+        }
+    }
+
+    fn is_new_vote(&mut self, vote: &Vote) -> Result<bool, Refused> {
+        if vote.height != self.desk.height {
+            return Err(Refused::Undecodable);
+        }
+        let (votes, lifted) = (self.state.driver.votes(), vote.lift());
+        if votes.has_vote(&lifted) || votes.is_saturated_conflict(&lifted) {
+            return Ok(false);
+        }
+        if !vote.is_signed(&self.desk.chain) {
+            return Err(Refused::Signature);
+        }
+        self.desk.checked = Some(vote.signature);
+        let room = self.holders.len() < VALUES_OF_ONE * self.desk.chain.keys.len();
+        if let (Kind::Prevote, Some(value)) = (vote.kind, vote.value)
+            && (room || self.holders.contains_key(&value))
+        {
+            self.holders.entry(value).or_default().insert(vote.signer);
+        }
+        Ok(true)
+    }
+
+    /// The value of a message whose payload is to be fetched, if it is not here.
+    pub(crate) fn lacks(&self, message: &Message) -> Option<Value> {
+        let value = match message {
+            Message::Proposal(proposal) => proposal.value,
+            Message::Decision(quorum) => quorum.value,
+            Message::Vote(_) | Message::Polka(_) | Message::Entry(_) => return None,
+        };
+        (!self.halted && !self.held.contains(&value)).then_some(value)
+    }
+
+    /// A valid payload is here.
+    pub(crate) fn on_held(&mut self, value: Value) {
+        if self.halted || !self.held.insert(value) {
+            return;
+        }
+        self.begin();
+        let certified = self.certified.filter(|(_, certified)| *certified == value);
+        let origin = if certified.is_some() { ValueOrigin::Sync } else { ValueOrigin::Consensus };
+        let round = certified.map_or_else(|| self.first_round_of(value.slot), |(round, _)| round);
+        self.run(Input::ProposedValue(proposed(self.desk.height, round, value), origin));
+    }
+
+    /// The first round in which a validator proposes.
+    fn first_round_of(&self, slot: Index) -> Round {
+        let size = self.desk.chain.keys.len();
+        (0..size as Round).find(|round| proposer(self.desk.height, *round, size) == slot).unwrap_or(0)
+    }
+
+    /// Proposes what is asked for.
+    pub(crate) fn propose(&mut self, value: Value) {
+        self.begin();
+        let Some(round) = self.desk.request.take().filter(|_| !self.halted) else { return };
+        self.held.insert(value);
+        let height = Height(self.desk.height);
+        self.run(Input::Propose(LocallyProposedValue::new(height, MaybeRound::new(round), value)));
+    }
+
+    /// A timer fired.
+    pub(crate) fn on_timer(&mut self, step: Step, round: Round) {
+        if self.begun && !self.halted {
+            self.run(elapsed(step, round));
+        }
+    }
+
+    /// Takes in what the log says was taken in before a restart: the same votes follow, and none other is signed.
+    pub(crate) fn restore(&mut self, records: Vec<Record>) {
+        let height = self.desk.height;
+        let inputs: Vec<Input<Types>> = records.iter().map(|record| logged(record, height)).collect();
+        self.state.index_wal_entries(&inputs);
+        self.desk.replayed = records;
+        self.begun = true;
+        self.start(true);
+        for input in inputs {
+            if let Input::ProposedValue(proposed, _) = &input {
+                self.held.insert(proposed.value);
+            }
+            self.run(input);
+        }
+        self.state.reset_entries_index();
+        let me = self.desk.me;
+        // A proposal that had been made is not made again, but said again.
+        for record in std::mem::take(&mut self.desk.replayed) {
+            if let Record::Taken(Message::Proposal(proposal)) = record
+                && proposal.signer == me
+            {
+                self.desk.request.take_if(|round| *round == proposal.round);
+                self.desk.say(Message::Proposal(proposal));
+            }
+        }
+    }
+
+    /// Gives the round logic an input. An error of its own, which no message can bring about, ends the part that this
+    /// validator has in the height.
+    fn run(&mut self, input: Input<Types>) {
+        let Instance { state, desk, .. } = self;
+        let done: Result<(), arc_malachitebft_core_consensus::Error<Types>> = process!(
+            input: input,
+            state: state,
+            metrics: &(),
+            with: effect => desk.handle(effect)
+        );
+        self.halted |= done.is_err();
+    }
+}
+
+/// A payload that is valid, as the round logic is told.
+fn proposed(height: u64, round: Round, value: Value) -> ProposedValue<Types> {
+    ProposedValue {
+        height: Height(height),
+        round: MaybeRound::new(round),
+        valid_round: MaybeRound::Nil,
+        proposer: Member(value.slot),
+        value,
+        validity: Validity::Valid,
+    }
+}
+
+fn elapsed(step: Step, round: Round) -> Input<Types> {
+    let round = MaybeRound::new(round);
+    Input::TimeoutElapsed(match step {
+        Step::Propose => Timeout::propose(round),
+        Step::Prevote => Timeout::prevote(round),
+        Step::Precommit => Timeout::precommit(round),
+    })
+}
+
+fn logged(record: &Record, height: u64) -> Input<Types> {
+    match record {
+        Record::Taken(message) => lift(message, height),
+        Record::Held { round, value } => Input::ProposedValue(proposed(height, *round, *value), ValueOrigin::Consensus),
+        Record::Fired { step, round } => elapsed(*step, *round),
+    }
+}
+
+/// A message as the round logic takes it.
+fn lift(message: &Message, height: u64) -> Input<Types> {
+    let height = Height(height);
+    match message {
+        Message::Vote(vote) => Input::Vote(vote.lift()),
+        Message::Proposal(proposal) => Input::Proposal(proposal.lift()),
+        Message::Polka(Quorum { round, value, signatures }) => {
+            let signed = |(signer, signature): &(Index, Signature)| PolkaSignature::new(Member(*signer), *signature);
+            Input::PolkaCertificate(PolkaCertificate {
+                height,
+                round: MaybeRound::new(*round),
+                value_id: *value,
+                polka_signatures: signatures.iter().map(signed).collect(),
+            })
+        }
+        Message::Entry(Entry { round, skips, votes }) => Input::RoundCertificate(RoundCertificate {
+            height,
+            round: MaybeRound::new(*round),
+            cert_type: if *skips { RoundCertificateType::Skip } else { RoundCertificateType::Precommit },
+            round_signatures: votes.iter().map(round_signature).collect(),
+        }),
+        Message::Decision(Quorum { round, value, signatures }) => {
+            let signed = |(signer, signature): &(Index, Signature)| {
+                ExtendedCommitSignature::new(Member(*signer), *signature, None)
+            };
+            let certificate = ExtendedCommitCertificate {
+                height,
+                round: MaybeRound::new(*round),
+                value_id: *value,
+                commit_signatures: signatures.iter().map(signed).collect(),
+            };
+            Input::SyncValueResponse(ValueResponse::new(nobody(), bytes::Bytes::new(), certificate))
+        }
+    }
+}
+
+fn round_signature(vote: &Vote) -> RoundSignature<Types> {
+    let lifted = vote.lift().message;
+    let value = vote.value.map_or(NilOrVal::Nil, NilOrVal::Val);
+    RoundSignature::new(kind_of(&lifted), value, Member(vote.signer), vote.signature)
+}
+
+fn kind_of(vote: &UnsignedVote) -> VoteType {
+    arc_malachitebft_core_types::Vote::vote_type(vote)
+}
+
+/// The round logic passes on which peer an answer came from; the links know it here.
+fn nobody() -> PeerId {
+    PeerId::from_bytes(&[0, 0]).expect("an identity hash of nothing")
+}
+
+impl Desk {
+    fn handle(&mut self, effect: Effect<Types>) -> Result<Resume<Types>, Infallible> {
+        Ok(match effect {
+            Effect::ScheduleTimeout(timeout, resume) => {
+                self.arm(&timeout);
+                resume.resume_with(())
+            }
+            Effect::StartRound(.., resume) => {
+                self.request = None;
+                resume.resume_with(())
+            }
+            Effect::GetValue(_, round, _, resume) => {
+                self.request = Some(round_of(round));
+                resume.resume_with(())
+            }
+            Effect::PublishConsensusMsg(message, resume) => {
+                self.say(match message {
+                    SignedConsensusMsg::Vote(vote) => Message::Vote(lowered(vote)),
+                    SignedConsensusMsg::Proposal(proposal) => Message::Proposal(lowered_proposal(proposal)),
+                });
+                resume.resume_with(())
+            }
+            Effect::PublishLivenessMsg(message, resume) => {
+                self.say(match message {
+                    LivenessMsg::Vote(vote) => Message::Vote(lowered(vote)),
+                    LivenessMsg::PolkaCertificate(certificate) => Message::Polka(polka(certificate)),
+                    LivenessMsg::SkipRoundCertificate(certificate) => Message::Entry(entry(self.height, certificate)),
+                });
+                resume.resume_with(())
+            }
+            Effect::Decide(certificate, _, resume) => {
+                let decision = decision(certificate);
+                self.said.push(Message::Decision(decision.clone()));
+                self.decision = Some(decision);
+                resume.resume_with(())
+            }
+            Effect::Finalize(_, _, evidence, resume) => {
+                self.convict(&evidence);
+                resume.resume_with(())
+            }
+            Effect::WalAppend(_, input, resume) => {
+                self.record(input);
+                resume.resume_with(())
+            }
+            Effect::CertRejectedSyncValue(_, _, _, resume) => {
+                self.refused = true;
+                resume.resume_with(())
+            }
+            // Links say again what may be lost, and payloads are fetched from who prevoted for them.
+            Effect::RepublishVote(_, resume) => resume.resume_with(()),
+            Effect::RepublishRoundCertificate(_, resume) => resume.resume_with(()),
+            Effect::RestreamProposal(.., resume) => resume.resume_with(()),
+            Effect::CertVerifiedSyncValue(_, _, resume) => resume.resume_with(()),
+            // Timers that have become idle do nothing when they fire.
+            Effect::CancelAllTimeouts(resume) => resume.resume_with(()),
+            Effect::CancelTimeout(_, resume) => resume.resume_with(()),
+            effect => self.sign_or_verify(effect),
+        })
+    }
+
+    fn sign_or_verify(&mut self, effect: Effect<Types>) -> Resume<Types> {
+        match effect {
+            Effect::SignVote(vote, resume) => {
+                let signature = Vote::of(&vote, Signature([0; 64])).sign(&self.chain, &self.secret).signature;
+                resume.resume_with(SignedMessage::new(vote, signature))
+            }
+            Effect::SignProposal(proposal, resume) => {
+                let signature = Proposal::of(&proposal, Signature([0; 64])).sign(&self.chain, &self.secret).signature;
+                resume.resume_with(SignedMessage::new(proposal, signature))
+            }
+            Effect::VerifySignature(message, _, resume) => resume.resume_with(self.is_signed(&message)),
+            // It is made of votes that were checked one by one.
+            Effect::VerifyCommitCertificate(_, _, _, resume) => resume.resume_with(Ok(())),
+            // It was checked before it was handed in.
+            Effect::VerifyExtendedCommitCertificate(.., resume) => resume.resume_with(Ok(())),
+            Effect::VerifyPolkaCertificate(certificate, _, thresholds, resume) => {
+                let votes = votes_of(self.height, Kind::Prevote, &polka(certificate));
+                resume.resume_with(self.weigh(&votes, thresholds.quorum))
+            }
+            Effect::VerifyRoundCertificate(certificate, _, thresholds, resume) => {
+                let skips = certificate.cert_type == RoundCertificateType::Skip;
+                let Entry { votes, .. } = entry(self.height, certificate);
+                let fit = skips || votes.iter().all(|vote| vote.kind == Kind::Precommit);
+                let threshold = if skips { thresholds.honest } else { thresholds.quorum };
+                let votes = if fit { votes } else { Vec::new() };
+                resume.resume_with(self.weigh(&votes, threshold))
+            }
+            Effect::ExtendVote(.., resume) => resume.resume_with(None),
+            Effect::VerifyVoteExtension(.., resume) => resume.resume_with(Ok(())),
+            _ => Resume::Continue,
+        }
+    }
+
+    /// Whether a proposal is of the proposer of its round.
+    fn is_from_proposer(&mut self, proposal: &Proposal) -> Result<bool, Refused> {
+        let size = self.chain.keys.len();
+        if proposal.height != self.height {
+            return Err(Refused::Undecodable);
+        }
+        if usize::from(proposal.value.slot) >= size || proposal.signer != proposer(self.height, proposal.round, size) {
+            return Err(Refused::Slot);
+        }
+        if !proposal.is_signed(&self.chain) {
+            return Err(Refused::Signature);
+        }
+        self.checked = Some(proposal.signature);
+        Ok(true)
+    }
+
+    fn is_signed(&self, message: &SignedMessage<Types, ConsensusMsg<Types>>) -> bool {
+        if self.checked == Some(message.signature) {
+            return true;
+        }
+        match &message.message {
+            ConsensusMsg::Vote(vote) => Vote::of(vote, message.signature).is_signed(&self.chain),
+            ConsensusMsg::Proposal(proposal) => Proposal::of(proposal, message.signature).is_signed(&self.chain),
+        }
+    }
+
+    /// Whether these are votes of so many different validators.
+    fn weigh(
+        &mut self,
+        votes: &[Vote],
+        threshold: arc_malachitebft_core_types::ThresholdParam,
+    ) -> Result<(), CertificateError<Types>> {
+        let total = self.chain.keys.len() as u64;
+        let mut signers = Members::default();
+        let sound = |vote: &Vote| signers.insert(vote.signer) && vote.is_signed(&self.chain);
+        if votes.iter().all(sound) && threshold.is_met(votes.len() as u64, total) {
+            return Ok(());
+        }
+        self.refused = true;
+        let expected = threshold.min_expected(total);
+        Err(CertificateError::NotEnoughVotingPower { signed: votes.len() as u64, total, expected })
+    }
+
+    /// Whether these are precommits of more than two thirds.
+    fn is_decisive(&mut self, quorum: &Quorum) -> bool {
+        let votes = votes_of(self.height, Kind::Precommit, quorum);
+        let decisive = self.weigh(&votes, ThresholdParams::default().quorum).is_ok();
+        self.refused = false;
+        decisive
+    }
+
+    fn arm(&mut self, timeout: &Timeout) {
+        let step = match timeout.kind {
+            TimeoutKind::Propose => Step::Propose,
+            TimeoutKind::Prevote => Step::Prevote,
+            TimeoutKind::Precommit => Step::Precommit,
+            // Links say again what may be lost; heights are not held open.
+            TimeoutKind::Rebroadcast | TimeoutKind::FinalizeHeight(_) => return,
+        };
+        self.outcome.timers.push(Timer::Round { step, round: round_of(timeout.round) });
+    }
+
+    /// Says something to all; of the certificates only the newest of each kind is worth saying again.
+    fn say(&mut self, message: Message) {
+        let replaces = |old: &Message| match &message {
+            Message::Polka(_) => matches!(old, Message::Polka(_)),
+            Message::Entry(_) => matches!(old, Message::Entry(_)),
+            _ => *old == message,
+        };
+        self.said.retain(|old| !replaces(old));
+        self.said.push(message.clone());
+        self.outcome.sends.push(message);
+    }
+
+    fn record(&mut self, input: Input<Types>) {
+        let record = match input {
+            Input::Vote(vote) => Record::Taken(Message::Vote(lowered(vote))),
+            Input::Proposal(proposal) => Record::Taken(Message::Proposal(lowered_proposal(proposal))),
+            Input::PolkaCertificate(certificate) => Record::Taken(Message::Polka(polka(certificate))),
+            Input::ProposedValue(proposed, _) => {
+                Record::Held { round: round_of(proposed.round), value: proposed.value }
+            }
+            Input::TimeoutElapsed(Timeout { kind, round }) => {
+                let round = round_of(round);
+                match kind {
+                    TimeoutKind::Propose => Record::Fired { step: Step::Propose, round },
+                    TimeoutKind::Prevote => Record::Fired { step: Step::Prevote, round },
+                    TimeoutKind::Precommit => Record::Fired { step: Step::Precommit, round },
+                    TimeoutKind::Rebroadcast | TimeoutKind::FinalizeHeight(_) => return,
+                }
+            }
+            Input::StartHeight(..) | Input::RoundCertificate(_) | Input::Propose(_) | Input::SyncValueResponse(_) => {
+                return;
+            }
+        };
+        if !self.replayed.contains(&record) {
+            self.outcome.records.push(record);
+        }
+    }
+
+    fn convict(&mut self, evidence: &MisbehaviorEvidence<Types>) {
+        for (a, b) in evidence.votes.iter().flat_map(|(_, pairs)| pairs) {
+            self.outcome.evidence.push(Evidence::Votes(lowered(a.clone()), lowered(b.clone())));
+        }
+        for (a, b) in evidence.proposals.iter().flat_map(|(_, pairs)| pairs) {
+            let (a, b) = (lowered_proposal(a.clone()), lowered_proposal(b.clone()));
+            self.outcome.evidence.push(Evidence::RoundProposals(a, b));
+        }
+    }
+}
+
+fn lowered(vote: SignedVote<Types>) -> Vote {
+    Vote::of(&vote.message, vote.signature)
+}
+
+fn lowered_proposal(proposal: SignedProposal<Types>) -> Proposal {
+    let unsigned: UnsignedProposal = proposal.message;
+    Proposal::of(&unsigned, proposal.signature)
+}
+
+fn polka(certificate: PolkaCertificate<Types>) -> Quorum {
+    let signatures = certificate.polka_signatures.iter().map(|signed| (signed.address.0, signed.signature));
+    Quorum { round: round_of(certificate.round), value: certificate.value_id, signatures: signatures.collect() }
+}
+
+fn decision(certificate: CommitCertificate<Types>) -> Quorum {
+    let signatures = certificate.commit_signatures.iter().map(|signed| (signed.address.0, signed.signature));
+    Quorum { round: round_of(certificate.round), value: certificate.value_id, signatures: signatures.collect() }
+}
+
+fn entry(height: u64, certificate: RoundCertificate<Types>) -> Entry {
+    let round = round_of(certificate.round);
+    let vote = |signed: &RoundSignature<Types>| Vote {
+        height,
+        round,
+        kind: if signed.vote_type == VoteType::Prevote { Kind::Prevote } else { Kind::Precommit },
+        value: match signed.value_id {
+            NilOrVal::Nil => None,
+            NilOrVal::Val(value) => Some(value),
+        },
+        signer: signed.address.0,
+        signature: signed.signature,
+    };
+    let skips = certificate.cert_type == RoundCertificateType::Skip;
+    Entry { round, skips, votes: certificate.round_signatures.iter().map(vote).collect() }
+}
+
+fn votes_of(height: u64, kind: Kind, quorum: &Quorum) -> Vec<Vote> {
+    let Quorum { round, value, signatures } = quorum;
+    let vote = |(signer, signature): &(Index, Signature)| Vote {
+        height,
+        round: *round,
+        kind,
+        value: Some(*value),
+        signer: *signer,
+        signature: *signature,
+    };
+    signatures.iter().map(vote).collect()
+}

@@ -1,0 +1,221 @@
+//! Engines that decide by rounds, joined by perfect links: known answers, restarts, evidence, encodings.
+
+use std::collections::BTreeMap;
+
+use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
+use consensus::{
+    ALL_HEIGHTS, Chain, Engine, Entry, Evidence, Frame, Index, Payload, Proposal, Rules, Setup, Start, payload_digest,
+};
+use primitives::{Digest, SecretKey, Signature};
+use proptest::prelude::*;
+
+fn secret(index: Index) -> SecretKey {
+    SecretKey::from_seed([index + 1; 32])
+}
+
+fn chain(size: Index) -> Chain {
+    let keys = (0..size).map(|index| secret(index).public()).collect();
+    Chain { genesis: Digest([4; 32]), epoch: 0, heights: ALL_HEIGHTS, keys }
+}
+
+fn engine(size: Index, me: Index) -> Engine {
+    let (chain, rules) = (chain(size), Rules::tendermint());
+    let benches = Engine::first_benches(&chain.committee(), &rules);
+    let setup = Setup { chain, rules, followers: 0, me, secret: secret(me), check: |bytes| Some(bytes.len()) };
+    let roots = vec![(0, Digest([1; 32]))];
+    Engine::new(setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots })
+}
+
+/// Engines whose messages arrive in the order in which they are sent.
+struct Network {
+    engines: Vec<Engine>,
+    queue: Vec<(Index, Index, Frame)>,
+    /// Of what kind, how many.
+    sent: BTreeMap<&'static str, usize>,
+    logs: Vec<Vec<(u64, Entry)>>,
+    decided: Vec<Vec<(Index, Payload)>>,
+}
+
+fn kinds(frame: &Frame) -> Vec<&'static str> {
+    let of = |message: &Message| match message {
+        Message::Proposal(_) => "proposal",
+        Message::Vote(Vote { kind: Kind::Prevote, .. }) => "prevote",
+        Message::Vote(_) => "precommit",
+        _ => "other",
+    };
+    match frame {
+        Frame::Proposal(..) => vec!["payload"],
+        Frame::Commit(_) => vec!["commit"],
+        Frame::Rounds(Messages { messages, .. }) => messages.iter().map(of).collect(),
+        _ => vec![],
+    }
+}
+
+impl Network {
+    fn new(size: Index) -> Network {
+        let engines = (0..size).map(|me| engine(size, me)).collect();
+        let logs = vec![Vec::new(); usize::from(size)];
+        let mut network = Network { engines, queue: Vec::new(), sent: BTreeMap::new(), logs, decided: Vec::new() };
+        for a in 0..size {
+            (0..size).filter(|b| *b != a).for_each(|b| network.engines[usize::from(a)].on_up(b));
+        }
+        network.run();
+        network
+    }
+
+    /// Carries out turns until nothing is under way.
+    fn run(&mut self) {
+        loop {
+            for from in 0..self.engines.len() {
+                let turn = self.engines[from].take_turn();
+                self.logs[from].extend(turn.entries);
+                for (to, frame) in turn.sends {
+                    kinds(&frame).into_iter().for_each(|kind| *self.sent.entry(kind).or_default() += to.len());
+                    self.queue.extend(to.iter().map(|to| (from as Index, to, frame.clone())));
+                }
+                for superblock in turn.decided {
+                    self.engines[from].on_applied(superblock.height);
+                    self.engines[from].on_root(superblock.height, superblock.digest);
+                    if from == 0 {
+                        self.decided.push(superblock.sub_blocks);
+                    }
+                }
+                assert!(turn.refused.is_empty(), "{:?}", turn.refused);
+            }
+            if self.queue.is_empty() {
+                return;
+            }
+            for (from, to, frame) in std::mem::take(&mut self.queue) {
+                let frame = Frame::from_bytes(&frame.to_bytes()).expect("what is sent can be read");
+                self.engines[usize::from(to)].on_frame(from, frame);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_free_height_costs_what_it_must() {
+    for size in [4, 7] {
+        let mut network = Network::new(size);
+        let first = network.engines[0].first_proposer(1);
+        let payload: Payload = b"a block".to_vec().into();
+        let opening = network.engines[usize::from(first)].opening().expect("its turn");
+        assert_eq!((opening.height, opening.urgent), (1, false));
+        network.engines[usize::from(first)].propose(1, payload.clone());
+        network.run();
+        assert_eq!(network.decided, [vec![(first, payload)]]);
+        assert!(network.engines.iter().all(|engine| engine.certified() == 1));
+        let (n, all) = (usize::from(size), usize::from(size) * usize::from(size - 1));
+        let expected = [("commit", all), ("payload", n - 1), ("precommit", all), ("prevote", all), ("proposal", n - 1)];
+        assert_eq!(network.sent.into_iter().collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn who_waits_is_passed_the_turn() {
+    let mut network = Network::new(4);
+    let first = network.engines[0].first_proposer(1);
+    let other = (first + 2) % 4;
+    network.engines[usize::from(other)].set_waiting(true);
+    network.run();
+    // The proposer has nothing, and is asked all the same.
+    let opening = network.engines[usize::from(first)].opening().expect("its turn");
+    assert!(opening.urgent && network.engines[usize::from(other)].opening().is_none());
+}
+
+#[test]
+fn a_restarted_validator_votes_as_before_whatever_it_hears_next() {
+    let mut network = Network::new(4);
+    let first = network.engines[0].first_proposer(1);
+    let me = (first + 1) % 4;
+    network.engines[usize::from(first)].propose(1, b"one".to_vec().into());
+    let turn = network.engines[usize::from(first)].take_turn();
+    for (_, frame) in &turn.sends {
+        network.engines[usize::from(me)].on_frame(first, frame.clone());
+    }
+    let before = network.engines[usize::from(me)].take_turn();
+    let votes = |frames: &[(consensus::Members, Frame)]| -> Vec<Vote> {
+        let messages = frames.iter().filter_map(|(_, frame)| match frame {
+            Frame::Rounds(messages) => Some(messages.messages.clone()),
+            _ => None,
+        });
+        let vote = |message| if let Message::Vote(vote) = message { Some(vote) } else { None };
+        messages.flatten().filter_map(vote).collect()
+    };
+    let said = votes(&before.sends);
+    assert!(said.len() == 1 && said[0].kind == Kind::Prevote && said[0].value.is_some());
+
+    let mut again = engine(4, me);
+    again.restore(before.entries.clone());
+    assert_eq!(again.take_turn().entries, [], "all of it is in the log");
+    // The proposer says something else now: it is evidence, and no reason for another vote.
+    let other: Payload = b"another".to_vec().into();
+    let proposal = Proposal::sign(&chain(4), 1, first, &other, &secret(first));
+    again.on_frame(first, Frame::Proposal(proposal, other.clone()));
+    let value = Value { slot: first, digest: payload_digest(&other) };
+    let second = consensus::tendermint::Proposal {
+        height: 1,
+        round: 0,
+        value,
+        valid_round: None,
+        signer: first,
+        signature: Signature([0; 64]),
+    };
+    let messages = vec![Message::Proposal(second.sign(&chain(4), &secret(first)))];
+    again.on_frame(first, Frame::Rounds(Messages { epoch: 0, height: 1, messages }));
+    again.on_up(0);
+    let status = consensus::Status { asks: true, ..consensus::Status::default() };
+    again.on_frame(if me == 0 { 1 } else { 0 }, Frame::Status(status));
+    let turn = again.take_turn();
+    assert!(turn.evidence.iter().any(|evidence| evidence.convicts(&chain(4)) == Some(first)), "{:?}", turn.evidence);
+    assert!(votes(&turn.sends).iter().all(|vote| *vote == said[0]), "it voted twice");
+}
+
+#[test]
+fn evidence_convicts_who_signed_twice_and_nobody_else() {
+    let chain = chain(4);
+    let vote = |value: Option<u8>, round| {
+        let value = value.map(|byte| Value { slot: 0, digest: Digest([byte; 32]) });
+        let unsigned =
+            Vote { height: 3, round, kind: Kind::Precommit, value, signer: 2, signature: Signature([0; 64]) };
+        unsigned.sign(&chain, &secret(2))
+    };
+    assert_eq!(Evidence::Votes(vote(None, 0), vote(Some(1), 0)).convicts(&chain), Some(2));
+    assert_eq!(Evidence::Votes(vote(Some(1), 0), vote(Some(1), 0)).convicts(&chain), None);
+    assert_eq!(Evidence::Votes(vote(None, 0), vote(Some(1), 1)).convicts(&chain), None);
+    let forged = Vote { value: None, ..vote(Some(1), 0) };
+    assert_eq!(Evidence::Votes(forged, vote(Some(1), 0)).convicts(&chain), None);
+}
+
+proptest! {
+    #[test]
+    fn whatever_decodes_as_messages_encodes_back(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let bytes: Vec<u8> = std::iter::once(8).chain(bytes).collect();
+        if let Ok(frame) = Frame::from_bytes(&bytes) {
+            prop_assert_eq!(frame.to_bytes(), bytes);
+        }
+    }
+
+    /// Whatever is in messages, an engine takes it or refuses it.
+    #[test]
+    fn nothing_that_is_said_stops_an_engine(
+        said in prop::collection::vec((0u8..4, any::<u32>(), any::<bool>(), any::<bool>(), 0u8..6, any::<bool>()), 1..30)
+    ) {
+        let mut engine = engine(4, 0);
+        for from in 1..4 {
+            engine.on_up(from);
+        }
+        for (signer, round, prevotes, nil, slot, signs) in said {
+            let round = if nil { round % 12 } else { round };
+            let value = (!nil).then_some(Value { slot, digest: Digest([slot; 32]) });
+            let kind = if prevotes { Kind::Prevote } else { Kind::Precommit };
+            let vote = Vote { height: 1, round, kind, value, signer, signature: Signature([0; 64]) };
+            let vote = if signs { vote.sign(&chain(4), &secret(signer)) } else { vote };
+            let messages = vec![Message::Vote(vote)];
+            engine.on_frame(1, Frame::Rounds(Messages { epoch: 0, height: 1, messages }));
+            engine.on_tick();
+        }
+        let turn = engine.take_turn();
+        prop_assert!(turn.decided.is_empty() || turn.diverged.is_none());
+    }
+}
