@@ -85,7 +85,7 @@ fn two_can_be_full(book: &Book, params: &Params) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
     fn two_assets_are_never_given_up_wrongly(offers in offers(2, 6), epsilon in 4u32..8, band in 1u32..4) {
