@@ -82,6 +82,19 @@ pub(crate) fn full_amounts(
     }
 }
 
+/// What `links` alone lack at `valuations`; `None` if they have full amounts there.
+pub(crate) fn lack_of(
+    book: &Book,
+    supply: &Supply,
+    params: &Params,
+    valuations: &[Price],
+    links: Vec<usize>,
+) -> (Option<Lack>, Spending) {
+    let (mut program, values) = program(book, supply, params, valuations, links);
+    let full = program.fit(&values).is_empty();
+    ((!full).then_some(program.lack), program.spending)
+}
+
 /// The amounts of `links` alone at `valuations`.
 pub(crate) fn amounts_of(
     book: &Book,

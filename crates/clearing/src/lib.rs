@@ -29,6 +29,7 @@
 //! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
 //! | say why an offer did or did not trade | `explain` | |
+//! | show that no prices would do | `impossible` | |
 //!
 //! [`clear`] does all of it; [`Market`] offers the steps one by one.
 //!
@@ -76,7 +77,9 @@
 //! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named.
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired unit
 //!   by unit, what is still short is made dearer by what it lacks, and prices are sought at which offers stand deeper in
-//!   the band from μ to ε, before 3 is given up: see `repair` and `search`.
+//!   the band from μ to ε, before 3 is given up: see `repair` and `search`. Small parts that still have no full amounts
+//!   walk on their own among prices nearby: see `walk`.
+//! - **Some books have no full clearing** in whole units at any prices; that can be shown, if asked for: see `impossible`.
 
 #[cfg(test)]
 extern crate self as clearing;
@@ -92,6 +95,7 @@ mod explain;
 mod fills;
 mod float;
 mod flow;
+mod impossible;
 mod market;
 mod newton;
 mod order;
@@ -112,6 +116,7 @@ mod tatonnement;
 mod threshold;
 mod value;
 mod verify;
+mod walk;
 mod wide;
 #[cfg(test)]
 #[path = "../../bench/src/workload.rs"]
@@ -122,6 +127,7 @@ pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
 pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
+pub use impossible::Impossible;
 pub use order::{BuyOrder, Purchase, TRIES};
 pub use outcome::{Clearing, Obstacle, Report, Spending, Trade};
 pub use pool::{Pool, PoolTrade};

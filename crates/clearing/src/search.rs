@@ -1,6 +1,6 @@
 //! What the price computations have in common.
 
-use crate::amounts::{Amounts, Lack, amounts_of, are_full, full_amounts};
+use crate::amounts::{Amounts, Lack, amounts_of, are_full, full_amounts, lack_of};
 use crate::book::{Book, Params};
 use crate::demand::Band;
 use crate::market::Part;
@@ -108,8 +108,18 @@ impl Scene<'_> {
         amounts_of(self.book, self.supply, self.params, &self.valuations(prices), self.links())
     }
 
+    /// Number of offers of link `index`; none of a pool.
+    pub(crate) fn offers(&self, index: usize) -> usize {
+        self.book.pairs.get(index).map_or(0, |pair| pair.len())
+    }
+
     fn links(&self) -> Vec<usize> {
         self.part.pairs.iter().map(|pair| pair.index as usize).collect()
+    }
+
+    /// What this part lacks at `prices`, `None` if it has full amounts there; and what it took to see that.
+    pub(crate) fn lack(&self, prices: &[f64]) -> (Option<Lack>, Spending) {
+        lack_of(self.book, self.supply, self.params, &self.valuations(prices), self.links())
     }
 
     /// Whether this part has full amounts at `prices`.

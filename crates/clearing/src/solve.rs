@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use crate::amounts::{Amounts, amounts};
 use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
+use crate::impossible::{Impossible, impossible};
 use crate::market::{Part, Split};
 use crate::newton::{again, is_nearer, newton};
 use crate::outcome::{Clearing, Obstacle, Report, Trade};
@@ -15,6 +16,7 @@ use crate::search::{ATTEMPTS, Effort, Found, Scene, Target, moved};
 use crate::start::start;
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
+use crate::walk::walk;
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
 ///
@@ -84,8 +86,34 @@ impl<'a> Market<'a> {
                 best = next;
             }
         }
+        if !best.full && params.solver == Solver::Newton {
+            best = self.walk(params, best, last, &mut effort);
+        }
         best.report.spending = effort.spent;
         Ok(best)
+    }
+
+    /// The clearing at prices that a walk finds for those parts that have no full amounts in `before`, if then all of
+    /// the book is full; `before` if not.
+    fn walk(&self, params: &Params, before: Clearing, last: Option<&[Price]>, effort: &mut Effort) -> Clearing {
+        let of_part =
+            |part: &Part| part.assets.iter().map(|asset| approx(before.valuations[*asset as usize])).collect();
+        let scene = |part| Scene { book: self.book, supply: &self.supply, params, part };
+        let mut prices: Vec<Vec<f64>> = self.split.parts.iter().map(of_part).collect();
+        for (part, prices) in self.split.parts.iter().zip(&mut prices) {
+            let (walked, spent) = walk(scene(part), prices.clone());
+            effort.add(spent);
+            let Some(found) = walked else { return before };
+            *prices = found;
+        }
+        let prices: Vec<&[f64]> = prices.iter().map(|prices| &prices[..]).collect();
+        let valuations = self.split.join(self.book, &self.supply, &prices, last);
+        let amounts = amounts(self.book, &self.supply, params, &valuations).0;
+        if !amounts.full {
+            return before;
+        }
+        let Report { iterations, demand_queries, imbalance, .. } = before.report;
+        self.conclude(params, Prices { valuations, iterations, demand_queries, imbalance, solved: true }, amounts)
     }
 
     /// The clearing at `prices`, or at prices near them if only those have a full one.
@@ -134,6 +162,13 @@ impl<'a> Market<'a> {
         params.check()?;
         self.check_length(valuations)?;
         Ok(amounts(self.book, &self.supply, params, valuations).0)
+    }
+
+    /// Tries to show that the book has no full clearing at any prices, where `clearing` is not full. `None` leaves it open.
+    /// The proof may take as long as a hundred clearings of the book.
+    pub fn impossible(&self, params: &Params, clearing: &Clearing) -> Option<Impossible> {
+        let Obstacle::Short(short) = clearing.report.obstacle.as_ref()?;
+        impossible(self.book, params, &clearing.valuations, short)
     }
 
     /// Puts prices and amounts together.

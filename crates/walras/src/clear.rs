@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clearing::{Book, Clearing, Params, Rate, Solver, fills};
+use clearing::{Book, Clearing, Market, Params, Rate, Solver, fills};
 use indicatif::{ProgressBar, ProgressStyle};
 use primitives::Fraction;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,9 @@ pub struct ClearingJson {
     /// What stood in the way of fullness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
+    /// Where not all that must execute does: whether it is proved that no prices whatever would have it so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impossible: Option<bool>,
     /// What became of the offers that were asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explained>,
@@ -200,6 +203,9 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
         .with_context(|| format!("{}", args.files.offers.display()))?;
     let seconds = start.elapsed().as_secs_f64();
     let mut result = described(&batch, &book, &params, &clearing, seconds);
+    if !clearing.full {
+        say_whether_possible(&mut result, &batch, &book, &params, &clearing)?;
+    }
     for asked in &args.explain {
         match asked {
             Asked::Offer(row) => result.explanations.push(explained(&batch, &book, &params, &clearing, *row)),
@@ -215,6 +221,26 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
         print_tables(&result);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds to what stood in the way whether any other prices would do.
+fn say_whether_possible(
+    result: &mut ClearingJson,
+    batch: &Batch,
+    book: &Book,
+    params: &Params,
+    clearing: &Clearing,
+) -> Result<()> {
+    let market = Market::new(book)?;
+    let proof = waiting("Looking for a proof that no prices would do", || market.impossible(params, clearing));
+    let said = match &proof {
+        Some(proof) => proof.in_words(|asset| batch.symbol(asset)),
+        None => "whether other prices have a full clearing is not known".into(),
+    };
+    result.impossible = Some(proof.is_some());
+    let obstacle = result.obstacle.take().unwrap_or_default();
+    result.obstacle = Some(format!("{obstacle}; {said}"));
+    Ok(())
 }
 
 /// Runs `task` with a spinner on standard error, if that is a terminal and it takes long enough to be seen.
@@ -247,6 +273,7 @@ fn described(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing, s
         explanations: Vec::new(),
         notes: Vec::new(),
         obstacle: report.obstacle.as_ref().map(|obstacle| obstacle.in_words(symbol)),
+        impossible: None,
         solver: SolverJson {
             name: report.solver.name().into(),
             iterations: report.iterations,
