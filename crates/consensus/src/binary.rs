@@ -18,6 +18,9 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crate::committee::{Committee, Index, Members};
 use crate::message::{Effect, Record, Round, Timer, Vote};
 
+#[cfg(test)]
+mod exhaustive;
+
 /// How far ahead of the own round votes are taken. A validator that is farther behind needs a certificate.
 pub const ROUNDS_AHEAD: Round = 64;
 

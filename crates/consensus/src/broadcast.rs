@@ -62,17 +62,16 @@ impl Broadcast {
     /// A valid proposal is here, signed by its proposer: from itself, or fetched. Only the proposer's own message is
     /// echoed, and only the first.
     pub(crate) fn hold(&mut self, slot: Index, digest: Digest, from_proposer: bool, effects: &mut Vec<Effect>) {
-        if self.holds(&digest) {
-            return;
+        if !self.holds(&digest) {
+            if let Some(other) = self.held.first() {
+                effects.push(Effect::Equivocation { slot, digests: [*other, digest] });
+            }
+            // A third proposal proves nothing new; one that was agreed on is needed all the same.
+            if self.held.len() < 2 || self.wanted(&digest) {
+                self.held.push(digest);
+            }
         }
-        if let Some(other) = self.held.first() {
-            effects.push(Effect::Equivocation { slot, digests: [*other, digest] });
-        }
-        // A third proposal proves nothing new; one that was agreed on is needed all the same.
-        if self.held.len() < 2 || self.wanted(&digest) {
-            self.held.push(digest);
-        }
-        if from_proposer && self.echoed.is_none() {
+        if from_proposer && self.echoed.is_none() && self.holds(&digest) {
             self.echoed = Some(digest);
             let vote = Vote::Echo { slot, digest };
             effects.extend([Effect::Record(Record::Sent(vote)), Effect::Send(vote)]);

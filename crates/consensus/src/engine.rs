@@ -300,11 +300,12 @@ impl Engine {
     pub(crate) fn restore_up_to_horizon(&mut self) {
         let horizon = self.horizon();
         while let Some(first) = self.logged.first_entry().filter(|first| *first.key() <= horizon) {
-            let (height, entries) = first.remove_entry();
-            let logged = self.turn.entries.len();
-            self.restore_height(height, entries);
-            // All of it is in the log already.
-            self.turn.entries.truncate(logged);
+            let (height, logged) = first.remove_entry();
+            let before = self.turn.entries.len();
+            self.restore_height(height, logged.clone());
+            // What follows from the log and is not in it yet is written down before it is said.
+            let restored = self.turn.entries.split_off(before);
+            self.turn.entries.extend(restored.into_iter().filter(|(_, entry)| !logged.contains(entry)));
         }
     }
 
