@@ -5,7 +5,8 @@
 //! next block. Neither knows a clock, a disk or a socket.
 //!
 //! The flow of a block (`apply`): `filter` (which transactions count) → `orders` (what they ask for) → clearing, or the
-//! check of an `attached` one → `settle` (the books) → `effects` (the accounts) → `changes` → `roots`. The phase for
+//! check of an `attached` one → `settle` (the books) → `validators` (stakes, committees and
+//! rewards) → `effects` (the accounts) → `changes` → `roots`. The phase for
 //! contracts comes between effects and roots.
 
 mod account;

@@ -299,8 +299,9 @@ impl Validators {
     /// Draws the committee of the next epoch.
     fn draw(&mut self, seed: &Digest) {
         let epoch = self.last_epoch() + 1;
+        // Who is convicted has no stake left.
         let candidates: Vec<&Member> =
-            self.registry.iter().filter(|one| !one.excluded && one.member.stake > 0).map(|one| &one.member).collect();
+            self.registry.iter().map(|one| &one.member).filter(|member| member.stake > 0).collect();
         let stakes: Vec<Amount> = candidates.iter().map(|member| member.stake).collect();
         let drawn = draw::draw(seed, epoch, &stakes, self.terms.committee as usize);
         let committee = match drawn.is_empty() {
