@@ -11,7 +11,7 @@ PYTHON ?= python3
 VENV = sdk/python/.venv
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-rust test-page test-python python check bench soak clean
+.PHONY: help setup page build demo test test-rust test-page test-python python net-test check bench soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -67,6 +67,10 @@ test-python: python
 	  $(CARGO) build --locked --quiet -p walras && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
+
+net-test: page ## Networks of validators on real sockets, seven processes among them
+	WALRAS_NET_VALIDATORS=7 $(CARGO) test --locked --release -p walras --test founding -p node --test validators --test epochs \
+	  -p bench --test cluster --test switch
 
 check: ## Formatting, lints, documentation
 	$(CARGO) fmt --all --check

@@ -84,9 +84,12 @@ export type Validator = {
   certified: number;
   certified_anywhere: number;
   connected: number;
+  epoch: number;
+  /** Whether it has no vote in the epoch. */
+  follows: boolean;
   silent: boolean;
   benched: number[];
-  /** All validators by index, the asked one too. */
+  /** The epoch's validators by index, and after them who follows; the asked one too. */
   peers: Peer[];
 };
 

@@ -316,8 +316,8 @@ function answer(exchange, height, url) {
       };
     case "validator":
       return {
-        me: 0, validators: VALIDATORS.length, decided: height, certified: height - 2, certified_anywhere: height - 2,
-        connected: VALIDATORS.length - 2, silent: false, benched: [ABSENT],
+        engine: "dbft", me: 0, validators: VALIDATORS.length, decided: height, certified: height - 2, certified_anywhere: height - 2,
+        connected: VALIDATORS.length - 2, epoch: 0, follows: false, silent: false, benched: [ABSENT],
         peers: VALIDATORS.map((validator) => {
           const reached = validator === ABSENT ? 40 : height;
           return { validator, connected: validator !== ABSENT, decided: reached, certified: reached - 2 };

@@ -97,6 +97,7 @@ impl Cluster {
                     .enumerate()
                     .map(|(to, key)| Peer { key: *key, address: address(to).to_string() })
                     .collect(),
+                committee_max: settings.validators,
                 unit: settings.unit,
                 grace: settings.grace,
                 heartbeat: Duration::from_secs(1),

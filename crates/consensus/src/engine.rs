@@ -408,7 +408,23 @@ impl Engine {
 
     /// Whether every height of the epoch is decided, certified and applied: the next epoch's engine takes over.
     pub fn is_over(&self) -> bool {
-        self.certified.min(self.applied) >= *self.chain.heights.end()
+        self.settled() >= *self.chain.heights.end()
+    }
+
+    /// Where the engine of the next epoch begins, once this one is over.
+    pub fn successor(&self, committee: &Committee) -> Start {
+        Start {
+            height: self.decided.0,
+            superblock: self.decided.1,
+            benches: Engine::first_benches(committee, &self.rules),
+            applied: self.applied,
+            roots: self.roots.iter().map(|(height, root)| (*height, *root)).collect(),
+        }
+    }
+
+    /// The last height, as all below, that is certified and applied: no entry will come of it.
+    pub fn settled(&self) -> u64 {
+        self.certified.min(self.applied)
     }
 
     /// The last superblock that was output: height and digest.

@@ -180,7 +180,7 @@ impl Engine {
     /// Forgets what nobody can need: votes and payloads of heights that are certified and applied (others get those from
     /// the archive), roots below all commits, certificates that only the archive has to know.
     pub(crate) fn collect(&mut self) {
-        let over = self.certified.min(self.applied);
+        let over = self.settled();
         self.live.retain(|height, _| *height > over);
         let keep = (over + 1).saturating_sub(self.rules.lag);
         self.roots.retain(|height, _| *height >= keep);

@@ -79,6 +79,9 @@ pub enum Closed {
     /// The node is stopping.
     #[error("the node is stopping")]
     Stopping,
+    /// The node is none of the epoch's validators, and nothing that it took would be proposed.
+    #[error("this node follows and is no validator now; submit to one that is")]
+    Follows,
 }
 
 /// Why the pipeline cannot start or go on.
@@ -179,7 +182,7 @@ pub(crate) struct Shared {
     /// The last certified height.
     pub(crate) certified: AtomicU64,
     /// The links to other validators; nothing in a solo node. Its threads hold this, so this does not hold it.
-    pub(crate) transport: OnceLock<Weak<Transport>>,
+    pub(crate) transport: Mutex<Weak<Transport>>,
     /// How this validator stands; nothing in a solo node.
     pub(crate) status: Mutex<Option<validator::Status>>,
 }
@@ -315,7 +318,7 @@ impl Exchange {
             verified: Verified::default(),
             certificates: OnceLock::new(),
             certified: AtomicU64::new(0),
-            transport: OnceLock::new(),
+            transport: Mutex::default(),
             status: Mutex::default(),
         });
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
@@ -333,12 +336,12 @@ impl Exchange {
             }
             Some(network) => {
                 // As much as one superblock may hold: a frame has room for it.
-                let bytes_max = network.rules.payload_bytes * network.peers.len();
+                let bytes_max = network.superblock_bytes_max();
                 let (validator, Channels { inputs, agreed }, parts) = Validator::start(network, data, &shared)?;
-                let validator::Threads { transport, heard, unverified, asked, certificates } = parts;
+                let validator::Threads { unverified, asked, certificates } = parts;
                 let blocks_made = blocks;
                 let blocks = shared.archive.clone();
-                let answers = Answers { transport, certificates, blocks, bytes_max };
+                let answers = Answers { certificates, blocks, bytes_max };
                 let (applied, rooted, published) = (inputs.clone(), inputs.clone(), inputs.clone());
                 let publish = move |shared: &Arc<Shared>| publish(shared, &blocks_made, Some(&published));
                 threads.push(spawn("publisher", &shared, publish)?);
@@ -348,8 +351,6 @@ impl Exchange {
                 threads.push(spawn("archive", &shared, move |shared| answers.run(shared, asked))?);
                 threads.push(spawn("verifier", &shared, move |shared| validator::verify_ahead(shared, unverified))?);
                 threads.push(spawn("consensus", &shared, move |shared| validator.run(shared))?);
-                // Ends with the transport, which the archive thread holds to the last.
-                spawn("links", &shared, move |_| validator::hear(heard, &inputs))?;
             }
         }
         Ok(Exchange { shared, intake, threads: Mutex::new(threads) })
@@ -372,7 +373,7 @@ impl Exchange {
 
     /// The links to other validators; `None` in a solo node.
     pub fn transport(&self) -> Option<Arc<Transport>> {
-        self.shared.transport.get().and_then(Weak::upgrade)
+        poisoned(self.shared.transport.lock()).upgrade()
     }
 
     /// Submits transactions; the receiver hears one answer for each, in order.
@@ -382,6 +383,9 @@ impl Exchange {
     pub fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
         if !self.shared.is_ready() {
             return Err(Closed::Stopping);
+        }
+        if self.status().is_some_and(|status| status.follows) {
+            return Err(Closed::Follows);
         }
         let (reply, receiver) = oneshot::channel();
         match self.intake.try_send(Submission { transactions, wait, reply }) {

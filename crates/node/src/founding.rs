@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use borsh::BorshSerialize;
 use consensus::committee::MEMBERS_MAX;
-use consensus::{ALL_HEIGHTS, Chain, Index, Rules};
+use consensus::{Chain, Index, Rules};
 use ledger::{Genesis, Member, Membership, Schedule, Terms};
 use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_network_address};
 use serde::{Deserialize, Serialize};
@@ -231,12 +231,11 @@ impl Founding {
         Digest::of("walras 2026 founding of a network v2", &all.expect("writing to memory cannot fail"))
     }
 
-    /// The genesis with these validators in its ledger. A committee begins two windows behind its drawing: no validator
-    /// works on a height that the others have not come near to.
+    /// The genesis with these validators in its ledger.
     pub fn found(&self, genesis: Genesis) -> Genesis {
-        let Succession { epoch_heights, committee, minimum_stake, unbonding_epochs, reward, reward_pool, slash } =
+        let Succession { epoch_heights: _, committee, minimum_stake, unbonding_epochs, reward, reward_pool, slash } =
             self.succession;
-        let schedule = Schedule { epoch_heights, delay: 2 * self.rules.window };
+        let schedule = self.schedule();
         let network = self.digest(&genesis);
         let terms = Terms { network, schedule, committee, minimum_stake, unbonding_epochs, reward, slash };
         let founder = |one: &Founder| {
@@ -255,24 +254,35 @@ impl Founding {
     /// The first epoch of the chain that they found.
     pub fn chain(&self, genesis: &Genesis) -> Chain {
         let keys = self.validators.iter().map(|one| one.key).collect();
-        Chain { genesis: self.digest(genesis), epoch: 0, heights: ALL_HEIGHTS, keys }
+        Chain { genesis: self.digest(genesis), epoch: 0, heights: 1..=self.schedule().last_height(0), keys }
     }
 
-    /// The network as the holder of a key sees it; nothing if the key is on no list.
-    pub fn network(&self, genesis: &Genesis, secret: SecretKey, listen: std::net::SocketAddr) -> Option<Network> {
-        let me = self.index_of(&secret.public())?;
+    /// When committees change. A committee begins two windows behind its drawing: no validator works on a height that the
+    /// others have not come near to.
+    fn schedule(&self) -> Schedule {
+        Schedule { epoch_heights: self.succession.epoch_heights, delay: 2 * self.rules.window }
+    }
+
+    /// The network at its beginning as the holder of a key sees it, who follows if the key is no founder's.
+    pub fn network(&self, genesis: &Genesis, secret: SecretKey, listen: std::net::SocketAddr) -> Network {
         let peer = |one: &Founder| Peer { key: one.key, address: one.address.clone() };
-        Some(Network {
+        let mut peers: Vec<Peer> = self.validators.iter().map(peer).collect();
+        let me = self.index_of(&secret.public()).unwrap_or_else(|| {
+            peers.push(Peer { key: secret.public(), address: listen.to_string() });
+            self.validators.len() as Index
+        });
+        Network {
             chain: self.chain(genesis),
             rules: self.rules,
             me,
             secret,
             listen,
-            peers: self.validators.iter().map(peer).collect(),
+            peers,
+            committee_max: self.validators.len().max(self.succession.committee as usize),
             unit: self.unit,
             grace: self.grace,
             heartbeat: self.heartbeat,
-        })
+        }
     }
 
     pub(crate) fn part(&self) -> Part {

@@ -70,6 +70,11 @@ impl Failure {
         Failure(StatusCode::SERVICE_UNAVAILABLE, ErrorText { code: "not_ready", message })
     }
 
+    fn follows() -> Failure {
+        let message = "this node follows and is no validator now; submit to one that is, see /v1/validators".into();
+        Failure(StatusCode::SERVICE_UNAVAILABLE, ErrorText { code: "follows", message })
+    }
+
     fn busy(code: &'static str, message: &str) -> Failure {
         Failure(StatusCode::TOO_MANY_REQUESTS, ErrorText { code, message: message.into() })
     }
@@ -867,6 +872,7 @@ impl Api {
         let receiver = self.exchange.submit(transactions, wait).map_err(|closed| match closed {
             Closed::Busy => Failure::busy("too_many_requests", "too many submissions wait; try again shortly"),
             Closed::Stopping => Failure::stopping(),
+            Closed::Follows => Failure::follows(),
         })?;
         receiver.await.map_err(|_| Failure::stopping())
     }

@@ -10,6 +10,7 @@ pub mod founding;
 pub mod genesis_file;
 mod http;
 pub mod json;
+mod line;
 mod markets;
 pub mod mempool;
 mod metrics;

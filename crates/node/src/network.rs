@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use consensus::{Chain, Index, Rules, Setup};
-use primitives::{Digest, SecretKey};
+use ledger::{Ledger, Member};
+use primitives::{Digest, PublicKey, SecretKey};
 
 use crate::transport::{Peer, Settings};
 
@@ -13,10 +14,10 @@ const BULK_BYTES_WAITING: usize = 64 << 20;
 /// What a frame with sub-blocks holds besides them.
 const FRAME_OVERHEAD: usize = 1 << 20;
 
-/// What a node needs to take part.
+/// What a node needs to take part in an epoch.
 #[derive(Clone)]
 pub struct Network {
-    /// Who the validators are.
+    /// Who the epoch's validators are.
     pub chain: Chain,
     /// What all of them do alike.
     pub rules: Rules,
@@ -26,8 +27,10 @@ pub struct Network {
     pub secret: SecretKey,
     /// Where to listen (UDP).
     pub listen: SocketAddr,
-    /// All validators, by index.
+    /// All validators by index, and after them who follows: others who have staked, and this node if it is none of these.
     pub peers: Vec<Peer>,
+    /// Validators of any committee at most: as many sub-blocks may be in one superblock.
+    pub committee_max: usize,
     /// The unit of the timers of rounds: about twice a round trip.
     pub unit: Duration,
     /// How long an absent sub-block is waited for once enough are in.
@@ -51,13 +54,55 @@ impl Network {
             listen: self.listen,
             peers: self.peers.clone(),
             secret: self.secret.clone(),
-            frame_bytes_max: self.rules.payload_bytes * self.peers.len() + FRAME_OVERHEAD,
+            frame_bytes_max: self.superblock_bytes_max() + FRAME_OVERHEAD,
             bulk_bytes_waiting_max: BULK_BYTES_WAITING,
         }
+    }
+
+    /// The network in the epoch that decides a height, as a ledger that has applied the epoch's boundary says. Without terms
+    /// of succession in the genesis, and without a committee in the ledger, it stays as it is.
+    pub(crate) fn at(&self, ledger: &Ledger, height: u64) -> Network {
+        let schedule = ledger.schedule();
+        let epoch = schedule.epoch_of(height);
+        let Some(members) = ledger.committee(epoch).filter(|_| !schedule.is_fixed()) else { return self.clone() };
+        let registered = ledger.validators().registry().iter().filter(|one| one.member.stake > 0 && !one.excluded);
+        let others = registered.map(|one| &one.member).filter(|one| members.iter().all(|member| member.key != one.key));
+        let mut peers: Vec<Peer> = members.iter().chain(others).map(|member| self.peer(member)).collect();
+        let own = self.secret.public();
+        if peers.iter().all(|peer| peer.key != own) {
+            peers.push(Peer { key: own, address: self.listen.to_string() });
+        }
+        let heights = schedule.first_height(epoch)..=schedule.last_height(epoch);
+        let keys = members.iter().map(|member| member.key).collect();
+        let chain = Chain { genesis: self.chain.genesis, epoch, heights, keys };
+        let me = position(&peers, &own).expect("it is there");
+        Network { chain, me, peers, ..self.clone() }
+    }
+
+    /// A member with its address: the ledger's, or the one known before.
+    fn peer(&self, member: &Member) -> Peer {
+        let known = || position(&self.peers, &member.key).map(|index| self.peers[usize::from(index)].address.clone());
+        let address = if member.address.is_empty() { known().unwrap_or_default() } else { member.address.clone() };
+        Peer { key: member.key, address }
+    }
+
+    /// Whether the same transport serves both.
+    pub(crate) fn has_the_links_of(&self, other: &Network) -> bool {
+        let alike = |(a, b): (&Peer, &Peer)| a.key == b.key && a.address == b.address;
+        self.me == other.me && self.peers.len() == other.peers.len() && self.peers.iter().zip(&other.peers).all(alike)
+    }
+
+    /// Bytes of the sub-blocks of one superblock at most, in any epoch.
+    pub(crate) fn superblock_bytes_max(&self) -> usize {
+        self.rules.payload_bytes * self.committee_max
     }
 
     /// What all must agree on before they talk: the genesis, which names validators and rules.
     fn digest(&self) -> Digest {
         self.chain.genesis
     }
+}
+
+fn position(peers: &[Peer], key: &PublicKey) -> Option<Index> {
+    peers.iter().position(|peer| peer.key == *key).map(|index| index as Index)
 }

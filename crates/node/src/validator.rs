@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use consensus::{
@@ -33,6 +33,7 @@ use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::exchange::{ExchangeError, Shared, poisoned};
+use crate::line::Line;
 use crate::mempool;
 use crate::network::Network;
 use crate::recovery::encode;
@@ -59,7 +60,8 @@ const SUB_BLOCK_OVERHEAD: usize = 64;
 
 /// What the consensus thread hears.
 pub(crate) enum Input {
-    Transport(Event),
+    /// What a transport tells, by the number of the line.
+    Transport(u64, Event),
     Applied(Height),
     StateRoot(Height, Digest),
     ReceiptsRoot(Height, Digest),
@@ -115,10 +117,10 @@ pub(crate) struct Validator {
     data: PathBuf,
     /// Certificates, by height.
     finality: Store<RealDisk>,
-    transport: Arc<Transport>,
+    line: Line,
     inputs: Receiver<Input>,
     agreed: SyncSender<Agreed>,
-    requests: SyncSender<(Index, u64, u64)>,
+    requests: SyncSender<Request>,
     to_verify: SyncSender<(Index, Payload)>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     next_tick: Instant,
@@ -129,6 +131,14 @@ pub(crate) struct Validator {
     halves: BTreeMap<Height, [Option<Digest>; 2]>,
     /// Who said that this node's key is in use elsewhere.
     duplicates: consensus::Members,
+}
+
+/// Heights that a validator that lags asked for, and by which connections.
+pub(crate) struct Request {
+    transport: Weak<Transport>,
+    peer: Index,
+    from: u64,
+    to: u64,
 }
 
 /// The channels into the threads of a validator.
@@ -147,6 +157,8 @@ impl Validator {
         let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
         let disk = RealDisk::new(data.join("certificates")).map_err(directory)?;
         let (finality, _) = Store::open(disk, store::Options::default())?;
+        let height = finality.last_height().min(shared.read_ledger().height());
+        let network = network.at(&shared.read_ledger(), height + 1);
         let start = start(&network, &finality, shared)?;
         let mut engine = Engine::new(network.setup(check_payload), start);
         let votes = open_votes(data, &mut engine)?;
@@ -155,11 +167,9 @@ impl Validator {
         let (agreed, to_execute) = sync_channel(DECIDED);
         let (requests, asked) = sync_channel(REQUESTS);
         let (to_verify, unverified) = sync_channel(TO_VERIFY);
-        let (events, heard) = sync_channel(64);
-        let transport = Arc::new(Transport::start(network.transport(), events)?);
-        shared.transport.set(Arc::downgrade(&transport)).ok();
-        let threads =
-            Threads { transport: transport.clone(), heard, unverified, asked, certificates: finality.archive() };
+        let line = Line::open(&network, inputs.clone())?;
+        *poisoned(shared.transport.lock()) = Arc::downgrade(line.transport());
+        let threads = Threads { unverified, asked, certificates: finality.archive() };
         let now = Instant::now();
         let validator = Validator {
             engine,
@@ -167,7 +177,7 @@ impl Validator {
             votes,
             data: data.into(),
             finality,
-            transport,
+            line,
             inputs: received,
             agreed,
             requests,
@@ -191,10 +201,44 @@ impl Validator {
                 return shared.fail(&error);
             }
             if self.is_over(shared) {
-                return self.transport.stop();
+                return self.line.transport().stop();
+            }
+            if self.engine.is_over()
+                && let Err(error) = self.begin_next_epoch(shared)
+            {
+                return shared.fail(&error);
             }
             self.take_inputs(shared);
         }
+    }
+
+    /// The next epoch's engine takes over where this one has ended. What it rests on is durable first, so that a restart
+    /// never finds the log of one epoch and the archive of another.
+    fn begin_next_epoch(&mut self, shared: &Shared) -> Result<(), ExchangeError> {
+        self.finality.sync()?;
+        let (height, _) = self.engine.tip();
+        let network = self.network.at(&shared.read_ledger(), height + 1);
+        let start = self.engine.successor(&network.chain.committee());
+        let mut engine = Engine::new(network.setup(check_payload), start);
+        if !self.engine.follows() && self.engine.is_silent() {
+            match self.engine.silent_to() {
+                Some(height) => engine.stay_silent_below(height + 1),
+                None => engine.rejoin(),
+            }
+        }
+        let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
+        tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
+        self.engine = engine;
+        self.duplicates = consensus::Members::default();
+        let stays = network.has_the_links_of(&self.network);
+        self.network = network;
+        if stays {
+            self.line.up().iter().for_each(|peer| self.engine.on_up(peer));
+        } else {
+            self.line.open_again(&self.network)?;
+            *poisoned(shared.transport.lock()) = Arc::downgrade(self.line.transport());
+        }
+        Ok(())
     }
 
     fn is_over(&self, shared: &Shared) -> bool {
@@ -236,16 +280,23 @@ impl Validator {
             Input::Applied(height) => self.engine.on_applied(height),
             Input::StateRoot(height, root) => self.on_half(height, [Some(root), None]),
             Input::ReceiptsRoot(height, root) => self.on_half(height, [None, Some(root)]),
-            Input::Transport(Event::Up { peer }) => self.engine.on_up(peer),
-            Input::Transport(Event::Down { peer }) => self.engine.on_down(peer),
-            Input::Transport(Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
+            Input::Transport(line, _) if line != self.line.number() => {}
+            Input::Transport(_, Event::Up { peer }) => {
+                self.line.note(peer, true);
+                self.engine.on_up(peer);
+            }
+            Input::Transport(_, Event::Down { peer }) => {
+                self.line.note(peer, false);
+                self.engine.on_down(peer);
+            }
+            Input::Transport(_, Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
                 Ok(frame) => self.on_frame(peer, frame),
                 Err(error) => {
                     shared.metrics.refused_frame(consensus::Refused::Undecodable);
                     tracing::debug!(peer, %error, "an undecodable frame");
                 }
             },
-            Input::Transport(Event::Refused { peer, reason }) => self.refused(peer, reason, shared),
+            Input::Transport(_, Event::Refused { peer, reason }) => self.refused(peer, reason, shared),
         }
     }
 
@@ -356,7 +407,7 @@ impl Validator {
         for (to, frame) in turn.sends {
             let class = if frame.is_bulk() { Class::Bulk } else { Class::Votes };
             let bytes: Arc<[u8]> = frame.to_bytes().into();
-            to.iter().for_each(|peer| self.transport.send(peer, class, bytes.clone()));
+            to.iter().for_each(|peer| self.line.transport().send(peer, class, bytes.clone()));
         }
         let now = Instant::now();
         for (height, timer) in turn.timers {
@@ -377,13 +428,15 @@ impl Validator {
             let _ = self.agreed.send(agreed);
         }
         self.archive(turn.certified, shared)?;
-        for request in turn.serve {
+        for (peer, from, to) in turn.serve {
+            let request = Request { transport: Arc::downgrade(self.line.transport()), peer, from, to };
             // Who lags asks again.
             let _ = self.requests.try_send(request);
         }
         for evidence in turn.evidence {
             let whom = evidence.convicts(&self.network.chain);
-            tracing::error!(validator = ?whom, evidence = %primitives::to_hex(&encode(&evidence)), "a validator signed two contradictory statements");
+            let accusation = evidence.accusation(&self.network.chain).map(|of| primitives::to_hex(&encode(&of)));
+            tracing::error!(validator = ?whom, ?accusation, "a validator signed two contradictory statements");
             shared.metrics.evidence.inc();
         }
         for (peer, why) in turn.refused {
@@ -406,7 +459,8 @@ impl Validator {
         // One sync for many: what is lost is decided again from the vote log.
         if last >= self.finality.durable_height() + self.network.rules.horizon() {
             self.finality.sync()?;
-            let over = last.min(shared.read_ledger().height());
+            // Not what the ledger has applied: the engine may not have heard of that yet, and speak of those heights.
+            let over = last.min(self.engine.settled());
             self.votes.as_mut().map_or(Ok(()), |votes| votes.forget(over + 1))?;
         }
         Ok(())
@@ -421,9 +475,11 @@ impl Validator {
             certified: self.engine.certified(),
             certified_anywhere: self.engine.certified_anywhere(),
             connected: self.engine.connected(),
-            silent: self.engine.is_silent(),
+            epoch: self.network.chain.epoch,
+            follows: self.engine.follows(),
+            silent: self.engine.is_silent() && !self.engine.follows(),
             benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),
-            peers: self.network.chain.committee().members().map(|index| self.peer(index)).collect(),
+            peers: (0..self.network.peers.len()).map(|index| self.peer(index as Index)).collect(),
         };
         shared.metrics.connected.set(status.connected as i64);
         *poisoned(shared.status.lock()) = Some(status);
@@ -499,11 +555,15 @@ pub struct Status {
     pub certified_anywhere: u64,
     /// Other validators that are connected.
     pub connected: usize,
+    /// The epoch that it is in.
+    pub epoch: u64,
+    /// Whether it is none of the epoch's validators, and follows them.
+    pub follows: bool,
     /// Whether it listens without voting, because its vote log was lost.
     pub silent: bool,
     /// Who has no slot in the next height, because it was absent from many.
     pub benched: Vec<u8>,
-    /// All validators by index, this one too.
+    /// All validators by index, and after them who follows; this one too.
     pub peers: Vec<PeerStatus>,
 }
 
@@ -524,27 +584,16 @@ impl Status {
     /// Whether it votes, is connected to a quorum, and is about where the others are.
     pub fn is_caught_up(&self) -> bool {
         let faulty = (self.validators - 1) / 3;
-        let quorum = self.connected + 1 >= self.validators - faulty;
+        let quorum = self.connected + usize::from(!self.follows) >= self.validators - faulty;
         !self.silent && quorum && self.decided + CAUGHT_UP >= self.certified_anywhere
     }
 }
 
 /// What the smaller threads of a validator work with.
 pub(crate) struct Threads {
-    pub(crate) transport: Arc<Transport>,
-    pub(crate) heard: Receiver<Event>,
     pub(crate) unverified: Receiver<(Index, Payload)>,
-    pub(crate) asked: Receiver<(Index, u64, u64)>,
+    pub(crate) asked: Receiver<Request>,
     pub(crate) certificates: Archive<RealDisk>,
-}
-
-/// Hands on what the transport hears, until it stops.
-pub(crate) fn hear(heard: Receiver<Event>, inputs: &SyncSender<Input>) {
-    for event in heard {
-        if inputs.send(Input::Transport(event)).is_err() {
-            return;
-        }
-    }
 }
 
 /// The verifier thread.
@@ -556,7 +605,6 @@ pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Pa
 
 /// What validators that lag are answered from.
 pub(crate) struct Answers {
-    pub(crate) transport: Arc<Transport>,
     pub(crate) certificates: Archive<RealDisk>,
     pub(crate) blocks: Archive<RealDisk>,
     /// Bytes of sub-blocks in one answer: those of one height always fit.
@@ -565,10 +613,14 @@ pub(crate) struct Answers {
 
 impl Answers {
     /// The archive thread.
-    pub(crate) fn run(&self, shared: &Arc<Shared>, asked: Receiver<(Index, u64, u64)>) {
-        for (peer, from, to) in asked {
+    pub(crate) fn run(&self, shared: &Arc<Shared>, asked: Receiver<Request>) {
+        for Request { transport, peer, from, to } in asked {
             match self.answer(from, to) {
-                Ok(frame) => self.transport.send(peer, Class::Bulk, frame.to_bytes().into()),
+                Ok(frame) => {
+                    if let Some(transport) = transport.upgrade() {
+                        transport.send(peer, Class::Bulk, frame.to_bytes().into());
+                    }
+                }
                 Err(error) => return shared.fail(&error),
             }
         }
@@ -618,12 +670,15 @@ fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Resu
     let applied = shared.read_ledger().height();
     let height = finality.last_height().min(applied);
     let undecodable = |error| ExchangeError::Undecodable(height, error);
+    let first = Engine::first_benches(&network.chain.committee(), &network.rules);
     let (superblock, benches) = match finality.block(height)? {
         Some(bytes) => {
             let Finality { certificate, benches, .. } = borsh::from_slice(&bytes).map_err(undecodable)?;
-            (certificate.statement.superblock, benches)
+            // Attendance is counted anew in each epoch.
+            let goes_on = network.chain.heights.contains(&height);
+            (certificate.statement.superblock, if goes_on { benches } else { first })
         }
-        None => (Digest::default(), Engine::first_benches(&network.chain.committee(), &network.rules)),
+        None => (Digest::default(), first),
     };
     let mut roots = Vec::new();
     for of in height.saturating_sub(network.rules.lag)..=applied {

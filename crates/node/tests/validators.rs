@@ -58,6 +58,7 @@ impl Cluster {
             secret: secret(index),
             listen: addresses[index],
             peers: peers.clone(),
+            committee_max: SIZE,
             unit: Duration::from_millis(100),
             grace: Duration::from_millis(30),
             heartbeat: Duration::from_secs(1),

@@ -13,7 +13,7 @@ use store::RealDisk;
 use zeroize::Zeroizing;
 
 use crate::init::{Init, make_home};
-use crate::keystore;
+use crate::keystore::{self, Passphrase};
 
 /// The validator's key in its home.
 pub const KEY_FILE: &str = "validator-key.json";
@@ -76,6 +76,13 @@ fn make(init: &Init, index: u8, passphrase: &Zeroizing<String>) -> anyhow::Resul
     RealDisk::new(&data).with_context(|| data.display().to_string())?;
     node::validator::create_votes(&data)?;
     Ok(Made { home, key, address, http })
+}
+
+/// The key and the empty vote log of a node that is none of the founders'.
+pub fn make_newcomer(home: &Path, passphrase: &Passphrase) -> anyhow::Result<PublicKey> {
+    let key = keystore::create(&home.join(KEY_FILE), passphrase)?.public();
+    node::validator::create_votes(&home.join("data"))?;
+    Ok(key)
 }
 
 /// Where a validator listens that is reached at an address: there if it is one of numbers, on every interface if it is a

@@ -130,12 +130,20 @@ impl Init {
         genesis.issued_assets()?;
         node::genesis_file::write_with_founding(&file("genesis.json"), &genesis, founding.as_ref())?;
         std::fs::write(file("walras.toml"), node::config::TEMPLATE).with_context(|| home.display().to_string())?;
+        let validator = founding.map(|_| founding::make_newcomer(home, &self.passphrase)).transpose()?;
         let digest = genesis.digest();
         if json {
             let issuer = issuer.map(|address| address.to_string());
+            let validator = validator.map(|key| key.to_string());
             println!(
                 "{}",
-                serde_json::json!({"home": home, "chain": genesis.chain, "genesis": digest.to_string(), "issuer": issuer})
+                serde_json::json!({
+                    "home": home,
+                    "chain": genesis.chain,
+                    "genesis": digest.to_string(),
+                    "issuer": issuer,
+                    "validator_key": validator,
+                })
             );
         } else {
             println!("Home       {}", home.display());
@@ -143,6 +151,9 @@ impl Init {
             println!("Genesis    {digest}");
             if let Some(issuer) = issuer {
                 println!("Issuer     {issuer} (key in {})", file("issuer-key.json").display());
+            }
+            if let Some(key) = validator {
+                println!("Validator  {key} (it follows until an account has staked for it: walras wallet stake)");
             }
             println!("\nStart it:  walras node --home {}", home.display());
         }

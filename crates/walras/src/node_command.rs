@@ -80,12 +80,13 @@ impl NodeCommand {
         );
         let secret = keystore::open(&path, &self.passphrase)?;
         let key = secret.public();
-        founding.network(genesis, secret, config.network.listen).with_context(|| {
-            format!(
-                "{}: the key {key} is that of no validator in the genesis: this is another network's home",
-                path.display()
-            )
-        })
+        anyhow::ensure!(
+            founding.succession.epoch_heights > 0 || founding.index_of(&key).is_some(),
+            "{}: the key {key} is that of no validator in the genesis, and its validators never change: this is another \
+             network's home",
+            path.display()
+        );
+        Ok(founding.network(genesis, secret, config.network.listen))
     }
 }
 

@@ -69,6 +69,9 @@ fn every_validator_gets_a_home_and_all_share_one_genesis() {
     assert!(walras().args(arguments).arg(&joined).output().expect("walras runs").status.success());
     assert_eq!(read(&joined.join("genesis.json")), genesis);
     let message = refused(&["node"], &joined);
+    assert!(message.contains("no validator in the genesis"), "a network whose validators never change: {message}");
+    std::fs::remove_file(joined.join("validator-key.json")).expect("a newcomer has a key of its own");
+    let message = refused(&["node"], &joined);
     assert!(message.contains("validator-key.json is missing"), "{message}");
     std::fs::copy(folder.path().join("other/validator-0/validator-key.json"), joined.join("validator-key.json"))
         .expect("copied");
@@ -104,21 +107,21 @@ fn addresses_are_taken_in_order_and_mistakes_are_named() {
     }
 }
 
-/// Four processes, and the wallet of the issuer.
+/// A process for each validator, and the wallet of the issuer.
 struct Network {
     folder: TempDir,
     running: Vec<Option<Process>>,
 }
 
 impl Network {
-    fn start() -> Network {
+    fn start(size: usize) -> Network {
         let folder = TempDir::new().expect("a folder");
         let addresses: Vec<String> =
-            (0..4).map(|_| node::transport::free_address().expect("a free port").to_string()).collect();
+            (0..size).map(|_| node::transport::free_address().expect("a free port").to_string()).collect();
         let arguments: Vec<&str> = addresses.iter().flat_map(|address| ["--address", address]).collect();
-        made(&[&["--validators", "4"], &arguments[..]].concat(), folder.path());
-        let mut network = Network { folder, running: (0..4).map(|_| None).collect() };
-        (0..4).for_each(|index| network.run(index));
+        made(&[&["--validators", &size.to_string()], &arguments[..]].concat(), folder.path());
+        let mut network = Network { folder, running: (0..size).map(|_| None).collect() };
+        (0..size).for_each(|index| network.run(index));
         network
     }
 
@@ -169,7 +172,7 @@ const RECEIVER: &str = "0x1111111111111111111111111111111111111111";
 /// home runs once, wherever it was copied to.
 #[test]
 fn four_processes_are_one_exchange() {
-    let mut network = Network::start();
+    let mut network = Network::start(4);
     network.pay(0, "1");
     (0..4).for_each(|index| network.sees(index, "100"));
     // Killed, not stopped.
@@ -208,4 +211,31 @@ fn four_processes_are_one_exchange() {
     (0..4).for_each(|index| network.sees(index, "1000"));
     let ended = network.running.remove(0).expect("it runs").terminate();
     assert!(ended.success(), "{ended}");
+}
+
+/// One validator after the other is paused and goes on, then one after the other is stopped in good order and started
+/// again: the others never wait for it, and it comes to know what they did. `make net-test` takes seven.
+#[test]
+fn one_after_the_other_may_pause_and_be_restarted() {
+    let size = std::env::var("WALRAS_NET_VALIDATORS").ok().and_then(|size| size.parse().ok()).unwrap_or(4);
+    let mut network = Network::start(size);
+    let mut paid = 0;
+    let pay = |network: &Network, paid: &mut u64, through: usize| {
+        *paid += 1;
+        network.pay(through, "1");
+    };
+    for index in 0..size {
+        network.running[index].as_ref().expect("it runs").signal("STOP");
+        pay(&network, &mut paid, (index + 1) % size);
+        network.running[index].as_ref().expect("it runs").signal("CONT");
+        network.sees(index, &(100 * paid).to_string());
+    }
+    for index in 0..size {
+        let ended = network.running[index].take().expect("it runs").terminate();
+        assert!(ended.success(), "{ended}");
+        pay(&network, &mut paid, (index + 1) % size);
+        network.run(index);
+        pay(&network, &mut paid, index);
+    }
+    (0..size).for_each(|index| network.sees(index, &(100 * paid).to_string()));
 }

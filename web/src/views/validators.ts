@@ -75,13 +75,14 @@ export function rows(status: Validator, superblocks: number[][]): Row[] {
 
 function state(status: Validator, peer: Peer): string {
   if (!peer.connected) return "not connected";
+  if (peer.validator >= status.validators) return "follows";
   if (peer.validator === status.me && status.silent) return "listens";
   return status.benched.includes(peer.validator) ? "benched" : "votes";
 }
 
 function inWords(status: Validator): string {
   const faulty = Math.floor((status.validators - 1) / 3);
-  const away = status.validators - 1 - status.connected;
+  const away = status.validators - (status.follows ? 0 : 1) - status.connected;
   const bears = `${count(status.validators)} validators, of which ${count(faulty)} may be away or false.`;
   const sees = away === 0 ? "This node is connected to all others." : `This node is not connected to ${count(away)} of them.`;
   return `${bears} ${sees}`;

@@ -3,20 +3,20 @@
 //!
 //! # The protocol
 //!
-//! Each validator listens on one UDP socket. Of a pair, the one with the lower index opens the connection, and opens it
-//! again, after growing pauses, for ever. If it has not for three seconds, the other tries too, which helps when only one
+//! Each validator listens on one UDP socket. Of a pair, the one with the lower key opens the connection, and opens it again, after growing pauses, for ever. If it has not for three seconds, the other tries too, which helps when only one
 //! address is right, and lets a second process with a key that is in use find out.
 //!
 //! *Handshake* (`tls`). TLS 1.3, both sides show raw public keys (RFC 7250) and are accepted if the key is on the
 //! list: the caller expects the key of the one it calls, the called any on the list. Unknown keys end there.
 //!
 //! *Greeting* (`wire`). The caller opens the votes stream, the only one that carries both ways, with a *hello*:
-//! version, network (the digest of the genesis and the list of validators), both indices, and the *incarnation*, a number
+//! version, network (the digest of the genesis, which names the founders), and the *incarnation*, a number
 //! drawn when the process started. The called checks it, finds out whether a connection is live already, and answers with
-//! its own. Upon both hellos the connection is *up*.
+//! its own. Upon both hellos the connection is *up*. Indices are not spoken of: they are each side's own,
+//! and two validators in different epochs may number each other differently.
 //!
 //! *One connection a pair, one process a key* (`session`). Upon a hello while a connection is live: with the same
-//! incarnation, the new one takes its place if both were opened from the same side or the new one from the lower index,
+//! incarnation, the new one takes its place if both were opened from the same side or the new one from the lower key,
 //! else it is refused as a duplicate. With another incarnation there are two processes with one key, or the first is
 //! dead: the live connection is pinged, and if a pong comes within a second the newcomer is refused with *key in use*.
 //! The newcomer's shell hears so by [`Event::Refused`], and stops when more than f peers say it (one alone may lie).
@@ -209,8 +209,6 @@ pub enum Reason {
     OtherNetwork,
     /// Another version of the protocol.
     OtherVersion,
-    /// The indices are not those of the keys.
-    OtherValidators,
     /// Bytes that are no message.
     Malformed,
     /// A frame longer than may be.
@@ -223,14 +221,13 @@ pub enum Reason {
     Silent,
 }
 
-const REASONS: [(Reason, &str); 12] = [
+const REASONS: [(Reason, &str); 11] = [
     (Reason::Stopping, "the process stops"),
     (Reason::Replaced, "a newer connection takes its place"),
     (Reason::Duplicate, "there is another connection already"),
     (Reason::KeyInUse, "another process with the same key is connected"),
     (Reason::OtherNetwork, "another network: genesis, validators or settings differ"),
     (Reason::OtherVersion, "another version of the protocol"),
-    (Reason::OtherValidators, "the indices are not those of the keys"),
     (Reason::Malformed, "bytes that are no message"),
     (Reason::TooLarge, "a frame that is too long"),
     (Reason::Slow, "votes were not taken as fast as they came"),
@@ -253,8 +250,8 @@ impl Reason {
 
     /// Whether it is the fault of who is told.
     fn is_offence(self) -> bool {
-        use Reason::{Malformed, OtherNetwork, OtherValidators, OtherVersion, Silent, TooLarge};
-        matches!(self, Malformed | OtherNetwork | OtherValidators | OtherVersion | Silent | TooLarge)
+        use Reason::{Malformed, OtherNetwork, OtherVersion, Silent, TooLarge};
+        matches!(self, Malformed | OtherNetwork | OtherVersion | Silent | TooLarge)
     }
 }
 
@@ -351,7 +348,7 @@ impl TransportError {
 
 /// What all connections share.
 pub(crate) struct Shared {
-    me: Index,
+    key: PublicKey,
     network: Digest,
     incarnation: wire::Incarnation,
     frame_bytes_max: usize,
@@ -477,7 +474,7 @@ impl Shared {
         let mut incarnation = [0; 16];
         getrandom::fill(&mut incarnation).map_err(|error| TransportError::Threads(error.into()))?;
         Ok(Shared {
-            me: settings.me,
+            key: settings.secret.public(),
             network: settings.network,
             incarnation,
             frame_bytes_max: settings.frame_bytes_max,

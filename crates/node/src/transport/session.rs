@@ -24,7 +24,7 @@ const HANDSHAKE: Duration = Duration::from_secs(3);
 const GREETING: Duration = Duration::from_secs(4);
 /// What a process may take to show that it lives, before another takes its place: more than a trip around the world.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
-/// How long the one with the higher index waits to be called before it calls.
+/// How long the one with the higher key waits to be called before it calls.
 const NOT_CALLED: Duration = Duration::from_secs(3);
 /// Pauses between calls that reach nobody, doubling from the first to the last.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
@@ -160,7 +160,7 @@ async fn answer(shared: &Shared, link: &Link, connection: Connection) {
         let mut votes = Votes::new(votes);
         let hello = votes.hello().await?;
         let seat = admit(shared, link, &connection, &hello, false).await?;
-        let out = greet(shared, link, out).await?;
+        let out = greet(shared, out).await?;
         Ok((seat, out, votes))
     };
     let ended = match greeted.await {
@@ -181,7 +181,7 @@ pub(crate) async fn keep_calling(shared: Arc<Shared>, link: Arc<Link>) {
         if up.wait_for(|up| !up).await.is_err() {
             return;
         }
-        if shared.me > link.index && timeout(NOT_CALLED, up.wait_for(|up| *up)).await.is_ok() {
+        if shared.key.0 > link.key.0 && timeout(NOT_CALLED, up.wait_for(|up| *up)).await.is_ok() {
             continue;
         }
         if let Some(left) = link.limited() {
@@ -219,7 +219,7 @@ async fn call(shared: &Shared, link: &Link) -> Call {
     let greeted = async {
         let (out, votes) = connection.open_bi().await?;
         let mut votes = Votes::new(votes);
-        let out = greet(shared, link, out).await?;
+        let out = greet(shared, out).await?;
         let hello = votes.hello().await?;
         let seat = admit(shared, link, &connection, &hello, true).await?;
         Ok((seat, out, votes))
@@ -250,11 +250,11 @@ async fn resolve(shared: &Shared, link: &Link) -> Option<SocketAddr> {
 }
 
 /// Says hello.
-async fn greet(shared: &Shared, link: &Link, mut out: SendStream) -> Result<SendStream, End> {
+async fn greet(shared: &Shared, mut out: SendStream) -> Result<SendStream, End> {
     // It cannot have been closed yet but with the connection.
     let _ = out.set_priority(VOTES_PRIORITY);
-    let Shared { network, me, incarnation, .. } = *shared;
-    let hello = Hello { version: wire::VERSION, network, from: me, to: link.index, incarnation };
+    let Shared { network, incarnation, .. } = *shared;
+    let hello = Hello { version: wire::VERSION, network, incarnation };
     out.write_chunk(wire::control(&Message::Hello(hello))).await?;
     Ok(out)
 }
@@ -270,7 +270,6 @@ async fn admit<'a>(
     let fits = [
         (hello.version == wire::VERSION, Reason::OtherVersion),
         (hello.network == shared.network, Reason::OtherNetwork),
-        (hello.from == link.index && hello.to == shared.me, Reason::OtherValidators),
     ];
     if let Some((_, reason)) = fits.into_iter().find(|(fits, _)| !fits) {
         return Err(End::Refuse(reason));
@@ -278,7 +277,7 @@ async fn admit<'a>(
     let _turn = link.turn.lock().await;
     if let Some(live) = link.live() {
         if live.incarnation == hello.incarnation {
-            let lower_called = called == (shared.me < link.index);
+            let lower_called = called == (shared.key.0 < link.key.0);
             if live.called != called && !lower_called {
                 return Err(End::Refuse(Reason::Duplicate));
             }
@@ -357,9 +356,9 @@ async fn conclude(shared: &Shared, link: &Link, connection: &Connection, end: En
         Some(reason) => tracing::info!(peer, %reason, "peer ended the connection"),
         None => tracing::info!(peer, reason = ?connection.close_reason(), "connection ended"),
     }
-    use Reason::{KeyInUse, OtherNetwork, OtherValidators, OtherVersion};
+    use Reason::{KeyInUse, OtherNetwork, OtherVersion};
     match reason {
-        Some(reason @ (OtherNetwork | OtherValidators | OtherVersion)) => {
+        Some(reason @ (OtherNetwork | OtherVersion)) => {
             drop(tell(shared, Event::Refused { peer, reason }).await);
         }
         Some(KeyInUse) if theirs => drop(tell(shared, Event::Refused { peer, reason: KeyInUse }).await),

@@ -428,15 +428,14 @@ fn offences_limit_the_offender_alone() {
     victim.all_up(1);
     bystander.all_up(1);
     let intruder = Intruder::new();
-    let hello = wire::Hello { version: wire::VERSION, network: net.network, from: 0, to: 1, incarnation: [9; 16] };
+    let hello = wire::Hello { version: wire::VERSION, network: net.network, incarnation: [9; 16] };
     let again = wire::control(&wire::Message::Hello(hello)).to_vec();
     let huge = [&[1][..], &u32::MAX.to_le_bytes()].concat();
     let too_long = (FRAME_MAX as u32 + 1).to_le_bytes();
     // A hello, what follows it on the votes stream, what stands on a bulk stream, and what it leads to.
-    let acts: [(wire::Hello, &[u8], &[u8], Reason); 10] = [
+    let acts: [(wire::Hello, &[u8], &[u8], Reason); 9] = [
         (wire::Hello { network: Digest([8; 32]), ..hello }, &[], &[], Reason::OtherNetwork),
         (wire::Hello { version: 99, ..hello }, &[], &[], Reason::OtherVersion),
-        (wire::Hello { from: 2, ..hello }, &[], &[], Reason::OtherValidators),
         (hello, &[200, 1, 0, 0, 0], &[], Reason::Malformed),
         (hello, &again, &[], Reason::Malformed),
         (hello, &huge, &[], Reason::TooLarge),

@@ -4,7 +4,7 @@
 //!
 //! | kind | body |
 //! |---|---|
-//! | 0 hello | 85 bytes, the first message each way and never again: version (4), network (32), sender's index (1), receiver's index (1), sender's incarnation (16), zeros (31) |
+//! | 0 hello | 85 bytes, the first message each way and never again: version (4), network (32), sender's incarnation (16), zeros (33) |
 //! | 1 votes | a frame, at most [`VOTE_FRAME_BYTES_MAX`] |
 //! | 2 ping | 8 bytes, to be sent back |
 //! | 3 pong | the 8 bytes of the newest ping |
@@ -12,13 +12,12 @@
 //! A bulk stream carries one frame: its length (4 bytes, little-endian), the frame, and the end of the stream.
 
 use bytes::{Buf, Bytes};
-use consensus::Index;
 use primitives::Digest;
 
 use super::Reason;
 
 /// The version of what is described here.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// The longest frame of votes: what 256 validators say of 256 slots in one turn is less.
 pub const VOTE_FRAME_BYTES_MAX: usize = 1 << 20;
 pub(crate) const HELLO_BYTES: usize = 85;
@@ -34,8 +33,6 @@ pub(crate) type Incarnation = [u8; 16];
 pub(crate) struct Hello {
     pub(crate) version: u32,
     pub(crate) network: Digest,
-    pub(crate) from: Index,
-    pub(crate) to: Index,
     pub(crate) incarnation: Incarnation,
 }
 
@@ -58,8 +55,7 @@ impl Hello {
         let mut bytes = [0; HELLO_BYTES];
         bytes[..4].copy_from_slice(&self.version.to_le_bytes());
         bytes[4..36].copy_from_slice(&self.network.0);
-        (bytes[36], bytes[37]) = (self.from, self.to);
-        bytes[38..54].copy_from_slice(&self.incarnation);
+        bytes[36..52].copy_from_slice(&self.incarnation);
         bytes
     }
 
@@ -67,15 +63,13 @@ impl Hello {
     fn decode(bytes: &[u8]) -> Option<Hello> {
         let bytes: &[u8; HELLO_BYTES] = bytes.try_into().ok()?;
         let version = u32::from_le_bytes(bytes[..4].try_into().ok()?);
-        if version == VERSION && bytes[54..] != [0; HELLO_BYTES - 54] {
+        if version == VERSION && bytes[52..] != [0; HELLO_BYTES - 52] {
             return None;
         }
         Some(Hello {
             version,
             network: Digest(bytes[4..36].try_into().ok()?),
-            from: bytes[36],
-            to: bytes[37],
-            incarnation: bytes[38..54].try_into().ok()?,
+            incarnation: bytes[36..52].try_into().ok()?,
         })
     }
 }
@@ -173,11 +167,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn messages() -> impl Strategy<Value = Message> {
-        let hello = (any::<[u8; 32]>(), any::<[u8; 2]>(), any::<[u8; 16]>(), any::<u32>()).prop_map(
-            |(network, [from, to], incarnation, version)| {
-                Message::Hello(Hello { version, network: Digest(network), from, to, incarnation })
-            },
-        );
+        let hello = (any::<[u8; 32]>(), any::<[u8; 16]>(), any::<u32>()).prop_map(|(network, incarnation, version)| {
+            Message::Hello(Hello { version, network: Digest(network), incarnation })
+        });
         prop_oneof![
             hello,
             proptest::collection::vec(any::<u8>(), 0..300).prop_map(Message::Votes),
@@ -234,7 +226,7 @@ mod tests {
 
         #[test]
         fn every_changed_byte_of_a_hello_changes_it(at in 0..HELLO_BYTES, bits in 1u8..) {
-            let hello = Hello { version: VERSION, network: Digest([3; 32]), from: 1, to: 2, incarnation: [4; 16] };
+            let hello = Hello { version: VERSION, network: Digest([3; 32]), incarnation: [4; 16] };
             let mut bytes = hello.encode();
             bytes[at] ^= bits;
             prop_assert_ne!(Hello::decode(&bytes), Some(hello));
@@ -254,8 +246,8 @@ mod tests {
     /// The layout, so that it cannot drift in silence.
     #[test]
     fn the_bytes_are_these() {
-        let hello = Hello { version: 1, network: Digest([7; 32]), from: 2, to: 3, incarnation: [9; 16] };
-        let expected = [&[0, 85, 0, 0, 0, 1, 0, 0, 0][..], &[7; 32], &[2, 3], &[9; 16], &[0; 31]].concat();
+        let hello = Hello { version: 2, network: Digest([7; 32]), incarnation: [9; 16] };
+        let expected = [&[0, 85, 0, 0, 0, 2, 0, 0, 0][..], &[7; 32], &[9; 16], &[0; 33]].concat();
         assert_eq!(control(&Message::Hello(hello)), expected);
         assert_eq!(control(&Message::Votes(vec![1, 2])), [1, 2, 0, 0, 0, 1, 2][..]);
         assert_eq!((&votes_header(258)[..], &bulk_header(258)[..]), (&[1, 2, 1, 0, 0][..], &[2, 1, 0, 0][..]));

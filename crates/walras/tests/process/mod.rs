@@ -54,10 +54,15 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Sends it a signal, such as `STOP`.
+    pub fn signal(&self, name: &str) {
+        let signal = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.child.id())]).status();
+        assert!(signal.expect("sh runs").success());
+    }
+
     /// SIGTERM, and how it ended.
     pub fn terminate(mut self) -> ExitStatus {
-        let signal = Command::new("sh").args(["-c", &format!("kill -TERM {}", self.child.id())]).status();
-        assert!(signal.expect("sh runs").success());
+        self.signal("TERM");
         self.child.wait().expect("ends")
     }
 }
