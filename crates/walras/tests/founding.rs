@@ -220,7 +220,11 @@ fn one_after_the_other_may_pause_and_be_restarted() {
     let size = std::env::var("WALRAS_NET_VALIDATORS").ok().and_then(|size| size.parse().ok()).unwrap_or(4);
     let mut network = Network::start(size);
     let mut paid = 0;
+    // Who lags tells a sequence number that is used: the payment would be the one before, once more.
     let pay = |network: &Network, paid: &mut u64, through: usize| {
+        if *paid > 0 {
+            network.sees(through, &(100 * *paid).to_string());
+        }
         *paid += 1;
         network.pay(through, "1");
     };
