@@ -659,12 +659,16 @@ fn foundation(shared: &Shared) -> Option<(Digest, Digest)> {
     Some((parent, at.root))
 }
 
+/// Milliseconds since 1970: what blocks say of their time, which decides nothing.
+pub(crate) fn clock_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
 /// Puts entries into a block on top of the present state.
 fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
     let (parent, parent_root) = foundation(shared)?;
     let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let time_ms = since_1970.as_millis() as u64;
+    let time_ms = clock_ms();
     let sub_blocks = vec![SubBlock { proposer: 0, time_ms, native, forged: Vec::new() }];
     let height = shared.read_ledger().height() + 1;
     Some(Superblock { height, parent, time_ms, parent_root, sub_blocks })

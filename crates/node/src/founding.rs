@@ -31,7 +31,7 @@ pub enum Engine {
     /// Superblocks of everybody's sub-blocks.
     #[default]
     Dbft,
-    /// Blocks of one proposer each, with their clearing.
+    /// Blocks of one proposer each.
     Tendermint,
 }
 
@@ -187,8 +187,12 @@ mod defaults {
         "0".into()
     }
 
+    pub(super) fn slashed() -> Fraction {
+        Fraction::power_of_two(4)
+    }
+
     pub(super) fn slash() -> String {
-        Fraction::power_of_two(4).to_string()
+        slashed().to_string()
     }
 }
 
@@ -205,7 +209,7 @@ impl Founding {
             unbonding_epochs: defaults::unbonding_epochs(),
             reward: 0,
             reward_pool: 0,
-            slash: Fraction::power_of_two(4),
+            slash: defaults::slashed(),
         };
         Founding {
             engine,

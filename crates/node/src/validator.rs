@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use consensus::{
     Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Protocol, Start, Timer, Turn, payload_digest,
@@ -32,7 +32,7 @@ use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionI
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
-use crate::exchange::{ExchangeError, Shared, poisoned};
+use crate::exchange::{ExchangeError, Shared, clock_ms, poisoned};
 use crate::line::Line;
 use crate::mempool;
 use crate::network::Network;
@@ -151,7 +151,7 @@ impl Validator {
     /// Brings the engine to where the store left it, and opens the transport. The threads are to be spawned by the caller.
     pub(crate) fn start(
         network: Network,
-        data: &std::path::Path,
+        data: &Path,
         shared: &Arc<Shared>,
     ) -> Result<(Validator, Channels, Threads), ExchangeError> {
         let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
@@ -220,11 +220,11 @@ impl Validator {
         let network = self.network.at(&shared.read_ledger(), height + 1);
         let start = self.engine.successor(&network.chain.committee());
         let mut engine = Engine::new(network.setup(check_payload), start);
-        if !self.engine.follows() && self.engine.is_silent() {
-            match self.engine.silent_to() {
-                Some(height) => engine.stay_silent_below(height + 1),
-                None => engine.rejoin(),
-            }
+        match self.engine.silent_to() {
+            Some(height) => engine.stay_silent_below(height + 1),
+            // A follower may lack the log too, and vote from now on.
+            None if self.votes.is_none() => engine.rejoin(),
+            None => {}
         }
         let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
@@ -345,14 +345,9 @@ impl Validator {
                 return;
             }
             let entries = self.next_entries(shared);
-            let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
-            let sub_block = SubBlock {
-                proposer: u32::from(self.network.me),
-                time_ms: since_1970.as_millis() as u64,
-                native,
-                forged: Vec::new(),
-            };
+            let sub_block =
+                SubBlock { proposer: u32::from(self.network.me), time_ms: clock_ms(), native, forged: Vec::new() };
             let payload: Payload = sub_block.to_payload().into();
             shared.verified.put(payload_digest(&payload), sub_block);
             self.engine.propose(opening.height, payload);
@@ -387,14 +382,7 @@ impl Validator {
             tracing::warn!(above = silent_to, "the others have told how far they are: voting again above this height");
             self.votes = Some(VoteLog::rejoin(vote_disk(&self.data)?, VoteOptions::default(), silent_to + 1)?);
         }
-        if !turn.entries.is_empty() {
-            let votes = self.votes.as_mut().expect("who votes has a log");
-            for (height, entry) in &turn.entries {
-                votes.append(*height, &encode(entry))?;
-            }
-            votes.sync()?;
-            shared.metrics.vote_syncs.inc();
-        }
+        self.write_down(&turn.entries, shared)?;
         if let Some(divergence) = turn.diverged {
             let consensus::Divergence { height, ours, theirs } = divergence;
             shared.fail(&format_args!(
@@ -417,33 +405,53 @@ impl Validator {
             };
             self.timers.push(Reverse((now + wait, height, timer)));
         }
-        for superblock in turn.decided {
-            let proposed = self.proposed.remove(&superblock.height).unwrap_or_default();
-            if superblock.mine == Some(false) {
-                shared.lock_mempool().put_back(proposed);
-            }
-            let agreed = Agreed { height: superblock.height, sub_blocks: superblock.sub_blocks };
-            shared.metrics.decided(agreed.sub_blocks.iter().map(|(slot, _)| *slot));
-            // The executor is gone only when the node stops.
-            let _ = self.agreed.send(agreed);
-        }
+        turn.decided.into_iter().for_each(|superblock| self.hand_on(superblock, shared));
         self.archive(turn.certified, shared)?;
         for (peer, from, to) in turn.serve {
             let request = Request { transport: Arc::downgrade(self.line.transport()), peer, from, to };
             // Who lags asks again.
             let _ = self.requests.try_send(request);
         }
-        for evidence in turn.evidence {
-            let whom = evidence.convicts(&self.network.chain);
-            let accusation = evidence.accusation(&self.network.chain).map(|of| primitives::to_hex(&encode(&of)));
-            tracing::error!(validator = ?whom, ?accusation, "a validator signed two contradictory statements");
-            shared.metrics.evidence.inc();
-        }
+        turn.evidence.iter().for_each(|evidence| self.report(evidence, shared));
         for (peer, why) in turn.refused {
             shared.metrics.refused_frame(why);
             tracing::debug!(peer, %why, "a frame was refused");
         }
         Ok(())
+    }
+
+    /// Makes entries durable, with one sync.
+    fn write_down(&mut self, entries: &[(u64, Entry)], shared: &Shared) -> Result<(), ExchangeError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let votes = self.votes.as_mut().expect("who votes has a log");
+        for (height, entry) in entries {
+            votes.append(*height, &encode(entry))?;
+        }
+        votes.sync()?;
+        shared.metrics.vote_syncs.inc();
+        Ok(())
+    }
+
+    /// Gives a decided superblock to the executor, and what was proposed here in vain back to the mempool.
+    fn hand_on(&mut self, superblock: consensus::Superblock, shared: &Shared) {
+        let proposed = self.proposed.remove(&superblock.height).unwrap_or_default();
+        if superblock.mine == Some(false) {
+            shared.lock_mempool().put_back(proposed);
+        }
+        let agreed = Agreed { height: superblock.height, sub_blocks: superblock.sub_blocks };
+        shared.metrics.decided(agreed.sub_blocks.iter().map(|(slot, _)| *slot));
+        // The executor is gone only when the node stops.
+        let _ = self.agreed.send(agreed);
+    }
+
+    /// Tells the operator of a faulty validator, in the form that `walras wallet accuse` takes.
+    fn report(&self, evidence: &consensus::Evidence, shared: &Shared) {
+        let whom = evidence.convicts(&self.network.chain);
+        let accusation = evidence.accusation(&self.network.chain).map(|of| primitives::to_hex(&encode(&of)));
+        tracing::error!(validator = ?whom, ?accusation, "a validator signed two contradictory statements");
+        shared.metrics.evidence.inc();
     }
 
     /// Archives certificates; the vote log need not remember what they are about.

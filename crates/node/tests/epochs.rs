@@ -143,12 +143,15 @@ fn a_stranger_stakes_is_drawn_and_validates() {
     net.submit(4, signed(4, 2, Operation::Pay { to: friend, asset: AssetId(0), amount: 77 }));
     let balance = || net.node(1).read(|l| l.accounts().get(&friend).map_or(0, |one| one.balance(AssetId(0))));
     net.wait_until("paid", || balance() == 77);
-    // One is away for more than an epoch, and finds the way to the present.
+    // One is away for more than an epoch, forgets what it has voted, and finds the way to the present, where it votes.
     let epoch = net.epoch(1);
     net.nodes[0] = None;
     net.wait_until("epochs go on", || net.epoch(1) > epoch + 2);
+    std::fs::remove_dir_all(net.home(0).join("votes")).expect("the vote log was there");
     net.run(0);
     net.wait_until("all are in one epoch again", || net.epoch(0) > epoch + 2);
+    net.wait_until("it knows where it may vote", || net.node(0).status().is_some_and(|status| !status.silent));
+    net.wait_until("it validates", || !net.follows(0));
     let height = net.node(1).read(|l| l.height());
     net.wait_until("all agree", || net.agree(height));
     let paid = net.node(1).read(|l| l.validators().pool());

@@ -145,7 +145,7 @@ fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], 
 pub enum EngineName {
     /// Superblocks of everybody's sub-blocks.
     Dbft,
-    /// Blocks of one proposer each, with their clearing.
+    /// Blocks of one proposer each.
     Tendermint,
     /// One node that agrees with itself.
     Solo,

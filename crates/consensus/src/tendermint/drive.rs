@@ -2,7 +2,7 @@
 
 use primitives::Digest;
 
-use super::instance::Outcome;
+use super::instance::{Instance, Outcome};
 use super::message::{Message, Messages, Record, Round, Step, Value};
 use super::types::proposer;
 use crate::committee::Index;
@@ -60,17 +60,15 @@ impl Engine {
         let others = self.peers[..self.committee.size].iter().any(|peer| peer.is_known && peer.status.waits);
         let outcome = nudged && height <= self.busy + self.rules.lag;
         if self.waits || others || outcome {
-            self.advance_rounds(height, |agreement| {
-                if let Agreement::Rounds(instance) = agreement {
-                    instance.begin();
-                }
-            });
+            self.advance_rounds(height, Instance::begin);
         }
     }
 
     /// Gives the instance of a height an input, and does what it asks for.
-    pub(crate) fn advance_rounds(&mut self, height: u64, input: impl FnOnce(&mut Agreement)) {
-        input(&mut self.open(height).height);
+    pub(crate) fn advance_rounds(&mut self, height: u64, input: impl FnOnce(&mut Instance)) {
+        if let Agreement::Rounds(instance) = &mut self.open(height).height {
+            input(instance);
+        }
         self.settle_rounds(height);
     }
 
@@ -107,11 +105,9 @@ impl Engine {
     /// The own payload for the next height.
     pub(crate) fn propose_payload(&mut self, height: u64, digest: Digest) {
         let value = Value { slot: self.me, digest };
-        self.advance_rounds(height, |agreement| {
-            if let Agreement::Rounds(instance) = agreement {
-                instance.begin();
-                instance.propose(value);
-            }
+        self.advance_rounds(height, |instance| {
+            instance.begin();
+            instance.propose(value);
         });
     }
 
@@ -181,10 +177,8 @@ impl Engine {
         if let Some(first) = self.open(height).hold(proposal, payload) {
             self.turn.evidence.push(Evidence::Proposals(first, proposal));
         }
-        self.advance_rounds(height, |agreement| {
-            if let Agreement::Rounds(instance) = agreement {
-                instance.on_held(Value { slot, digest });
-            }
+        self.advance_rounds(height, |instance| {
+            instance.on_held(Value { slot, digest });
         });
         Ok(())
     }
@@ -192,10 +186,8 @@ impl Engine {
     /// A timer that a turn set.
     pub(crate) fn on_round_timer(&mut self, height: u64, step: Step, round: Round) {
         if self.live.contains_key(&height) {
-            self.advance_rounds(height, |agreement| {
-                if let Agreement::Rounds(instance) = agreement {
-                    instance.on_timer(step, round);
-                }
+            self.advance_rounds(height, |instance| {
+                instance.on_timer(step, round);
             });
         }
     }
@@ -208,11 +200,9 @@ impl Engine {
         for (proposal, payload) in held {
             live.hold(proposal, payload);
         }
-        self.advance_rounds(height, |agreement| {
-            if let Agreement::Rounds(instance) = agreement {
-                instance.restore(records);
-                values.into_iter().for_each(|value| instance.on_held(value));
-            }
+        self.advance_rounds(height, |instance| {
+            instance.restore(records);
+            values.into_iter().for_each(|value| instance.on_held(value));
         });
     }
 

@@ -13,18 +13,21 @@
 //!
 //! Times are in microseconds. A broken invariant panics.
 
+mod checks;
+mod drawn;
 mod faulty;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use consensus::{
-    ALL_HEIGHTS, Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Mask, Members, Payload, Protocol,
-    Record, Rules, Setup, Start, Timer, Turn, Vote, payload_digest, tendermint,
+    ALL_HEIGHTS, Chain, Committee, Decided, Engine, Entry, Finality, Frame, Index, Members, Payload, Protocol, Record,
+    Rules, Setup, Start, Timer, Turn, Vote, tendermint,
 };
 use primitives::{Digest, SecretKey};
 
 use crate::dice::Dice;
+pub use drawn::run_validators;
 
 /// What a faulty validator does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -806,41 +809,6 @@ impl Network {
         self.transmit(of, to, &Frame::Sync(blocks));
     }
 
-    /// What may be said but once is in the log, and is not said twice differently, restarts and lost logs included.
-    fn check_said(&mut self, of: Index, frame: &Frame) {
-        if let Frame::Rounds(messages) = frame {
-            return self.check_said_in_rounds(of, messages);
-        }
-        let Frame::Votes(votes) = frame else { return };
-        for vote in votes.unpack() {
-            let without = match vote {
-                Vote::Echo { slot, .. } => Vote::Echo { slot, digest: Digest::default() },
-                Vote::Ready { slot, .. } => Vote::Ready { slot, digest: Digest::default() },
-                Vote::Coordinate { slot, round, .. } => Vote::Coordinate { slot, round, value: false },
-                Vote::Auxiliary { slot, round, .. } => Vote::Auxiliary { slot, round, values: Mask::Both },
-                Vote::Estimate { .. } => continue,
-            };
-            let logged = self.nodes[usize::from(of)].logged.contains(&(votes.height, vote));
-            assert!(logged || self.forgetful, "validator {of} says what it has not written down: {vote:?}");
-            let said = *self.said.entry((of, votes.height, without)).or_insert(vote);
-            assert_eq!(said, vote, "validator {of} contradicts itself at height {}", votes.height);
-        }
-    }
-
-    fn check_said_in_rounds(&mut self, of: Index, messages: &tendermint::Messages) {
-        let signer = self.local(messages.epoch, of);
-        for message in &messages.messages {
-            let kind = match message {
-                tendermint::Message::Vote(vote) if vote.signer == signer => Some(vote.kind),
-                tendermint::Message::Proposal(proposal) if proposal.signer == signer => None,
-                _ => continue,
-            };
-            let said = (of, messages.height, message.round(), kind);
-            let first = self.said_in_rounds.entry(said).or_insert_with(|| message.clone());
-            assert_eq!(first, message, "validator {of} contradicts itself at height {}", messages.height);
-        }
-    }
-
     fn kill(&mut self, of: Index, loses_log: bool) {
         let node = &mut self.nodes[usize::from(of)];
         if node.engine.take().is_none() {
@@ -921,82 +889,4 @@ impl Network {
     pub fn stopped(&self) -> Vec<Index> {
         self.correct().into_iter().filter(|index| self.nodes[usize::from(*index)].stopped).collect()
     }
-
-    /// What must hold in the end.
-    pub fn check(mut self) -> Report {
-        assert!(self.stopped().is_empty());
-        let correct = self.correct();
-        let first = &self.nodes[usize::from(correct[0])].blocks;
-        let mut seen = BTreeSet::new();
-        for block in first.values() {
-            seen.extend(block.sub_blocks.iter().flat_map(|(_, payload)| transactions_of(payload)));
-            for (slot, payload) in &block.sub_blocks {
-                assert!(usize::from(*slot) < self.committee.size && payload_digest(payload) != Digest::default());
-            }
-        }
-        for index in &correct {
-            let node = &self.nodes[usize::from(*index)];
-            assert_eq!(node.blocks.len(), first.len());
-            assert!(node.blocks.values().zip(first.values()).all(|(a, b)| a.root == b.root));
-        }
-        assert!((1..=self.transactions).all(|number| seen.contains(&number)), "a transaction is missing");
-        let entered = |(_, entry): &(u64, Entry)| {
-            matches!(entry, Entry::Voted(Record::Entered { .. }) | Entry::Round(tendermint::Record::Held { .. }))
-        };
-        assert!(self.nodes[usize::from(correct[0])].log.iter().any(entered) || self.lost_logs > 0);
-        self.report.heights = first.len() as u64;
-        self.report.transactions = self.transactions;
-        self.report.latencies.sort_unstable();
-        self.report
-    }
-}
-
-impl Network {
-    /// A network of 4 or 7 validators in which the seed decides what goes wrong.
-    pub fn drawn(seed: u64, protocol: Protocol) -> Network {
-        let mut dice = Dice::new(!seed);
-        let size = [4, 4, 7][dice.index(3)];
-        let mut network = Network::of(protocol, size, seed);
-        network.rules.fast = dice.once_in(3);
-        if dice.once_in(6) {
-            network.rules.enough = Some(1);
-        }
-        network.cuts = dice.below(20);
-        network.tails = !dice.once_in(4);
-        let who = dice.index(size) as Index;
-        match dice.below(7) {
-            0 => network.kills = 1 + dice.below(8),
-            1 => network.blackouts = 1 + dice.below(3),
-            2 => network.lost_logs = 1,
-            3 => (network.late, network.liars) = (Some(1 + who % (size as Index - 1)), true),
-            4 => network.slow = Some(who),
-            _ => {
-                let faults = [Faults::Silent, Faults::Equivocating, Faults::Random, Faults::Garbage];
-                network.faults.insert(who, faults[dice.index(4)]);
-            }
-        }
-        // With one who follows there must still be four who vote.
-        if size > 4 && dice.once_in(2) {
-            network.epoch_heights = Some(4 + dice.below(12));
-        }
-        network
-    }
-}
-
-/// Runs what a seed draws.
-///
-/// # Errors
-/// What broke.
-pub fn run_validators(seed: u64, protocol: Protocol) -> Result<Report, crate::Failure> {
-    let attempt = || {
-        let mut network = Network::drawn(seed, protocol);
-        network.submit_everywhere(20);
-        network.run_until_settled();
-        network.check()
-    };
-    std::panic::catch_unwind(attempt).map_err(|panic| crate::Failure {
-        seed,
-        height: 0,
-        what: crate::message(&*panic).into(),
-    })
 }
