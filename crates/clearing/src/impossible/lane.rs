@@ -4,9 +4,8 @@
 
 use primitives::{Amount, MAX_ISSUED, Price};
 
-use crate::book::{PairBook, Params};
-use crate::fills::{PARTIAL_TRIES, Use, usable};
-use crate::rate::{Rate, approx};
+use crate::fills::PARTIAL_TRIES;
+use crate::rate::approx;
 
 /// Offers of which the bounds do not tell whether they fill, beyond which they are not tried one way and the other.
 const MOST_OPEN: u32 = 4;
@@ -16,13 +15,20 @@ const FEW: usize = 16;
 
 /// Stands for every pay-out that is more than can exist.
 const BEYOND: f64 = 9.3e18;
+/// The most that can exist.
+const MOST: f64 = MAX_ISSUED as f64;
+/// Whole doubles below this are exact.
+const EXACT: f64 = 9e15;
+/// Rates are off by no more than this part of them.
+const DOUBT: f64 = 1e-13;
 
 /// An offer that may fill and need not.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     amount: f64,
-    /// What it asks for, or less.
+    /// What it asks for, or less, and that or more.
     asked: f64,
+    asked_most: f64,
     /// The least that it is paid for all of it.
     paid: f64,
     /// A little less than its limit.
@@ -34,7 +40,7 @@ struct Choice {
 impl Choice {
     /// Whether its numbers are whole as doubles.
     fn is_exact(&self) -> bool {
-        self.amount.max(self.asked) < 9e15
+        self.amount.max(self.asked) < EXACT
     }
 
     fn paid_at_least(&self, at_rate: impl Fn(Amount) -> f64) -> f64 {
@@ -42,22 +48,36 @@ impl Choice {
     }
 }
 
+/// Bounds on what one pair sells and is paid, in whole units.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    pub(super) sold: (f64, f64),
+    pub(super) paid: (f64, f64),
+}
+
 /// What one pair can do.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
+    /// `p_sell / p_buy` is between these, and the net rate between those.
+    pub(super) ratio: (f64, f64),
+    pub(super) rate: (f64, f64),
     /// Units that are sold in any case, and the least that is paid for them.
     must: (f64, f64),
     /// Those units by offers, if they are few: (amount, asked for at least).
     few: Option<Vec<(Amount, f64)>>,
-    /// The net rate is between these.
-    rate: (f64, f64),
     /// In execution order.
     options: Vec<Choice>,
+    /// The same by what they are paid for each unit, if many are open.
+    cheapest: Vec<Choice>,
     open: u32,
-    /// Units sold.
-    pub(super) sold: (f64, f64),
-    /// Units paid.
-    pub(super) paid: (f64, f64),
+    /// Units sold if all fill.
+    all: f64,
+    /// What is paid then, at most.
+    paid: f64,
+    /// By how much the pay-outs of offers that must fill are rounded down, at most.
+    rounded: f64,
+    /// Offers that must fill.
+    count: f64,
 }
 
 /// What full fills come to.
@@ -69,67 +89,208 @@ struct Case {
     rate: f64,
 }
 
-/// `ceil(amount · limit)` or less.
-fn asked(limit: Price, amount: Amount) -> f64 {
-    (amount as f64 * approx(limit) * (1.0 - 4e-15)).ceil().max(1.0)
+/// `ceil(amount · limit)` or less, and that or more; the same where doubles are fine enough.
+fn asked(limit: Price, amount: Amount) -> (f64, f64) {
+    let product = amount as f64 * approx(limit);
+    let least = (product * (1.0 - 4e-15)).ceil().max(1.0);
+    if product > 1e14 {
+        return (least, (product * (1.0 + 4e-15)).ceil());
+    }
+    let least = if limit.accepts(amount, least as u64) { least } else { least + 1.0 };
+    (least, least)
 }
 
-/// Whether an offer must fill, be its pay-out more than can exist or not.
-fn must(rate: &Rate, limit: Price, amount: Amount) -> bool {
-    rate.sure.reaches(limit) && rate.sure.payout(amount).is_none_or(|paid| Rate::fair(limit, amount, paid))
+/// No more than the whole number that sums of doubles make `x`, and no less.
+pub(super) fn down(x: f64) -> f64 {
+    if x < EXACT { x } else { x * (1.0 - 1e-12) }
 }
 
-/// The rate at one end of a range of ratios; `None` where it is out of the range of prices.
-fn rate(ratio: f64, params: &Params) -> Option<Rate> {
-    let price = Price::from_f64(ratio)?;
-    Some(Rate::new(price, Price::ONE, params.epsilon, params.mu))
+pub(super) fn up(x: f64) -> f64 {
+    if x < EXACT { x } else { x * (1.0 + 1e-12) }
+}
+
+/// An offer, as doubles.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    amount: f64,
+    limit: f64,
+    /// What it asks for, or less, and that or more.
+    asked: f64,
+    asked_most: f64,
+}
+
+impl Terms {
+    pub(super) fn of(limit: Price, amount: Amount) -> Terms {
+        let (asked, asked_most) = asked(limit, amount);
+        Terms { amount: amount as f64, limit: approx(limit), asked, asked_most }
+    }
+}
+
+/// What of a rate the band leaves: net of commission, and at the end where offers must fill.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Band {
+    pub(super) net: f64,
+    pub(super) sure: f64,
 }
 
 impl Lane {
-    /// The pair where `p_sell / p_buy` is between `least` and `most`.
-    pub(super) fn new(pair: &PairBook, params: &Params, least: f64, most: f64) -> Lane {
-        let (low, high) = (rate(least * (1.0 - 4e-15), params), rate(most * (1.0 + 4e-15), params));
-        let range = (
-            low.as_ref().map_or(0.0, |rate| rate.to_f64() * (1.0 - 1e-14)),
-            high.as_ref().map_or(f64::INFINITY, |rate| rate.to_f64() * (1.0 + 1e-14)),
-        );
+    /// The pair of `offers`, by limits, where `p_sell / p_buy` is within `ratio`.
+    pub(super) fn new(offers: &[Terms], band: Band, ratio: (f64, f64)) -> Lane {
         let mut lane = Lane {
+            ratio,
+            rate: (ratio.0 * band.net * (1.0 - DOUBT), ratio.1 * band.net * (1.0 + DOUBT)),
             must: (0.0, 0.0),
             few: Some(vec![]),
-            rate: range,
             options: vec![],
+            cheapest: vec![],
             open: 0,
-            sold: (0.0, 0.0),
-            paid: (0.0, f64::INFINITY),
+            all: 0.0,
+            paid: 0.0,
+            rounded: 0.0,
+            count: 0.0,
         };
-        for (limit, amount) in pair.leading(|limit| high.as_ref().is_none_or(|rate| rate.reaches(limit))) {
-            lane.add(limit, amount, low.as_ref(), high.as_ref());
+        let most = lane.rate.1;
+        let sure = (ratio.0 * band.sure * (1.0 - DOUBT), ratio.1 * band.sure * (1.0 + DOUBT));
+        for offer in offers.iter().take_while(|offer| offer.limit * (1.0 - DOUBT) <= most) {
+            lane.add(offer, sure);
         }
-        lane.sold = (lane.must.0, lane.must.0 + lane.options.iter().map(|option| option.amount).sum::<f64>());
-        lane.paid.0 = lane.must.1;
+        if lane.open > MOST_OPEN {
+            lane.cheapest = lane.options.clone();
+            lane.cheapest.sort_by(|a, b| (a.paid / a.amount).total_cmp(&(b.paid / b.amount)));
+        }
         lane
     }
 
-    fn add(&mut self, limit: Price, amount: Amount, low: Option<&Rate>, high: Option<&Rate>) {
-        let asked = asked(limit, amount);
-        let paid = asked.max(low.map_or(0.0, |rate| rate.payout(amount).map_or(BEYOND, |paid| paid as f64)));
+    /// What it can do as far as only the rate is known.
+    pub(super) fn flow(&self) -> Flow {
+        Flow { sold: (down(self.must.0), up(self.all)), paid: (down(self.must.1), up(self.paid.min(BEYOND))) }
+    }
+
+    /// Adds an offer; it must fill if what it asks for is less than what it is paid at the lower of the rates `sure`.
+    fn add(&mut self, offer: &Terms, sure: (f64, f64)) {
+        let Terms { amount, asked, asked_most, .. } = *offer;
+        if amount * self.rate.1 < asked.min(MOST) {
+            return;
+        }
+        let paid = asked.max((amount * self.rate.0).floor()).min(BEYOND);
+        self.all += amount;
+        self.paid += (amount * self.rate.1).floor().min(BEYOND).max(paid);
         // What asks for more than can exist never fills in full.
-        if asked <= MAX_ISSUED as f64 && low.is_some_and(|rate| must(rate, limit, amount)) {
-            self.must = (self.must.0 + amount as f64, self.must.1 + paid);
+        if asked_most <= MOST && amount * sure.0 >= asked_most {
+            self.must = (self.must.0 + amount, self.must.1 + paid);
+            self.rounded += self.rounding(amount, paid);
+            self.count += 1.0;
             match &mut self.few {
-                Some(few) if few.len() < FEW => few.push((amount, asked)),
+                Some(few) if few.len() < FEW && amount < EXACT => few.push((amount as Amount, asked)),
                 few => *few = None,
             }
             return;
         }
-        if high.is_some_and(|rate| usable(rate, limit, amount) == Use::Nothing) {
-            return;
-        }
-        let is_sure = low.is_some_and(|rate| usable(rate, limit, amount) != Use::Nothing)
-            && high.is_some_and(|rate| rate.payout(amount).is_some() && !must(rate, limit, amount));
+        let is_payable = amount * self.rate.1 < MOST;
+        let is_sure = amount * self.rate.0 >= asked_most && amount * sure.1 < asked && is_payable;
         self.open += u32::from(!is_sure);
-        let limit = approx(limit) * (1.0 - 1e-14);
-        self.options.push(Choice { amount: amount as f64, asked, paid, limit, open: !is_sure });
+        let limit = offer.limit * (1.0 - DOUBT);
+        self.options.push(Choice { amount, asked, asked_most, paid, limit, open: !is_sure });
+    }
+
+    /// By how much the pay-out of an offer that is paid at least so much is rounded down, at most.
+    fn rounding(&self, amount: f64, paid: f64) -> f64 {
+        (amount * self.rate.1 - paid).clamp(0.0, 1.0)
+    }
+
+    /// The most that units sold can be worth more than units paid, in units paid, and but for rounding no more than
+    /// commission.
+    pub(super) fn kept(&self, flow: &Flow, epsilon: f64) -> f64 {
+        if flow.sold.1 < 0.5 {
+            return 0.0;
+        }
+        let rest = flow.sold.1 - self.must.0;
+        let full = |option: &&Choice| option.amount <= rest + 0.5;
+        let rounded = |option: &Choice| self.rounding(option.amount, option.paid);
+        let part = if rest >= 1.0 && !self.options.is_empty() { self.rate.1.min(1.0) } else { 0.0 };
+        let options = self.options.iter().filter(full).map(rounded).sum::<f64>();
+        let commission = epsilon * self.ratio.1 * flow.sold.1;
+        let by_rounding = (commission + self.rounded + options + part) * (1.0 + 1e-9);
+        by_rounding.min((flow.sold.1 * self.ratio.1 - flow.paid.0).max(0.0) + flow.sold.1 * self.ratio.1 * 1e-12)
+    }
+
+    /// Bounds on the net rate that follow from those on amounts; `sure` is what is left of the rate at the end of the band
+    /// where offers must fill, over the net rate.
+    pub(super) fn rates(&self, flow: &Flow, sure: f64) -> (f64, f64) {
+        let least = (flow.paid.0 / flow.sold.1).max(self.rate_to_sell(flow.sold.0));
+        let most = self.rate_of_must(flow, sure).min(self.rate_of_paid(flow));
+        (if least.is_nan() { 0.0 } else { least }, most)
+    }
+
+    /// The net rate within `rate`, nearest to its middle, at which something changes for some offer that may fill, and not
+    /// nearer than `near` to both ends.
+    pub(super) fn turn(&self, rate: (f64, f64), sure: f64, near: f64) -> Option<f64> {
+        let (least, most) = (rate.0 * (1.0 + near), rate.1 * (1.0 - near));
+        let middle = least.sqrt() * most.sqrt();
+        let of = |option: &Choice| {
+            [option.asked / option.amount, option.asked_most / option.amount / sure]
+        };
+        let paid_more = |few: &(Amount, f64)| {
+            let amount = few.0 as f64;
+            [(few.1.max((amount * rate.0).floor()) + 1.0) / amount, (amount * middle).ceil() / amount]
+        };
+        let few = self.few.iter().flatten().filter(|few| few.0 as f64 * rate.1 < 1e4).flat_map(paid_more);
+        let all = self.options.iter().flat_map(of).chain(few);
+        let inside = all.filter(|turn| least < *turn || *turn < most).filter(|turn| rate.0 < *turn && *turn < rate.1);
+        let off = |turn: &f64| (turn / middle).max(middle / turn);
+        inside.min_by(|a, b| off(a).total_cmp(&off(b)))
+    }
+
+    /// The net rate below which fewer units than `sold` can be sold.
+    fn rate_to_sell(&self, sold: f64) -> f64 {
+        let need = sold - self.must.0;
+        if need < 0.5 || self.options.is_empty() {
+            return 0.0;
+        }
+        let end = |option: &Choice| (option.asked.min(MOST) / option.amount, option.amount);
+        let mut ends: Vec<(f64, f64)> = self.options.iter().map(end).collect();
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut sum = 0.0;
+        let enough = ends.iter().find(|end| {
+            sum += end.1;
+            sum >= need - 0.5
+        });
+        enough.map_or(0.0, |end| end.0)
+    }
+
+    /// The net rate from which on more must be sold or paid than can be.
+    fn rate_of_must(&self, flow: &Flow, sure: f64) -> f64 {
+        let must_from = |option: &Choice| (option.asked_most / option.amount / sure, option.amount, option.paid);
+        let mut ends: Vec<(f64, f64, f64)> =
+            self.options.iter().filter(|option| option.open && option.asked_most <= MOST).map(must_from).collect();
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut sold, mut paid) = self.must;
+        let too_much = ends.iter().find(|end| {
+            (sold, paid) = (sold + end.1, paid + end.2);
+            sold > flow.sold.1 * (1.0 + 1e-12) + 0.5 || paid > flow.paid.1 * (1.0 + 1e-12) + 0.5
+        });
+        too_much.map_or(f64::INFINITY, |end| end.0)
+    }
+
+    /// The net rate from which on more is paid than can be, for what is sold.
+    fn rate_of_paid(&self, flow: &Flow) -> f64 {
+        let count = self.count + self.options.len() as f64;
+        let average = (flow.paid.1 + count) / flow.sold.0;
+        let Some(few) = self.few.as_ref().filter(|few| !few.is_empty()) else { return average };
+        let least = |few: &(Amount, f64)| (few.0 as f64, few.1.max((few.0 as f64 * self.rate.0).floor()));
+        let mut paid: Vec<(f64, f64)> = few.iter().map(least).collect();
+        let spare = (flow.paid.1 - paid.iter().map(|paid| paid.1).sum::<f64>()) + flow.paid.1 * 1e-12 + 0.5;
+        if spare > FEW as f64 {
+            return average;
+        }
+        let mut rate = f64::INFINITY;
+        for _ in 0..=spare.max(0.0) as usize {
+            let next = |paid: &&mut (f64, f64)| (paid.1 + 1.0) / paid.0;
+            let first = paid.iter_mut().min_by(|a, b| next(a).total_cmp(&next(b))).expect("there are some");
+            rate = (first.1 + 1.0) / first.0;
+            first.1 += 1.0;
+        }
+        rate.min(average)
     }
 
     /// The most that can be sold for `paid` units.
@@ -143,7 +304,7 @@ impl Lane {
                 most = most.max(case.sold + next.map_or(0.0, |next| self.most_of(next, paid - case.paid, case.rate)));
             }
         });
-        most.min(self.sold.1)
+        most.min(self.all)
     }
 
     /// The least that is paid if `sold` units are sold at least; infinite if they cannot be.
@@ -247,16 +408,10 @@ impl Lane {
         option.limit.max(self.rate.0)
     }
 
-    fn cheapest_first(&self) -> Vec<Choice> {
-        let mut options = self.options.clone();
-        options.sort_by(|a, b| (a.paid / a.amount).total_cmp(&(b.paid / b.amount)));
-        options
-    }
-
     /// The same if any offers may fill, in any order: the cheapest, and one in part.
     fn most_loosely(&self, paid: f64) -> f64 {
         let (mut sold, mut rest) = (self.must.0, paid - self.must.1);
-        for option in self.cheapest_first() {
+        for option in &self.cheapest {
             if option.paid <= rest {
                 (sold, rest) = (sold + option.amount, rest - option.paid);
                 continue;
@@ -264,14 +419,14 @@ impl Lane {
             let slope = option.amount / option.paid;
             let gain = |option: &Choice| (option.paid + 1.0) * (1.0 / self.unit(option) - slope);
             let more = self.options.iter().map(gain).fold(0.0, f64::max);
-            return ((sold + rest.max(0.0) * slope + more + 1.0) * (1.0 + 1e-12)).min(self.sold.1);
+            return ((sold + rest.max(0.0) * slope + more + 1.0) * (1.0 + 1e-12)).min(self.all);
         }
-        self.sold.1
+        self.all
     }
 
     fn least_loosely(&self, sold: f64) -> f64 {
         let (mut paid, mut rest) = (self.must.1, sold - self.must.0);
-        for option in self.cheapest_first() {
+        for option in &self.cheapest {
             if rest <= 0.0 {
                 break;
             }
@@ -288,7 +443,7 @@ impl Lane {
     }
 
     /// The most that units sold, worth `own` each, can be worth more than units paid, worth `other` each.
-    pub(super) fn gain(&self, own: f64, other: f64) -> f64 {
+    pub(super) fn gain(&self, flow: &Flow, own: f64, other: f64) -> f64 {
         let full = |option: &Choice| (option.amount * own - option.paid * other).max(0.0);
         let part = |option: &Choice| {
             let rounded = ((option.paid + 1.0) * (own / self.unit(option) - other)).max(0.0) + own;
@@ -296,6 +451,6 @@ impl Lane {
         };
         let sum = self.must.0 * own - self.must.1 * other + self.options.iter().map(full).sum::<f64>();
         let most = sum + self.options.iter().map(part).fold(0.0, f64::max);
-        most.min(self.sold.1 * own - self.paid.0 * other)
+        most.min(flow.sold.1 * own - flow.paid.0 * other)
     }
 }

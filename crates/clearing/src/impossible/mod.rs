@@ -41,17 +41,23 @@ mod lane;
 mod narrow;
 #[cfg(test)]
 mod tests;
+mod worth;
 mod zone;
+
+use std::rc::Rc;
 
 use primitives::{AssetId, Price};
 
 use crate::book::{Book, PairBook, Params};
 use crate::rate::approx;
-use lane::Lane;
+use divide::Cut;
+use lane::{Band, Flow, Lane, Terms};
 use zone::Zone;
 
 /// Zones that are tried at most, times the pairs of each; so many offers cost as much as a pair.
 const MOST_WORK: usize = 2_000_000;
+/// Cuts that lead to a zone, at most.
+const MOST_DEPTH: u32 = 400;
 const OFFERS_PER_PAIR: usize = 4;
 
 /// That no prices have a full clearing has been shown, see [`crate::Market::impossible`].
@@ -79,15 +85,20 @@ pub(crate) fn impossible(book: &Book, params: &Params, valuations: &[Price], sho
     if !book.pools.is_empty() || !book.buys.is_empty() {
         return None;
     }
-    let mut seen = vec![false; book.assets as usize];
-    short.iter().find_map(|asset| {
-        if seen[asset.0 as usize] {
-            return None;
-        }
-        let around = connected(book, *asset);
-        around.iter().for_each(|asset| seen[*asset as usize] = true);
-        let mut proof = Proof::new(book, params, valuations, &around, short);
-        proof.rule_out(Zone::all(around.len()), 0).then(|| proof.conclusion(&around))
+    let mut parts: Vec<Vec<u32>> = short.iter().map(|asset| connected(book, *asset)).collect();
+    parts.sort();
+    parts.dedup();
+    let mut proofs: Vec<Proof> =
+        parts.iter().map(|assets| Proof::new(book, params, valuations, assets, short)).collect();
+    // The small ones first; what they leave is for the others.
+    proofs.sort_by_key(|proof| proof.work);
+    let (mut left, count) = (MOST_WORK, proofs.len());
+    proofs.into_iter().enumerate().find_map(|(at, mut proof)| {
+        proof.left = left / (count - at) / proof.work;
+        let most = proof.left;
+        let done = proof.is_complete();
+        left -= (most - proof.left) * proof.work;
+        done.then(|| proof.conclusion())
     })
 }
 
@@ -109,81 +120,167 @@ fn connected(book: &Book, asset: AssetId) -> Vec<u32> {
 
 /// A pair between two assets of the proof.
 struct Link<'a> {
+    #[cfg_attr(not(test), allow(dead_code))]
     pair: &'a PairBook<'a>,
+    offers: Vec<Terms>,
     sell: usize,
     buy: usize,
-    /// The bounds on its rate last asked about, and what they allow.
-    known: Option<((f64, f64), Lane)>,
+}
+
+/// A zone, and what is known of amounts there.
+#[derive(Clone)]
+struct Node {
+    zone: Zone,
+    /// What every link can do, in this zone or one around it.
+    lanes: Vec<Rc<Lane>>,
+    flows: Vec<Flow>,
 }
 
 struct Proof<'a> {
     params: &'a Params,
+    assets: Vec<u32>,
+    band: Band,
     links: Vec<Link<'a>>,
     /// Prices of the clearing.
     center: Vec<f64>,
     /// Assets that are short in the clearing.
     short: Vec<bool>,
+    /// Zones that may still be tried, and what one costs.
     left: usize,
+    work: usize,
     zones: u32,
+    /// How much each asset, and each pair of assets (by rows), has stood in the way, later times counting for more.
+    blame: Vec<f64>,
+    blame_of_pairs: Vec<f64>,
+    step: f64,
+    /// The pair of assets that the last cut was between both halves of which were ruled out, or the first one was, at once.
+    last: Option<(usize, usize)>,
 }
 
 impl<'a> Proof<'a> {
     fn new(book: &'a Book, params: &'a Params, valuations: &[Price], assets: &[u32], short: &[AssetId]) -> Proof<'a> {
         let place = |asset: AssetId| assets.binary_search(&asset.0).ok();
         let link =
-            |pair: &'a PairBook<'a>| Some(Link { pair, sell: place(pair.sell)?, buy: place(pair.buy)?, known: None });
+            |pair: &'a PairBook<'a>| {
+                let (sell, buy) = (place(pair.sell)?, place(pair.buy)?);
+                let offers = pair.offers().map(|(limit, amount)| Terms::of(limit, amount)).collect();
+                Some(Link { pair, offers, sell, buy })
+            };
         let links: Vec<Link> = book.pairs.iter().filter_map(link).collect();
         let mut is_short = vec![false; assets.len()];
         short.iter().filter_map(|asset| place(*asset)).for_each(|place| is_short[place] = true);
         Proof {
-            left: MOST_WORK / links.iter().map(|link| 1 + link.pair.len() / OFFERS_PER_PAIR).sum::<usize>().max(1),
             params,
+            assets: assets.to_vec(),
+            left: 0,
+            work: links.iter().map(|link| 1 + link.offers.len() / OFFERS_PER_PAIR).sum::<usize>().max(1),
+            band: Band { net: 1.0 - params.epsilon.to_f64(), sure: 1.0 - params.mu.to_f64() },
             links,
             center: assets.iter().map(|asset| approx(valuations[*asset as usize])).collect(),
-            short: is_short,
             zones: 0,
+            blame: is_short.iter().map(|short| if *short { 10.0 } else { 1.0 }).collect(),
+            blame_of_pairs: vec![1.0; assets.len() * assets.len()],
+            step: 1.0,
+            last: None,
+            short: is_short,
         }
     }
 
-    fn conclusion(&self, assets: &[u32]) -> Impossible {
-        let short = assets.iter().zip(&self.short).filter(|(_, short)| **short);
+    fn conclusion(&self) -> Impossible {
+        let short = self.assets.iter().zip(&self.short).filter(|(_, short)| **short);
         Impossible { assets: short.map(|(asset, _)| AssetId(*asset)).collect(), zones: self.zones }
     }
 
-    /// Whether no full clearing lies in `zone`, as far as it can be seen within what is left to try.
-    fn rule_out(&mut self, zone: Zone, depth: u32) -> bool {
-        if self.is_empty(&zone) {
-            return true;
-        }
-        let Some(zone) = (if depth.is_multiple_of(6) { self.shaved(zone, depth > 0) } else { Some(zone) }) else {
-            return true;
-        };
-        let Some((i, j, bound)) = self.cut(&zone) else { return false };
-        let halves = [zone.below(i, j, bound), zone.above(i, j, bound)];
-        halves.into_iter().flatten().all(|half| self.left > 0 && self.rule_out(half, depth + 1))
+    /// All prices.
+    fn everything(&self) -> Node {
+        let lane = |link: &Link| Rc::new(Lane::new(&link.offers, self.band, (0.0, f64::INFINITY)));
+        let lanes: Vec<Rc<Lane>> = self.links.iter().map(lane).collect();
+        let flows = lanes.iter().map(|lane| lane.flow()).collect();
+        Node { zone: Zone::all(self.center.len()), lanes, flows }
     }
 
-    /// Whether amounts contradict each other in `zone`.
-    fn is_empty(&mut self, zone: &Zone) -> bool {
+    /// Whether no prices at all have a full clearing, as far as it can be seen within what is left to try.
+    fn is_complete(&mut self) -> bool {
+        let mut all = self.everything();
+        self.is_empty(&mut all) || self.shaved(all).is_none_or(|node| self.rule_out(node, 0))
+    }
+
+    /// Whether no full clearing lies in the zone of `node`.
+    fn rule_out(&mut self, mut node: Node, depth: u32) -> bool {
+        if self.is_empty(&mut node) {
+            return true;
+        }
+        let Some(cut) = self.cut(&node).filter(|_| depth < MOST_DEPTH) else { return false };
+        node.halves(cut).into_iter().flatten().all(|half| {
+            let before = self.zones;
+            let done = self.left > 0 && self.rule_out(half, depth + 1);
+            if self.zones == before + 1 {
+                self.last = Some(self.ends(cut));
+            }
+            done
+        })
+    }
+
+    /// The assets, in order, that `cut` is between.
+    fn ends(&self, cut: Cut) -> (usize, usize) {
+        match cut {
+            Cut::Ratio(i, j, _) => (i.min(j), i.max(j)),
+            Cut::Sold(at, _) => self.links[at].ends(),
+        }
+    }
+
+    /// Whether amounts contradict each other in the zone of `node`, which is narrowed.
+    fn is_empty(&mut self, node: &mut Node) -> bool {
         if self.left == 0 {
             return false;
         }
         self.left -= 1;
-        let mut lanes = self.lanes(zone);
-        let empty = self.narrow(&mut lanes) || self.is_cut(zone, &lanes);
+        let empty = !self.settle(node) || self.is_lacking(node);
         self.zones += u32::from(empty);
         empty
     }
+}
 
-    fn lanes(&mut self, zone: &Zone) -> Vec<Lane> {
-        let params = self.params;
-        let lane = |link: &mut Link| {
-            let range = (zone.least(link.sell, link.buy), zone.most(link.sell, link.buy));
-            if link.known.as_ref().is_none_or(|known| known.0 != range) {
-                link.known = Some((range, Lane::new(link.pair, params, range.0, range.1)));
-            }
-            link.known.as_ref().expect("it is known now").1.clone()
-        };
-        self.links.iter_mut().map(lane).collect()
+impl Link<'_> {
+    /// Its assets, in order.
+    fn ends(&self) -> (usize, usize) {
+        (self.sell.min(self.buy), self.sell.max(self.buy))
+    }
+}
+
+impl Node {
+    /// Both sides of `cut`, where there is anything.
+    fn halves(&self, cut: Cut) -> [Option<Node>; 2] {
+        match cut {
+            Cut::Ratio(i, j, bound) => [self.below(i, j, bound), self.above(i, j, bound)],
+            Cut::Sold(at, most) => [(0.0, most), (most + 1.0, f64::INFINITY)].map(|sold| self.where_sold(at, sold)),
+        }
+    }
+
+    fn below(&self, i: usize, j: usize, bound: f64) -> Option<Node> {
+        Some(Node { zone: self.zone.below(i, j, bound)?, ..self.clone() })
+    }
+
+    fn above(&self, i: usize, j: usize, bound: f64) -> Option<Node> {
+        Some(Node { zone: self.zone.above(i, j, bound)?, ..self.clone() })
+    }
+
+    /// Where the link at `at` sells so many units.
+    fn where_sold(&self, at: usize, sold: (f64, f64)) -> Option<Node> {
+        let mut node = self.clone();
+        let flow = &mut node.flows[at];
+        flow.meet(&Flow { sold, paid: (0.0, f64::INFINITY) });
+        flow.follow(&node.lanes[at], &self.flows[at]);
+        (!flow.is_empty()).then_some(node)
+    }
+
+    /// The bounds on the ratio of the prices of a link's assets.
+    fn ratio(&self, link: &Link) -> (f64, f64) {
+        (self.zone.least(link.sell, link.buy), self.zone.most(link.sell, link.buy))
+    }
+
+    /// By what part it can vary.
+    fn width(&self, link: &Link) -> f64 {
+        self.zone.width(link.sell, link.buy) - 1.0
     }
 }

@@ -3,9 +3,11 @@
 use primitives::{Amount, AssetId, Fraction, Price};
 use proptest::prelude::*;
 
-use super::impossible;
+use super::divide::Cut;
+use super::lane::{Band, Flow, Lane, Terms};
+use super::{Proof, connected, impossible};
 use crate::workload::{hard, hard_of_any_size};
-use crate::{Book, Clearing, Offer, Params, Rate, Solver, SortedOffers, Trade, clear, fills, verify};
+use crate::{Book, Clearing, Offer, PairBook, Params, Rate, Solver, SortedOffers, Trade, clear, fills, verify};
 
 fn params(epsilon: u32, mu: u32) -> Params {
     let power = Fraction::power_of_two;
@@ -106,13 +108,127 @@ proptest! {
     }
 }
 
+/// Offers of one pair, of a few units or many, sorted by limits around `scale`.
+fn pair() -> impl Strategy<Value = (Vec<Price>, Vec<Amount>, f64)> {
+    let offer = (85u32..115, prop_oneof![1u64..40, 900u64..1100, 1_000_000u64..100_000_000]);
+    let scale = prop::sample::select(vec![0.003, 0.05, 1.0, 7.0, 900.0]);
+    (prop::collection::vec(offer, 1..9), scale).prop_map(|(mut offers, scale)| {
+        offers.sort_unstable();
+        let price = |hundredths: u32| Price::from_f64(f64::from(hundredths) / 100.0 * scale).expect("a price");
+        (offers.iter().map(|offer| price(offer.0)).collect(), offers.iter().map(|offer| offer.1).collect(), scale)
+    })
+}
+
+/// A range that `at` lies in, its ends up to `below` and `above` away.
+fn around(at: f64, below: u64, above: u64) -> (f64, f64) {
+    ((at - below as f64).max(0.0), at + above as f64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// Whatever the fills of a full clearing give at a rate within the range of a lane, its bounds allow.
+    #[test]
+    fn lanes_allow_what_fills_give(
+        (limits, amounts, scale) in pair(), bits in 4u32..14, band in 1u32..4,
+        at in 0.8f64..1.25, below in prop::sample::select(vec![0.0, 1e-9, 1e-3, 0.03, 0.3, 1.0]),
+        above in prop::sample::select(vec![0.0, 1e-9, 1e-3, 0.03, 0.3, 1e30]), target in 0f64..1.0,
+        far in prop::array::uniform4(prop_oneof![Just(0u64), 0u64..5, 0u64..2000, Just(u64::MAX)]),
+        worth in 0.3f64..3.0,
+    ) {
+        let pair = PairBook::new(AssetId(0), AssetId(1), &limits, &amounts).expect("a pair");
+        let (params, price) = (params(bits, bits - band), Price::from_f64(at * scale).expect("a price"));
+        let rate = Rate::new(price, Price::ONE, params.epsilon, params.mu);
+        let must: Amount = pair.offers().filter(|offer| rate.must_fill(offer.0, offer.1)).map(|offer| offer.1).sum();
+        let rest = amounts.iter().sum::<Amount>() - must;
+        let fills = fills(&pair, &rate, must + (rest as f64 * target) as Amount);
+        let (sold, paid, ratio) = (fills.sold as f64, fills.bought as f64, price.to_f64());
+        let terms: Vec<Terms> = pair.offers().map(|(limit, amount)| Terms::of(limit, amount)).collect();
+        let band = Band { net: 1.0 - params.epsilon.to_f64(), sure: 1.0 - params.mu.to_f64() };
+        let lane = Lane::new(&terms, band, (ratio * (1.0 - below), ratio * (1.0 + above)));
+        let all = lane.flow();
+        let holds = |flow: &Flow| {
+            flow.sold.0 <= sold && sold <= flow.sold.1 && flow.paid.0 <= paid && paid <= flow.paid.1
+        };
+        prop_assert!(holds(&all), "{all:?} {sold} {paid}");
+        prop_assert!(lane.most(paid) >= sold && lane.least(sold) <= paid, "{} {}", lane.most(paid), lane.least(sold));
+        let mut flow = Flow { sold: around(sold, far[0], far[1]), paid: around(paid, far[2], far[3]) };
+        flow.meet(&all);
+        flow.follow(&lane, &all);
+        prop_assert!(holds(&flow), "{flow:?} {sold} {paid}");
+        let kept = ratio * sold - paid;
+        prop_assert!(lane.kept(&flow, params.epsilon.to_f64()) >= kept - ratio * sold * 1e-9, "kept {kept}");
+        prop_assert!(lane.gain(&flow, ratio * worth, 1.0) >= ratio * worth * sold - paid - ratio * sold * 1e-9);
+        let (least, most) = lane.rates(&flow, band.sure / band.net);
+        let is = ratio * band.net;
+        prop_assert!(least * (1.0 - 1e-12) <= is && is <= most * (1.0 + 1e-12), "{least} {is} {most}");
+    }
+}
+
+/// Full clearings of hard books lie in every zone that their prices lie in, with all their amounts.
+#[test]
+fn full_clearings_are_never_cut_away() {
+    for seed in 0..300 {
+        let sorted = hard_of_any_size(seed);
+        let (book, params) = (sorted.book(), Params::default());
+        if book.offers() > 2_000 {
+            continue;
+        }
+        let clearing = clear(&book, &params, None).expect("a proper book");
+        let Some(asset) = clearing.trades.first().map(|trade| trade.sell) else { continue };
+        let around = connected(&book, asset);
+        let mut proof = Proof::new(&book, &params, &clearing.valuations, &around, &[asset]);
+        let prices = proof.center.clone();
+        let sold: Vec<(f64, f64)> = (proof.links.iter())
+            .map(|link| {
+                let trade = clearing.trades.iter().find(|trade| (trade.sell, trade.buy) == (link.pair.sell, link.pair.buy));
+                let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
+                let rate = Rate::new(value(link.pair.sell), value(link.pair.buy), params.epsilon, params.mu);
+                let fills = fills(link.pair, &rate, trade.map_or(0, |trade| trade.sold));
+                (fills.sold as f64, fills.bought as f64)
+            })
+            .collect();
+        let mut node = proof.everything();
+        let mut depth = 0;
+        while clearing.full {
+            assert!(!proof.is_empty(&mut node), "seed {seed}, depth {depth}");
+            for ((flow, sold), link) in node.flows.iter().zip(&sold).zip(&proof.links) {
+                let within = |range: (f64, f64), it: f64| range.0 <= it && it <= range.1;
+                assert!(within(flow.sold, sold.0) && within(flow.paid, sold.1), "seed {seed}, depth {depth}: {flow:?} {sold:?} {} {}", link.sell, link.buy);
+            }
+            let Some(cut) = proof.cut(&node) else { break };
+            let above = match cut {
+                Cut::Ratio(i, j, bound) => prices[i] / prices[j] > bound,
+                Cut::Sold(at, most) => sold[at].0 > most,
+            };
+            let [first, second] = node.halves(cut);
+            node = if above { second } else { first }.expect("the clearing is within");
+            depth += 1;
+        }
+    }
+}
+
 /// The books of 1,000 hard ones that are known to have none.
 #[test]
 fn hard_books_without_a_full_clearing_are_known() {
-    for sorted in [hard_of_any_size(580), hard(100_000, 724)] {
+    for sorted in [hard_of_any_size(580), hard(100_000, 572), hard(100_000, 724), hard(100_000, 935)] {
         let (book, params) = (sorted.book(), Params::default());
         let market = crate::Market::new(&book).expect("a proper book");
         let clearing = market.clear(&params, None).expect("proper parameters");
         assert!(!clearing.full && market.impossible(&params, &clearing).is_some());
+    }
+}
+
+#[test]
+fn probe() {
+    let Ok(list) = std::env::var("PROBE") else { return };
+    for item in list.split(',') {
+        let seed: u64 = item[1..].parse().unwrap();
+        let sorted = if item.starts_with('m') { hard(100_000, seed) } else { hard_of_any_size(seed) };
+        let (book, params) = (sorted.book(), Params::default());
+        let market = crate::Market::new(&book).expect("a proper book");
+        let clearing = market.clear(&params, None).expect("proper parameters");
+        let t = std::time::Instant::now();
+        println!("{item} {:?} {:?}", market.impossible(&params, &clearing), t.elapsed());
     }
 }

@@ -43,24 +43,30 @@ impl Zone {
 
     /// Those of its price vectors with `p[i] / p[j] ≤ bound`; `None` if there are none.
     pub(super) fn below(&self, i: usize, j: usize, bound: f64) -> Option<Zone> {
+        let mut zone = self.clone();
+        zone.limit(i, j, bound).then_some(zone)
+    }
+
+    /// Keeps only those with `p[i] / p[j] ≤ bound`; false if there are none.
+    pub(super) fn limit(&mut self, i: usize, j: usize, bound: f64) -> bool {
         if bound >= self.most(i, j) {
-            return Some(self.clone());
+            return true;
         }
         if bound * self.most(j, i) < 1.0 - 1e-12 {
-            return None;
+            return false;
         }
-        let mut zone = self.clone();
+        let from: Vec<f64> = (0..self.assets).map(|b| self.most(j, b)).collect();
         for a in 0..self.assets {
             let to = self.most(a, i) * bound * OUT;
-            if to.is_finite() {
+            // Elsewhere nothing is nearer by way of this bound.
+            if to < self.most(a, j) {
                 for b in (0..self.assets).filter(|b| *b != a) {
-                    let by = to * self.most(j, b) * OUT;
-                    let most = &mut zone.most[a * self.assets + b];
-                    *most = most.min(by);
+                    let most = &mut self.most[a * self.assets + b];
+                    *most = most.min(to * from[b] * OUT);
                 }
             }
         }
-        Some(zone)
+        true
     }
 
     /// Those with `p[i] / p[j] ≥ bound`; `None` if there are none.
