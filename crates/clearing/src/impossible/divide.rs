@@ -1,7 +1,7 @@
 //! Where to cut a zone of prices.
 
-use super::{Link, Node, Proof};
 use super::lane::Band;
+use super::{Link, Node, Proof};
 
 /// Ratios that vary by less than this are not cut any more.
 const NARROW: f64 = 1e-9;
@@ -30,9 +30,8 @@ impl Proof<'_> {
         }
     }
 
-    /// Rules out that `p[i] / p[j]` is far above `center`, from far to near, until that fails twice.
+    /// Rules out that `p[i] / p[j]` is far above `center`, from far to near, until that fails.
     fn shaved_above(&mut self, mut node: Node, i: usize, j: usize, center: f64) -> Option<Node> {
-        let mut failed = 0;
         for step in STEPS {
             let bound = center * (1.0 + step);
             if node.zone.most(i, j) <= bound * (1.0 + 1e-9) || node.zone.least(i, j) >= bound {
@@ -41,10 +40,7 @@ impl Proof<'_> {
             if node.above(i, j, bound).is_none_or(|mut far| self.is_empty(&mut far)) {
                 node = node.below(i, j, bound)?;
             } else {
-                failed += 1;
-                if failed > 1 {
-                    break;
-                }
+                break;
             }
         }
         Some(node)
@@ -91,7 +87,8 @@ impl Proof<'_> {
         let (width, pair) = (node.width(link), link.ends());
         let sure = if sold.0 > 0.0 && width > NARROW { 0.001 } else { 0.0 };
         let open = (sold.1 - sold.0).max(0.0).ln_1p() + sure;
-        let blame = (self.blame[pair.0] + self.blame[pair.1]) * self.blame_of_pairs[pair.0 * self.center.len() + pair.1];
+        let blame =
+            (self.blame[pair.0] + self.blame[pair.1]) * self.blame_of_pairs[pair.0 * self.center.len() + pair.1];
         let last = if self.last == Some(pair) { 1e12 } else { 1.0 };
         open * width.clamp(1e-8, 1.0).sqrt() * blame * last
     }

@@ -227,9 +227,7 @@ impl Lane {
     pub(super) fn turn(&self, rate: (f64, f64), sure: f64, near: f64) -> Option<f64> {
         let (least, most) = (rate.0 * (1.0 + near), rate.1 * (1.0 - near));
         let middle = least.sqrt() * most.sqrt();
-        let of = |option: &Choice| {
-            [option.asked / option.amount, option.asked_most / option.amount / sure]
-        };
+        let of = |option: &Choice| [option.asked / option.amount, option.asked_most / option.amount / sure];
         let paid_more = |few: &(Amount, f64)| {
             let amount = few.0 as f64;
             [(few.1.max((amount * rate.0).floor()) + 1.0) / amount, (amount * middle).ceil() / amount]

@@ -12,20 +12,33 @@
 //! 1. the rate of every pair lies between two bounds, so some of its offers must fill, some may, others cannot; what
 //!    each is paid is bounded by its limit and the lower rate, in whole units: see `lane`;
 //! 2. of each asset, no more is paid out than sold. So what a pair may be paid is at most what all sell of the asset less
-//!    what others must be paid, and what a pair sells is at least what must be paid out less what others sell. This
-//!    narrows amounts, over and over, until nothing changes or an asset lacks what must be paid out of it;
-//! 3. nor can the assets on one side of a cut, weighed by any prices, pay out more than is sold of them: what trades between
-//!    them gains the auctioneer no more than commission and rounding, and what crosses the cut must cover the rest.
+//!    what others must be paid, and what a pair sells is at least what must be paid out less what others sell;
+//! 3. nor is much more sold than paid out: all that the auctioneer keeps is commission and what rounding leaves. That of
+//!    all pairs together bounds the surplus of each asset, and where one unit is worth more than that, what is sold of the
+//!    asset is paid out to the last unit;
+//! 4. amounts say something about rates, too: no rate is possible at which more would have to fill, or be paid, than can
+//!    be, or at which less could be sold than must be; and the rate is about what is paid over what is sold. Ratios of
+//!    other prices follow;
+//! 5. nor can some assets together pay out more than is sold of them, weighed by any prices: what trades between them gains
+//!    the auctioneer no more than commission and rounding. Which assets to look at together is a flow problem: see
+//!    `worth`.
 //!
-//! A zone in which 2 or 3 fails has no full clearing. Otherwise it is cut in two, at a ratio that decides most about what
-//! can be sold of the assets that are short, and both halves are tried. First, ratios far from those at which the book
-//! was cleared are ruled out, step by step. If no zone is left, there is no full clearing at any prices.
+//! 2 to 4 narrow amounts and ratios, over and over, until nothing changes or something contradicts itself. A zone in which
+//! something does, or in which 5 fails, has no full clearing. First, ratios far from those at which the book was cleared
+//! are ruled out, step by step. What is left is cut in two, at a ratio at which it changes for some offer whether it fills
+//! or what it is paid, or by the units that a pair sells, and both halves are tried. If no zone is left, there is no full
+//! clearing at any prices.
+//!
+//! Where to cut decides how many zones there are. Assets, and pairs of them, that were contradicted are cut first, the
+//! latest more than the earlier ones (Boussemart, Hemery, Lecoutre and Sais 2004); and where a half was just ruled out at
+//! once, the next zones are cut there, too, so that cuts that did not matter are not tried both ways over and over
+//! (Lecoutre, Sais, Tabary and Vidal 2009).
 //!
 //! # Properties
 //!
-//! - **Sound**: every bound is rounded to the side that proves less; limits and pay-outs are compared in integers, as a
-//!   clearing does. A book that has a full clearing is never said to have none.
-//! - **Not complete**: the zones that may be tried are counted, and a zone too small to be cut is given up.
+//! - **Sound**: every bound is rounded to the side that proves less; what an offer asks for is known in whole units. A book that has a full clearing is never said to have none.
+//! - **Not complete**: turns of narrowing are counted, and a zone too small to be cut is given up. Parts of the market are
+//!   tried one by one, small ones first.
 //! - Never part of [`crate::clear`]; it costs only who asks.
 //!
 //! # What counts as full
@@ -54,8 +67,8 @@ use divide::Cut;
 use lane::{Band, Flow, Lane, Terms};
 use zone::Zone;
 
-/// Zones that are tried at most, times the pairs of each; so many offers cost as much as a pair.
-const MOST_WORK: usize = 2_000_000;
+/// Turns of narrowing at most, times the pairs of each; so many offers cost as much as a pair.
+const MOST_WORK: usize = 6_000_000;
 /// Cuts that lead to a zone, at most.
 const MOST_DEPTH: u32 = 400;
 const OFFERS_PER_PAIR: usize = 4;
@@ -96,7 +109,7 @@ pub(crate) fn impossible(book: &Book, params: &Params, valuations: &[Price], sho
     proofs.into_iter().enumerate().find_map(|(at, mut proof)| {
         proof.left = left / (count - at) / proof.work;
         let most = proof.left;
-        let done = proof.is_complete();
+        let done = proof.succeeds();
         left -= (most - proof.left) * proof.work;
         done.then(|| proof.conclusion())
     })
@@ -119,9 +132,7 @@ fn connected(book: &Book, asset: AssetId) -> Vec<u32> {
 }
 
 /// A pair between two assets of the proof.
-struct Link<'a> {
-    #[cfg_attr(not(test), allow(dead_code))]
-    pair: &'a PairBook<'a>,
+struct Link {
     offers: Vec<Terms>,
     sell: usize,
     buy: usize,
@@ -140,12 +151,12 @@ struct Proof<'a> {
     params: &'a Params,
     assets: Vec<u32>,
     band: Band,
-    links: Vec<Link<'a>>,
+    links: Vec<Link>,
     /// Prices of the clearing.
     center: Vec<f64>,
     /// Assets that are short in the clearing.
     short: Vec<bool>,
-    /// Zones that may still be tried, and what one costs.
+    /// Turns of narrowing that may still be taken, and what one costs.
     left: usize,
     work: usize,
     zones: u32,
@@ -153,19 +164,18 @@ struct Proof<'a> {
     blame: Vec<f64>,
     blame_of_pairs: Vec<f64>,
     step: f64,
-    /// The pair of assets that the last cut was between both halves of which were ruled out, or the first one was, at once.
+    /// The assets that the last cut was between of which a half was ruled out at once.
     last: Option<(usize, usize)>,
 }
 
 impl<'a> Proof<'a> {
     fn new(book: &'a Book, params: &'a Params, valuations: &[Price], assets: &[u32], short: &[AssetId]) -> Proof<'a> {
         let place = |asset: AssetId| assets.binary_search(&asset.0).ok();
-        let link =
-            |pair: &'a PairBook<'a>| {
-                let (sell, buy) = (place(pair.sell)?, place(pair.buy)?);
-                let offers = pair.offers().map(|(limit, amount)| Terms::of(limit, amount)).collect();
-                Some(Link { pair, offers, sell, buy })
-            };
+        let link = |pair: &'a PairBook<'a>| {
+            let (sell, buy) = (place(pair.sell)?, place(pair.buy)?);
+            let offers = pair.offers().map(|(limit, amount)| Terms::of(limit, amount)).collect();
+            Some(Link { offers, sell, buy })
+        };
         let links: Vec<Link> = book.pairs.iter().filter_map(link).collect();
         let mut is_short = vec![false; assets.len()];
         short.iter().filter_map(|asset| place(*asset)).for_each(|place| is_short[place] = true);
@@ -200,7 +210,7 @@ impl<'a> Proof<'a> {
     }
 
     /// Whether no prices at all have a full clearing, as far as it can be seen within what is left to try.
-    fn is_complete(&mut self) -> bool {
+    fn succeeds(&mut self) -> bool {
         let mut all = self.everything();
         self.is_empty(&mut all) || self.shaved(all).is_none_or(|node| self.rule_out(node, 0))
     }
@@ -234,14 +244,13 @@ impl<'a> Proof<'a> {
         if self.left == 0 {
             return false;
         }
-        self.left -= 1;
         let empty = !self.settle(node) || self.is_lacking(node);
         self.zones += u32::from(empty);
         empty
     }
 }
 
-impl Link<'_> {
+impl Link {
     /// Its assets, in order.
     fn ends(&self) -> (usize, usize) {
         (self.sell.min(self.buy), self.sell.max(self.buy))

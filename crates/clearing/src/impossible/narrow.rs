@@ -25,6 +25,7 @@ impl Proof<'_> {
     pub(super) fn settle(&mut self, node: &mut Node) -> bool {
         self.look(node, false);
         for turn in 0..MOST_TURNS {
+            self.left = self.left.saturating_sub(1);
             let caps = self.caps(node);
             if let Some(conflict) = self.narrow(node, &caps) {
                 match conflict {
@@ -66,7 +67,9 @@ impl Proof<'_> {
         let kept = |(lane, flow): (&Rc<Lane>, &Flow)| lane.kept(flow, self.params.epsilon.to_f64());
         let kept: Vec<f64> = node.lanes.iter().zip(&node.flows).map(kept).collect();
         let cap = |asset: usize| {
-            let of = |(link, kept): (&super::Link, &f64)| if *kept > 0.0 { kept * node.zone.most(link.buy, asset) } else { 0.0 };
+            let of = |(link, kept): (&super::Link, &f64)| {
+                if *kept > 0.0 { kept * node.zone.most(link.buy, asset) } else { 0.0 }
+            };
             (self.links.iter().zip(&kept).map(of).sum::<f64>() * (1.0 + 1e-9) + 1e-6).floor()
         };
         (0..self.center.len()).map(cap).collect()
@@ -138,6 +141,10 @@ impl Proof<'_> {
     pub(super) fn blame(&mut self, assets: &[usize]) {
         assets.iter().for_each(|asset| self.blame[*asset] += self.step / assets.len() as f64);
         self.step *= 1.01;
+        if self.step > 1e100 {
+            self.blame.iter_mut().chain(&mut self.blame_of_pairs).for_each(|blame| *blame /= self.step);
+            self.step = 1.0;
+        }
     }
 
     fn blame_link(&mut self, at: usize) {

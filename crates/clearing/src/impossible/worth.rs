@@ -26,7 +26,8 @@ impl Proof<'_> {
     /// Whether some assets together must pay out more than can be sold of them.
     pub(super) fn is_lacking(&mut self, node: &Node) -> bool {
         let base = (0..self.center.len()).max_by(|a, b| self.blame[*a].total_cmp(&self.blame[*b])).unwrap_or(0);
-        let prices: Vec<f64> = (0..self.center.len()).map(|asset| node.zone.middle(asset, base).unwrap_or(0.0)).collect();
+        let prices: Vec<f64> =
+            (0..self.center.len()).map(|asset| node.zone.middle(asset, base).unwrap_or(0.0)).collect();
         let mut burden = self.burden(node, &prices);
         let Some(inside) = burden.unbearable() else { return false };
         let lacks = self.lacks(&inside, &prices, node);
@@ -106,9 +107,10 @@ impl Burden {
         while next < queue.len() {
             let at = queue[next];
             next += 1;
-            for to in 0..assets {
-                if before[to].is_none() && self.borne[at * assets + to] > 0.0 {
-                    before[to] = Some(at);
+            let borne = &self.borne[at * assets..][..assets];
+            for (to, before) in before.iter_mut().enumerate() {
+                if before.is_none() && borne[to] > 0.0 {
+                    *before = Some(at);
                     queue.push(to);
                 }
             }
