@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::candles::Candle;
 use ledger::{Asset, Ledger, Member, Outcome, Pair, Refusal, Validator, Why};
-use primitives::{Amount, AssetId, Contradiction, Operation, Price};
+use primitives::{Amount, AssetId, Operation, Price};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -536,7 +536,7 @@ pub enum OperationBody {
         validator: u8,
         /// The height that it made two statements about.
         height: u64,
-        /// `proposals` or `commits`.
+        /// `proposals` or `commits`; of rounds, `round_votes` or `round_proposals`.
         statements: &'static str,
     },
 }
@@ -854,10 +854,7 @@ impl Symbols {
                 epoch: evidence.epoch,
                 validator: evidence.member,
                 height: evidence.height,
-                statements: match evidence.contradiction {
-                    Contradiction::Proposals(_) => "proposals",
-                    Contradiction::Commits(_) => "commits",
-                },
+                statements: evidence.contradiction.name(),
             },
         }
     }
