@@ -427,6 +427,11 @@ impl Engine {
         self.certified.min(self.applied)
     }
 
+    /// The last height that the ledger is known to have applied.
+    pub fn applied(&self) -> u64 {
+        self.applied
+    }
+
     /// The last superblock that was output: height and digest.
     pub fn tip(&self) -> (u64, Digest) {
         self.decided

@@ -45,6 +45,8 @@ pub struct Http {
 pub struct NetworkConfig {
     /// Where to listen for the other validators (UDP).
     pub listen: SocketAddr,
+    /// Whether evidence against a validator is sent to the ledger, by the account that the own validator key controls.
+    pub accuse: bool,
 }
 
 /// Blocks.
@@ -94,7 +96,7 @@ impl Default for Http {
 
 impl Default for NetworkConfig {
     fn default() -> NetworkConfig {
-        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)) }
+        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)), accuse: true }
     }
 }
 
@@ -211,12 +213,14 @@ fn overlay(table: &mut toml::Table, name: &str, section: &str, key: &str, text: 
     let default = keys.get(key).ok_or_else(|| invalid(name, unknown("key", key, keys.keys())))?;
     let value = match default {
         toml::Value::Integer(_) => text.parse().map(toml::Value::Integer).ok(),
+        toml::Value::Boolean(_) => text.parse().map(toml::Value::Boolean).ok(),
         toml::Value::Array(_) => {
             Some(text.split(',').filter(|part| !part.is_empty()).map(toml::Value::from).collect::<Vec<_>>().into())
         }
         _ => Some(toml::Value::from(text)),
     };
-    let value = value.ok_or_else(|| invalid(name, format!("{text:?} is not a whole number")))?;
+    let expected = if default.is_bool() { "true or false" } else { "a whole number" };
+    let value = value.ok_or_else(|| invalid(name, format!("{text:?} is not {expected}")))?;
     let section = table.entry(section.to_string()).or_insert_with(|| toml::Table::new().into());
     section.as_table_mut().expect("checked").insert(key.to_string(), value);
     Ok(())
@@ -243,9 +247,15 @@ mod tests {
     fn variables_win_over_the_file() {
         let config = load(
             "[blocks]\ninterval_ms = 7\ntransactions = 9\n",
-            &[("WALRAS_BLOCKS__INTERVAL_MS", "8"), ("WALRAS_HTTP__LISTEN", "127.0.0.1:0"), ("WALRAS_DATA", "x")],
+            &[
+                ("WALRAS_BLOCKS__INTERVAL_MS", "8"),
+                ("WALRAS_HTTP__LISTEN", "127.0.0.1:0"),
+                ("WALRAS_NETWORK__ACCUSE", "false"),
+                ("WALRAS_DATA", "x"),
+            ],
         )
         .expect("sound");
+        assert!(!config.network.accuse);
         assert_eq!((config.blocks.interval_ms, config.blocks.transactions), (8, 9));
         assert_eq!(config.http.listen.port(), 0);
     }
@@ -259,6 +269,7 @@ mod tests {
         assert!(text("[blocks]\ninterval_ms = \"soon\"\n", &[]).contains("interval_ms"));
         assert!(text("[blocks\n", &[]).contains("walras.toml"));
         assert!(text("", &[("WALRAS_BLOCKS__INTERVAL_MS", "soon")]).contains("WALRAS_BLOCKS__INTERVAL_MS"));
+        assert!(text("", &[("WALRAS_NETWORK__ACCUSE", "no")]).contains("\"no\" is not true or false"));
         assert!(text("", &[("WALRAS_HTP__LISTEN", "x")]).contains("did you mean \"http\"?"));
     }
 }

@@ -15,6 +15,15 @@
 //!
 //! A transaction is checked by the node that received it, travels once inside that node's sub-block, and is looked at
 //! again only when the superblock is applied: signature, then the filter.
+//!
+//! **Clearings.** Where blocks have one proposer, a validator whose turn it is claims the clearing of its block in its
+//! sub-block, if its ledger has applied the block below ([`Ledger::clearing_of`]); it waits for that for one unit of the
+//! timers at most. Then nobody else solves, it itself included, when the block is applied; what is claimed falsely the
+//! ledger replaces. A proposer whose ledger lags claims nothing, and all solve.
+//!
+//! **Accusations.** What proves that a validator contradicted itself is sent to the ledger ([`crate::accusations`]).
+//!
+//! [`Ledger::clearing_of`]: ledger::Ledger::clearing_of
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -32,6 +41,7 @@ use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionI
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
+use crate::accusations::Accusations;
 use crate::exchange::{ExchangeError, Shared, clock_ms, poisoned};
 use crate::line::Line;
 use crate::mempool;
@@ -55,6 +65,8 @@ const TICK: Duration = Duration::from_millis(200);
 const POLL: Duration = Duration::from_millis(2);
 /// A validator that is so many heights behind is still said to be ready.
 const CAUGHT_UP: u64 = 4;
+/// The part of a sub-block that its clearing may take.
+const CLEARING_PART: usize = 8;
 /// Bytes that a sub-block may hold besides its transactions.
 const SUB_BLOCK_OVERHEAD: usize = 64;
 
@@ -131,6 +143,10 @@ pub(crate) struct Validator {
     halves: BTreeMap<Height, [Option<Digest>; 2]>,
     /// Who said that this node's key is in use elsewhere.
     duplicates: consensus::Members,
+    /// What is to be brought before the ledger.
+    accusations: Accusations,
+    /// When the last superblock was decided.
+    last_decided: Instant,
 }
 
 /// Heights that a validator that lags asked for, and by which connections.
@@ -188,6 +204,8 @@ impl Validator {
             last_proposal: now,
             halves: BTreeMap::new(),
             duplicates: consensus::Members::default(),
+            accusations: Accusations::default(),
+            last_decided: now,
         };
         Ok((validator, Channels { inputs, agreed: to_execute }, threads))
     }
@@ -271,6 +289,7 @@ impl Validator {
                 self.engine.set_waiting(shared.lock_mempool().ready() > 0);
             }
             self.engine.on_tick();
+            self.accuse(shared);
             self.measure(shared);
         }
     }
@@ -341,13 +360,14 @@ impl Validator {
             self.engine.set_waiting(is_time(shared));
         }
         while let Some(opening) = self.engine.opening() {
-            if !self.is_due(&opening, shared) {
+            if !self.is_due(&opening, shared) || self.waits_for_state(&opening) {
                 return;
             }
             let entries = self.next_entries(shared);
-            let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
-            let sub_block =
-                SubBlock { proposer: u32::from(self.network.me), time_ms: clock_ms(), native, forged: Vec::new() };
+            let native: Vec<Transaction> = entries.iter().map(|entry| entry.transaction.clone()).collect();
+            let clearing = self.claim(opening.height, &native, shared);
+            let (proposer, time_ms) = (u32::from(self.network.me), clock_ms());
+            let sub_block = SubBlock { proposer, time_ms, native, clearing, forged: Vec::new() };
             let payload: Payload = sub_block.to_payload().into();
             shared.verified.put(payload_digest(&payload), sub_block);
             self.engine.propose(opening.height, payload);
@@ -364,9 +384,35 @@ impl Validator {
             || self.last_proposal.elapsed() >= self.network.heartbeat
     }
 
+    /// Whether the block below is still being applied: then it is waited for a little, so that a clearing can be claimed.
+    fn waits_for_state(&self, opening: &Opening) -> bool {
+        self.network.rules.protocol == Protocol::Tendermint
+            && self.last_decided.elapsed() < self.network.unit
+            && self.engine.applied() + 1 < opening.height
+    }
+
+    /// The clearing of a block that has this sub-block alone, if the state that it will be applied to is here, and it fits
+    /// (SPEEDEX §K.3); else nothing.
+    fn claim(&self, height: u64, native: &[Transaction], shared: &Shared) -> Vec<u8> {
+        // Then nothing is being applied, and the ledger is not waited for.
+        if self.network.rules.protocol != Protocol::Tendermint || self.engine.applied() + 1 != height {
+            return Vec::new();
+        }
+        let clearing = shared.read_ledger().clearing_of(native).map(|clearing| encode(&clearing));
+        clearing.filter(|bytes| bytes.len() <= self.clearing_bytes()).unwrap_or_default()
+    }
+
+    /// What is left free in a sub-block for the clearing.
+    fn clearing_bytes(&self) -> usize {
+        match self.network.rules.protocol {
+            Protocol::Dbft => 0,
+            Protocol::Tendermint => self.network.rules.payload_bytes / CLEARING_PART,
+        }
+    }
+
     /// As many waiting transactions as a sub-block may hold.
     fn next_entries(&self, shared: &Shared) -> Vec<mempool::Entry> {
-        let mut room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD;
+        let mut room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD - self.clearing_bytes();
         let fits = |entry: &mempool::Entry| {
             let bytes = encode(&entry.transaction).len();
             let fits = bytes <= room;
@@ -436,6 +482,7 @@ impl Validator {
 
     /// Gives a decided superblock to the executor, and what was proposed here in vain back to the mempool.
     fn hand_on(&mut self, superblock: consensus::Superblock, shared: &Shared) {
+        self.last_decided = Instant::now();
         let proposed = self.proposed.remove(&superblock.height).unwrap_or_default();
         if superblock.mine == Some(false) {
             shared.lock_mempool().put_back(proposed);
@@ -446,12 +493,37 @@ impl Validator {
         let _ = self.agreed.send(agreed);
     }
 
-    /// Tells the operator of a faulty validator, in the form that `walras wallet accuse` takes.
-    fn report(&self, evidence: &consensus::Evidence, shared: &Shared) {
+    /// Tells the operator of a faulty validator, in the form that `walras wallet accuse` takes, and notes it to be accused.
+    fn report(&mut self, evidence: &consensus::Evidence, shared: &Shared) {
         let whom = evidence.convicts(&self.network.chain);
-        let accusation = evidence.accusation(&self.network.chain).map(|of| primitives::to_hex(&encode(&of)));
-        tracing::error!(validator = ?whom, ?accusation, "a validator signed two contradictory statements");
+        let accusation = evidence.accusation(&self.network.chain);
+        let encoded = accusation.map(|of| primitives::to_hex(&encode(&of)));
+        tracing::error!(validator = ?whom, accusation = ?encoded, "a validator signed two contradictory statements");
         shared.metrics.evidence.inc();
+        if let Some(accusation) = accusation.filter(|_| shared.config.network.accuse) {
+            self.accusations.note(accusation);
+        }
+    }
+
+    /// Puts accusations among the waiting transactions, so that they are in the next sub-block from here. Who follows
+    /// proposes nothing, and keeps them until it does.
+    fn accuse(&mut self, shared: &Shared) {
+        if self.accusations.is_empty() || self.engine.follows() {
+            return;
+        }
+        // A block that is being applied is not waited for: there are other ticks.
+        let Ok(ledger) = shared.ledger.try_read() else { return };
+        let mut mempool = shared.lock_mempool();
+        let (key, account) = (&self.network.secret, self.network.secret.public().address());
+        let used = ledger.accounts().get(&account).map_or(0, |own| own.window().highest());
+        let next = used.max(mempool.highest(&account).unwrap_or(0)) + 1;
+        for transaction in self.accusations.due(&ledger, key, next, |id| mempool.contains(id)) {
+            let entry = mempool::Entry { id: transaction.id(), arrived_ms: shared.now_ms(), transaction };
+            match mempool.admit(entry, &ledger) {
+                Ok(()) => tracing::warn!("accusing a validator of what it signed"),
+                Err(why) => tracing::warn!(?why, %account, "this validator's account cannot accuse"),
+            }
+        }
     }
 
     /// Archives certificates; the vote log need not remember what they are about.
