@@ -795,7 +795,8 @@ impl Network {
         let (mut proposed, mut nudged) = (false, tick);
         while let Some(opening) = engine.opening() {
             let nudge = opening.nudged && std::mem::take(&mut nudged);
-            if !opening.urgent && !nudge && node.waiting.is_empty() && !(accuses && !proposed) {
+            let waits = !node.waiting.is_empty() || (accuses && !proposed);
+            if !opening.urgent && !nudge && !waits {
                 break;
             }
             // Whoever is to claim a clearing waits a little for the state that it is of.
