@@ -232,6 +232,8 @@ pub struct Turn {
     pub serve: Vec<(Index, u64, u64)>,
     /// Who did what it must not do.
     pub evidence: Vec<Evidence>,
+    /// Transactions that others could not get in, to be taken as if a client had sent them.
+    pub handed: Vec<(Index, Payload)>,
     /// Frames that were not taken.
     pub refused: Vec<(Index, Refused)>,
     /// Stop at once.
@@ -556,10 +558,39 @@ impl Engine {
             Frame::Sync(blocks) => self.on_sync(from, blocks),
             Frame::Rounds(_) if self.rules.protocol == Protocol::Dbft => Err(Refused::Protocol),
             Frame::Rounds(messages) => self.on_rounds(from, &messages),
+            Frame::Transactions(payload) => self.on_transactions(from, payload),
         };
         if let Err(why) = taken {
             self.turn.refused.push((from, why));
         }
+    }
+
+    fn on_transactions(&mut self, from: Index, payload: Payload) -> Result<(), Refused> {
+        if payload.len() > self.rules.payload_bytes || (self.check)(&payload).is_none() {
+            return Err(Refused::Payload);
+        }
+        self.turn.handed.push((from, payload));
+        Ok(())
+    }
+
+    /// The next validator that has a slot and keeps up, so that it can propose what this one cannot; `skip` of them are
+    /// left aside.
+    pub fn substitute(&self, skip: usize) -> Option<Index> {
+        let size = self.committee.size;
+        let benched = self.benches.at(self.decided.0 + 1);
+        let next = (1..=size).map(|step| ((usize::from(self.me) + step) % size) as Index);
+        let able = next.filter(|index| {
+            let peer = &self.peers[usize::from(*index)];
+            let keeps_up = peer.is_known && peer.status.decided + self.rules.window >= self.decided.0;
+            *index != self.me && keeps_up && !benched.contains(*index)
+        });
+        let able: Vec<Index> = able.collect();
+        able.get(skip % able.len().max(1)).copied()
+    }
+
+    /// Hands transactions to another validator, to be proposed there. The payload is one that could be proposed here.
+    pub fn hand_over(&mut self, to: Index, payload: Payload) {
+        self.send(Members::from_iter([to]), Frame::Transactions(payload));
     }
 
     /// A timer that a turn set.

@@ -15,6 +15,11 @@
 //!
 //! A transaction is checked by the node that received it, travels once inside that node's sub-block, and is looked at
 //! again only when the superblock is applied: signature, then the filter.
+//!
+//! A validator whose sub-block was left out, or that has no slot for a while, gives what waits to the next validator that
+//! has one, and proposes empty sub-blocks until one is in. What that one has not got in after some seconds is given to the
+//! one after it; a transaction that is in several sub-blocks takes effect once. So clients of a validator that is far away,
+//! or that has just come back, wait for two more messages and not for its slot.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -27,12 +32,12 @@ use std::time::{Duration, Instant};
 use consensus::{
     Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Protocol, Start, Timer, Turn, payload_digest,
 };
-use ledger::{BlockReceipts, ReceiptsTrie, outcome_root};
+use ledger::outcome_root;
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
-use crate::exchange::{ExchangeError, Shared, clock_ms, poisoned};
+use crate::exchange::{ExchangeError, Shared, Submission, clock_ms, poisoned};
 use crate::line::Line;
 use crate::mempool;
 use crate::network::Network;
@@ -53,6 +58,8 @@ const REQUESTS: usize = 64;
 const TICK: Duration = Duration::from_millis(200);
 /// How often the mempool is looked at.
 const POLL: Duration = Duration::from_millis(2);
+/// Transactions that were handed to another validator, and that nobody has committed, are taken back after this long.
+const RETRY_MS: u64 = 3_000;
 /// A validator that is so many heights behind is still said to be ready.
 const CAUGHT_UP: u64 = 4;
 /// Bytes that a sub-block may hold besides its transactions.
@@ -127,6 +134,12 @@ pub(crate) struct Validator {
     /// Transactions that were proposed here, by height, until it is decided.
     proposed: BTreeMap<u64, Vec<mempool::Entry>>,
     last_proposal: Instant,
+    /// Whether the last sub-block of this validator that was decided on was left out.
+    left_out: bool,
+    /// How many substitutes are passed over, as earlier ones have failed.
+    skip: usize,
+    /// For transactions that others hand over.
+    intake: SyncSender<Submission>,
     /// State root and receipts root of heights of which the other is not known yet.
     halves: BTreeMap<Height, [Option<Digest>; 2]>,
     /// Who said that this node's key is in use elsewhere.
@@ -152,6 +165,7 @@ impl Validator {
     pub(crate) fn start(
         network: Network,
         data: &Path,
+        intake: SyncSender<Submission>,
         shared: &Arc<Shared>,
     ) -> Result<(Validator, Channels, Threads), ExchangeError> {
         let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
@@ -186,6 +200,9 @@ impl Validator {
             next_tick: now,
             proposed: BTreeMap::new(),
             last_proposal: now,
+            left_out: false,
+            skip: 0,
+            intake,
             halves: BTreeMap::new(),
             duplicates: consensus::Members::default(),
         };
@@ -230,6 +247,7 @@ impl Validator {
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
         self.engine = engine;
         self.duplicates = consensus::Members::default();
+        self.left_out = false;
         let stays = network.has_the_links_of(&self.network);
         self.network = network;
         if stays {
@@ -271,6 +289,7 @@ impl Validator {
                 self.engine.set_waiting(shared.lock_mempool().ready() > 0);
             }
             self.engine.on_tick();
+            self.take_back(shared);
             self.measure(shared);
         }
     }
@@ -290,7 +309,7 @@ impl Validator {
                 self.engine.on_down(peer);
             }
             Input::Transport(_, Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
-                Ok(frame) => self.on_frame(peer, frame),
+                Ok(frame) => self.on_frame(peer, frame, shared),
                 Err(error) => {
                     shared.metrics.refused_frame(consensus::Refused::Undecodable);
                     tracing::debug!(peer, %error, "an undecodable frame");
@@ -323,12 +342,13 @@ impl Validator {
 
     /// Takes a frame; a sub-block that is new here is handed to the verifier, while it is being agreed on. At most two for
     /// each slot are, whatever its proposer sends.
-    fn on_frame(&mut self, peer: Index, frame: Frame) {
+    fn on_frame(&mut self, peer: Index, frame: Frame, shared: &Shared) {
         let Frame::Proposal(proposal, payload) = &frame else { return self.engine.on_frame(peer, frame) };
         let (proposal, payload) = (*proposal, payload.clone());
         let known = self.engine.holds(proposal.height, proposal.slot, &proposal.digest);
         self.engine.on_frame(peer, frame);
-        if !known && self.engine.holds(proposal.height, proposal.slot, &proposal.digest) {
+        let ahead = shared.config.blocks.check_ahead;
+        if ahead && !known && self.engine.holds(proposal.height, proposal.slot, &proposal.digest) {
             // If there is no place the executor does it.
             let _ = self.to_verify.try_send((proposal.slot, payload));
         }
@@ -340,19 +360,51 @@ impl Validator {
             // Whoever's turn it is, heights must go on until it is this validator's.
             self.engine.set_waiting(is_time(shared));
         }
+        let substitute = self.needs_substitute().then(|| self.engine.substitute(self.skip)).flatten();
+        if let Some(to) = substitute
+            && is_time(shared)
+        {
+            self.hand_over(to, shared);
+        }
         while let Some(opening) = self.engine.opening() {
             if !self.is_due(&opening, shared) {
                 return;
             }
-            let entries = self.next_entries(shared);
-            let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
-            let sub_block =
-                SubBlock { proposer: u32::from(self.network.me), time_ms: clock_ms(), native, forged: Vec::new() };
+            // What is left out as likely as not holds nothing that a substitute can get in.
+            let entries = if substitute.is_some() { Vec::new() } else { self.next_entries(shared) };
+            let sub_block = self.sub_block(&entries);
             let payload: Payload = sub_block.to_payload().into();
             shared.verified.put(payload_digest(&payload), sub_block);
             self.engine.propose(opening.height, payload);
             self.proposed.insert(opening.height, entries);
             self.last_proposal = Instant::now();
+        }
+    }
+
+    fn sub_block(&self, entries: &[mempool::Entry]) -> SubBlock {
+        let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
+        SubBlock { proposer: u32::from(self.network.me), time_ms: clock_ms(), native, forged: Vec::new() }
+    }
+
+    /// Whether what waits here gets in sooner if another validator proposes it.
+    fn needs_substitute(&self) -> bool {
+        let benched = || self.engine.benched(self.engine.decided() + 1).contains(self.network.me);
+        self.left_out || self.engine.follows() || benched()
+    }
+
+    /// Gives what waits to another validator. It stays here too, to be given again if it is not committed before long.
+    fn hand_over(&mut self, to: Index, shared: &Shared) {
+        let entries = self.next_entries(shared);
+        shared.metrics.handed_over.inc_by(entries.len() as u64);
+        self.engine.hand_over(to, self.sub_block(&entries).to_payload().into());
+        shared.lock_mempool().hand_over(entries, shared.now_ms());
+    }
+
+    /// Takes back what the substitute did not get in, for another one.
+    fn take_back(&mut self, shared: &Shared) {
+        let limit = shared.now_ms().saturating_sub(RETRY_MS);
+        if shared.lock_mempool().take_back(limit) > 0 {
+            self.skip = self.skip.wrapping_add(1);
         }
     }
 
@@ -412,6 +464,7 @@ impl Validator {
             // Who lags asks again.
             let _ = self.requests.try_send(request);
         }
+        turn.handed.iter().for_each(|(peer, payload)| self.take_in(*peer, payload));
         turn.evidence.iter().for_each(|evidence| self.report(evidence, shared));
         for (peer, why) in turn.refused {
             shared.metrics.refused_frame(why);
@@ -434,9 +487,18 @@ impl Validator {
         Ok(())
     }
 
+    /// Submits what another validator could not get in, as if a client had sent it; what finds no room is sent again.
+    fn take_in(&self, peer: Index, payload: &[u8]) {
+        let sub_block = SubBlock::from_payload(u32::from(peer), payload).expect("checked by the engine");
+        if !self.engine.follows() {
+            let _ = self.intake.try_send(Submission::unanswered(sub_block.native));
+        }
+    }
+
     /// Gives a decided superblock to the executor, and what was proposed here in vain back to the mempool.
     fn hand_on(&mut self, superblock: consensus::Superblock, shared: &Shared) {
         let proposed = self.proposed.remove(&superblock.height).unwrap_or_default();
+        self.left_out = superblock.mine.map_or(self.left_out, |mine| !mine);
         if superblock.mine == Some(false) {
             shared.lock_mempool().put_back(proposed);
         }
@@ -614,7 +676,6 @@ pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Pa
 /// What validators that lag are answered from.
 pub(crate) struct Answers {
     pub(crate) certificates: Archive<RealDisk>,
-    pub(crate) blocks: Archive<RealDisk>,
     /// Bytes of sub-blocks in one answer: those of one height always fit.
     pub(crate) bytes_max: usize,
 }
@@ -623,7 +684,7 @@ impl Answers {
     /// The archive thread.
     pub(crate) fn run(&self, shared: &Arc<Shared>, asked: Receiver<Request>) {
         for Request { transport, peer, from, to } in asked {
-            match self.answer(from, to) {
+            match self.answer(shared, from, to) {
                 Ok(frame) => {
                     if let Some(transport) = transport.upgrade() {
                         transport.send(peer, Class::Bulk, frame.to_bytes().into());
@@ -635,11 +696,11 @@ impl Answers {
     }
 
     /// Decided heights from `from` on, as many as an answer holds, and one at least.
-    fn answer(&self, from: u64, to: u64) -> Result<Frame, ExchangeError> {
+    fn answer(&self, shared: &Shared, from: u64, to: u64) -> Result<Frame, ExchangeError> {
         let mut heights = Vec::new();
         let mut bytes = 0;
         for height in from..=to {
-            let Some(decided) = self.decided(height)? else { break };
+            let Some(decided) = self.decided(shared, height)? else { break };
             bytes += decided.sub_blocks.iter().map(|(_, payload)| payload.len()).sum::<usize>();
             if bytes > self.bytes_max && !heights.is_empty() {
                 break;
@@ -649,12 +710,11 @@ impl Answers {
         Ok(Frame::Sync(heights))
     }
 
-    fn decided(&self, height: u64) -> Result<Option<Decided>, ExchangeError> {
-        let undecodable = |error| ExchangeError::Undecodable(height, error);
-        let (certificate, block) = (self.certificates.block(height)?, self.blocks.block(height)?);
+    fn decided(&self, shared: &Shared, height: u64) -> Result<Option<Decided>, ExchangeError> {
+        let (certificate, block) = (self.certificates.block(height)?, shared.body(height)?);
         let (Some(certificate), Some(block)) = (certificate, block) else { return Ok(None) };
-        let Finality { certificate, .. } = borsh::from_slice(&certificate).map_err(undecodable)?;
-        let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
+        let Finality { certificate, .. } =
+            borsh::from_slice(&certificate).map_err(|error| ExchangeError::Undecodable(height, error))?;
         let mut sub_blocks: Vec<(Index, Payload)> =
             block.sub_blocks.iter().map(|sub| (sub.proposer as Index, sub.to_payload().into())).collect();
         sub_blocks.sort_by_key(|(slot, _)| *slot);
@@ -698,21 +758,17 @@ fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Resu
 
 /// State root and receipts root of a height, as far as they are archived.
 pub(crate) fn outcome(shared: &Shared, height: Height) -> Result<Option<(Digest, Digest)>, ExchangeError> {
-    let undecodable = |error| ExchangeError::Undecodable(height, error);
     let (newest, newest_root) = shared.newest_root();
     let state = if height == newest {
         newest_root
     } else {
-        let Some(bytes) = shared.archive.block(height + 1)? else { return Ok(None) };
-        let block: Superblock = borsh::from_slice(&bytes).map_err(undecodable)?;
+        let Some(block) = shared.body(height + 1)? else { return Ok(None) };
         block.parent_root
     };
     if height == 0 {
         return Ok(Some((state, Digest::default())));
     }
-    let Some(bytes) = shared.archive.receipts(height)? else { return Ok(None) };
-    let receipts: BlockReceipts = borsh::from_slice(&bytes).map_err(undecodable)?;
-    Ok(Some((state, ReceiptsTrie::new(&receipts).root())))
+    Ok(shared.receipts(height)?.map(|receipts| (state, receipts.root)))
 }
 
 /// The block that a decided superblock makes on top of a state.
