@@ -141,6 +141,10 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
         .collect();
     let copies = (validators - 1) as f64;
     let syncs = (syncs(&cluster) - syncs_before) as f64 / heights as f64 / cluster.running().count() as f64;
+    let wire_bytes = (wire(&cluster) - wire_before) as f64;
+    let rejoin = rejoin(&mut cluster, trouble)?;
+    // Who is far away hears of the last blocks a little later.
+    wait_until(|| cluster.agrees());
     let result = json!({
         "validators": validators,
         "place": format!("{place:?}"),
@@ -151,14 +155,14 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
         "superblocks": heights,
         "commit_ms": percentiles(&mut commit),
         "certificate_ms": percentiles(&mut certificate),
-        "wire_bytes_over_bound": (wire(&cluster) - wire_before) as f64 / (bytes as f64 * copies),
+        "wire_bytes_over_bound": wire_bytes / (bytes as f64 * copies),
         "vote_log_syncs_per_superblock": syncs,
         "processor_us_per_transaction_and_validator": {
             "consensus_and_transport": of(&["consensus", "transport", "links", "archive"]),
             "signatures": of(&["verifier", "intake"]),
             "execution": of(&["executor", "apply", "publisher", "roots"]),
         },
-        "rejoin": rejoin(&mut cluster, trouble)?,
+        "rejoin": rejoin,
         "agree": cluster.agrees(),
     });
     Ok(result)

@@ -10,6 +10,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Digest, SecretKey};
 
 use crate::benches::Benches;
+use crate::binary::Alarm;
 use crate::certificate::{Certificate, Commit};
 use crate::chain::Chain;
 use crate::committee::{Committee, Index, Members};
@@ -595,8 +596,14 @@ impl Engine {
 
     /// A timer that a turn set.
     pub fn on_timer(&mut self, height: u64, timer: Timer) {
-        if let Timer::Round { step, round } = timer {
-            return self.on_round_timer(height, step, round);
+        match timer {
+            Timer::Round { step, round } => return self.on_round_timer(height, step, round),
+            Timer::Missing => {
+                let wanted = self.live.get_mut(&height).into_iter().flat_map(|live| live.wanted.values_mut());
+                wanted.for_each(|wanted| wanted.patience = Alarm::Fired);
+                return self.fetch(height);
+            }
+            _ => {}
         }
         if let Some(Live { height: Agreement::Slots(slots), .. }) = self.live.get_mut(&height) {
             let mut effects = Vec::new();
@@ -761,7 +768,7 @@ impl Engine {
                     self.outbox.entry(height).or_default().insert(vote);
                 }
                 Effect::Arm(timer) => self.turn.timers.push((height, timer)),
-                Effect::Fetch { slot, digest, holders } => self.fetch(height, slot, digest, &holders),
+                Effect::Fetch { slot, digest, holders } => self.want(height, slot, digest, &holders),
                 // The signed proposals themselves are compared when they arrive.
                 Effect::Equivocation { .. } => {}
                 Effect::Decide(_) => ended = true,
@@ -772,19 +779,36 @@ impl Engine {
         }
     }
 
-    /// Asks holders for what is missing: two at once, so that one silent holder costs nothing; the others at ticks.
-    pub(crate) fn fetch(&mut self, height: u64, slot: Index, digest: Digest, holders: &Members) {
-        let me = self.me;
+    /// Something that was agreed on is missing. Votes overtake sub-blocks: it is likely to be on its way.
+    pub(crate) fn want(&mut self, height: u64, slot: Index, digest: Digest, holders: &Members) {
         let Some(live) = self.live.get_mut(&height) else { return };
         let wanted = live.wanted.entry((slot, digest)).or_default();
         wanted.holders = wanted.holders.union(holders);
-        // Everybody begins elsewhere, so that not all ask the same holder.
-        let turned = (me..=Index::MAX).chain(0..me);
-        let fresh =
-            turned.filter(|index| *index != me && wanted.holders.contains(*index) && !wanted.asked.contains(*index));
-        let ask: Members = fresh.take(2usize.saturating_sub(wanted.asked.len())).collect();
-        wanted.asked = wanted.asked.union(&ask);
-        self.send(ask, Frame::Fetch { height, slot, digest });
+        match wanted.patience {
+            Alarm::Unset => {
+                wanted.patience = Alarm::Armed;
+                self.turn.timers.push((height, Timer::Missing));
+            }
+            Alarm::Armed => {}
+            Alarm::Fired => self.fetch(height),
+        }
+    }
+
+    /// Asks holders for what is late: two at once, so that one silent holder costs nothing; the others at ticks.
+    fn fetch(&mut self, height: u64) {
+        let me = self.me;
+        let Some(live) = self.live.get_mut(&height) else { return };
+        let mut asks = Vec::new();
+        for ((slot, digest), wanted) in live.wanted.iter_mut().filter(|(_, wanted)| wanted.patience == Alarm::Fired) {
+            // Everybody begins elsewhere, so that not all ask the same holder.
+            let turned = (me..=Index::MAX).chain(0..me);
+            let fresh = turned
+                .filter(|index| *index != me && wanted.holders.contains(*index) && !wanted.asked.contains(*index));
+            let ask: Members = fresh.take(2usize.saturating_sub(wanted.asked.len())).collect();
+            wanted.asked = wanted.asked.union(&ask);
+            asks.push((ask, Frame::Fetch { height, slot: *slot, digest: *digest }));
+        }
+        asks.into_iter().for_each(|(to, frame)| self.send(to, frame));
     }
 
     pub(crate) fn sign_commit(&self, statement: crate::Statement) -> Commit {

@@ -37,7 +37,8 @@ use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::recovery::{Recovered, encode, receipts_with, recover, write_checkpoint};
 use crate::transport::Transport;
-use crate::validator::{self, Agreed, Answers, Channels, Input, Validator, Verified};
+use crate::validator::{self, Agreed, Answers, Channels, Input, Validator};
+use crate::verified::{Verified, verify_ahead};
 use crate::views::{Committed, Found, Views};
 
 /// Submissions that wait for intake.
@@ -358,7 +359,7 @@ impl Exchange {
                 let execute = move |shared: &Arc<Shared>| execute(shared, &agreed, &made, &changed, &applied);
                 threads.push(spawn("executor", &shared, execute)?);
                 threads.push(spawn("archive", &shared, move |shared| answers.run(shared, asked))?);
-                threads.push(spawn("verifier", &shared, move |shared| validator::verify_ahead(shared, unverified))?);
+                threads.push(spawn("verifier", &shared, move |shared| verify_ahead(shared, unverified))?);
                 threads.push(spawn("consensus", &shared, move |shared| validator.run(shared))?);
             }
         }

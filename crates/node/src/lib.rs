@@ -22,6 +22,7 @@ pub mod snapshot;
 mod stream;
 pub mod transport;
 pub mod validator;
+mod verified;
 pub mod views;
 
 pub use config::Config;

@@ -22,18 +22,18 @@
 //! or that has just come back, wait for two more messages and not for its slot.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use consensus::{
     Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Protocol, Start, Timer, Turn, payload_digest,
 };
 use ledger::outcome_root;
-use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
+use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
@@ -43,6 +43,7 @@ use crate::mempool;
 use crate::network::Network;
 use crate::recovery::encode;
 use crate::transport::{Class, Event, Reason, Transport};
+use crate::verified::{self, Verified};
 
 /// Inputs that wait for the consensus thread; the transport waits when they are so many.
 const INPUTS: usize = 4_096;
@@ -50,8 +51,6 @@ const INPUTS: usize = 4_096;
 const INPUTS_OF_A_TURN: usize = 512;
 /// Superblocks that wait for the executor; the engine never has more under way.
 const DECIDED: usize = 256;
-/// Sub-blocks that wait for the verifier; the executor checks those that found no place.
-const TO_VERIFY: usize = 64;
 /// Requests of validators that lag.
 const REQUESTS: usize = 64;
 /// Between two ticks of the engine.
@@ -80,36 +79,6 @@ pub(crate) struct Agreed {
     pub(crate) sub_blocks: Vec<(Index, Payload)>,
 }
 
-/// Sub-blocks that were decoded and whose signatures were checked, by digest.
-#[derive(Default)]
-pub(crate) struct Verified(Mutex<HashMap<Digest, SubBlock>>);
-
-impl Verified {
-    fn put(&self, digest: Digest, sub_block: SubBlock) {
-        let mut map = poisoned(self.0.lock());
-        // What equivocators and lost heights leave behind must not pile up.
-        if map.len() >= 4 * TO_VERIFY {
-            map.clear();
-        }
-        map.insert(digest, sub_block);
-    }
-
-    /// A sub-block, checked now if it was not yet.
-    pub(crate) fn take(&self, proposer: Index, payload: &[u8]) -> SubBlock {
-        let found = poisoned(self.0.lock()).remove(&payload_digest(payload));
-        found.filter(|sub_block| sub_block.proposer == u32::from(proposer)).unwrap_or_else(|| verify(proposer, payload))
-    }
-}
-
-/// Decodes a sub-block that the engine took for one, and finds the false signatures.
-fn verify(proposer: Index, payload: &[u8]) -> SubBlock {
-    let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
-    let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
-    let valid = verify_all(&transactions);
-    sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
-    sub_block
-}
-
 /// Whether bytes are a sub-block, and how many transactions it has.
 pub(crate) fn check_payload(bytes: &[u8]) -> Option<usize> {
     SubBlock::from_payload(0, bytes).ok().map(|sub_block| sub_block.native.len())
@@ -128,7 +97,7 @@ pub(crate) struct Validator {
     inputs: Receiver<Input>,
     agreed: SyncSender<Agreed>,
     requests: SyncSender<Request>,
-    to_verify: SyncSender<(Index, Payload)>,
+    to_verify: SyncSender<(Index, Digest, Payload)>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     next_tick: Instant,
     /// Transactions that were proposed here, by height, until it is decided.
@@ -180,7 +149,7 @@ impl Validator {
         let (inputs, received) = sync_channel(INPUTS);
         let (agreed, to_execute) = sync_channel(DECIDED);
         let (requests, asked) = sync_channel(REQUESTS);
-        let (to_verify, unverified) = sync_channel(TO_VERIFY);
+        let (to_verify, unverified) = sync_channel(verified::WAITING_MAX);
         let line = Line::open(&network, inputs.clone())?;
         *poisoned(shared.transport.lock()) = Arc::downgrade(line.transport());
         let threads = Threads { unverified, asked, certificates: finality.archive() };
@@ -348,9 +317,10 @@ impl Validator {
         let known = self.engine.holds(proposal.height, proposal.slot, &proposal.digest);
         self.engine.on_frame(peer, frame);
         let ahead = shared.config.blocks.check_ahead;
-        if ahead && !known && self.engine.holds(proposal.height, proposal.slot, &proposal.digest) {
+        let is_new = ahead && !known && self.engine.holds(proposal.height, proposal.slot, &proposal.digest);
+        if is_new && shared.verified.announce((proposal.slot, proposal.digest)) {
             // If there is no place the executor does it.
-            let _ = self.to_verify.try_send((proposal.slot, payload));
+            let _ = self.to_verify.try_send((proposal.slot, proposal.digest, payload));
         }
     }
 
@@ -374,7 +344,7 @@ impl Validator {
             let entries = if substitute.is_some() { Vec::new() } else { self.next_entries(shared) };
             let sub_block = self.sub_block(&entries);
             let payload: Payload = sub_block.to_payload().into();
-            shared.verified.put(payload_digest(&payload), sub_block);
+            shared.verified.put((self.network.me, payload_digest(&payload)), sub_block);
             self.engine.propose(opening.height, payload);
             self.proposed.insert(opening.height, entries);
             self.last_proposal = Instant::now();
@@ -452,7 +422,7 @@ impl Validator {
         let now = Instant::now();
         for (height, timer) in turn.timers {
             let wait = match timer {
-                Timer::Grace => self.network.grace,
+                Timer::Grace | Timer::Missing => self.network.grace,
                 _ => self.network.unit * timer.units(),
             };
             self.timers.push(Reverse((now + wait, height, timer)));
@@ -661,16 +631,9 @@ impl Status {
 
 /// What the smaller threads of a validator work with.
 pub(crate) struct Threads {
-    pub(crate) unverified: Receiver<(Index, Payload)>,
+    pub(crate) unverified: Receiver<(Index, Digest, Payload)>,
     pub(crate) asked: Receiver<Request>,
     pub(crate) certificates: Archive<RealDisk>,
-}
-
-/// The verifier thread.
-pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Payload)>) {
-    for (proposer, payload) in unverified {
-        shared.verified.put(payload_digest(&payload), verify(proposer, &payload));
-    }
 }
 
 /// What validators that lag are answered from.
