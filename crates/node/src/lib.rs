@@ -4,6 +4,7 @@
 //! what a block does: that is `ledger`.
 
 pub mod accusations;
+pub mod cache;
 mod candles;
 pub mod config;
 pub mod exchange;
@@ -22,6 +23,7 @@ pub mod snapshot;
 mod stream;
 pub mod transport;
 pub mod validator;
+mod verified;
 pub mod views;
 
 pub use config::Config;
