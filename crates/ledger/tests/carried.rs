@@ -131,6 +131,9 @@ fn run(seed: u64, blocks: usize) -> (usize, usize) {
         let claimed = claim(&mut rng, &ledger, &native, &before);
         let root = roots.parts().root();
         let (expected, counts) = judged(&ledger, root, &native, &claimed);
+        if let Some(truth) = ledger.clearing_of(&native) {
+            assert!(counts || claimed != bytes(&truth), "what a correct proposer claims holds");
+        }
         let paid = ledger.validators().pool();
         let sub_block = SubBlock { proposer: 1, native, clearing: claimed.clone(), ..SubBlock::default() };
         let next = block(&ledger, root, vec![sub_block]);
