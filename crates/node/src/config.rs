@@ -45,6 +45,9 @@ pub struct Http {
 pub struct NetworkConfig {
     /// Where to listen for the other validators (UDP).
     pub listen: SocketAddr,
+    /// A validator that is more heights behind than this fetches a state instead of blocks; 0 if only when the others hold
+    /// the blocks no longer.
+    pub state_behind: u64,
 }
 
 /// Blocks.
@@ -73,6 +76,8 @@ pub struct MempoolConfig {
 pub struct StoreConfig {
     /// A checkpoint is written in the background every so many blocks.
     pub checkpoint_blocks: u64,
+    /// How many blocks at least are kept, with their receipts, behind the newest checkpoint; 0 keeps all.
+    pub keep_blocks: u64,
     /// How many transactions stay findable by their id.
     pub indexed_transactions: usize,
     /// Of how many blocks the candles are made again, in the background, when the node starts.
@@ -94,7 +99,7 @@ impl Default for Http {
 
 impl Default for NetworkConfig {
     fn default() -> NetworkConfig {
-        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)) }
+        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)), state_behind: 10_000 }
     }
 }
 
@@ -112,7 +117,7 @@ impl Default for MempoolConfig {
 
 impl Default for StoreConfig {
     fn default() -> StoreConfig {
-        StoreConfig { checkpoint_blocks: 100, indexed_transactions: 4_000_000, candle_blocks: 200_000 }
+        StoreConfig { checkpoint_blocks: 100, keep_blocks: 0, indexed_transactions: 4_000_000, candle_blocks: 200_000 }
     }
 }
 

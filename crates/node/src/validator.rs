@@ -33,10 +33,12 @@ use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::exchange::{ExchangeError, Shared, clock_ms, poisoned};
+use crate::handover::{Handovers, Lineage};
 use crate::line::Line;
 use crate::mempool;
 use crate::network::Network;
 use crate::recovery::encode;
+use crate::state_sync::{self, Heard, StateSync};
 use crate::transport::{Class, Event, Reason, Transport};
 
 /// Inputs that wait for the consensus thread; the transport waits when they are so many.
@@ -121,6 +123,8 @@ pub(crate) struct Validator {
     inputs: Receiver<Input>,
     agreed: SyncSender<Agreed>,
     requests: SyncSender<Request>,
+    /// What others ask and answer about states.
+    states: SyncSender<Heard>,
     to_verify: SyncSender<(Index, Payload)>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     next_tick: Instant,
@@ -157,10 +161,20 @@ impl Validator {
         let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
         let disk = RealDisk::new(data.join("certificates")).map_err(directory)?;
         let (finality, _) = Store::open(disk, store::Options::default())?;
-        let height = finality.last_height().min(shared.read_ledger().height());
+        let lineage =
+            Lineage { schedule: shared.read_ledger().schedule(), lag: network.rules.lag, chain: network.chain.clone() };
+        shared.handovers.set(Handovers::open(data, lineage, finality.archive())?).ok();
+        let unproved = unproved(&finality, shared)?;
+        let (states, states_heard) = sync_channel(state_sync::MESSAGES);
+        let state_sync = StateSync::new(network.clone(), data.into(), unproved, finality.archive(), states_heard);
+        let height = unproved.unwrap_or(finality.last_height().min(shared.read_ledger().height()));
         let network = network.at(&shared.read_ledger(), height + 1);
-        let start = start(&network, &finality, shared)?;
+        let start = start(&network, &finality, height, shared)?;
         let mut engine = Engine::new(network.setup(check_payload), start);
+        if unproved.is_some() {
+            // It knows no superblock to go on from: until it has found one it only says how far its state is.
+            engine.rejoin();
+        }
         let votes = open_votes(data, &mut engine)?;
         shared.certificates.set((network.rules.lag, finality.archive())).ok();
         let (inputs, received) = sync_channel(INPUTS);
@@ -169,7 +183,7 @@ impl Validator {
         let (to_verify, unverified) = sync_channel(TO_VERIFY);
         let line = Line::open(&network, inputs.clone())?;
         *poisoned(shared.transport.lock()) = Arc::downgrade(line.transport());
-        let threads = Threads { unverified, asked, certificates: finality.archive() };
+        let threads = Threads { unverified, asked, certificates: finality.archive(), state_sync };
         let now = Instant::now();
         let validator = Validator {
             engine,
@@ -181,6 +195,7 @@ impl Validator {
             inputs: received,
             agreed,
             requests,
+            states,
             to_verify,
             timers: BinaryHeap::new(),
             next_tick: now,
@@ -288,6 +303,11 @@ impl Validator {
             Input::Transport(_, Event::Down { peer }) => {
                 self.line.note(peer, false);
                 self.engine.on_down(peer);
+            }
+            Input::Transport(_, Event::Frame { peer, bytes, .. }) if bytes.first() == Some(&state_sync::TAG) => {
+                let transport = Arc::downgrade(self.line.transport());
+                // Who asks asks again.
+                let _ = self.states.try_send(Heard { transport, peer, bytes });
             }
             Input::Transport(_, Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
                 Ok(frame) => self.on_frame(peer, frame),
@@ -486,6 +506,7 @@ impl Validator {
             epoch: self.network.chain.epoch,
             follows: self.engine.follows(),
             silent: self.engine.is_silent() && !self.engine.follows(),
+            stranded: self.engine.is_stranded(),
             benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),
             peers: (0..self.network.peers.len()).map(|index| self.peer(index as Index)).collect(),
         };
@@ -569,6 +590,8 @@ pub struct Status {
     pub follows: bool,
     /// Whether it listens without voting, because its vote log was lost.
     pub silent: bool,
+    /// Whether others are ahead, and none of them gives the blocks that are missing here: it fetches a state then.
+    pub stranded: bool,
     /// Who has no slot in the next height, because it was absent from many.
     pub benched: Vec<u8>,
     /// All validators by index, and after them who follows; this one too.
@@ -602,6 +625,7 @@ pub(crate) struct Threads {
     pub(crate) unverified: Receiver<(Index, Payload)>,
     pub(crate) asked: Receiver<Request>,
     pub(crate) certificates: Archive<RealDisk>,
+    pub(crate) state_sync: StateSync,
 }
 
 /// The verifier thread.
@@ -673,10 +697,21 @@ fn is_time(shared: &Shared) -> bool {
     ready >= blocks.transactions || age.is_some_and(|age| age >= blocks.interval_ms)
 }
 
-/// Where the engine begins: at the newest archived certificate of a block that is logged here.
-fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Result<Start, ExchangeError> {
+/// The height of a state that was restored from a file: blocks between it and the last certificate are not here.
+fn unproved(finality: &Store<RealDisk>, shared: &Shared) -> Result<Option<Height>, ExchangeError> {
+    let (applied, certified) = (shared.read_ledger().height(), finality.last_height());
+    let lacks = applied > certified && shared.archive.block(certified + 1)?.is_none();
+    Ok(lacks.then_some(applied))
+}
+
+/// Where the engine begins: at the newest archived certificate of a block that is logged here, if there is one.
+fn start(
+    network: &Network,
+    finality: &Store<RealDisk>,
+    height: Height,
+    shared: &Shared,
+) -> Result<Start, ExchangeError> {
     let applied = shared.read_ledger().height();
-    let height = finality.last_height().min(applied);
     let undecodable = |error| ExchangeError::Undecodable(height, error);
     let first = Engine::first_benches(&network.chain.committee(), &network.rules);
     let (superblock, benches) = match finality.block(height)? {

@@ -99,6 +99,7 @@
 //! own, for another machine ([`SnapshotWriter`]); it names no block's record.
 
 mod archive;
+mod assembly;
 mod checkpoint;
 mod disk;
 mod error;
@@ -107,12 +108,14 @@ mod inspect;
 mod log;
 mod real;
 mod record;
+mod retention;
 mod store;
 mod view;
 mod votes;
 
 pub use archive::{Archive, Blocks};
-pub use checkpoint::{CheckpointReader, CheckpointWriter, SnapshotWriter};
+pub use assembly::Assembly;
+pub use checkpoint::{CHUNK_BYTES, CheckpointReader, CheckpointWriter, SnapshotWriter};
 pub use disk::{Disk, DiskFile};
 pub use error::{Remedy, StoreError};
 pub use fault::{Fault, FaultDisk, Surviving};

@@ -48,21 +48,27 @@ impl NodeCommand {
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
-            let node = Node::start(config, &genesis, &self.home.join("data"), network).await?;
-            // Scripts wait for this line.
-            println!("listening on http://{}", node.address());
-            let failed = tokio::select! {
-                () = stop_signal() => None,
-                reason = node.exchange().failed() => Some(reason),
-            };
-            tokio::spawn(async {
-                stop_signal().await;
-                std::process::exit(130);
-            });
-            node.stop().await;
-            match failed {
-                None => Ok(ExitCode::SUCCESS),
-                Some(reason) => Err(anyhow::anyhow!("the node stopped itself: {reason}")),
+            loop {
+                let node = Node::start(config.clone(), &genesis, &self.home.join("data"), network.clone()).await?;
+                // Scripts wait for this line.
+                println!("listening on http://{}", node.address());
+                let failed = tokio::select! {
+                    () = stop_signal() => None,
+                    reason = node.exchange().failed() => Some(reason),
+                };
+                let again = failed.is_some() && node.exchange().is_to_begin_again();
+                // Where the system chose the address, it stays what was printed.
+                config.http.listen = node.address();
+                let waiting = tokio::spawn(async {
+                    stop_signal().await;
+                    std::process::exit(130);
+                });
+                node.stop().await;
+                match failed {
+                    None => return Ok(ExitCode::SUCCESS),
+                    Some(_) if again => waiting.abort(),
+                    Some(reason) => anyhow::bail!("the node stopped itself: {reason}"),
+                }
             }
         })
     }
