@@ -228,6 +228,13 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
     (0..3).for_each(|index| net.run(index));
     net.wait_until("some heights", |net| net.height(0) > 30);
     let ledger = state_of(&net, 0);
+    let proof = |net: &Net| {
+        let certificates = &net.node(0).shared.certificates.get().expect("a validator").1;
+        base::Base::read(&net.node(0).shared, certificates, ledger.height(), 2).expect("readable")
+    };
+    net.wait_until("it is certified", |net| proof(net).is_some());
+    let (proof, constants) = (proof(&net).expect("certified"), base::constants_of(&ledger));
+    assert!(proof.is_of(&ledger, constants) && !proof.is_of(&ledger, (constants.0, 1, constants.2, constants.3)));
     // The state of another history is of no use: the node stops and says so.
     let mut other = ledger.clone();
     let (height, parent) = (other.height() + 1, other.last_block());
@@ -235,6 +242,7 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
     let sub_blocks = vec![SubBlock { proposer: 0, ..SubBlock::default() }];
     let block = Superblock { height, parent, time_ms: 1, parent_root, sub_blocks };
     other.apply(&block, ledger::Signatures::Valid, &mut |_| {}).expect("applies");
+    assert!(!proof.is_of(&other, constants));
     for (state, is_right) in [(other, false), (ledger, true)] {
         std::fs::remove_dir_all(net.home(LATE)).expect("a home");
         snapshot::install(&state, &net.home(LATE)).expect("restored");
