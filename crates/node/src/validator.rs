@@ -237,9 +237,11 @@ impl Validator {
         let mut engine = Engine::new(network.setup(check_payload), start);
         match self.engine.silent_to() {
             Some(height) => engine.stay_silent_below(height + 1),
-            // A follower may lack the log too, and vote from now on.
-            None if self.votes.is_none() => engine.rejoin(),
-            None => {}
+            // A follower may lack the log too, and vote from now on; or have begun one that says from where on.
+            None => match &self.votes {
+                Some(votes) => engine.stay_silent_below(votes.floor()),
+                None => engine.rejoin(),
+            },
         }
         let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");

@@ -228,6 +228,7 @@ fn every_part_of_a_base_is_checked() {
     use crate::state_sync::base::BaseFault::*;
     assert_eq!(verify(|_| {}), Ok(()));
     assert_eq!(verify(|base| base.height += 1), Err(OtherHeight));
+    assert_eq!(verify(|of| (of.height, of.outcome) = (HEIGHT + 1, base(HEIGHT + 1).outcome)), Err(OtherHeight));
     assert_eq!(verify(|base| base.outcome = base.finality.certificate.clone()), Err(OtherHeight));
     assert_eq!(verify(|base| base.outcome.epoch = 1), Err(Epoch(1)));
     assert!(matches!(verify(|base| base.outcome.signatures.truncate(2)), Err(Certificate(_))));
