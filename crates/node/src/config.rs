@@ -60,6 +60,8 @@ pub struct Blocks {
     pub interval_ms: u64,
     /// Threads that apply blocks; 0 takes one for each core.
     pub threads: usize,
+    /// Whether signatures in other validators' sub-blocks are checked as these arrive, while they are being agreed on.
+    pub check_ahead: bool,
 }
 
 /// Waiting transactions.
@@ -80,6 +82,10 @@ pub struct StoreConfig {
     pub keep_blocks: u64,
     /// How many transactions stay findable by their id.
     pub indexed_transactions: usize,
+    /// Of how many transactions the newest blocks' bodies stay in memory; 0 keeps none.
+    pub cached_bodies: usize,
+    /// Of how many transactions the newest blocks' receipts stay in memory, ready to be proved; 0 keeps none.
+    pub cached_receipts: usize,
     /// Of how many blocks the candles are made again, in the background, when the node starts.
     pub candle_blocks: u64,
 }
@@ -105,7 +111,7 @@ impl Default for NetworkConfig {
 
 impl Default for Blocks {
     fn default() -> Blocks {
-        Blocks { transactions: 100_000, interval_ms: 500, threads: 0 }
+        Blocks { transactions: 100_000, interval_ms: 500, threads: 0, check_ahead: true }
     }
 }
 
@@ -117,7 +123,14 @@ impl Default for MempoolConfig {
 
 impl Default for StoreConfig {
     fn default() -> StoreConfig {
-        StoreConfig { checkpoint_blocks: 100, keep_blocks: 0, indexed_transactions: 4_000_000, candle_blocks: 200_000 }
+        StoreConfig {
+            checkpoint_blocks: 100,
+            keep_blocks: 0,
+            indexed_transactions: 4_000_000,
+            cached_bodies: 200_000,
+            cached_receipts: 200_000,
+            candle_blocks: 200_000,
+        }
     }
 }
 
@@ -216,12 +229,14 @@ fn overlay(table: &mut toml::Table, name: &str, section: &str, key: &str, text: 
     let default = keys.get(key).ok_or_else(|| invalid(name, unknown("key", key, keys.keys())))?;
     let value = match default {
         toml::Value::Integer(_) => text.parse().map(toml::Value::Integer).ok(),
+        toml::Value::Boolean(_) => text.parse().map(toml::Value::Boolean).ok(),
         toml::Value::Array(_) => {
             Some(text.split(',').filter(|part| !part.is_empty()).map(toml::Value::from).collect::<Vec<_>>().into())
         }
         _ => Some(toml::Value::from(text)),
     };
-    let value = value.ok_or_else(|| invalid(name, format!("{text:?} is not a whole number")))?;
+    let kind = if default.is_bool() { "true or false" } else { "a whole number" };
+    let value = value.ok_or_else(|| invalid(name, format!("{text:?} is not {kind}")))?;
     let section = table.entry(section.to_string()).or_insert_with(|| toml::Table::new().into());
     section.as_table_mut().expect("checked").insert(key.to_string(), value);
     Ok(())
@@ -264,6 +279,7 @@ mod tests {
         assert!(text("[blocks]\ninterval_ms = \"soon\"\n", &[]).contains("interval_ms"));
         assert!(text("[blocks\n", &[]).contains("walras.toml"));
         assert!(text("", &[("WALRAS_BLOCKS__INTERVAL_MS", "soon")]).contains("WALRAS_BLOCKS__INTERVAL_MS"));
+        assert!(text("", &[("WALRAS_BLOCKS__CHECK_AHEAD", "perhaps")]).contains("true or false"));
         assert!(text("", &[("WALRAS_HTP__LISTEN", "x")]).contains("did you mean \"http\"?"));
     }
 }

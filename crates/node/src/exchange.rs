@@ -23,14 +23,13 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{
-    Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, ReceiptsTrie, Refusal, Roots, Signatures, Stage,
-};
+use ledger::{Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Stage};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::{broadcast, oneshot};
 
+use crate::cache::{Cache, ProvenReceipts};
 use crate::candles::Candles;
 use crate::config::Config;
 use crate::handover::{Handover, Handovers};
@@ -39,7 +38,8 @@ use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::recovery::{Recovered, encode, receipts_with, recover, write_checkpoint};
 use crate::transport::Transport;
-use crate::validator::{self, Agreed, Answers, Channels, Input, Validator, Verified};
+use crate::validator::{self, Agreed, Answers, Channels, Input, Validator};
+use crate::verified::{Verified, verify_ahead};
 use crate::views::{Committed, Found, Views};
 
 /// Submissions that wait for intake.
@@ -65,10 +65,17 @@ pub enum Answer {
 }
 
 /// Transactions on their way to the mempool.
-struct Submission {
+pub(crate) struct Submission {
     transactions: Vec<Transaction>,
     wait: bool,
     reply: oneshot::Sender<Vec<Answer>>,
+}
+
+impl Submission {
+    /// Of whom nobody wants an answer.
+    pub fn unanswered(transactions: Vec<Transaction>) -> Submission {
+        Submission { transactions, wait: false, reply: oneshot::channel().0 }
+    }
 }
 
 /// Why nothing can be submitted.
@@ -177,6 +184,8 @@ pub(crate) struct Shared {
     pub candles: RwLock<Candles>,
     pub roots: Mutex<RootsAt>,
     pub archive: Archive<RealDisk>,
+    pub bodies: Cache<Superblock>,
+    pub receipts: Cache<ProvenReceipts>,
     store: Mutex<Store<RealDisk>>,
     pub events: broadcast::Sender<Arc<Committed>>,
     pub metrics: Metrics,
@@ -331,6 +340,8 @@ impl Exchange {
         roots.root = roots.roots.parts().root();
         let shared = Arc::new(Shared {
             mempool: Mutex::new(Mempool::new(config.mempool.transactions)),
+            bodies: Cache::new(config.store.cached_bodies),
+            receipts: Cache::new(config.store.cached_receipts),
             config,
             ledger: RwLock::new(ledger),
             views: RwLock::new(views),
@@ -373,20 +384,19 @@ impl Exchange {
             Some(network) => {
                 // As much as one superblock may hold: a frame has room for it.
                 let bytes_max = network.superblock_bytes_max();
-                let (validator, Channels { inputs, agreed }, parts) = Validator::start(network, data, &shared)?;
+                let (validator, Channels { inputs, agreed }, parts) =
+                    Validator::start(network, data, intake.clone(), &shared)?;
                 let validator::Threads { unverified, asked, certificates, state_sync } = parts;
-                let blocks_made = blocks;
-                let blocks = shared.archive.clone();
-                let answers = Answers { certificates, blocks, bytes_max };
+                let answers = Answers { certificates, bytes_max };
                 let (applied, rooted, published) = (inputs.clone(), inputs.clone(), inputs.clone());
-                let publish = move |shared: &Arc<Shared>| publish(shared, &blocks_made, Some(&published));
+                let publish = move |shared: &Arc<Shared>| publish(shared, &blocks, Some(&published));
                 threads.push(spawn("publisher", &shared, publish)?);
                 threads.push(spawn("roots", &shared, move |shared| follow(shared, &changes, Some(&rooted)))?);
                 let execute = move |shared: &Arc<Shared>| execute(shared, &agreed, &made, &changed, &applied);
                 threads.push(spawn("executor", &shared, execute)?);
                 threads.push(spawn("archive", &shared, move |shared| answers.run(shared, asked))?);
                 threads.push(spawn("states", &shared, move |shared| state_sync.run(shared))?);
-                threads.push(spawn("verifier", &shared, move |shared| validator::verify_ahead(shared, unverified))?);
+                threads.push(spawn("verifier", &shared, move |shared| verify_ahead(shared, unverified))?);
                 threads.push(spawn("consensus", &shared, move |shared| validator.run(shared))?);
             }
         }
@@ -643,8 +653,7 @@ fn execute(
 /// A height above the last archived certificate is decided once more after a restart: it must be what is logged.
 fn decided_again(shared: &Shared, agreed: &Agreed) -> Result<(), ExchangeError> {
     let height = agreed.height;
-    let bytes = shared.archive.block(height)?.ok_or(ExchangeError::DecidedTwice(height))?;
-    let logged: Superblock = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+    let logged = shared.body(height)?.ok_or(ExchangeError::DecidedTwice(height))?;
     let same = logged.sub_blocks.len() == agreed.sub_blocks.len()
         && logged
             .sub_blocks
@@ -814,8 +823,10 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
 /// The publisher thread.
 fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&SyncSender<Input>>) {
     for Made { block, entries, applied, stages_ms, checkpoint: state } in blocks {
-        let receipts = receipts_with(&applied, &entries);
-        let receipts_root = ReceiptsTrie::new(&receipts).root();
+        let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
+        let (block, receipts_root) = (Arc::new(block), receipts.root);
+        shared.bodies.put(block.height, entries.len(), block.clone());
+        shared.receipts.put(block.height, entries.len(), receipts.clone());
         let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         poisoned(shared.views.write()).commit(&committed, &transactions);
@@ -823,7 +834,7 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&Syn
         let batch = &committed.batch;
         poisoned(shared.candles.write()).add(batch.height, batch.time_ms, &batch.batch);
         answer_waiters(shared, &committed);
-        let bytes = encode(&receipts);
+        let bytes = encode(&receipts.receipts);
         if let Err(error) = shared.lock_store().put_receipts(block.height, &bytes) {
             return shared.fail(&error);
         }

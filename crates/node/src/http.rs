@@ -9,14 +9,15 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use ledger::{BlockReceipts, Pair, Place, ReceiptsTrie, SEQUENCE_WINDOW};
-use primitives::{Address, AssetId, Digest, Price, Superblock, Transaction, TransactionId, to_hex};
+use ledger::{Pair, Place, SEQUENCE_WINDOW};
+use primitives::{Address, AssetId, Digest, Price, Transaction, TransactionId, to_hex};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::cache::ProvenReceipts;
 use crate::candles::Interval;
 use crate::exchange::{Answer, Closed, Exchange, Shared};
 use crate::json::{self, ErrorBody, ErrorText};
@@ -615,11 +616,9 @@ fn archive_failed(error: &dyn std::fmt::Display) -> Failure {
 }
 
 impl Api {
-    fn receipts(&self, height: u64) -> Result<BlockReceipts, Failure> {
-        let bytes = self.shared().archive.receipts(height).map_err(|error| archive_failed(&error))?;
-        let bytes =
-            bytes.ok_or_else(|| Failure::not_found(format!("no receipts of block {height} are archived yet")))?;
-        borsh::from_slice(&bytes).map_err(|error| archive_failed(&error))
+    fn receipts(&self, height: u64) -> Result<Arc<ProvenReceipts>, Failure> {
+        let receipts = self.shared().receipts(height).map_err(|error| archive_failed(&error))?;
+        receipts.ok_or_else(|| Failure::not_found(format!("no receipts of block {height} are there yet")))
     }
 }
 
@@ -634,11 +633,10 @@ async fn block(
 ) -> Answered<json::BlockDetail> {
     api.blocking(move |api| {
         let block = api.shared().read_views().block(height).map(json::block).ok_or_else(|| no_block(height))?;
-        let receipts = api.receipts(height)?;
-        let bytes = api.shared().archive.block(height).map_err(|error| archive_failed(&error))?;
-        let archived: Superblock =
-            borsh::from_slice(&bytes.ok_or_else(|| no_block(height))?).map_err(|error| archive_failed(&error))?;
-        let transactions = archived.sub_blocks.iter().flat_map(|sub| &sub.native);
+        let receipts = &api.receipts(height)?.receipts;
+        let body = api.shared().body(height).map_err(|error| archive_failed(&error))?;
+        let body = body.ok_or_else(|| no_block(height))?;
+        let transactions = body.sub_blocks.iter().flat_map(|sub| &sub.native);
         let (offset, limit) = (page.offset.unwrap_or(0), page.limit(100));
         let outcome = |(transaction, (id, outcome)): (&Transaction, &(TransactionId, ledger::Outcome))| {
             json::TransactionOutcome {
@@ -816,14 +814,13 @@ async fn block_account(
 ) -> Answered<json::ModifiedBody> {
     let address: Address = parse("address", &address)?;
     api.blocking(move |api| {
-        let receipts = api.receipts(height)?;
-        let mut trie = ReceiptsTrie::new(&receipts);
+        let proven = api.receipts(height)?;
         Ok(Json(json::ModifiedBody {
             height,
             address: address.to_string(),
-            changed: receipts.modified.binary_search(&address).is_ok(),
-            receipts_root: trie.root().to_string(),
-            proof: proof_bytes(&trie.prove_modified(&address)),
+            changed: proven.receipts.modified.binary_search(&address).is_ok(),
+            receipts_root: proven.root.to_string(),
+            proof: proof_bytes(&proven.prove_modified(&address)),
         }))
     })
     .await?
@@ -849,10 +846,9 @@ async fn transaction(
         };
         let mut body = committed(id, found);
         if asked.proof {
-            let receipts = api.receipts(found.height)?;
-            let mut trie = ReceiptsTrie::new(&receipts);
-            body.receipts_root = Some(trie.root().to_string());
-            body.proof = Some(proof_bytes(&trie.prove(&id, &receipts)));
+            let proven = api.receipts(found.height)?;
+            body.receipts_root = Some(proven.root.to_string());
+            body.proof = Some(proof_bytes(&proven.prove(&id)));
         }
         Ok(Json(body))
     })

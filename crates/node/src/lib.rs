@@ -3,6 +3,7 @@
 //! [`Exchange`] runs the pipeline on threads of its own; [`Node`] puts the HTTP interface before it. Nothing here decides
 //! what a block does: that is `ledger`.
 
+pub mod cache;
 mod candles;
 pub mod config;
 pub mod exchange;
@@ -23,6 +24,7 @@ mod state_sync;
 mod stream;
 pub mod transport;
 pub mod validator;
+mod verified;
 pub mod views;
 
 pub use config::Config;

@@ -50,6 +50,8 @@ pub struct Metrics {
     pub vote_syncs: Counter,
     /// Contradictory statements that validators signed.
     pub evidence: Counter,
+    /// Transactions that were given to another validator, because this one's sub-blocks are left out.
+    pub handed_over: Counter,
     refused_frames: Family<ReasonLabel, Counter>,
     sub_blocks: Family<ValidatorLabel, Counter>,
     height: Gauge,
@@ -79,6 +81,7 @@ impl Metrics {
             connected: Gauge::default(),
             vote_syncs: Counter::default(),
             evidence: Counter::default(),
+            handed_over: Counter::default(),
             refused_frames: Family::default(),
             sub_blocks: Family::default(),
             height: Gauge::default(),
@@ -119,6 +122,8 @@ impl Metrics {
         registry.register("vote_log_syncs", "Syncs of the vote log", metrics.vote_syncs.clone());
         let evidence = "Contradictory statements that validators have signed";
         registry.register("evidence", evidence, metrics.evidence.clone());
+        let handed = "Transactions that were given to another validator to propose";
+        registry.register("handed_over_transactions", handed, metrics.handed_over.clone());
         let refused = "Frames of other validators that were not taken, by reason";
         registry.register("refused_frames", refused, metrics.refused_frames.clone());
         registry.register("sub_blocks", "Sub-blocks in superblocks, by proposer", metrics.sub_blocks.clone());

@@ -614,7 +614,10 @@ impl Network {
             }
         }
         for (height, timer) in turn.timers {
-            let delay = if timer == Timer::Grace { self.grace } else { u64::from(timer.units()) * self.unit };
+            let delay = match timer {
+                Timer::Grace | Timer::Missing => self.grace,
+                _ => u64::from(timer.units()) * self.unit,
+            };
             self.push(delay, of, Event::Timer { life, height, timer });
         }
         for superblock in turn.decided {
