@@ -204,6 +204,8 @@ pub(crate) struct Shared {
     pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
     /// The last certified height.
     pub(crate) certified: AtomicU64,
+    /// The last height whose certificate is durable; blocks above it are needed here. Without limit in a solo node.
+    pub(crate) certified_durably: AtomicU64,
     /// What proves later committees; nothing in a solo node.
     pub(crate) handovers: OnceLock<Handovers>,
     #[cfg(test)]
@@ -304,6 +306,8 @@ impl Shared {
     pub(crate) fn begin_again(&self, height: Height) {
         tracing::info!(height, "the state was fetched and is certified: the pipeline stops, to begin again with it");
         self.again.store(true, Ordering::Release);
+        // Nobody here will answer them.
+        poisoned(self.waiters.lock()).clear();
         self.end(format!("the state at height {height} was fetched from others: the node is to begin again with it"));
     }
 
@@ -361,6 +365,7 @@ impl Exchange {
             verified: Verified::default(),
             certificates: OnceLock::new(),
             certified: AtomicU64::new(0),
+            certified_durably: AtomicU64::new(u64::MAX),
             handovers: OnceLock::new(),
             #[cfg(test)]
             spoil: OnceLock::new(),
@@ -809,7 +814,8 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
             Err(error) => return shared.fail(&error),
         }
         if keep > 0 {
-            match shared.lock_store().forget_below((height + 1).saturating_sub(keep)) {
+            let needed = shared.certified_durably.load(Ordering::Acquire);
+            match shared.lock_store().forget_below((height + 1).saturating_sub(keep).min(needed)) {
                 Ok(first) => tracing::debug!(first, "older blocks are forgotten"),
                 Err(error) => shared.fail(&error),
             }

@@ -160,6 +160,7 @@ impl Validator {
         }
         let votes = open_votes(data, &mut engine)?;
         shared.certificates.set((network.rules.lag, finality.archive())).ok();
+        shared.certified_durably.store(finality.durable_height(), Ordering::Release);
         let (inputs, received) = sync_channel(INPUTS);
         let (agreed, to_execute) = sync_channel(DECIDED);
         let (requests, asked) = sync_channel(REQUESTS);
@@ -216,7 +217,7 @@ impl Validator {
     /// The next epoch's engine takes over where this one has ended. What it rests on is durable first, so that a restart
     /// never finds the log of one epoch and the archive of another.
     fn begin_next_epoch(&mut self, shared: &Shared) -> Result<(), ExchangeError> {
-        self.finality.sync()?;
+        shared.certified_durably.store(self.finality.sync()?, Ordering::Release);
         let (height, _) = self.engine.tip();
         let network = self.network.at(&shared.read_ledger(), height + 1);
         let start = self.engine.successor(&network.chain.committee());
@@ -520,7 +521,7 @@ impl Validator {
         shared.certified.store(last, Ordering::Release);
         // One sync for many: what is lost is decided again from the vote log.
         if last >= self.finality.durable_height() + self.network.rules.horizon() {
-            self.finality.sync()?;
+            shared.certified_durably.store(self.finality.sync()?, Ordering::Release);
             // Not what the ledger has applied: the engine may not have heard of that yet, and speak of those heights.
             let over = last.min(self.engine.settled());
             self.votes.as_mut().map_or(Ok(()), |votes| votes.forget(over + 1))?;

@@ -2,15 +2,21 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use ledger::Genesis;
 use node::founding::Founding;
-use node::{Config, Network, Node};
+use node::{Config, ExchangeError, Network, Node, StartError};
+
+use store::StoreError;
 
 use crate::founding::KEY_FILE;
 use crate::keystore::{self, Passphrase};
 use std::process::ExitCode;
+
+/// Within this time requests that a node has in hand when it begins again are answered, and a checkpoint is written.
+const CONNECTIONS_END: Duration = Duration::from_secs(120);
 
 /// Runs the node of a home.
 #[derive(clap::Args)]
@@ -48,8 +54,11 @@ impl NodeCommand {
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
+            let data = self.home.join("data");
+            let mut patience = Duration::ZERO;
             loop {
-                let node = Node::start(config.clone(), &genesis, &self.home.join("data"), network.clone()).await?;
+                let start = || Node::start(config.clone(), &genesis, &data, network.clone());
+                let node = start_within(patience, start).await?;
                 // Scripts wait for this line.
                 println!("listening on http://{}", node.address());
                 let failed = tokio::select! {
@@ -66,11 +75,32 @@ impl NodeCommand {
                 node.stop().await;
                 match failed {
                     None => return Ok(ExitCode::SUCCESS),
-                    Some(_) if again => waiting.abort(),
+                    Some(_) if again => {
+                        waiting.abort();
+                        patience = CONNECTIONS_END;
+                    }
                     Some(reason) => anyhow::bail!("the node stopped itself: {reason}"),
                 }
             }
         })
+    }
+}
+
+/// Starts a node; for so long what is in use may still be let go of by the one before.
+async fn start_within<F: Future<Output = Result<Node, StartError>>>(
+    patience: Duration,
+    start: impl Fn() -> F,
+) -> Result<Node, StartError> {
+    let begun = Instant::now();
+    loop {
+        match start().await {
+            Err(StartError::Listen(..) | StartError::Exchange(ExchangeError::Store(StoreError::Locked(_))))
+                if begun.elapsed() < patience =>
+            {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            started => return started,
+        }
     }
 }
 

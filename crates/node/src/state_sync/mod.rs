@@ -17,7 +17,7 @@
 //!    these. It asks those with another height whether they have this one too.
 //! 3. It asks for the handovers ([`crate::handover`]) from the last committee that its own ledger knows to those that signed the base, checks each,
 //!    and then the base.
-//! 4. It asks all who offered this state for chunks, two at a time from each, holds each chunk against its digest, and writes it
+//! 4. It asks all who offered this state for chunks, two at a time from each, waits for each for twenty seconds at most, holds each chunk against its digest, and writes it
 //!    where it belongs.
 //! 5. When all are there it builds the ledger, whose invariants are audited, and holds its root, its last block and the
 //!    constants of the chain against what is certified.

@@ -73,6 +73,8 @@ impl Net {
         config.blocks.interval_ms = 20;
         config.store.checkpoint_blocks = 10;
         config.store.keep_blocks = keep_blocks;
+        // What is forgotten on disk is not to be had from memory either.
+        (config.store.cached_bodies, config.store.cached_receipts) = (0, 0);
         let directory = tempfile::tempdir().expect("a directory");
         let net = Net { directory, addresses, founding, config, nodes: Vec::new(), again: vec![0; SIZE] };
         (0..SIZE).for_each(|index| crate::validator::create_votes(&net.home(index)).expect("a new home"));

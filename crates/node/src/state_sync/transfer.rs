@@ -14,8 +14,10 @@ use crate::state_sync::message::{CHUNKS_MAX, Message, Offer};
 
 /// Validators that are asked for an offer.
 const ASKED: usize = 8;
-/// How long offers, handovers and chunks are waited for.
-pub(crate) const PATIENCE_MS: u64 = 5_000;
+/// How long offers and handovers are waited for.
+const PATIENCE_MS: u64 = 5_000;
+/// How long a chunk is waited for: two of 1 MiB, over a line that is good for anything.
+const CHUNK_PATIENCE_MS: u64 = 20_000;
 /// Chunks that one validator is asked for at a time: the next one is there when it has sent the first.
 const CHUNKS_OF_ONE: usize = 2;
 
@@ -320,7 +322,7 @@ impl Transfer {
                     continue;
                 }
                 let Some(number) = missing.next() else { return };
-                source.chunks.insert(number, now + PATIENCE_MS);
+                source.chunks.insert(number, now + CHUNK_PATIENCE_MS);
                 self.out.push((*peer, Message::AskChunk { height: chosen.base.height, number }));
             }
         }
