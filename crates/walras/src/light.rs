@@ -144,14 +144,15 @@ impl Client {
         })
     }
 
-    /// Tries the newest blocks until one with the proof's state is certified.
+    /// Waits until a block with the proof's state is certified.
     fn account(&mut self, address: &Address) -> anyhow::Result<Value> {
+        let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
+        let height = body["height"].as_u64().context("the answer has no height")?;
+        let proof: AccountProof = decode(&body["proof"])?;
+        let root = proof.parts.root();
         let begun = Instant::now();
+        // Where each block changes the state, this proof is good for one certificate, which is still to come.
         loop {
-            let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
-            let height = body["height"].as_u64().context("the answer has no height")?;
-            let proof: AccountProof = decode(&body["proof"])?;
-            let root = proof.parts.root();
             // The last blocks may be empty ones that changed nothing.
             for height in (height.saturating_sub(2 * self.lineage.lag)..=height).rev() {
                 let Some(certified) = self.certified(height)? else { continue };

@@ -26,11 +26,11 @@ const PROOF: &str = "proof";
 
 /// What lies beside a state.
 #[derive(BorshSerialize, BorshDeserialize)]
-struct Proof {
-    base: Base,
+pub(super) struct Proof {
+    pub(super) base: Base,
     /// The epoch of the first handover.
-    first_epoch: u64,
-    handovers: Vec<Handover>,
+    pub(super) first_epoch: u64,
+    pub(super) handovers: Vec<Handover>,
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> ExchangeError {
@@ -71,9 +71,7 @@ pub(crate) fn finish(data: &Path) -> Result<(), ExchangeError> {
     if !arrived.exists() {
         return Ok(());
     }
-    let path = arrived.join(PROOF);
-    let bytes = fs::read(&path).map_err(failed(&path))?;
-    let Proof { base, first_epoch, handovers } = borsh::from_slice(&bytes).map_err(failed(&path))?;
+    let Proof { base, first_epoch, handovers } = read(&arrived)?;
     tracing::info!(height = base.height, state = %base.state, "a fetched state takes the place of what was here");
     let state = arrived.join(STATE);
     if state.exists() {
@@ -87,7 +85,13 @@ pub(crate) fn finish(data: &Path) -> Result<(), ExchangeError> {
     remove(&data.join("incoming"))
 }
 
-fn put_state(data: &Path, state: &Path, height: u64) -> Result<(), ExchangeError> {
+pub(super) fn read(arrived: &Path) -> Result<Proof, ExchangeError> {
+    let path = arrived.join(PROOF);
+    let bytes = fs::read(&path).map_err(failed(&path))?;
+    borsh::from_slice(&bytes).map_err(failed(&path))
+}
+
+pub(super) fn put_state(data: &Path, state: &Path, height: u64) -> Result<(), ExchangeError> {
     let (mut store, recovery) = Store::open(RealDisk::new(data).map_err(failed(data))?, Options::default())?;
     let held = recovery.checkpoint.as_ref().map_or(0, CheckpointReader::height).max(store.last_height());
     if held >= height {
@@ -104,7 +108,7 @@ fn put_state(data: &Path, state: &Path, height: u64) -> Result<(), ExchangeError
 }
 
 /// Lets the certificates go on from the base.
-fn put_certificate(directory: &Path, base: &Base) -> Result<(), ExchangeError> {
+pub(super) fn put_certificate(directory: &Path, base: &Base) -> Result<(), ExchangeError> {
     let open = || -> Result<Store<RealDisk>, ExchangeError> {
         Ok(Store::open(RealDisk::new(directory).map_err(failed(directory))?, Options::default())?.0)
     };

@@ -107,8 +107,8 @@ pub(crate) struct StateSync {
     server: Server,
     heard: Receiver<Heard>,
     begun: Instant,
-    /// The transfer, by which connections, and in which epoch it began.
-    transfer: Option<(Transfer, Weak<Transport>, u64)>,
+    /// The transfer, and by which connections: it ends with them, as validators are numbered anew then.
+    transfer: Option<(Transfer, Weak<Transport>)>,
     /// Keys of who is not asked, and until when.
     shunned: BTreeMap<[u8; 32], u64>,
     not_before: u64,
@@ -183,8 +183,8 @@ impl StateSync {
             }
             Ok(Some(answer)) => self.send(&transport, peer, &answer),
             Ok(None) => {
-                let here = self.transfer.as_mut().filter(|(_, of, _)| of.ptr_eq(&transport));
-                here.map_or(Ok(()), |(transfer, ..)| transfer.on_answer(peer, message))?;
+                let here = self.transfer.as_mut().filter(|(_, of)| of.ptr_eq(&transport));
+                here.map_or(Ok(()), |(transfer, _)| transfer.on_answer(peer, message))?;
             }
             // What cannot be read for others does not stop this node; it stops by itself if it needs it.
             Err(error) => tracing::warn!(%error, peer, "a question about a state stays without an answer"),
@@ -208,14 +208,13 @@ impl StateSync {
         if self.transfer.is_none() && now >= self.not_before {
             self.begin(shared, now)?;
         }
-        let Some((transfer, transport, epoch)) = &mut self.transfer else { return Ok(()) };
-        let stays = poisoned(shared.status.lock()).as_ref().is_some_and(|status| status.epoch == *epoch);
+        let Some((transfer, transport)) = &mut self.transfer else { return Ok(()) };
         let (progress, transport) = (transfer.step(now)?, transport.clone());
         let (sends, blamed) = (transfer.take_sends(), std::mem::take(&mut transfer.blamed));
         sends.iter().for_each(|(peer, message)| self.send(&transport, *peer, message));
         self.blame(&transport, blamed, now);
         match progress {
-            Progress::Going if stays && transport.strong_count() > 0 => Ok(()),
+            Progress::Going if transport.strong_count() > 0 => Ok(()),
             Progress::Going | Progress::Nothing => {
                 self.pause(now);
                 Ok(())
@@ -261,7 +260,7 @@ impl StateSync {
         tracing::info!(?goal, from = ?asked, "a state is asked for");
         self.attempts += 1;
         let transfer = Transfer::new(goal, self.lineage(shared), install::begin(&self.data)?, &asked, now);
-        self.transfer = Some((transfer, held, status.epoch));
+        self.transfer = Some((transfer, held));
         Ok(())
     }
 
@@ -303,6 +302,14 @@ impl StateSync {
         now: u64,
     ) -> Result<(), ExchangeError> {
         let Fetched { base, first_epoch, handovers, backers } = fetched;
+        if self.unproved.is_none() && base.height <= shared.read_ledger().height() {
+            tracing::info!(
+                height = base.height,
+                "blocks have come that far meanwhile: the fetched state is not needed"
+            );
+            self.pause(now);
+            return Ok(());
+        }
         if self.unproved == Some(base.height) {
             self.check_own(&base, shared)?;
         } else if let Err(why) = self.check_state(&base, shared) {

@@ -117,6 +117,7 @@ impl Net {
                 if self.nodes[index].as_ref().is_some_and(Exchange::is_to_begin_again) {
                     self.nodes[index] = None;
                     self.again[index] += 1;
+                    check_install(&self.home(index));
                     self.run(index);
                 }
             }
@@ -157,6 +158,60 @@ impl Net {
             if page.is_empty() {
                 return lineage;
             }
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    RealDisk::new(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("readable").flatten() {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &to);
+        } else {
+            std::fs::copy(&path, &to).expect("copied");
+        }
+    }
+}
+
+/// However far the installation came before a crash, the next start completes it.
+fn check_install(home: &Path) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for steps in 0..=4 {
+        let data = folder.path().join(steps.to_string());
+        copy(home, &data);
+        let arrived = data.join("arrived");
+        let install::Proof { base, first_epoch, handovers } = install::read(&arrived).expect("readable");
+        let (height, last) = (base.height, first_epoch + handovers.len() as u64 - 1);
+        let state = arrived.join("state");
+        if steps > 0 && state.exists() {
+            install::put_state(&data, &state, height).expect("a disk");
+        }
+        if steps > 1 {
+            install::put_certificate(&data.join("certificates"), &base).expect("a disk");
+        }
+        if steps > 2 {
+            crate::handover::put_all(&data, first_epoch, handovers).expect("a disk");
+        }
+        if steps > 3 {
+            std::fs::rename(&arrived, data.join("incoming")).expect("renamed");
+            std::fs::remove_file(data.join("incoming/proof")).expect("removed");
+        }
+        // And once more, as nothing is to be done then.
+        for _ in 0..2 {
+            install::finish(&data).expect("completed");
+            assert!(!arrived.exists() && !data.join("incoming").exists());
+            let open = |name: &str| {
+                let disk = RealDisk::existing(data.join(name)).expect("there");
+                store::Store::open(disk, store::Options::default()).expect("sound")
+            };
+            let (store, recovery) = open("");
+            assert!(recovery.checkpoint.is_some_and(|checkpoint| checkpoint.height() == height));
+            assert_eq!((store.last_height(), recovery.blocks.remaining()), (height, 0));
+            let certificate = open("certificates").0.block(height).expect("readable").expect("there");
+            let finality: consensus::Finality = borsh::from_slice(&certificate).expect("decodes");
+            assert_eq!((finality.certificate.statement.height, finality), (height, base.finality.clone()));
+            assert!(open("handovers").0.last_height() >= last);
         }
     }
 }
