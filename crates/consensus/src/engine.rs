@@ -470,6 +470,12 @@ impl Engine {
         self.live.iter().map(|(height, live)| (*height, live.height.slots()))
     }
 
+    /// Whether others have certificates of heights that are missing here, and none of them gives those heights: they may
+    /// hold them no longer.
+    pub fn is_stranded(&self) -> bool {
+        self.sync.stranded
+    }
+
     /// Who is benched at a height up to [`Rules::horizon`] above the last decided one.
     pub fn benched(&self, height: u64) -> Members {
         self.benches.at(height)

@@ -47,6 +47,9 @@ pub struct NetworkConfig {
     pub listen: SocketAddr,
     /// Whether evidence against a validator is sent to the ledger, by the account that the own validator key controls.
     pub accuse: bool,
+    /// A validator that is more heights behind than this fetches a state instead of blocks; 0 if only when the others hold
+    /// the blocks no longer.
+    pub state_behind: u64,
 }
 
 /// Blocks.
@@ -77,6 +80,8 @@ pub struct MempoolConfig {
 pub struct StoreConfig {
     /// A checkpoint is written in the background every so many blocks.
     pub checkpoint_blocks: u64,
+    /// How many blocks at least are kept, with their receipts, behind the newest checkpoint; 0 keeps all.
+    pub keep_blocks: u64,
     /// How many transactions stay findable by their id.
     pub indexed_transactions: usize,
     /// Of how many transactions the newest blocks' bodies stay in memory; 0 keeps none.
@@ -102,7 +107,7 @@ impl Default for Http {
 
 impl Default for NetworkConfig {
     fn default() -> NetworkConfig {
-        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)), accuse: true }
+        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)), accuse: true, state_behind: 10_000 }
     }
 }
 
@@ -122,6 +127,7 @@ impl Default for StoreConfig {
     fn default() -> StoreConfig {
         StoreConfig {
             checkpoint_blocks: 100,
+            keep_blocks: 0,
             indexed_transactions: 4_000_000,
             cached_bodies: 200_000,
             cached_receipts: 200_000,

@@ -32,6 +32,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::cache::{Cache, ProvenReceipts};
 use crate::candles::Candles;
 use crate::config::Config;
+use crate::handover::{Handover, Handovers};
 use crate::mempool::{Entry, Mempool, Reject};
 use crate::metrics::Metrics;
 use crate::network::Network;
@@ -146,6 +147,19 @@ pub enum ExchangeError {
     /// The links to other validators.
     #[error(transparent)]
     Transport(#[from] crate::transport::TransportError),
+    /// A restored state that is not the one that validators signed.
+    #[error(
+        "the state at height {height}, which was restored from a file, has the root {ours}, but the validators have certified \
+         {certified}, or another block: restore another snapshot into an empty home"
+    )]
+    Uncertified {
+        /// The height.
+        height: Height,
+        /// What was restored.
+        ours: Digest,
+        /// What is right.
+        certified: Digest,
+    },
     /// A superblock that was decided twice, differently.
     #[error("height {0} was decided to be another block than the one that is logged here: stop and report this")]
     DecidedTwice(Height),
@@ -190,6 +204,14 @@ pub(crate) struct Shared {
     pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
     /// The last certified height.
     pub(crate) certified: AtomicU64,
+    /// The last height whose certificate is durable; blocks above it are needed here. Without limit in a solo node.
+    pub(crate) certified_durably: AtomicU64,
+    /// What proves later committees; nothing in a solo node.
+    pub(crate) handovers: OnceLock<Handovers>,
+    #[cfg(test)]
+    pub(crate) spoil: OnceLock<crate::state_sync::Spoil>,
+    /// Whether a fetched state waits for the node to begin again with it.
+    again: AtomicBool,
     /// The links to other validators; nothing in a solo node. Its threads hold this, so this does not hold it.
     pub(crate) transport: Mutex<Weak<Transport>>,
     /// How this validator stands; nothing in a solo node.
@@ -280,9 +302,22 @@ impl Shared {
         self.rooted.notify_all();
     }
 
+    /// Stops, to begin again with the fetched state of this height.
+    pub(crate) fn begin_again(&self, height: Height) {
+        tracing::info!(height, "the state was fetched and is certified: the pipeline stops, to begin again with it");
+        self.again.store(true, Ordering::Release);
+        // Nobody here will answer them.
+        poisoned(self.waiters.lock()).clear();
+        self.end(format!("the state at height {height} was fetched from others: the node is to begin again with it"));
+    }
+
     pub(crate) fn fail(&self, error: &dyn std::fmt::Display) {
         tracing::error!(%error, "the pipeline stops");
-        poisoned(self.failure.lock()).get_or_insert_with(|| error.to_string());
+        self.end(error.to_string());
+    }
+
+    fn end(&self, reason: String) {
+        poisoned(self.failure.lock()).get_or_insert(reason);
         self.stop();
         self.failed.notify_waiters();
         self.failed.notify_one();
@@ -300,6 +335,7 @@ impl Exchange {
         data: &std::path::Path,
         network: Option<Network>,
     ) -> Result<Exchange, ExchangeError> {
+        crate::state_sync::install::finish(data)?;
         let recovered = recover(&config, genesis, data)?;
         let (events, _) = broadcast::channel(STREAM_BACKLOG);
         let Recovered { ledger, roots, store, views } = recovered;
@@ -329,6 +365,11 @@ impl Exchange {
             verified: Verified::default(),
             certificates: OnceLock::new(),
             certified: AtomicU64::new(0),
+            certified_durably: AtomicU64::new(u64::MAX),
+            handovers: OnceLock::new(),
+            #[cfg(test)]
+            spoil: OnceLock::new(),
+            again: AtomicBool::new(false),
             transport: Mutex::default(),
             status: Mutex::default(),
         });
@@ -350,7 +391,7 @@ impl Exchange {
                 let bytes_max = network.superblock_bytes_max();
                 let (validator, Channels { inputs, agreed }, parts) =
                     Validator::start(network, data, intake.clone(), &shared)?;
-                let validator::Threads { unverified, asked, certificates } = parts;
+                let validator::Threads { unverified, asked, certificates, state_sync } = parts;
                 let answers = Answers { certificates, bytes_max };
                 let (applied, rooted, published) = (inputs.clone(), inputs.clone(), inputs.clone());
                 let publish = move |shared: &Arc<Shared>| publish(shared, &blocks, Some(&published));
@@ -359,6 +400,7 @@ impl Exchange {
                 let execute = move |shared: &Arc<Shared>| execute(shared, &agreed, &made, &changed, &applied);
                 threads.push(spawn("executor", &shared, execute)?);
                 threads.push(spawn("archive", &shared, move |shared| answers.run(shared, asked))?);
+                threads.push(spawn("states", &shared, move |shared| state_sync.run(shared))?);
                 threads.push(spawn("verifier", &shared, move |shared| verify_ahead(shared, unverified))?);
                 threads.push(spawn("consensus", &shared, move |shared| validator.run(shared))?);
             }
@@ -374,6 +416,19 @@ impl Exchange {
     /// The last height that has a certificate here, as all below; 0 in a solo node.
     pub fn certified(&self) -> Height {
         self.shared.certified.load(Ordering::Acquire)
+    }
+
+    /// Whether it stopped because it has fetched a state from others: to be started again as it was, it goes on with it.
+    pub fn is_to_begin_again(&self) -> bool {
+        self.shared.again.load(Ordering::Acquire)
+    }
+
+    /// What proves the committees from an epoch on, in order and as many as fit an answer; none in a solo node.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if they cannot be read.
+    pub fn handovers(&self, from: u64) -> Result<Vec<Handover>, ExchangeError> {
+        self.shared.handovers.get().map_or(Ok(Vec::new()), |handovers| handovers.page(from))
     }
 
     /// How often the vote log was synced since start.
@@ -588,6 +643,11 @@ fn execute(
                 return decided_again(shared, &agreed).map(|()| true);
             }
             let Some((parent, parent_root)) = foundation(shared) else { return Ok(false) };
+            if let Some(handovers) = shared.handovers.get()
+                && !handovers.note(shared)?
+            {
+                return Ok(false);
+            }
             let block = validator::block(&agreed, parent, parent_root, &shared.verified);
             let ids = validator::ids(&block);
             make(shared, block, ids, made, changed)
@@ -739,7 +799,14 @@ impl Stages {
 /// Starts a checkpoint in the background, if none is being written.
 fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
     let height = state.height();
-    let writer = match shared.lock_store().begin_checkpoint(height) {
+    let keep = shared.config.store.keep_blocks;
+    let begun = {
+        let mut store = shared.lock_store();
+        // Whole files are forgotten: they end where checkpoints are.
+        let files = if keep > 0 { store.begin_files() } else { Ok(()) };
+        files.and_then(|()| store.begin_checkpoint(height))
+    };
+    let writer = match begun {
         Ok(writer) => writer,
         Err(StoreError::CheckpointRunning) => return,
         Err(error) => return shared.fail(&error),
@@ -749,7 +816,14 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
         let begun = Instant::now();
         match write_checkpoint(&state, writer) {
             Ok(()) => tracing::info!(height, ms = begun.elapsed().as_millis() as u64, "checkpoint written"),
-            Err(error) => shared.fail(&error),
+            Err(error) => return shared.fail(&error),
+        }
+        if keep > 0 {
+            let needed = shared.certified_durably.load(Ordering::Acquire);
+            match shared.lock_store().forget_below((height + 1).saturating_sub(keep).min(needed)) {
+                Ok(first) => tracing::debug!(first, "older blocks are forgotten"),
+                Err(error) => shared.fail(&error),
+            }
         }
     };
     if let Err(error) = std::thread::Builder::new().name("checkpoint".into()).spawn(write) {

@@ -153,6 +153,7 @@ pub fn router(api: Api) -> Router {
         .routes(routes!(validator))
         .routes(routes!(validators))
         .routes(routes!(validators_proof))
+        .routes(routes!(handovers))
         .routes(routes!(block_account))
         .routes(routes!(transaction))
         .routes(routes!(offer_proof))
@@ -736,6 +737,43 @@ async fn validators_proof(State(api): State<Api>) -> Answered<json::ValidatorsPr
         })
     });
     proved.await?.map(Json).ok_or_else(Failure::stopping)
+}
+
+/// From where on handovers are asked for.
+#[derive(Deserialize)]
+struct From {
+    #[serde(default = "first_epoch")]
+    from: u64,
+}
+
+fn first_epoch() -> u64 {
+    1
+}
+
+/// What proves later committees to who trusts the founders, epoch by epoch; a page at a time.
+#[utoipa::path(get, path = "/v1/handovers",
+    params(("from" = Option<u64>, Query, description = "the first epoch; 1 if it is not given")),
+    responses((status = 200, body = json::HandoversBody), (status = 404, body = ErrorBody)))]
+async fn handovers(State(api): State<Api>, Query(From { from }): Query<From>) -> Answered<json::HandoversBody> {
+    api.blocking(move |api| {
+        let none = || Failure::not_found("a solo node has no committees");
+        let held = api.shared().handovers.get().ok_or_else(none)?;
+        let (from, last) = (from.max(1), held.last_certified().map_err(|error| archive_failed(&error))?);
+        let page = held.page(from).map_err(|error| archive_failed(&error))?;
+        if page.is_empty() && from <= last {
+            let message = format!(
+                "no handover to epoch {from}: this node began with a later state; ask another validator, see /v1/validators"
+            );
+            return Err(Failure::not_found(message));
+        }
+        let body = |(epoch, handover): (u64, &crate::Handover)| json::HandoverBody {
+            epoch,
+            height: handover.certificate.statement.height,
+            handover: proof_bytes(handover),
+        };
+        Ok(Json(json::HandoversBody { from, last, handovers: (from..).zip(&page).map(body).collect() }))
+    })
+    .await?
 }
 
 /// What to say of a transaction.

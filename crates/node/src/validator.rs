@@ -48,10 +48,12 @@ use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::accusations::Accusations;
 use crate::exchange::{ExchangeError, Shared, Submission, clock_ms, poisoned};
+use crate::handover::{Handovers, Lineage};
 use crate::line::Line;
 use crate::mempool;
 use crate::network::Network;
 use crate::recovery::encode;
+use crate::state_sync::{self, Heard, StateSync};
 use crate::transport::{Class, Event, Reason, Transport};
 use crate::verified::{self, Verified};
 
@@ -109,6 +111,8 @@ pub(crate) struct Validator {
     inputs: Receiver<Input>,
     agreed: SyncSender<Agreed>,
     requests: SyncSender<Request>,
+    /// What others ask and answer about states.
+    states: SyncSender<Heard>,
     to_verify: SyncSender<(Index, Digest, Payload)>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     next_tick: Instant,
@@ -156,19 +160,30 @@ impl Validator {
         let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
         let disk = RealDisk::new(data.join("certificates")).map_err(directory)?;
         let (finality, _) = Store::open(disk, store::Options::default())?;
-        let height = finality.last_height().min(shared.read_ledger().height());
+        let lineage =
+            Lineage { schedule: shared.read_ledger().schedule(), lag: network.rules.lag, chain: network.chain.clone() };
+        shared.handovers.set(Handovers::open(data, lineage, finality.archive())?).ok();
+        let unproved = unproved(&finality, shared)?;
+        let (states, states_heard) = sync_channel(state_sync::MESSAGES);
+        let state_sync = StateSync::new(network.clone(), data.into(), unproved, finality.archive(), states_heard);
+        let height = unproved.unwrap_or(finality.last_height().min(shared.read_ledger().height()));
         let network = network.at(&shared.read_ledger(), height + 1);
-        let start = start(&network, &finality, shared)?;
+        let start = start(&network, &finality, height, shared)?;
         let mut engine = Engine::new(network.setup(check_payload), start);
+        if unproved.is_some() {
+            // It knows no superblock to go on from: until it has found one it only says how far its state is.
+            engine.rejoin();
+        }
         let votes = open_votes(data, &mut engine)?;
         shared.certificates.set((network.rules.lag, finality.archive())).ok();
+        shared.certified_durably.store(finality.durable_height(), Ordering::Release);
         let (inputs, received) = sync_channel(INPUTS);
         let (agreed, to_execute) = sync_channel(DECIDED);
         let (requests, asked) = sync_channel(REQUESTS);
         let (to_verify, unverified) = sync_channel(verified::WAITING_MAX);
         let line = Line::open(&network, inputs.clone())?;
         *poisoned(shared.transport.lock()) = Arc::downgrade(line.transport());
-        let threads = Threads { unverified, asked, certificates: finality.archive() };
+        let threads = Threads { unverified, asked, certificates: finality.archive(), state_sync };
         let now = Instant::now();
         let validator = Validator {
             engine,
@@ -180,6 +195,7 @@ impl Validator {
             inputs: received,
             agreed,
             requests,
+            states,
             to_verify,
             timers: BinaryHeap::new(),
             next_tick: now,
@@ -219,16 +235,18 @@ impl Validator {
     /// The next epoch's engine takes over where this one has ended. What it rests on is durable first, so that a restart
     /// never finds the log of one epoch and the archive of another.
     fn begin_next_epoch(&mut self, shared: &Shared) -> Result<(), ExchangeError> {
-        self.finality.sync()?;
+        shared.certified_durably.store(self.finality.sync()?, Ordering::Release);
         let (height, _) = self.engine.tip();
         let network = self.network.at(&shared.read_ledger(), height + 1);
         let start = self.engine.successor(&network.chain.committee());
         let mut engine = Engine::new(network.setup(check_payload), start);
         match self.engine.silent_to() {
             Some(height) => engine.stay_silent_below(height + 1),
-            // A follower may lack the log too, and vote from now on.
-            None if self.votes.is_none() => engine.rejoin(),
-            None => {}
+            // A follower may lack the log too, and vote from now on; or have begun one that says from where on.
+            None => match &self.votes {
+                Some(votes) => engine.stay_silent_below(votes.floor()),
+                None => engine.rejoin(),
+            },
         }
         let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
@@ -295,6 +313,11 @@ impl Validator {
             Input::Transport(_, Event::Down { peer }) => {
                 self.line.note(peer, false);
                 self.engine.on_down(peer);
+            }
+            Input::Transport(_, Event::Frame { peer, bytes, .. }) if bytes.first() == Some(&state_sync::TAG) => {
+                let transport = Arc::downgrade(self.line.transport());
+                // Who asks asks again.
+                let _ = self.states.try_send(Heard { transport, peer, bytes });
             }
             Input::Transport(_, Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
                 Ok(frame) => self.on_frame(peer, frame, shared),
@@ -570,7 +593,7 @@ impl Validator {
         shared.certified.store(last, Ordering::Release);
         // One sync for many: what is lost is decided again from the vote log.
         if last >= self.finality.durable_height() + self.network.rules.horizon() {
-            self.finality.sync()?;
+            shared.certified_durably.store(self.finality.sync()?, Ordering::Release);
             // Not what the ledger has applied: the engine may not have heard of that yet, and speak of those heights.
             let over = last.min(self.engine.settled());
             self.votes.as_mut().map_or(Ok(()), |votes| votes.forget(over + 1))?;
@@ -590,6 +613,7 @@ impl Validator {
             epoch: self.network.chain.epoch,
             follows: self.engine.follows(),
             silent: self.engine.is_silent() && !self.engine.follows(),
+            stranded: self.engine.is_stranded(),
             benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),
             peers: (0..self.network.peers.len()).map(|index| self.peer(index as Index)).collect(),
         };
@@ -673,6 +697,8 @@ pub struct Status {
     pub follows: bool,
     /// Whether it listens without voting, because its vote log was lost.
     pub silent: bool,
+    /// Whether others are ahead, and none of them gives the blocks that are missing here: it fetches a state then.
+    pub stranded: bool,
     /// Who has no slot in the next height, because it was absent from many.
     pub benched: Vec<u8>,
     /// All validators by index, and after them who follows; this one too.
@@ -706,6 +732,7 @@ pub(crate) struct Threads {
     pub(crate) unverified: Receiver<(Index, Digest, Payload)>,
     pub(crate) asked: Receiver<Request>,
     pub(crate) certificates: Archive<RealDisk>,
+    pub(crate) state_sync: StateSync,
 }
 
 /// What validators that lag are answered from.
@@ -768,10 +795,21 @@ fn is_time(shared: &Shared) -> bool {
     ready >= blocks.transactions || age.is_some_and(|age| age >= blocks.interval_ms)
 }
 
-/// Where the engine begins: at the newest archived certificate of a block that is logged here.
-fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Result<Start, ExchangeError> {
+/// The height of a state that was restored from a file: blocks between it and the last certificate are not here.
+fn unproved(finality: &Store<RealDisk>, shared: &Shared) -> Result<Option<Height>, ExchangeError> {
+    let (applied, certified) = (shared.read_ledger().height(), finality.last_height());
+    let lacks = applied > certified && shared.archive.block(certified + 1)?.is_none();
+    Ok(lacks.then_some(applied))
+}
+
+/// Where the engine begins: at the newest archived certificate of a block that is logged here, if there is one.
+fn start(
+    network: &Network,
+    finality: &Store<RealDisk>,
+    height: Height,
+    shared: &Shared,
+) -> Result<Start, ExchangeError> {
     let applied = shared.read_ledger().height();
-    let height = finality.last_height().min(applied);
     let undecodable = |error| ExchangeError::Undecodable(height, error);
     let first = Engine::first_benches(&network.chain.committee(), &network.rules);
     let (superblock, benches) = match finality.block(height)? {
