@@ -191,7 +191,7 @@ fn chunks_in_any_order_make_the_same_file() {
     for bytes in [0, 1, CHUNK_BYTES, 2 * CHUNK_BYTES + 77] {
         let (theirs, ours) = (folder.path().join(format!("{bytes}")), folder.path().join(format!("{bytes}-again")));
         let mut writer = SnapshotWriter::create(&theirs, 9).expect("new");
-        writer.write_all(&(0..bytes).map(|at| (at * 7 >> 3) as u8).collect::<Vec<u8>>()).expect("written");
+        writer.write_all(&(0..bytes).map(|at| ((at * 7) >> 3) as u8).collect::<Vec<u8>>()).expect("written");
         writer.finish().expect("finished");
         let reader = CheckpointReader::of_snapshot(&theirs).expect("sound");
         let digests = reader.digests().to_vec();
