@@ -106,7 +106,7 @@ export type Operation =
   | { type: "burn"; asset: string; amount: Units }
   | { type: "stake"; units: Units; key: string; address: string }
   | { type: "unstake"; units: Units }
-  | { type: "accuse"; epoch: number; validator: number; height: number; statements: "proposals" | "commits" };
+  | { type: "accuse"; epoch: number; validator: number; height: number; statements: "proposals" | "commits" | "round_votes" | "round_proposals" };
 export type IdOutcome = { id: string; outcome: Outcome };
 export type BlockOutcome = IdOutcome & { account: string; sequence: number | string; operation: Operation };
 export type BlockDetail = Block & { outcomes: BlockOutcome[]; more: boolean };

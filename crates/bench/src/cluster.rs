@@ -21,14 +21,14 @@ const BALANCE: u64 = 1 << 40;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the validators of a cluster are set up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// How many.
     pub validators: usize,
     /// What all do alike.
     pub rules: Rules,
-    /// How long a transaction waits for others at most.
-    pub interval: Duration,
+    /// What the operator of each sets.
+    pub config: Config,
     /// The unit of the timers of rounds.
     pub unit: Duration,
     /// How long absent sub-blocks are waited for.
@@ -40,10 +40,13 @@ pub struct Settings {
 impl Settings {
     /// On one machine.
     pub fn local(validators: usize) -> Settings {
+        let mut config = Config::default();
+        config.blocks.interval_ms = 50;
+        config.blocks.threads = 1;
         Settings {
             validators,
             rules: Rules::default(),
-            interval: Duration::from_millis(50),
+            config,
             unit: Duration::from_millis(200),
             grace: Duration::from_millis(50),
             traders: 20_000,
@@ -105,9 +108,10 @@ impl Cluster {
         };
         let networks = (0..settings.validators).map(network).collect();
         let nodes = (0..settings.validators).map(|_| None).collect();
-        let (directory, genesis) = (directory.to_path_buf(), genesis(settings.traders));
+        let (validators, directory) = (settings.validators, directory.to_path_buf());
+        let genesis = genesis(settings.traders);
         let mut cluster = Cluster { settings, directory, networks, genesis, switch, nodes };
-        for index in 0..settings.validators {
+        for index in 0..validators {
             node::validator::create_votes(&cluster.home(index))?;
             cluster.start_one(index)?;
         }
@@ -124,13 +128,10 @@ impl Cluster {
     /// # Errors
     /// [`ExchangeError`].
     pub fn start_one(&mut self, index: usize) -> Result<(), ExchangeError> {
-        let mut config = Config::default();
-        config.blocks.interval_ms = self.settings.interval.as_millis() as u64;
-        config.blocks.threads = 1;
         let begun = Instant::now();
         loop {
             let network = self.networks[index].clone();
-            match Exchange::start(config.clone(), &self.genesis, &self.home(index), Some(network)) {
+            match Exchange::start(self.settings.config.clone(), &self.genesis, &self.home(index), Some(network)) {
                 // A checkpoint that was being written when it stopped is finished first.
                 Err(ExchangeError::Store(StoreError::Locked(_))) if begun.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(50));

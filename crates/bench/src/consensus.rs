@@ -91,6 +91,7 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
         Place::Even(ms) => settings.unit = Duration::from_millis(4 * ms),
         Place::Regions => (settings.unit, settings.grace) = (Duration::from_millis(600), Duration::from_millis(150)),
     }
+    let traders = settings.traders;
     let mut cluster = Cluster::start(settings, directory.path())?;
     cluster.switch.set_all(|from, to| match place {
         Place::Loopback => Link::PERFECT,
@@ -109,7 +110,7 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
         cluster.nodes[last] = None;
     }
     let total = options.rate * options.seconds;
-    let sent = transactions(settings.traders, 0, total);
+    let sent = transactions(traders, 0, total);
     let bytes: usize = sent.iter().map(|transaction| borsh::to_vec(transaction).map_or(0, |bytes| bytes.len())).sum();
     let (wire_before, processor_before, syncs_before) = (wire(&cluster), processor(), syncs(&cluster));
     let heights_before = height(&cluster);
@@ -140,6 +141,10 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
         .collect();
     let copies = (validators - 1) as f64;
     let syncs = (syncs(&cluster) - syncs_before) as f64 / heights as f64 / cluster.running().count() as f64;
+    let wire_bytes = (wire(&cluster) - wire_before) as f64;
+    let rejoin = rejoin(&mut cluster, trouble)?;
+    // Who is far away hears of the last blocks a little later.
+    wait_until(|| cluster.agrees());
     let result = json!({
         "validators": validators,
         "place": format!("{place:?}"),
@@ -150,26 +155,26 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
         "superblocks": heights,
         "commit_ms": percentiles(&mut commit),
         "certificate_ms": percentiles(&mut certificate),
-        "wire_bytes_over_bound": (wire(&cluster) - wire_before) as f64 / (bytes as f64 * copies),
+        "wire_bytes_over_bound": wire_bytes / (bytes as f64 * copies),
         "vote_log_syncs_per_superblock": syncs,
         "processor_us_per_transaction_and_validator": {
             "consensus_and_transport": of(&["consensus", "transport", "links", "archive"]),
             "signatures": of(&["verifier", "intake"]),
             "execution": of(&["executor", "apply", "publisher", "roots"]),
         },
-        "rejoin": rejoin(&mut cluster, trouble)?,
+        "rejoin": rejoin,
         "agree": cluster.agrees(),
     });
     Ok(result)
 }
 
-fn percentiles(values: &mut [f64]) -> Value {
+pub(crate) fn percentiles(values: &mut [f64]) -> Value {
     values.sort_by(f64::total_cmp);
     let at = |share: f64| values.get(((values.len() as f64 * share) as usize).min(values.len().saturating_sub(1)));
     json!({"p50": at(0.5), "p99": at(0.99), "max": values.last()})
 }
 
-fn wait_until(done: impl Fn() -> bool) {
+pub(crate) fn wait_until(done: impl Fn() -> bool) {
     let begun = Instant::now();
     while !done() && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(5));
@@ -181,7 +186,7 @@ fn height(cluster: &Cluster) -> u64 {
 }
 
 /// Bytes of UDP payload that all validators have sent.
-fn wire(cluster: &Cluster) -> u64 {
+pub(crate) fn wire(cluster: &Cluster) -> u64 {
     let of = |node: &Exchange| {
         let me = node.status().map_or(0, |status| status.me);
         let peers = (0..cluster.nodes.len() as u8).filter(|peer| *peer != me);

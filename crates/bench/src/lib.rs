@@ -12,5 +12,6 @@ pub mod recovery;
 pub mod scaling;
 pub mod switch;
 pub mod trading;
+pub mod transaction_management;
 pub mod transport;
 pub mod workload;

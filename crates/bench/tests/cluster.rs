@@ -14,13 +14,14 @@ use primitives::SubBlock;
 const TRADERS: u64 = 200;
 
 fn settings(validators: usize) -> Settings {
-    Settings {
-        interval: Duration::from_millis(20),
+    let mut settings = Settings {
         unit: Duration::from_millis(100),
         grace: Duration::from_millis(40),
         traders: TRADERS,
         ..Settings::local(validators)
-    }
+    };
+    settings.config.blocks.interval_ms = 20;
+    settings
 }
 
 struct Load<'a> {
@@ -91,6 +92,31 @@ fn survive_bad_links(settings: Settings) {
     std::thread::sleep(Duration::from_secs(2));
     load.cluster.switch.heal();
     load.settle();
+}
+
+/// Its sub-blocks always come too late; what its clients send is in the sub-blocks of others.
+#[test]
+fn who_is_far_away_hands_over_to_another() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start(settings(4), directory.path()).expect("starts");
+    for near in 0..3 {
+        let far = Link::of(Duration::from_millis(300));
+        cluster.switch.set(near, 3, far);
+        cluster.switch.set(3, near, far);
+    }
+    let mut load = Load { cluster: &mut cluster, next: 0, to: vec![3] };
+    for _ in 0..20 {
+        load.send(20);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    load.settle();
+    let node = load.cluster.nodes[0].as_ref().expect("it runs");
+    let bodies =
+        (1..=node.read(ledger::Ledger::height)).map(|height| node.body(height).expect("readable").expect("there"));
+    let proposed =
+        bodies.flat_map(|body| body.sub_blocks.iter().map(|s| (s.proposer, s.native.len())).collect::<Vec<_>>());
+    let by_others: usize = proposed.filter(|(proposer, _)| *proposer != 3).map(|(_, count)| count).sum();
+    assert!(by_others > 200, "{by_others} of 400 were handed over");
 }
 
 #[test]

@@ -82,8 +82,9 @@ impl Values {
     }
 }
 
+/// A timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum Alarm {
+pub(crate) enum Alarm {
     #[default]
     Unset,
     Armed,
@@ -275,7 +276,7 @@ impl Binary {
         match timer {
             Timer::Coordinator { round, .. } => self.state(round).coordinator = Alarm::Fired,
             Timer::Auxiliaries { round, .. } => self.state(round).others = Alarm::Fired,
-            Timer::Grace | Timer::Round { .. } => return,
+            Timer::Grace | Timer::Missing | Timer::Round { .. } => return,
         }
         self.advance(committee, effects);
     }

@@ -10,6 +10,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Digest, SecretKey};
 
 use crate::benches::Benches;
+use crate::binary::Alarm;
 use crate::certificate::{Certificate, Commit};
 use crate::chain::Chain;
 use crate::committee::{Committee, Index, Members};
@@ -232,6 +233,8 @@ pub struct Turn {
     pub serve: Vec<(Index, u64, u64)>,
     /// Who did what it must not do.
     pub evidence: Vec<Evidence>,
+    /// Transactions that others could not get in, to be taken as if a client had sent them.
+    pub handed: Vec<(Index, Payload)>,
     /// Frames that were not taken.
     pub refused: Vec<(Index, Refused)>,
     /// Stop at once.
@@ -427,6 +430,11 @@ impl Engine {
         self.certified.min(self.applied)
     }
 
+    /// The last height that the ledger is known to have applied.
+    pub fn applied(&self) -> u64 {
+        self.applied
+    }
+
     /// The last superblock that was output: height and digest.
     pub fn tip(&self) -> (u64, Digest) {
         self.decided
@@ -460,6 +468,12 @@ impl Engine {
     /// The heights that are being decided, with the state machine of each; `None` where it has rounds.
     pub fn live(&self) -> impl Iterator<Item = (u64, Option<&crate::Height>)> {
         self.live.iter().map(|(height, live)| (*height, live.height.slots()))
+    }
+
+    /// Whether others have certificates of heights that are missing here, and none of them gives those heights: they may
+    /// hold them no longer.
+    pub fn is_stranded(&self) -> bool {
+        self.sync.stranded
     }
 
     /// Who is benched at a height up to [`Rules::horizon`] above the last decided one.
@@ -556,16 +570,51 @@ impl Engine {
             Frame::Sync(blocks) => self.on_sync(from, blocks),
             Frame::Rounds(_) if self.rules.protocol == Protocol::Dbft => Err(Refused::Protocol),
             Frame::Rounds(messages) => self.on_rounds(from, &messages),
+            Frame::Transactions(payload) => self.on_transactions(from, payload),
         };
         if let Err(why) = taken {
             self.turn.refused.push((from, why));
         }
     }
 
+    fn on_transactions(&mut self, from: Index, payload: Payload) -> Result<(), Refused> {
+        if payload.len() > self.rules.payload_bytes || (self.check)(&payload).is_none() {
+            return Err(Refused::Payload);
+        }
+        self.turn.handed.push((from, payload));
+        Ok(())
+    }
+
+    /// The next validator that has a slot and keeps up, so that it can propose what this one cannot; `skip` of them are
+    /// left aside.
+    pub fn substitute(&self, skip: usize) -> Option<Index> {
+        let size = self.committee.size;
+        let benched = self.benches.at(self.decided.0 + 1);
+        let next = (1..=size).map(|step| ((usize::from(self.me) + step) % size) as Index);
+        let able = next.filter(|index| {
+            let peer = &self.peers[usize::from(*index)];
+            let keeps_up = peer.is_known && peer.status.decided + self.rules.window >= self.decided.0;
+            *index != self.me && keeps_up && !benched.contains(*index)
+        });
+        let able: Vec<Index> = able.collect();
+        able.get(skip % able.len().max(1)).copied()
+    }
+
+    /// Hands transactions to another validator, to be proposed there. The payload is one that could be proposed here.
+    pub fn hand_over(&mut self, to: Index, payload: Payload) {
+        self.send(Members::from_iter([to]), Frame::Transactions(payload));
+    }
+
     /// A timer that a turn set.
     pub fn on_timer(&mut self, height: u64, timer: Timer) {
-        if let Timer::Round { step, round } = timer {
-            return self.on_round_timer(height, step, round);
+        match timer {
+            Timer::Round { step, round } => return self.on_round_timer(height, step, round),
+            Timer::Missing => {
+                let wanted = self.live.get_mut(&height).into_iter().flat_map(|live| live.wanted.values_mut());
+                wanted.for_each(|wanted| wanted.patience = Alarm::Fired);
+                return self.fetch(height);
+            }
+            _ => {}
         }
         if let Some(Live { height: Agreement::Slots(slots), .. }) = self.live.get_mut(&height) {
             let mut effects = Vec::new();
@@ -730,7 +779,7 @@ impl Engine {
                     self.outbox.entry(height).or_default().insert(vote);
                 }
                 Effect::Arm(timer) => self.turn.timers.push((height, timer)),
-                Effect::Fetch { slot, digest, holders } => self.fetch(height, slot, digest, &holders),
+                Effect::Fetch { slot, digest, holders } => self.want(height, slot, digest, &holders),
                 // The signed proposals themselves are compared when they arrive.
                 Effect::Equivocation { .. } => {}
                 Effect::Decide(_) => ended = true,
@@ -741,19 +790,36 @@ impl Engine {
         }
     }
 
-    /// Asks holders for what is missing: two at once, so that one silent holder costs nothing; the others at ticks.
-    pub(crate) fn fetch(&mut self, height: u64, slot: Index, digest: Digest, holders: &Members) {
-        let me = self.me;
+    /// Something that was agreed on is missing. Votes overtake sub-blocks: it is likely to be on its way.
+    pub(crate) fn want(&mut self, height: u64, slot: Index, digest: Digest, holders: &Members) {
         let Some(live) = self.live.get_mut(&height) else { return };
         let wanted = live.wanted.entry((slot, digest)).or_default();
         wanted.holders = wanted.holders.union(holders);
-        // Everybody begins elsewhere, so that not all ask the same holder.
-        let turned = (me..=Index::MAX).chain(0..me);
-        let fresh =
-            turned.filter(|index| *index != me && wanted.holders.contains(*index) && !wanted.asked.contains(*index));
-        let ask: Members = fresh.take(2usize.saturating_sub(wanted.asked.len())).collect();
-        wanted.asked = wanted.asked.union(&ask);
-        self.send(ask, Frame::Fetch { height, slot, digest });
+        match wanted.patience {
+            Alarm::Unset => {
+                wanted.patience = Alarm::Armed;
+                self.turn.timers.push((height, Timer::Missing));
+            }
+            Alarm::Armed => {}
+            Alarm::Fired => self.fetch(height),
+        }
+    }
+
+    /// Asks holders for what is late: two at once, so that one silent holder costs nothing; the others at ticks.
+    fn fetch(&mut self, height: u64) {
+        let me = self.me;
+        let Some(live) = self.live.get_mut(&height) else { return };
+        let mut asks = Vec::new();
+        for ((slot, digest), wanted) in live.wanted.iter_mut().filter(|(_, wanted)| wanted.patience == Alarm::Fired) {
+            // Everybody begins elsewhere, so that not all ask the same holder.
+            let turned = (me..=Index::MAX).chain(0..me);
+            let fresh = turned
+                .filter(|index| *index != me && wanted.holders.contains(*index) && !wanted.asked.contains(*index));
+            let ask: Members = fresh.take(2usize.saturating_sub(wanted.asked.len())).collect();
+            wanted.asked = wanted.asked.union(&ask);
+            asks.push((ask, Frame::Fetch { height, slot: *slot, digest: *digest }));
+        }
+        asks.into_iter().for_each(|(to, frame)| self.send(to, frame));
     }
 
     pub(crate) fn sign_commit(&self, statement: crate::Statement) -> Commit {

@@ -48,6 +48,8 @@ pub enum Frame {
     Sync(Vec<Decided>),
     /// Messages of the rounds of one height.
     Rounds(crate::tendermint::Messages),
+    /// Transactions for the receiver to propose, as in a sub-block: the sender's own have been left out.
+    Transactions(Payload),
 }
 
 /// How far a validator is.
@@ -207,7 +209,7 @@ impl Frame {
 
     /// Whether it may be large, and so must not travel before votes.
     pub fn is_bulk(&self) -> bool {
-        matches!(self, Frame::Proposal(..) | Frame::Sync(_))
+        matches!(self, Frame::Proposal(..) | Frame::Sync(_) | Frame::Transactions(_))
     }
 }
 
@@ -241,7 +243,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_decodes_encodes_back(bytes in prop::collection::vec(any::<u8>(), 0..300), tag in 0u8..9) {
+        fn whatever_decodes_encodes_back(bytes in prop::collection::vec(any::<u8>(), 0..300), tag in 0u8..10) {
             let bytes: Vec<u8> = std::iter::once(tag).chain(bytes).collect();
             if let Ok(frame) = Frame::from_bytes(&bytes) {
                 prop_assert_eq!(frame.to_bytes(), bytes);

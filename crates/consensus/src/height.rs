@@ -107,7 +107,7 @@ impl Height {
                         slot.binary.on_timer(timer, &committee, effects);
                     }
                 }
-                Timer::Round { .. } => {}
+                Timer::Missing | Timer::Round { .. } => {}
             }
         });
     }

@@ -15,7 +15,7 @@
 //! **Reliable broadcast** (Bracha 1987, by digest; [`broadcast`]). The proposer sends its proposal to all. A validator echoes
 //! the digest of the first valid proposal that it gets from the proposer; upon ⌊(n+f)/2⌋+1 equal echoes, or f+1 equal
 //! readies, it is ready for that digest; upon 2f+1 equal readies, and with the proposal at hand, it delivers. Who has the
-//! readies and not the proposal fetches it from those who echoed it.
+//! readies and not the proposal waits a little for it, and then fetches it from those who echoed it.
 //!
 //! **Binary consensus** ([`binary`]). Rounds 1, 2, 3 …. In each, estimates are exchanged so that only values that some correct
 //! validator has can enter a validator's *bin values*; a rotating coordinator suggests one; each validator says once, in an

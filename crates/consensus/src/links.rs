@@ -7,6 +7,7 @@
 //! Who follows without a vote says how far it is and asks for decided heights as a validator that lags does; it is sent no
 //! votes. A validator that is in another epoch is sent none either, and all of them when it says that it has come.
 
+use crate::binary::Alarm;
 use crate::committee::{Index, Members};
 use crate::engine::{Engine, Protocol, Refused};
 use crate::frame::{Frame, Status, Votes};
@@ -14,6 +15,8 @@ use crate::frame::{Frame, Status, Votes};
 /// After how many ticks, again and again, everything about a height that has not ended is said once more: links and
 /// horizons tell what may be lost, so this is for what neither shows, and must not add to the load of slow heights.
 const STALLED: u32 = 20;
+/// For so many ticks who was asked for a sub-block is given time to send it, before another one is asked.
+const PATIENCE: u32 = 3;
 
 /// Another validator.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +66,12 @@ impl Engine {
     fn fetch_again(&mut self, height: u64) {
         let mut asks = Vec::new();
         let me = self.me;
-        for ((slot, digest), wanted) in &mut self.live.get_mut(&height).expect("listed").wanted {
+        let wanted = &mut self.live.get_mut(&height).expect("listed").wanted;
+        for ((slot, digest), wanted) in wanted.iter_mut().filter(|(_, wanted)| wanted.patience == Alarm::Fired) {
+            wanted.age += 1;
+            if !wanted.age.is_multiple_of(PATIENCE) {
+                continue;
+            }
             let next = |asked: &Members| wanted.holders.iter().find(|index| *index != me && !asked.contains(*index));
             let holder = next(&wanted.asked).or_else(|| {
                 wanted.asked = Members::default();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use primitives::Digest;
 
+use crate::binary::Alarm;
 use crate::certificate::{Commit, Commits, Statement};
 use crate::committee::{Index, Members};
 use crate::height::Height;
@@ -67,6 +68,10 @@ pub(crate) struct Live {
 pub(crate) struct Wanted {
     pub(crate) holders: Members,
     pub(crate) asked: Members,
+    /// Fired when the proposer's own copy is no longer waited for.
+    pub(crate) patience: Alarm,
+    /// At how many ticks it was late.
+    pub(crate) age: u32,
 }
 
 impl Live {

@@ -100,6 +100,9 @@ pub enum Record {
 pub enum Timer {
     /// How long slots that are not decided yet may still be decided 1, once enough are.
     Grace,
+    /// How long a sub-block that was agreed on may still come from its proposer, before others are asked for it. The shell
+    /// takes the grace period for it, too.
+    Missing,
     /// How long to wait for the coordinator of a round.
     Coordinator {
         /// The slot.
@@ -127,7 +130,7 @@ impl Timer {
     /// For how many units to set it: rounds grow longer without bound, so that they outlast any delay at last.
     pub fn units(&self) -> u32 {
         match self {
-            Timer::Grace => 1,
+            Timer::Grace | Timer::Missing => 1,
             Timer::Coordinator { round, .. } | Timer::Auxiliaries { round, .. } => round - 1,
             // A proposal comes with its payload, which takes longer.
             Timer::Round { step: crate::tendermint::Step::Propose, round } => round.saturating_add(3),

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Committed, Contradiction, Digest, Proposed, PublicKey, SecretKey, Signature};
+use primitives::{
+    Committed, Contradiction, Digest, Proposed, PublicKey, RoundProposed, RoundVoted, SecretKey, Signature,
+};
 
 use crate::chain::Chain;
 use crate::committee::Index;
+use crate::tendermint;
 
 const PAYLOAD_CONTEXT: &str = "walras 2026 consensus payload v1";
 
@@ -65,9 +68,9 @@ pub enum Evidence {
     /// Two commits of one height.
     Commits(crate::Commit, crate::Commit),
     /// Two votes of one kind in one round.
-    Votes(crate::tendermint::Vote, crate::tendermint::Vote),
+    Votes(tendermint::Vote, tendermint::Vote),
     /// Two proposals of one round.
-    RoundProposals(crate::tendermint::Proposal, crate::tendermint::Proposal),
+    RoundProposals(tendermint::Proposal, tendermint::Proposal),
 }
 
 impl Evidence {
@@ -97,8 +100,8 @@ impl Evidence {
         }
     }
 
-    /// The same as a ledger takes it, which holds it against the key of this validator in this epoch; `None` of what is said
-    /// in rounds, which no ledger takes.
+    /// The same as a ledger takes it, which holds it against the key of this validator in this epoch. `None` where the two
+    /// are not of one place, and prove nothing.
     pub fn accusation(&self, chain: &Chain) -> Option<primitives::Evidence> {
         let (member, height, contradiction) = match self {
             Evidence::Proposals(a, b) => {
@@ -114,38 +117,76 @@ impl Evidence {
                 };
                 (a.signer, a.statement.height, Contradiction::Commits([a, b].map(of)))
             }
-            Evidence::Votes(..) | Evidence::RoundProposals(..) => return None,
+            Evidence::Votes(a, b) => {
+                let of = |one: &tendermint::Vote| RoundVoted {
+                    value: one.value.map(|value| value.signed()),
+                    signature: one.signature,
+                };
+                let contradiction = Contradiction::RoundVotes { round: a.round, kind: a.kind, votes: [a, b].map(of) };
+                (a.signer, a.height, contradiction)
+            }
+            Evidence::RoundProposals(a, b) => {
+                let of = |one: &tendermint::Proposal| RoundProposed {
+                    value: one.value.signed(),
+                    valid_round: one.valid_round,
+                    signature: one.signature,
+                };
+                let proposals = [a, b].map(of);
+                (a.signer, a.height, Contradiction::RoundProposals { round: a.round, proposals })
+            }
         };
-        Some(primitives::Evidence { epoch: chain.epoch, member, height, contradiction })
+        let accusation = primitives::Evidence { epoch: chain.epoch, member, height, contradiction };
+        self.convicts(chain).is_some().then_some(accusation)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tendermint::{Kind, Value};
     use crate::{Commit, Statement};
 
-    /// What convicts here convicts in a ledger, and nothing else does.
+    /// What convicts here convicts in a ledger, and nothing else is handed to one.
     #[test]
     fn evidence_convicts_in_a_ledger_as_well() {
         let secrets: Vec<SecretKey> = (0..4).map(|seed| SecretKey::from_seed([seed; 32])).collect();
         let keys = secrets.iter().map(SecretKey::public).collect();
         let chain = Chain { genesis: Digest([7; 32]), epoch: 5, heights: 1..=20, keys };
+        let signature = Signature([0; 64]);
         let proposal = |payload: &[u8]| Proposal::sign(&chain, 9, 2, payload, &secrets[2]);
         let commit = |root: u8| {
             let statement = Statement { height: 9, superblock: Digest([1; 32]), root: Digest([root; 32]) };
             Commit::sign(&chain, statement, 2, &secrets[2])
         };
-        for evidence in [
-            Evidence::Proposals(proposal(b"one"), proposal(b"two")),
-            Evidence::Proposals(proposal(b"one"), proposal(b"one")),
-            Evidence::Commits(commit(1), commit(2)),
-            Evidence::Commits(commit(1), commit(1)),
+        let value = |byte: u8| Value { slot: 1, digest: Digest([byte; 32]) };
+        let vote = |value: Option<Value>, round: u32| {
+            let kind = Kind::Precommit;
+            tendermint::Vote { height: 9, round, kind, value, signer: 2, signature }.sign(&chain, &secrets[2])
+        };
+        let in_round = |value: Value, valid_round: Option<u32>| {
+            tendermint::Proposal { height: 9, round: 3, value, valid_round, signer: 2, signature }
+                .sign(&chain, &secrets[2])
+        };
+        for (convicted, evidence) in [
+            (true, Evidence::Proposals(proposal(b"one"), proposal(b"two"))),
+            (false, Evidence::Proposals(proposal(b"one"), proposal(b"one"))),
+            (true, Evidence::Commits(commit(1), commit(2))),
+            (false, Evidence::Commits(commit(1), commit(1))),
+            (true, Evidence::Votes(vote(Some(value(1)), 4), vote(Some(value(2)), 4))),
+            (true, Evidence::Votes(vote(None, 4), vote(Some(value(2)), 4))),
+            (false, Evidence::Votes(vote(None, 4), vote(Some(value(2)), 5))),
+            (false, Evidence::Votes(vote(None, 4), vote(None, 4))),
+            (true, Evidence::RoundProposals(in_round(value(1), None), in_round(value(2), None))),
+            (true, Evidence::RoundProposals(in_round(value(1), None), in_round(value(1), Some(1)))),
+            (false, Evidence::RoundProposals(in_round(value(1), None), in_round(value(1), None))),
         ] {
-            let convicted = evidence.convicts(&chain).is_some();
-            let accusation = evidence.accusation(&chain).expect("of superblocks");
+            assert_eq!(evidence.convicts(&chain).is_some(), convicted, "{evidence:?}");
+            let Some(accusation) = evidence.accusation(&chain) else {
+                assert!(!convicted, "{evidence:?}");
+                continue;
+            };
             assert_eq!((accusation.epoch, accusation.member, accusation.height), (5, 2, 9));
-            assert_eq!(accusation.convicts(chain.genesis, &chain.keys[2]), convicted, "{evidence:?}");
+            assert!(accusation.convicts(chain.genesis, &chain.keys[2]), "{evidence:?}");
             assert!(!accusation.convicts(chain.genesis, &chain.keys[1]));
         }
     }

@@ -28,6 +28,8 @@ pub(crate) struct Sync {
     certified_before: u64,
     still: u64,
     turn: usize,
+    /// Whether others are ahead, and none of them gives the heights that are missing here.
+    pub(crate) stranded: bool,
 }
 
 impl Engine {
@@ -37,6 +39,7 @@ impl Engine {
         let behind = self.certified_anywhere() > self.certified;
         let moved = std::mem::replace(&mut self.sync.certified_before, self.certified) != self.certified;
         self.sync.still = if behind && !moved { self.sync.still + 1 } else { 0 };
+        self.sync.stranded &= behind && !moved;
         let waits = self.sync.asked.is_some_and(|(_, since)| self.sync.tick < since + PATIENCE);
         if self.sync.still >= STILL && !waits {
             self.ask();
@@ -55,6 +58,7 @@ impl Engine {
         };
         let ahead: Vec<Index> = (0..self.peers.len()).map(|index| index as Index).filter(ahead).collect();
         if ahead.is_empty() {
+            self.sync.stranded = self.peers.iter().any(|peer| peer.is_known && peer.status.certified >= from);
             return;
         }
         self.sync.turn += 1;
@@ -80,6 +84,10 @@ impl Engine {
     pub(crate) fn on_sync(&mut self, from: Index, blocks: Vec<Decided>) -> Result<(), Refused> {
         if self.sync.asked.is_none_or(|(asked, _)| asked != from) {
             return Ok(());
+        }
+        if blocks.is_empty() {
+            // It does not hold them any more. Others may; and after a while it is asked again.
+            self.peers[usize::from(from)].shunned_to = self.sync.tick + SHUNNED;
         }
         for block in blocks {
             if let Err(why) = self.take_decided(block) {

@@ -5,8 +5,8 @@
 //! partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks sequence numbers, takes debits, and is paid refunds, payments
 //! and fills; what the auctioneer keeps is burnt.
 //!
-//! A follower that holds the clearing of whoever proposed the block ([`Attached`]) checks it instead of solving
-//! ([`Ledger::apply_attached`], SPEEDEX §K.3): an offer that the marginal key shows to trade in full goes straight from
+//! Where the block carries the clearing that its proposer claims, or another has attached one ([`Attached`],
+//! [`Ledger::apply_attached`]), that is checked instead of solving (SPEEDEX §K.3): an offer that the marginal key shows to trade in full goes straight from
 //! its transaction to its fill and never enters book or trie. The state after is the same.
 //!
 //! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
@@ -17,16 +17,16 @@
 use std::sync::Arc;
 
 use clearing::{Clearing, Params};
-use primitives::{Address, Amount, AssetId, Digest, Height, Superblock, Transaction};
+use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
-use crate::attached::{Attached, Violation};
+use crate::attached::{Attached, Source, Violation};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
 use crate::orders::{Credit, Orders};
 use crate::receipt::{Batch, Outcome, PairTrade};
-use crate::settle::{PairOutcome, Prices, execute, work};
+use crate::settle::{PairOutcome, Prices, work};
 use crate::sums::Sums;
 use crate::validators::STAKED;
 use crate::{Ledger, Refusal};
@@ -96,6 +96,8 @@ pub struct Applied {
     pub batch: Batch,
     /// Accounts that changed, by address.
     pub modified: Vec<Address>,
+    /// Where the clearing comes from.
+    pub source: Source,
     /// How the prices were found, where they were looked for.
     pub report: Option<clearing::Report>,
     /// What the tries have to learn.
@@ -166,11 +168,12 @@ struct Traded {
     pairs: Vec<PairOutcome>,
     /// Change of what offers lock.
     locked: Sums,
+    source: Source,
     report: Option<clearing::Report>,
 }
 
 impl Ledger {
-    /// Applies the next block. `stage` is called at the end of each step.
+    /// Applies the next block, by the clearing that it carries if that holds. `stage` is called at the end of each step.
     ///
     /// # Errors
     /// [`Fault`] if the block is not the next one, or an invariant broke.
@@ -207,6 +210,14 @@ impl Ledger {
         self.filter(&transactions, signatures.known(checked.as_deref())).refusals
     }
 
+    /// Whether an accusation by this evidence would stand in the next block.
+    ///
+    /// # Errors
+    /// [`Refusal`] says why not: nothing is proved, or nobody is left to be convicted.
+    pub fn convicts(&self, evidence: &Evidence) -> Result<(), Refusal> {
+        self.validators.convicted(evidence, self.height + 1).map(|_| ())
+    }
+
     fn run(
         &mut self,
         block: &Superblock,
@@ -223,7 +234,7 @@ impl Ledger {
         stage(Stage::Filter);
         let orders = Orders::of(&transactions, &filtered);
         let mut traded = match attached {
-            None => self.trade(block.height, &orders, stage)?,
+            None => self.trade_as_claimed(block, &orders, stage)?,
             Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
         };
         let outcomes = outcomes(&filtered, &traded.pairs);
@@ -233,7 +244,8 @@ impl Ledger {
             asset: fill.pair.buy,
             amount: fill.bought,
         });
-        let (payouts, bonded) = self.follow_validators(block, &transactions, &orders);
+        let earns = !matches!(traded.source, Source::SolverInstead(_));
+        let (payouts, bonded) = self.follow_validators(block, earns, &transactions, &orders);
         let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
         self.burn(&transactions, &filtered, &mut traded.batch, &mut effects.issued);
@@ -246,8 +258,8 @@ impl Ledger {
         let validators = self.validators.digest();
         let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect(), validators };
         stage(Stage::Effects);
-        let Traded { batch, report, .. } = traded;
-        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, report, changes })
+        let Traded { batch, source, report, .. } = traded;
+        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, source, report, changes })
     }
 
     fn check_succession(&self, block: &Superblock) -> Result<(), Fault> {
@@ -260,6 +272,32 @@ impl Ledger {
         Ok(())
     }
 
+    /// Trades by the clearing that the block carries if that holds, else by the solver's.
+    fn trade_as_claimed(
+        &mut self,
+        block: &Superblock,
+        orders: &Orders,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Traded, Fault> {
+        let Some(claimed) = block.clearing() else { return self.trade(block.height, orders, stage) };
+        stage(Stage::Orders);
+        match self.check_claimed(orders, claimed) {
+            Ok((attached, pairs)) => {
+                stage(Stage::Clearing);
+                Ok(self.make(&attached, pairs))
+            }
+            Err(violation) => {
+                let mut once = |next: Stage| {
+                    if next != Stage::Orders {
+                        stage(next)
+                    }
+                };
+                let traded = self.trade(block.height, orders, &mut once)?;
+                Ok(Traded { source: Source::SolverInstead(violation), ..traded })
+            }
+        }
+    }
+
     /// Places the orders, clears the book and takes out what executes.
     fn trade(&mut self, height: Height, orders: &Orders, stage: &mut dyn FnMut(Stage)) -> Result<Traded, Fault> {
         let by_pair = orders.by_pair();
@@ -269,7 +307,8 @@ impl Ledger {
         stage(Stage::Clearing);
         let Some(Clearing { valuations, trades, full, report, .. }) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
-            return Ok(Traded { batch: Batch { full: true, ..Batch::default() }, pairs, locked, report: None });
+            let batch = Batch { full: true, ..Batch::default() };
+            return Ok(Traded { batch, pairs, locked, source: Source::Solver, report: None });
         };
         let prices = self.prices(&valuations);
         let trades: Vec<(Pair, Amount)> =
@@ -278,10 +317,8 @@ impl Ledger {
         let executed: Vec<_> = work
             .par_iter()
             .filter_map(|(orders, sold)| {
-                let (offers, rate) = (self.book.get(orders.pair)?, prices.rate(orders.pair));
-                let leading = offers.leading_view(orders.pair, |limit| rate.reaches(limit));
-                let fills = clearing::fills(&leading, &rate, (*sold)?);
-                Some((orders.pair, execute(orders.pair, offers.iter(), &fills, &rate)))
+                let executed = self.book.execute(orders.pair, (*sold)?, &prices)?;
+                Some((orders.pair, executed))
             })
             .collect();
         locked.merge(&self.book.take_out(&executed));
@@ -298,7 +335,7 @@ impl Ledger {
             .collect();
         let batch = batch(&valuations, full, &pairs);
         self.revalue(&valuations);
-        Ok(Traded { batch, pairs, locked, report: Some(report) })
+        Ok(Traded { batch, pairs, locked, source: Source::Solver, report: Some(report) })
     }
 
     /// Checks a clearing that came with the block, and makes the changes that it comes to.
@@ -312,10 +349,15 @@ impl Ledger {
         stage(Stage::Orders);
         let pairs = self.check_attached(orders, attached).map_err(|violation| Fault::Attached { height, violation })?;
         stage(Stage::Clearing);
+        Ok(self.make(attached, pairs))
+    }
+
+    /// Makes the changes that a checked clearing comes to.
+    fn make(&mut self, attached: &Attached, pairs: Vec<PairOutcome>) -> Traded {
         let locked = self.book.make(&pairs);
         let batch = batch(&attached.valuations, attached.full, &pairs);
         self.revalue(&attached.valuations);
-        Ok(Traded { batch, pairs, locked, report: None })
+        Traded { batch, pairs, locked, source: Source::Proposer, report: None }
     }
 
     /// Prices and amounts for a whole book on top of this ledger's valuations; `None` if nothing is for sale.
@@ -364,10 +406,11 @@ impl Ledger {
         }
     }
 
-    /// What the registry pays out, and the change of what it holds.
+    /// What the registry pays out, to proposers if the block `earns` them anything, and the change of what it holds.
     fn follow_validators(
         &mut self,
         block: &Superblock,
+        earns: bool,
         transactions: &[&Transaction],
         orders: &Orders,
     ) -> (Vec<Credit>, Sums) {
@@ -380,7 +423,7 @@ impl Ledger {
             (body.account, &body.operation)
         };
         let operations: Vec<_> = orders.staking.iter().map(operation).collect();
-        let moved = Arc::make_mut(&mut self.validators).apply(block, &operations);
+        let moved = Arc::make_mut(&mut self.validators).apply(block, earns, &operations);
         bonded.add(STAKED, moved.bonded);
         (moved.credits, bonded)
     }

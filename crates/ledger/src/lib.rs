@@ -35,7 +35,7 @@ mod validators;
 pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window, WindowError};
 pub use accounts::{Accounts, SHARDS, Shard};
 pub use apply::{Applied, Fault, Signatures, Stage};
-pub use attached::{Attached, AttachedTrade, Violation};
+pub use attached::{Attached, AttachedTrade, Source, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};

@@ -1,14 +1,16 @@
 //! The tries over a block's receipts: what became of each transaction, and which accounts the block changed.
 //!
 //! ```text
-//! receipts root = H(outcomes, modified, batch)
+//! receipts root = H(outcomes, modified, batch, block)
+//!                   │         │         │      └ digest of the block, which names the one before it
 //!                   │         │         └ digest of the batch
 //!                   │         └ trie by address of the accounts that changed: the block's log of accounts (SPEEDEX §K.1)
 //!                   └ trie by transaction
 //! ```
 //!
 //! With the receipts root alone anybody can check that a transaction had an outcome, and that an account did or did not
-//! change in the block: who follows one account need not look at blocks that leave it alone.
+//! change in the block: who follows one account need not look at blocks that leave it alone. And since it names the block,
+//! who has a certified root knows which history the state has: a state that is fetched from others is held against it.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
@@ -19,7 +21,7 @@ use crate::roots::ProofFault;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
 const OUTCOME_CONTEXT: &str = "walras 2026 outcome of a block v1";
-const ROOT_CONTEXT: &str = "walras 2026 receipts root v2";
+const ROOT_CONTEXT: &str = "walras 2026 receipts root v3";
 
 /// The value of every account in the log: that it is there is all it says.
 const MODIFIED: [u8; 32] = [1; 32];
@@ -29,6 +31,7 @@ pub struct ReceiptsTrie {
     outcomes: Trie<32>,
     modified: Trie<20>,
     batch: Digest,
+    block: Digest,
 }
 
 /// What the receipts root is the digest of.
@@ -40,6 +43,8 @@ pub struct ReceiptsParts {
     pub modified: Digest,
     /// Digest of the block's batch.
     pub batch: Digest,
+    /// Digest of the block.
+    pub block: Digest,
 }
 
 /// What validators sign of a block's outcome: the state root after it and its receipts root (none at the genesis).
@@ -74,7 +79,7 @@ fn outcome_digest(outcome: &Outcome) -> [u8; 32] {
 impl ReceiptsParts {
     /// The receipts root.
     pub fn root(&self) -> Digest {
-        Digest::of(ROOT_CONTEXT, &[self.outcomes.0, self.modified.0, self.batch.0].concat())
+        Digest::of(ROOT_CONTEXT, &[self.outcomes.0, self.modified.0, self.batch.0, self.block.0].concat())
     }
 }
 
@@ -100,7 +105,8 @@ impl ReceiptsTrie {
         let mut modified = Trie::new();
         modified.apply(&changed);
         let bytes = borsh::to_vec(&receipts.batch).expect("writing to memory cannot fail");
-        ReceiptsTrie { outcomes, modified, batch: Digest::of(RECEIPT_CONTEXT, &bytes) }
+        let batch = Digest::of(RECEIPT_CONTEXT, &bytes);
+        ReceiptsTrie { outcomes, modified, batch, block: receipts.block }
     }
 
     /// The receipts root of the block.
@@ -108,9 +114,10 @@ impl ReceiptsTrie {
         self.parts().root()
     }
 
-    fn parts(&mut self) -> ReceiptsParts {
+    /// What it is made of.
+    pub fn parts(&mut self) -> ReceiptsParts {
         let (outcomes, modified) = (Digest(self.outcomes.root().0), Digest(self.modified.root().0));
-        ReceiptsParts { outcomes, modified, batch: self.batch }
+        ReceiptsParts { outcomes, modified, batch: self.batch, block: self.block }
     }
 
     /// Proves the outcome of a transaction, or that the block has none of this id.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clearing::{PairFills, Rate};
-use primitives::{AssetId, Fraction, Price};
+use primitives::{Amount, AssetId, Fraction, Price};
 use rayon::prelude::*;
 
 use crate::book::{Offer, OrderBook, Pair, Place};
@@ -138,6 +138,14 @@ impl OrderBook {
             |orders| orders.pair,
             |book, workspace, orders| book.apply_with(workspace, None, &orders.edits(None)),
         )
+    }
+
+    /// What executes of a pair if its offers, the block's among them, sell so many units.
+    pub(crate) fn execute(&self, pair: Pair, sold: Amount, prices: &Prices) -> Option<Executed> {
+        let (offers, rate) = (self.get(pair)?, prices.rate(pair));
+        let leading = offers.leading_view(pair, |limit| rate.reaches(limit));
+        let fills = clearing::fills(&leading, &rate, sold);
+        Some(execute(pair, offers.iter(), &fills, &rate))
     }
 
     /// Makes changes that are known; returns the change of what is locked.

@@ -7,7 +7,9 @@ use primitives::{
 use proptest::prelude::*;
 
 fn price() -> impl Strategy<Value = Price> {
-    (0.5..2.0f64).prop_map(|price| Price::from_f64(price).expect("in range"))
+    let near = (0.5..2.0f64).prop_map(|price| Price::from_f64(price).expect("in range"));
+    let any = any::<u64>().prop_filter_map("no price", |bits| Price::from_bits(bits).ok());
+    prop_oneof![4 => near, 1 => any]
 }
 
 fn trade() -> impl Strategy<Value = AttachedTrade> {

@@ -12,8 +12,9 @@ use ledger::{
 };
 use model::Model;
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Proposed, Scope,
-    SecretKey, Sequence, Stake, SubBlock, Superblock, Transaction,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Proposed,
+    RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence, Stake, SubBlock, Superblock, Transaction,
+    VoteKind,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -107,18 +108,36 @@ fn draw_evidence(rng: &mut ChaCha8Rng, model: &Model) -> Evidence {
     let one = |number: u8| Digest([number; 32]);
     let (first, second) = (one(1), one(if is_true || rng.random() { 2 } else { 1 }));
     let signer = if is_true || first == second { secret } else { key_of_nobody() };
-    let contradiction = if rng.random() {
-        Contradiction::Proposals([first, second].map(|payload| Proposed {
+    let (round, kind) = (rng.random_range(0..3), VoteKind::Precommit);
+    let value = |digest| RoundValue { slot: 1, digest };
+    let contradiction = match rng.random_range(0..4) {
+        0 => Contradiction::Proposals([first, second].map(|payload| Proposed {
             payload,
             length: 9,
             signature: signer.sign(&scope.proposal(height, member, &payload, 9).0),
-        }))
-    } else {
-        Contradiction::Commits([first, second].map(|root| Committed {
+        })),
+        1 => Contradiction::Commits([first, second].map(|root| Committed {
             superblock: one(3),
             root,
             signature: signer.sign(&scope.commit(height, &one(3), &root).0),
-        }))
+        })),
+        2 => {
+            let votes = [first, second].map(|digest| {
+                // A vote for nil contradicts one for a value.
+                let value = (digest == one(2)).then_some(value(digest));
+                let signature = signer.sign(&scope.round_vote(height, round, kind, value.as_ref()).0);
+                RoundVoted { value, signature }
+            });
+            Contradiction::RoundVotes { round, kind, votes }
+        }
+        _ => {
+            let proposals = [first, second].map(|digest| {
+                let (value, valid_round) = (value(digest), None);
+                let signature = signer.sign(&scope.round_proposal(height, round, &value, valid_round).0);
+                RoundProposed { value, valid_round, signature }
+            });
+            Contradiction::RoundProposals { round, proposals }
+        }
     };
     Evidence { epoch, member, height, contradiction }
 }

@@ -45,6 +45,11 @@ pub struct Http {
 pub struct NetworkConfig {
     /// Where to listen for the other validators (UDP).
     pub listen: SocketAddr,
+    /// Whether evidence against a validator is sent to the ledger, by the account that the own validator key controls.
+    pub accuse: bool,
+    /// A validator that is more heights behind than this fetches a state instead of blocks; 0 if only when the others hold
+    /// the blocks no longer.
+    pub state_behind: u64,
 }
 
 /// Blocks.
@@ -57,6 +62,8 @@ pub struct Blocks {
     pub interval_ms: u64,
     /// Threads that apply blocks; 0 takes one for each core.
     pub threads: usize,
+    /// Whether signatures in other validators' sub-blocks are checked as these arrive, while they are being agreed on.
+    pub check_ahead: bool,
 }
 
 /// Waiting transactions.
@@ -73,8 +80,14 @@ pub struct MempoolConfig {
 pub struct StoreConfig {
     /// A checkpoint is written in the background every so many blocks.
     pub checkpoint_blocks: u64,
+    /// How many blocks at least are kept, with their receipts, behind the newest checkpoint; 0 keeps all.
+    pub keep_blocks: u64,
     /// How many transactions stay findable by their id.
     pub indexed_transactions: usize,
+    /// Of how many transactions the newest blocks' bodies stay in memory; 0 keeps none.
+    pub cached_bodies: usize,
+    /// Of how many transactions the newest blocks' receipts stay in memory, ready to be proved; 0 keeps none.
+    pub cached_receipts: usize,
     /// Of how many blocks the candles are made again, in the background, when the node starts.
     pub candle_blocks: u64,
 }
@@ -94,13 +107,13 @@ impl Default for Http {
 
 impl Default for NetworkConfig {
     fn default() -> NetworkConfig {
-        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)) }
+        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)), accuse: true, state_behind: 10_000 }
     }
 }
 
 impl Default for Blocks {
     fn default() -> Blocks {
-        Blocks { transactions: 100_000, interval_ms: 500, threads: 0 }
+        Blocks { transactions: 100_000, interval_ms: 500, threads: 0, check_ahead: true }
     }
 }
 
@@ -112,7 +125,14 @@ impl Default for MempoolConfig {
 
 impl Default for StoreConfig {
     fn default() -> StoreConfig {
-        StoreConfig { checkpoint_blocks: 100, indexed_transactions: 4_000_000, candle_blocks: 200_000 }
+        StoreConfig {
+            checkpoint_blocks: 100,
+            keep_blocks: 0,
+            indexed_transactions: 4_000_000,
+            cached_bodies: 200_000,
+            cached_receipts: 200_000,
+            candle_blocks: 200_000,
+        }
     }
 }
 
@@ -211,12 +231,14 @@ fn overlay(table: &mut toml::Table, name: &str, section: &str, key: &str, text: 
     let default = keys.get(key).ok_or_else(|| invalid(name, unknown("key", key, keys.keys())))?;
     let value = match default {
         toml::Value::Integer(_) => text.parse().map(toml::Value::Integer).ok(),
+        toml::Value::Boolean(_) => text.parse().map(toml::Value::Boolean).ok(),
         toml::Value::Array(_) => {
             Some(text.split(',').filter(|part| !part.is_empty()).map(toml::Value::from).collect::<Vec<_>>().into())
         }
         _ => Some(toml::Value::from(text)),
     };
-    let value = value.ok_or_else(|| invalid(name, format!("{text:?} is not a whole number")))?;
+    let kind = if default.is_bool() { "true or false" } else { "a whole number" };
+    let value = value.ok_or_else(|| invalid(name, format!("{text:?} is not {kind}")))?;
     let section = table.entry(section.to_string()).or_insert_with(|| toml::Table::new().into());
     section.as_table_mut().expect("checked").insert(key.to_string(), value);
     Ok(())
@@ -243,9 +265,15 @@ mod tests {
     fn variables_win_over_the_file() {
         let config = load(
             "[blocks]\ninterval_ms = 7\ntransactions = 9\n",
-            &[("WALRAS_BLOCKS__INTERVAL_MS", "8"), ("WALRAS_HTTP__LISTEN", "127.0.0.1:0"), ("WALRAS_DATA", "x")],
+            &[
+                ("WALRAS_BLOCKS__INTERVAL_MS", "8"),
+                ("WALRAS_HTTP__LISTEN", "127.0.0.1:0"),
+                ("WALRAS_NETWORK__ACCUSE", "false"),
+                ("WALRAS_DATA", "x"),
+            ],
         )
         .expect("sound");
+        assert!(!config.network.accuse);
         assert_eq!((config.blocks.interval_ms, config.blocks.transactions), (8, 9));
         assert_eq!(config.http.listen.port(), 0);
     }
@@ -259,6 +287,8 @@ mod tests {
         assert!(text("[blocks]\ninterval_ms = \"soon\"\n", &[]).contains("interval_ms"));
         assert!(text("[blocks\n", &[]).contains("walras.toml"));
         assert!(text("", &[("WALRAS_BLOCKS__INTERVAL_MS", "soon")]).contains("WALRAS_BLOCKS__INTERVAL_MS"));
+        assert!(text("", &[("WALRAS_NETWORK__ACCUSE", "no")]).contains("\"no\" is not true or false"));
+        assert!(text("", &[("WALRAS_BLOCKS__CHECK_AHEAD", "perhaps")]).contains("true or false"));
         assert!(text("", &[("WALRAS_HTP__LISTEN", "x")]).contains("did you mean \"http\"?"));
     }
 }

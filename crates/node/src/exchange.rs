@@ -23,22 +23,23 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{
-    Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, ReceiptsTrie, Refusal, Roots, Signatures, Stage,
-};
+use ledger::{Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Source, Stage};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::{broadcast, oneshot};
 
+use crate::cache::{Cache, ProvenReceipts};
 use crate::candles::Candles;
 use crate::config::Config;
+use crate::handover::{Handover, Handovers};
 use crate::mempool::{Entry, Mempool, Reject};
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::recovery::{Recovered, encode, receipts_with, recover, write_checkpoint};
 use crate::transport::Transport;
-use crate::validator::{self, Agreed, Answers, Channels, Input, Validator, Verified};
+use crate::validator::{self, Agreed, Answers, Channels, Input, Validator};
+use crate::verified::{Verified, verify_ahead};
 use crate::views::{Committed, Found, Views};
 
 /// Submissions that wait for intake.
@@ -64,10 +65,17 @@ pub enum Answer {
 }
 
 /// Transactions on their way to the mempool.
-struct Submission {
+pub(crate) struct Submission {
     transactions: Vec<Transaction>,
     wait: bool,
     reply: oneshot::Sender<Vec<Answer>>,
+}
+
+impl Submission {
+    /// Of whom nobody wants an answer.
+    pub fn unanswered(transactions: Vec<Transaction>) -> Submission {
+        Submission { transactions, wait: false, reply: oneshot::channel().0 }
+    }
 }
 
 /// Why nothing can be submitted.
@@ -139,6 +147,19 @@ pub enum ExchangeError {
     /// The links to other validators.
     #[error(transparent)]
     Transport(#[from] crate::transport::TransportError),
+    /// A restored state that is not the one that validators signed.
+    #[error(
+        "the state at height {height}, which was restored from a file, has the root {ours}, but the validators have certified \
+         {certified}, or another block: restore another snapshot into an empty home"
+    )]
+    Uncertified {
+        /// The height.
+        height: Height,
+        /// What was restored.
+        ours: Digest,
+        /// What is right.
+        certified: Digest,
+    },
     /// A superblock that was decided twice, differently.
     #[error("height {0} was decided to be another block than the one that is logged here: stop and report this")]
     DecidedTwice(Height),
@@ -163,6 +184,8 @@ pub(crate) struct Shared {
     pub candles: RwLock<Candles>,
     pub roots: Mutex<RootsAt>,
     pub archive: Archive<RealDisk>,
+    pub bodies: Cache<Superblock>,
+    pub receipts: Cache<ProvenReceipts>,
     store: Mutex<Store<RealDisk>>,
     pub events: broadcast::Sender<Arc<Committed>>,
     pub metrics: Metrics,
@@ -181,6 +204,14 @@ pub(crate) struct Shared {
     pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
     /// The last certified height.
     pub(crate) certified: AtomicU64,
+    /// The last height whose certificate is durable; blocks above it are needed here. Without limit in a solo node.
+    pub(crate) certified_durably: AtomicU64,
+    /// What proves later committees; nothing in a solo node.
+    pub(crate) handovers: OnceLock<Handovers>,
+    #[cfg(test)]
+    pub(crate) spoil: OnceLock<crate::state_sync::Spoil>,
+    /// Whether a fetched state waits for the node to begin again with it.
+    again: AtomicBool,
     /// The links to other validators; nothing in a solo node. Its threads hold this, so this does not hold it.
     pub(crate) transport: Mutex<Weak<Transport>>,
     /// How this validator stands; nothing in a solo node.
@@ -271,9 +302,22 @@ impl Shared {
         self.rooted.notify_all();
     }
 
+    /// Stops, to begin again with the fetched state of this height.
+    pub(crate) fn begin_again(&self, height: Height) {
+        tracing::info!(height, "the state was fetched and is certified: the pipeline stops, to begin again with it");
+        self.again.store(true, Ordering::Release);
+        // Nobody here will answer them.
+        poisoned(self.waiters.lock()).clear();
+        self.end(format!("the state at height {height} was fetched from others: the node is to begin again with it"));
+    }
+
     pub(crate) fn fail(&self, error: &dyn std::fmt::Display) {
         tracing::error!(%error, "the pipeline stops");
-        poisoned(self.failure.lock()).get_or_insert_with(|| error.to_string());
+        self.end(error.to_string());
+    }
+
+    fn end(&self, reason: String) {
+        poisoned(self.failure.lock()).get_or_insert(reason);
         self.stop();
         self.failed.notify_waiters();
         self.failed.notify_one();
@@ -291,6 +335,7 @@ impl Exchange {
         data: &std::path::Path,
         network: Option<Network>,
     ) -> Result<Exchange, ExchangeError> {
+        crate::state_sync::install::finish(data)?;
         let recovered = recover(&config, genesis, data)?;
         let (events, _) = broadcast::channel(STREAM_BACKLOG);
         let Recovered { ledger, roots, store, views } = recovered;
@@ -299,6 +344,8 @@ impl Exchange {
         roots.root = roots.roots.parts().root();
         let shared = Arc::new(Shared {
             mempool: Mutex::new(Mempool::new(config.mempool.transactions)),
+            bodies: Cache::new(config.store.cached_bodies),
+            receipts: Cache::new(config.store.cached_receipts),
             config,
             ledger: RwLock::new(ledger),
             views: RwLock::new(views),
@@ -318,6 +365,11 @@ impl Exchange {
             verified: Verified::default(),
             certificates: OnceLock::new(),
             certified: AtomicU64::new(0),
+            certified_durably: AtomicU64::new(u64::MAX),
+            handovers: OnceLock::new(),
+            #[cfg(test)]
+            spoil: OnceLock::new(),
+            again: AtomicBool::new(false),
             transport: Mutex::default(),
             status: Mutex::default(),
         });
@@ -337,19 +389,19 @@ impl Exchange {
             Some(network) => {
                 // As much as one superblock may hold: a frame has room for it.
                 let bytes_max = network.superblock_bytes_max();
-                let (validator, Channels { inputs, agreed }, parts) = Validator::start(network, data, &shared)?;
-                let validator::Threads { unverified, asked, certificates } = parts;
-                let blocks_made = blocks;
-                let blocks = shared.archive.clone();
-                let answers = Answers { certificates, blocks, bytes_max };
+                let (validator, Channels { inputs, agreed }, parts) =
+                    Validator::start(network, data, intake.clone(), &shared)?;
+                let validator::Threads { unverified, asked, certificates, state_sync } = parts;
+                let answers = Answers { certificates, bytes_max };
                 let (applied, rooted, published) = (inputs.clone(), inputs.clone(), inputs.clone());
-                let publish = move |shared: &Arc<Shared>| publish(shared, &blocks_made, Some(&published));
+                let publish = move |shared: &Arc<Shared>| publish(shared, &blocks, Some(&published));
                 threads.push(spawn("publisher", &shared, publish)?);
                 threads.push(spawn("roots", &shared, move |shared| follow(shared, &changes, Some(&rooted)))?);
                 let execute = move |shared: &Arc<Shared>| execute(shared, &agreed, &made, &changed, &applied);
                 threads.push(spawn("executor", &shared, execute)?);
                 threads.push(spawn("archive", &shared, move |shared| answers.run(shared, asked))?);
-                threads.push(spawn("verifier", &shared, move |shared| validator::verify_ahead(shared, unverified))?);
+                threads.push(spawn("states", &shared, move |shared| state_sync.run(shared))?);
+                threads.push(spawn("verifier", &shared, move |shared| verify_ahead(shared, unverified))?);
                 threads.push(spawn("consensus", &shared, move |shared| validator.run(shared))?);
             }
         }
@@ -366,9 +418,27 @@ impl Exchange {
         self.shared.certified.load(Ordering::Acquire)
     }
 
+    /// Whether it stopped because it has fetched a state from others: to be started again as it was, it goes on with it.
+    pub fn is_to_begin_again(&self) -> bool {
+        self.shared.again.load(Ordering::Acquire)
+    }
+
+    /// What proves the committees from an epoch on, in order and as many as fit an answer; none in a solo node.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if they cannot be read.
+    pub fn handovers(&self, from: u64) -> Result<Vec<Handover>, ExchangeError> {
+        self.shared.handovers.get().map_or(Ok(Vec::new()), |handovers| handovers.page(from))
+    }
+
     /// How often the vote log was synced since start.
     pub fn vote_log_syncs(&self) -> u64 {
         self.shared.metrics.vote_syncs.get()
+    }
+
+    /// Blocks since start whose clearing came with them and held, by contrast with those that were solved here.
+    pub fn clearings_attached(&self) -> u64 {
+        self.shared.metrics.clearings_attached()
     }
 
     /// The links to other validators; `None` in a solo node.
@@ -573,6 +643,11 @@ fn execute(
                 return decided_again(shared, &agreed).map(|()| true);
             }
             let Some((parent, parent_root)) = foundation(shared) else { return Ok(false) };
+            if let Some(handovers) = shared.handovers.get()
+                && !handovers.note(shared)?
+            {
+                return Ok(false);
+            }
             let block = validator::block(&agreed, parent, parent_root, &shared.verified);
             let ids = validator::ids(&block);
             make(shared, block, ids, made, changed)
@@ -588,8 +663,7 @@ fn execute(
 /// A height above the last archived certificate is decided once more after a restart: it must be what is logged.
 fn decided_again(shared: &Shared, agreed: &Agreed) -> Result<(), ExchangeError> {
     let height = agreed.height;
-    let bytes = shared.archive.block(height)?.ok_or(ExchangeError::DecidedTwice(height))?;
-    let logged: Superblock = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+    let logged = shared.body(height)?.ok_or(ExchangeError::DecidedTwice(height))?;
     let same = logged.sub_blocks.len() == agreed.sub_blocks.len()
         && logged
             .sub_blocks
@@ -669,7 +743,7 @@ fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
     let (parent, parent_root) = foundation(shared)?;
     let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
     let time_ms = clock_ms();
-    let sub_blocks = vec![SubBlock { proposer: 0, time_ms, native, forged: Vec::new() }];
+    let sub_blocks = vec![SubBlock { time_ms, native, ..SubBlock::default() }];
     let height = shared.read_ledger().height() + 1;
     Some(Superblock { height, parent, time_ms, parent_root, sub_blocks })
 }
@@ -725,7 +799,14 @@ impl Stages {
 /// Starts a checkpoint in the background, if none is being written.
 fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
     let height = state.height();
-    let writer = match shared.lock_store().begin_checkpoint(height) {
+    let keep = shared.config.store.keep_blocks;
+    let begun = {
+        let mut store = shared.lock_store();
+        // Whole files are forgotten: they end where checkpoints are.
+        let files = if keep > 0 { store.begin_files() } else { Ok(()) };
+        files.and_then(|()| store.begin_checkpoint(height))
+    };
+    let writer = match begun {
         Ok(writer) => writer,
         Err(StoreError::CheckpointRunning) => return,
         Err(error) => return shared.fail(&error),
@@ -735,7 +816,14 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
         let begun = Instant::now();
         match write_checkpoint(&state, writer) {
             Ok(()) => tracing::info!(height, ms = begun.elapsed().as_millis() as u64, "checkpoint written"),
-            Err(error) => shared.fail(&error),
+            Err(error) => return shared.fail(&error),
+        }
+        if keep > 0 {
+            let needed = shared.certified_durably.load(Ordering::Acquire);
+            match shared.lock_store().forget_below((height + 1).saturating_sub(keep).min(needed)) {
+                Ok(first) => tracing::debug!(first, "older blocks are forgotten"),
+                Err(error) => shared.fail(&error),
+            }
         }
     };
     if let Err(error) = std::thread::Builder::new().name("checkpoint".into()).spawn(write) {
@@ -746,16 +834,19 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
 /// The publisher thread.
 fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&SyncSender<Input>>) {
     for Made { block, entries, applied, stages_ms, checkpoint: state } in blocks {
-        let receipts = receipts_with(&applied, &entries);
-        let receipts_root = ReceiptsTrie::new(&receipts).root();
+        let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
+        let (block, receipts_root) = (Arc::new(block), receipts.root);
+        shared.bodies.put(block.height, entries.len(), block.clone());
+        shared.receipts.put(block.height, entries.len(), receipts.clone());
         let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         poisoned(shared.views.write()).commit(&committed, &transactions);
         shared.metrics.committed(&committed);
+        note_source(shared, &block, &applied.source);
         let batch = &committed.batch;
         poisoned(shared.candles.write()).add(batch.height, batch.time_ms, &batch.batch);
         answer_waiters(shared, &committed);
-        let bytes = encode(&receipts);
+        let bytes = encode(&receipts.receipts);
         if let Err(error) = shared.lock_store().put_receipts(block.height, &bytes) {
             return shared.fail(&error);
         }
@@ -772,12 +863,22 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&Syn
             fills = summary.fills,
             pairs = summary.pairs,
             full = summary.full,
+            clearing = applied.source.name(),
             ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>()),
             log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
             "block"
         );
         // No reader, no matter.
         drop(shared.events.send(committed));
+    }
+}
+
+/// Counts where a block's clearing comes from, and names who claimed a false one.
+fn note_source(shared: &Shared, block: &Superblock, source: &Source) {
+    shared.metrics.cleared(source);
+    if let Source::SolverInstead(violation) = source {
+        let proposer = block.sub_blocks.first().map(|sub_block| sub_block.proposer);
+        tracing::warn!(height = block.height, ?proposer, %violation, "a proposer claimed a false clearing");
     }
 }
 

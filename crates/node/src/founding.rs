@@ -19,6 +19,8 @@ use crate::transport::Peer;
 
 /// Bounds of the settings, so that a slip of the pen does not make a network that cannot work.
 const WINDOW_MAX: u64 = 64;
+/// Windows from the drawing of a committee to the last height of the one before.
+const DELAY_WINDOWS: u64 = 2;
 const PAYLOAD_BYTES: std::ops::RangeInclusive<usize> = 1 << 10..=64 << 20;
 const EPOCH_HEIGHTS_MAX: u64 = 1_000_000_000;
 const UNBONDING_EPOCHS_MAX: u64 = 10_000;
@@ -264,7 +266,7 @@ impl Founding {
     /// When committees change. A committee begins two windows behind its drawing: no validator works on a height that the
     /// others have not come near to.
     fn schedule(&self) -> Schedule {
-        Schedule { epoch_heights: self.succession.epoch_heights, delay: 2 * self.rules.window }
+        Schedule { epoch_heights: self.succession.epoch_heights, delay: DELAY_WINDOWS * self.rules.window }
     }
 
     /// The network at its beginning as the holder of a key sees it, who follows if the key is no founder's.
@@ -342,6 +344,11 @@ impl Part {
         within("window", window, 1..=WINDOW_MAX)?;
         within("root_lag", self.root_lag, 1..=WINDOW_MAX)?;
         within("sub_block_bytes", self.sub_block_bytes, PAYLOAD_BYTES)?;
+        if succession.epoch_heights > 0 && self.root_lag > DELAY_WINDOWS * window {
+            let most = DELAY_WINDOWS * window;
+            let why = format!("{}: at most {most}, or no committee certifies the one after it", self.root_lag);
+            return Err(("consensus.root_lag".into(), why));
+        }
         for (field, ms) in
             [("timer_unit_ms", self.timer_unit_ms), ("grace_ms", self.grace_ms), ("heartbeat_ms", self.heartbeat_ms)]
         {

@@ -9,14 +9,15 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use ledger::{BlockReceipts, Pair, Place, ReceiptsTrie, SEQUENCE_WINDOW};
-use primitives::{Address, AssetId, Digest, Price, Superblock, Transaction, TransactionId, to_hex};
+use ledger::{Pair, Place, SEQUENCE_WINDOW};
+use primitives::{Address, AssetId, Digest, Price, Transaction, TransactionId, to_hex};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::cache::ProvenReceipts;
 use crate::candles::Interval;
 use crate::exchange::{Answer, Closed, Exchange, Shared};
 use crate::json::{self, ErrorBody, ErrorText};
@@ -152,6 +153,7 @@ pub fn router(api: Api) -> Router {
         .routes(routes!(validator))
         .routes(routes!(validators))
         .routes(routes!(validators_proof))
+        .routes(routes!(handovers))
         .routes(routes!(block_account))
         .routes(routes!(transaction))
         .routes(routes!(offer_proof))
@@ -614,11 +616,9 @@ fn archive_failed(error: &dyn std::fmt::Display) -> Failure {
 }
 
 impl Api {
-    fn receipts(&self, height: u64) -> Result<BlockReceipts, Failure> {
-        let bytes = self.shared().archive.receipts(height).map_err(|error| archive_failed(&error))?;
-        let bytes =
-            bytes.ok_or_else(|| Failure::not_found(format!("no receipts of block {height} are archived yet")))?;
-        borsh::from_slice(&bytes).map_err(|error| archive_failed(&error))
+    fn receipts(&self, height: u64) -> Result<Arc<ProvenReceipts>, Failure> {
+        let receipts = self.shared().receipts(height).map_err(|error| archive_failed(&error))?;
+        receipts.ok_or_else(|| Failure::not_found(format!("no receipts of block {height} are there yet")))
     }
 }
 
@@ -633,11 +633,10 @@ async fn block(
 ) -> Answered<json::BlockDetail> {
     api.blocking(move |api| {
         let block = api.shared().read_views().block(height).map(json::block).ok_or_else(|| no_block(height))?;
-        let receipts = api.receipts(height)?;
-        let bytes = api.shared().archive.block(height).map_err(|error| archive_failed(&error))?;
-        let archived: Superblock =
-            borsh::from_slice(&bytes.ok_or_else(|| no_block(height))?).map_err(|error| archive_failed(&error))?;
-        let transactions = archived.sub_blocks.iter().flat_map(|sub| &sub.native);
+        let receipts = &api.receipts(height)?.receipts;
+        let body = api.shared().body(height).map_err(|error| archive_failed(&error))?;
+        let body = body.ok_or_else(|| no_block(height))?;
+        let transactions = body.sub_blocks.iter().flat_map(|sub| &sub.native);
         let (offset, limit) = (page.offset.unwrap_or(0), page.limit(100));
         let outcome = |(transaction, (id, outcome)): (&Transaction, &(TransactionId, ledger::Outcome))| {
             json::TransactionOutcome {
@@ -740,6 +739,43 @@ async fn validators_proof(State(api): State<Api>) -> Answered<json::ValidatorsPr
     proved.await?.map(Json).ok_or_else(Failure::stopping)
 }
 
+/// From where on handovers are asked for.
+#[derive(Deserialize)]
+struct From {
+    #[serde(default = "first_epoch")]
+    from: u64,
+}
+
+fn first_epoch() -> u64 {
+    1
+}
+
+/// What proves later committees to who trusts the founders, epoch by epoch; a page at a time.
+#[utoipa::path(get, path = "/v1/handovers",
+    params(("from" = Option<u64>, Query, description = "the first epoch; 1 if it is not given")),
+    responses((status = 200, body = json::HandoversBody), (status = 404, body = ErrorBody)))]
+async fn handovers(State(api): State<Api>, Query(From { from }): Query<From>) -> Answered<json::HandoversBody> {
+    api.blocking(move |api| {
+        let none = || Failure::not_found("a solo node has no committees");
+        let held = api.shared().handovers.get().ok_or_else(none)?;
+        let (from, last) = (from.max(1), held.last_certified().map_err(|error| archive_failed(&error))?);
+        let page = held.page(from).map_err(|error| archive_failed(&error))?;
+        if page.is_empty() && from <= last {
+            let message = format!(
+                "no handover to epoch {from}: this node began with a later state; ask another validator, see /v1/validators"
+            );
+            return Err(Failure::not_found(message));
+        }
+        let body = |(epoch, handover): (u64, &crate::Handover)| json::HandoverBody {
+            epoch,
+            height: handover.certificate.statement.height,
+            handover: proof_bytes(handover),
+        };
+        Ok(Json(json::HandoversBody { from, last, handovers: (from..).zip(&page).map(body).collect() }))
+    })
+    .await?
+}
+
 /// What to say of a transaction.
 #[derive(Deserialize)]
 struct Asked {
@@ -778,14 +814,13 @@ async fn block_account(
 ) -> Answered<json::ModifiedBody> {
     let address: Address = parse("address", &address)?;
     api.blocking(move |api| {
-        let receipts = api.receipts(height)?;
-        let mut trie = ReceiptsTrie::new(&receipts);
+        let proven = api.receipts(height)?;
         Ok(Json(json::ModifiedBody {
             height,
             address: address.to_string(),
-            changed: receipts.modified.binary_search(&address).is_ok(),
-            receipts_root: trie.root().to_string(),
-            proof: proof_bytes(&trie.prove_modified(&address)),
+            changed: proven.receipts.modified.binary_search(&address).is_ok(),
+            receipts_root: proven.root.to_string(),
+            proof: proof_bytes(&proven.prove_modified(&address)),
         }))
     })
     .await?
@@ -811,10 +846,9 @@ async fn transaction(
         };
         let mut body = committed(id, found);
         if asked.proof {
-            let receipts = api.receipts(found.height)?;
-            let mut trie = ReceiptsTrie::new(&receipts);
-            body.receipts_root = Some(trie.root().to_string());
-            body.proof = Some(proof_bytes(&trie.prove(&id, &receipts)));
+            let proven = api.receipts(found.height)?;
+            body.receipts_root = Some(proven.root.to_string());
+            body.proof = Some(proof_bytes(&proven.prove(&id)));
         }
         Ok(Json(body))
     })

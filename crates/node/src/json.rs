@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::candles::Candle;
 use ledger::{Asset, Ledger, Member, Outcome, Pair, Refusal, Validator, Why};
-use primitives::{Amount, AssetId, Contradiction, Operation, Price};
+use primitives::{Amount, AssetId, Operation, Price};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -536,7 +536,7 @@ pub enum OperationBody {
         validator: u8,
         /// The height that it made two statements about.
         height: u64,
-        /// `proposals` or `commits`.
+        /// `proposals` or `commits`; of rounds, `round_votes` or `round_proposals`.
         statements: &'static str,
     },
 }
@@ -700,6 +700,28 @@ pub struct CertificateBody {
     pub certificate: String,
 }
 
+/// What proves committees, one after the other.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct HandoversBody {
+    /// The epoch of the first.
+    pub from: u64,
+    /// The last epoch whose committee can be proved here; 0 if the founders' is the last.
+    pub last: u64,
+    /// In order, without gaps; ask again from behind the last one until there are none.
+    pub handovers: Vec<HandoverBody>,
+}
+
+/// What proves the committee of an epoch to who trusts that of the epoch before.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct HandoverBody {
+    /// The epoch.
+    pub epoch: u64,
+    /// Height of the certificate, which the committee before has signed.
+    pub height: u64,
+    /// Hexadecimal; `Handover` of the node's documentation.
+    pub handover: String,
+}
+
 /// Who has staked, and who validates.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ValidatorsBody {
@@ -854,10 +876,7 @@ impl Symbols {
                 epoch: evidence.epoch,
                 validator: evidence.member,
                 height: evidence.height,
-                statements: match evidence.contradiction {
-                    Contradiction::Proposals(_) => "proposals",
-                    Contradiction::Commits(_) => "commits",
-                },
+                statements: evidence.contradiction.name(),
             },
         }
     }

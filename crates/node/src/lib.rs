@@ -3,11 +3,14 @@
 //! [`Exchange`] runs the pipeline on threads of its own; [`Node`] puts the HTTP interface before it. Nothing here decides
 //! what a block does: that is `ledger`.
 
+pub mod accusations;
+pub mod cache;
 mod candles;
 pub mod config;
 pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
+pub mod handover;
 mod http;
 pub mod json;
 mod line;
@@ -18,13 +21,16 @@ pub mod network;
 mod page;
 mod recovery;
 pub mod snapshot;
+mod state_sync;
 mod stream;
 pub mod transport;
 pub mod validator;
+mod verified;
 pub mod views;
 
 pub use config::Config;
 pub use exchange::{Answer, Closed, Exchange, ExchangeError};
+pub use handover::{Handover, HandoverError, Lineage};
 pub use network::Network;
 pub use page::is_embedded as page_is_embedded;
 pub use recovery::{Replay, Restored, receipts, recover_state, restore, write_checkpoint};

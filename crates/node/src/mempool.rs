@@ -41,6 +41,8 @@ pub enum Reject {
 pub struct Mempool {
     limit: usize,
     queue: VecDeque<Entry>,
+    /// Given to another validator to propose, and when.
+    handed: VecDeque<(u64, Entry)>,
     ids: HashSet<TransactionId>,
     sequences: HashMap<Address, Vec<Sequence>>,
     reserved: Reservations,
@@ -52,6 +54,7 @@ impl Mempool {
         Mempool {
             limit,
             queue: VecDeque::new(),
+            handed: VecDeque::new(),
             ids: HashSet::new(),
             sequences: HashMap::new(),
             reserved: Reservations::default(),
@@ -150,6 +153,23 @@ impl Mempool {
     pub fn take_while(&mut self, count: usize, mut fits: impl FnMut(&Entry) -> bool) -> Vec<Entry> {
         let fitting = self.queue.iter().take(count).take_while(|entry| fits(entry)).count();
         self.take(fitting)
+    }
+
+    /// Notes that transactions that were taken have been given to another validator. They are not given again until
+    /// [`Mempool::take_back`] takes them back.
+    pub fn hand_over(&mut self, entries: Vec<Entry>, now_ms: u64) {
+        self.handed.extend(entries.into_iter().map(|entry| (now_ms, entry)));
+    }
+
+    /// Takes back, before all others, what was handed over before `limit_ms` and is in no block yet; their number.
+    pub fn take_back(&mut self, limit_ms: u64) -> usize {
+        let ids = &self.ids;
+        self.handed.retain(|(_, entry)| ids.contains(&entry.id));
+        let late = self.handed.partition_point(|(at, _)| *at < limit_ms);
+        let late: Vec<Entry> = self.handed.drain(..late).map(|(_, entry)| entry).collect();
+        let count = late.len();
+        self.put_back(late);
+        count
     }
 
     /// Takes back transactions that were taken and are in no block, before all others.
@@ -270,6 +290,27 @@ mod tests {
         assert_eq!(pool.highest(&key().public().address()), Some(3));
         let order: Vec<u64> = pool.take(2).iter().map(|entry| entry.transaction.body.sequence).collect();
         assert_eq!(order, [3, 1]);
+    }
+
+    #[test]
+    fn what_is_handed_over_is_given_again_only_when_it_is_late() {
+        let ledger = ledger(0);
+        let mut pool = Mempool::new(8);
+        for sequence in 1..=4 {
+            assert_eq!(pool.admit(pay(sequence, 0, 1), &ledger), Ok(()));
+        }
+        let (first, second) = (pool.take(2), pool.take(1));
+        pool.hand_over(first.clone(), 10);
+        pool.hand_over(second, 20);
+        assert_eq!((pool.len(), pool.ready(), pool.take_back(10)), (4, 1, 0));
+        assert_eq!(pool.admit(first[0].clone(), &ledger), Err(Reject::Waiting));
+        // The first of them is in a block; the second one is late.
+        pool.settle(first[..1].iter().map(|entry| (entry.id, &entry.transaction)), 0);
+        assert_eq!(pool.take_back(15), 1);
+        let sequences = |entries: Vec<Entry>| entries.iter().map(|e| e.transaction.body.sequence).collect::<Vec<_>>();
+        assert_eq!(sequences(pool.take(9)), [2, 4]);
+        assert_eq!(pool.take_back(100), 1);
+        assert_eq!(sequences(pool.take(9)), [3]);
     }
 
     #[test]

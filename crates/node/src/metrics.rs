@@ -1,5 +1,6 @@
 //! What Prometheus is told. Names are in base units, as that world likes them.
 
+use ledger::Source;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -19,6 +20,11 @@ struct CodeLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StageLabel {
     stage: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SourceLabel {
+    source: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -50,6 +56,8 @@ pub struct Metrics {
     pub vote_syncs: Counter,
     /// Contradictory statements that validators signed.
     pub evidence: Counter,
+    /// Transactions that were given to another validator, because this one's sub-blocks are left out.
+    pub handed_over: Counter,
     refused_frames: Family<ReasonLabel, Counter>,
     sub_blocks: Family<ValidatorLabel, Counter>,
     height: Gauge,
@@ -58,6 +66,7 @@ pub struct Metrics {
     refused: Counter,
     fills: Counter,
     batches_not_full: Counter,
+    clearings: Family<SourceLabel, Counter>,
     stages: Family<StageLabel, Histogram>,
     block_transactions: Histogram,
 }
@@ -79,6 +88,7 @@ impl Metrics {
             connected: Gauge::default(),
             vote_syncs: Counter::default(),
             evidence: Counter::default(),
+            handed_over: Counter::default(),
             refused_frames: Family::default(),
             sub_blocks: Family::default(),
             height: Gauge::default(),
@@ -87,6 +97,7 @@ impl Metrics {
             refused: Counter::default(),
             fills: Counter::default(),
             batches_not_full: Counter::default(),
+            clearings: Family::default(),
             stages: Family::new_with_constructor(seconds),
             block_transactions: Histogram::new(exponential_buckets(1.0, 4.0, 11)),
             registry: Registry::default(),
@@ -104,6 +115,9 @@ impl Metrics {
         registry.register("fills", "Offers that executed, in full or in part", metrics.fills.clone());
         let not_full = "Batches in which some offer beyond the band was not filled";
         registry.register("batches_not_full", not_full, metrics.batches_not_full.clone());
+        let clearings =
+            "Blocks by where their clearing comes from: solved here, attached by the proposer, or refused as false";
+        registry.register("clearings", clearings, metrics.clearings.clone());
         let stages = "Time of each stage of a block";
         registry.register_with_unit("block_stage", stages, Unit::Seconds, metrics.stages.clone());
         let hashing = "Time to work a block's changes into the tries";
@@ -119,6 +133,8 @@ impl Metrics {
         registry.register("vote_log_syncs", "Syncs of the vote log", metrics.vote_syncs.clone());
         let evidence = "Contradictory statements that validators have signed";
         registry.register("evidence", evidence, metrics.evidence.clone());
+        let handed = "Transactions that were given to another validator to propose";
+        registry.register("handed_over_transactions", handed, metrics.handed_over.clone());
         let refused = "Frames of other validators that were not taken, by reason";
         registry.register("refused_frames", refused, metrics.refused_frames.clone());
         registry.register("sub_blocks", "Sub-blocks in superblocks, by proposer", metrics.sub_blocks.clone());
@@ -146,6 +162,16 @@ impl Metrics {
             Answer::Refused(refusal) => refusal.code(),
         };
         self.submitted.get_or_create(&CodeLabel { code }).inc();
+    }
+
+    /// Counts where a block's clearing comes from.
+    pub(crate) fn cleared(&self, source: &Source) {
+        self.clearings.get_or_create(&SourceLabel { source: source.name() }).inc();
+    }
+
+    /// Blocks by the clearing that came with them.
+    pub(crate) fn clearings_attached(&self) -> u64 {
+        self.clearings.get_or_create(&SourceLabel { source: Source::Proposer.name() }).get()
     }
 
     /// Counts a committed block.

@@ -128,7 +128,11 @@ async fn serve(api: &Api, socket: WebSocket) {
                 Err(RecvError::Lagged(_)) => Err("too slow: connect again and take a snapshot"),
                 Err(RecvError::Closed) => Err("the node is stopping"),
             },
-            _ = heartbeat.tick() => connection.beat().await,
+            // A connection would keep the stores from a node that begins again.
+            _ = heartbeat.tick() => match api.exchange.is_to_begin_again() {
+                true => Err("the node begins again with a fetched state: connect again"),
+                false => connection.beat().await,
+            },
         };
         if let Err(reason) = served {
             break reason;

@@ -15,29 +15,47 @@
 //!
 //! A transaction is checked by the node that received it, travels once inside that node's sub-block, and is looked at
 //! again only when the superblock is applied: signature, then the filter.
+//!
+//! **Clearings.** Where blocks have one proposer, a validator whose turn it is claims the clearing of its block in its
+//! sub-block, if its ledger has applied the block below ([`Ledger::clearing_of`]); it waits for that for one unit of the
+//! timers at most. Then nobody else solves, it itself included, when the block is applied; what is claimed falsely the
+//! ledger replaces. A proposer whose ledger lags claims nothing, and all solve.
+//!
+//! **Accusations.** What proves that a validator contradicted itself is sent to the ledger ([`crate::accusations`]).
+//!
+//! A validator whose sub-block was left out, or that has no slot for a while, gives what waits to the next validator that
+//! has one, and proposes empty sub-blocks until one is in. What that one has not got in after some seconds is given to the
+//! one after it; a transaction that is in several sub-blocks takes effect once. So clients of a validator that is far away,
+//! or that has just come back, wait for two more messages and not for its slot.
+//!
+//! [`Ledger::clearing_of`]: ledger::Ledger::clearing_of
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use consensus::{
     Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Protocol, Start, Timer, Turn, payload_digest,
 };
-use ledger::{BlockReceipts, ReceiptsTrie, outcome_root};
-use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
+use ledger::outcome_root;
+use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
-use crate::exchange::{ExchangeError, Shared, clock_ms, poisoned};
+use crate::accusations::Accusations;
+use crate::exchange::{ExchangeError, Shared, Submission, clock_ms, poisoned};
+use crate::handover::{Handovers, Lineage};
 use crate::line::Line;
 use crate::mempool;
 use crate::network::Network;
 use crate::recovery::encode;
+use crate::state_sync::{self, Heard, StateSync};
 use crate::transport::{Class, Event, Reason, Transport};
+use crate::verified::{self, Verified};
 
 /// Inputs that wait for the consensus thread; the transport waits when they are so many.
 const INPUTS: usize = 4_096;
@@ -45,16 +63,18 @@ const INPUTS: usize = 4_096;
 const INPUTS_OF_A_TURN: usize = 512;
 /// Superblocks that wait for the executor; the engine never has more under way.
 const DECIDED: usize = 256;
-/// Sub-blocks that wait for the verifier; the executor checks those that found no place.
-const TO_VERIFY: usize = 64;
 /// Requests of validators that lag.
 const REQUESTS: usize = 64;
 /// Between two ticks of the engine.
 const TICK: Duration = Duration::from_millis(200);
 /// How often the mempool is looked at.
 const POLL: Duration = Duration::from_millis(2);
+/// Transactions that were handed to another validator, and that nobody has committed, are taken back after this long.
+const RETRY_MS: u64 = 3_000;
 /// A validator that is so many heights behind is still said to be ready.
 const CAUGHT_UP: u64 = 4;
+/// The part of a sub-block that its clearing may take.
+const CLEARING_PART: usize = 8;
 /// Bytes that a sub-block may hold besides its transactions.
 const SUB_BLOCK_OVERHEAD: usize = 64;
 
@@ -71,36 +91,6 @@ pub(crate) enum Input {
 pub(crate) struct Agreed {
     pub(crate) height: Height,
     pub(crate) sub_blocks: Vec<(Index, Payload)>,
-}
-
-/// Sub-blocks that were decoded and whose signatures were checked, by digest.
-#[derive(Default)]
-pub(crate) struct Verified(Mutex<HashMap<Digest, SubBlock>>);
-
-impl Verified {
-    fn put(&self, digest: Digest, sub_block: SubBlock) {
-        let mut map = poisoned(self.0.lock());
-        // What equivocators and lost heights leave behind must not pile up.
-        if map.len() >= 4 * TO_VERIFY {
-            map.clear();
-        }
-        map.insert(digest, sub_block);
-    }
-
-    /// A sub-block, checked now if it was not yet.
-    pub(crate) fn take(&self, proposer: Index, payload: &[u8]) -> SubBlock {
-        let found = poisoned(self.0.lock()).remove(&payload_digest(payload));
-        found.filter(|sub_block| sub_block.proposer == u32::from(proposer)).unwrap_or_else(|| verify(proposer, payload))
-    }
-}
-
-/// Decodes a sub-block that the engine took for one, and finds the false signatures.
-fn verify(proposer: Index, payload: &[u8]) -> SubBlock {
-    let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
-    let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
-    let valid = verify_all(&transactions);
-    sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
-    sub_block
 }
 
 /// Whether bytes are a sub-block, and how many transactions it has.
@@ -121,16 +111,28 @@ pub(crate) struct Validator {
     inputs: Receiver<Input>,
     agreed: SyncSender<Agreed>,
     requests: SyncSender<Request>,
-    to_verify: SyncSender<(Index, Payload)>,
+    /// What others ask and answer about states.
+    states: SyncSender<Heard>,
+    to_verify: SyncSender<(Index, Digest, Payload)>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     next_tick: Instant,
     /// Transactions that were proposed here, by height, until it is decided.
     proposed: BTreeMap<u64, Vec<mempool::Entry>>,
     last_proposal: Instant,
+    /// Whether the last sub-block of this validator that was decided on was left out.
+    left_out: bool,
+    /// How many substitutes are passed over, as earlier ones have failed.
+    skip: usize,
+    /// For transactions that others hand over.
+    intake: SyncSender<Submission>,
     /// State root and receipts root of heights of which the other is not known yet.
     halves: BTreeMap<Height, [Option<Digest>; 2]>,
     /// Who said that this node's key is in use elsewhere.
     duplicates: consensus::Members,
+    /// What is to be brought before the ledger.
+    accusations: Accusations,
+    /// When the last superblock was decided.
+    last_decided: Instant,
 }
 
 /// Heights that a validator that lags asked for, and by which connections.
@@ -152,24 +154,36 @@ impl Validator {
     pub(crate) fn start(
         network: Network,
         data: &Path,
+        intake: SyncSender<Submission>,
         shared: &Arc<Shared>,
     ) -> Result<(Validator, Channels, Threads), ExchangeError> {
         let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
         let disk = RealDisk::new(data.join("certificates")).map_err(directory)?;
         let (finality, _) = Store::open(disk, store::Options::default())?;
-        let height = finality.last_height().min(shared.read_ledger().height());
+        let lineage =
+            Lineage { schedule: shared.read_ledger().schedule(), lag: network.rules.lag, chain: network.chain.clone() };
+        shared.handovers.set(Handovers::open(data, lineage, finality.archive())?).ok();
+        let unproved = unproved(&finality, shared)?;
+        let (states, states_heard) = sync_channel(state_sync::MESSAGES);
+        let state_sync = StateSync::new(network.clone(), data.into(), unproved, finality.archive(), states_heard);
+        let height = unproved.unwrap_or(finality.last_height().min(shared.read_ledger().height()));
         let network = network.at(&shared.read_ledger(), height + 1);
-        let start = start(&network, &finality, shared)?;
+        let start = start(&network, &finality, height, shared)?;
         let mut engine = Engine::new(network.setup(check_payload), start);
+        if unproved.is_some() {
+            // It knows no superblock to go on from: until it has found one it only says how far its state is.
+            engine.rejoin();
+        }
         let votes = open_votes(data, &mut engine)?;
         shared.certificates.set((network.rules.lag, finality.archive())).ok();
+        shared.certified_durably.store(finality.durable_height(), Ordering::Release);
         let (inputs, received) = sync_channel(INPUTS);
         let (agreed, to_execute) = sync_channel(DECIDED);
         let (requests, asked) = sync_channel(REQUESTS);
-        let (to_verify, unverified) = sync_channel(TO_VERIFY);
+        let (to_verify, unverified) = sync_channel(verified::WAITING_MAX);
         let line = Line::open(&network, inputs.clone())?;
         *poisoned(shared.transport.lock()) = Arc::downgrade(line.transport());
-        let threads = Threads { unverified, asked, certificates: finality.archive() };
+        let threads = Threads { unverified, asked, certificates: finality.archive(), state_sync };
         let now = Instant::now();
         let validator = Validator {
             engine,
@@ -181,13 +195,19 @@ impl Validator {
             inputs: received,
             agreed,
             requests,
+            states,
             to_verify,
             timers: BinaryHeap::new(),
             next_tick: now,
             proposed: BTreeMap::new(),
             last_proposal: now,
+            left_out: false,
+            skip: 0,
+            intake,
             halves: BTreeMap::new(),
             duplicates: consensus::Members::default(),
+            accusations: Accusations::default(),
+            last_decided: now,
         };
         Ok((validator, Channels { inputs, agreed: to_execute }, threads))
     }
@@ -215,21 +235,24 @@ impl Validator {
     /// The next epoch's engine takes over where this one has ended. What it rests on is durable first, so that a restart
     /// never finds the log of one epoch and the archive of another.
     fn begin_next_epoch(&mut self, shared: &Shared) -> Result<(), ExchangeError> {
-        self.finality.sync()?;
+        shared.certified_durably.store(self.finality.sync()?, Ordering::Release);
         let (height, _) = self.engine.tip();
         let network = self.network.at(&shared.read_ledger(), height + 1);
         let start = self.engine.successor(&network.chain.committee());
         let mut engine = Engine::new(network.setup(check_payload), start);
         match self.engine.silent_to() {
             Some(height) => engine.stay_silent_below(height + 1),
-            // A follower may lack the log too, and vote from now on.
-            None if self.votes.is_none() => engine.rejoin(),
-            None => {}
+            // A follower may lack the log too, and vote from now on; or have begun one that says from where on.
+            None => match &self.votes {
+                Some(votes) => engine.stay_silent_below(votes.floor()),
+                None => engine.rejoin(),
+            },
         }
         let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
         self.engine = engine;
         self.duplicates = consensus::Members::default();
+        self.left_out = false;
         let stays = network.has_the_links_of(&self.network);
         self.network = network;
         if stays {
@@ -271,6 +294,8 @@ impl Validator {
                 self.engine.set_waiting(shared.lock_mempool().ready() > 0);
             }
             self.engine.on_tick();
+            self.accuse(shared);
+            self.take_back(shared);
             self.measure(shared);
         }
     }
@@ -289,8 +314,13 @@ impl Validator {
                 self.line.note(peer, false);
                 self.engine.on_down(peer);
             }
+            Input::Transport(_, Event::Frame { peer, bytes, .. }) if bytes.first() == Some(&state_sync::TAG) => {
+                let transport = Arc::downgrade(self.line.transport());
+                // Who asks asks again.
+                let _ = self.states.try_send(Heard { transport, peer, bytes });
+            }
             Input::Transport(_, Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
-                Ok(frame) => self.on_frame(peer, frame),
+                Ok(frame) => self.on_frame(peer, frame, shared),
                 Err(error) => {
                     shared.metrics.refused_frame(consensus::Refused::Undecodable);
                     tracing::debug!(peer, %error, "an undecodable frame");
@@ -323,14 +353,16 @@ impl Validator {
 
     /// Takes a frame; a sub-block that is new here is handed to the verifier, while it is being agreed on. At most two for
     /// each slot are, whatever its proposer sends.
-    fn on_frame(&mut self, peer: Index, frame: Frame) {
+    fn on_frame(&mut self, peer: Index, frame: Frame, shared: &Shared) {
         let Frame::Proposal(proposal, payload) = &frame else { return self.engine.on_frame(peer, frame) };
         let (proposal, payload) = (*proposal, payload.clone());
         let known = self.engine.holds(proposal.height, proposal.slot, &proposal.digest);
         self.engine.on_frame(peer, frame);
-        if !known && self.engine.holds(proposal.height, proposal.slot, &proposal.digest) {
+        let ahead = shared.config.blocks.check_ahead;
+        let is_new = ahead && !known && self.engine.holds(proposal.height, proposal.slot, &proposal.digest);
+        if is_new && shared.verified.announce((proposal.slot, proposal.digest)) {
             // If there is no place the executor does it.
-            let _ = self.to_verify.try_send((proposal.slot, payload));
+            let _ = self.to_verify.try_send((proposal.slot, proposal.digest, payload));
         }
     }
 
@@ -340,19 +372,52 @@ impl Validator {
             // Whoever's turn it is, heights must go on until it is this validator's.
             self.engine.set_waiting(is_time(shared));
         }
+        let substitute = self.needs_substitute().then(|| self.engine.substitute(self.skip)).flatten();
+        if let Some(to) = substitute
+            && is_time(shared)
+        {
+            self.hand_over(to, shared);
+        }
         while let Some(opening) = self.engine.opening() {
-            if !self.is_due(&opening, shared) {
+            if !self.is_due(&opening, shared) || self.waits_for_state(&opening) {
                 return;
             }
-            let entries = self.next_entries(shared);
-            let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
-            let sub_block =
-                SubBlock { proposer: u32::from(self.network.me), time_ms: clock_ms(), native, forged: Vec::new() };
+            // What is left out as likely as not holds nothing that a substitute can get in.
+            let entries = if substitute.is_some() { Vec::new() } else { self.next_entries(shared) };
+            let mut sub_block = self.sub_block(&entries);
+            sub_block.clearing = self.claim(opening.height, &sub_block.native, shared);
             let payload: Payload = sub_block.to_payload().into();
-            shared.verified.put(payload_digest(&payload), sub_block);
+            shared.verified.put((self.network.me, payload_digest(&payload)), sub_block);
             self.engine.propose(opening.height, payload);
             self.proposed.insert(opening.height, entries);
             self.last_proposal = Instant::now();
+        }
+    }
+
+    fn sub_block(&self, entries: &[mempool::Entry]) -> SubBlock {
+        let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
+        SubBlock { proposer: u32::from(self.network.me), time_ms: clock_ms(), native, ..SubBlock::default() }
+    }
+
+    /// Whether what waits here gets in sooner if another validator proposes it.
+    fn needs_substitute(&self) -> bool {
+        let benched = || self.engine.benched(self.engine.decided() + 1).contains(self.network.me);
+        self.left_out || self.engine.follows() || benched()
+    }
+
+    /// Gives what waits to another validator. It stays here too, to be given again if it is not committed before long.
+    fn hand_over(&mut self, to: Index, shared: &Shared) {
+        let entries = self.next_entries(shared);
+        shared.metrics.handed_over.inc_by(entries.len() as u64);
+        self.engine.hand_over(to, self.sub_block(&entries).to_payload().into());
+        shared.lock_mempool().hand_over(entries, shared.now_ms());
+    }
+
+    /// Takes back what the substitute did not get in, for another one.
+    fn take_back(&mut self, shared: &Shared) {
+        let limit = shared.now_ms().saturating_sub(RETRY_MS);
+        if shared.lock_mempool().take_back(limit) > 0 {
+            self.skip = self.skip.wrapping_add(1);
         }
     }
 
@@ -364,9 +429,35 @@ impl Validator {
             || self.last_proposal.elapsed() >= self.network.heartbeat
     }
 
+    /// Whether the block below is still being applied: then it is waited for a little, so that a clearing can be claimed.
+    fn waits_for_state(&self, opening: &Opening) -> bool {
+        self.network.rules.protocol == Protocol::Tendermint
+            && self.last_decided.elapsed() < self.network.unit
+            && self.engine.applied() + 1 < opening.height
+    }
+
+    /// The clearing of a block that has this sub-block alone, if the state that it will be applied to is here, and it fits
+    /// (SPEEDEX §K.3); else nothing.
+    fn claim(&self, height: u64, native: &[Transaction], shared: &Shared) -> Vec<u8> {
+        // Then nothing is being applied, and the ledger is not waited for.
+        if self.network.rules.protocol != Protocol::Tendermint || self.engine.applied() + 1 != height {
+            return Vec::new();
+        }
+        let clearing = shared.read_ledger().clearing_of(native).map(|clearing| encode(&clearing));
+        clearing.filter(|bytes| bytes.len() <= self.clearing_bytes()).unwrap_or_default()
+    }
+
+    /// What is left free in a sub-block for the clearing.
+    fn clearing_bytes(&self) -> usize {
+        match self.network.rules.protocol {
+            Protocol::Dbft => 0,
+            Protocol::Tendermint => self.network.rules.payload_bytes / CLEARING_PART,
+        }
+    }
+
     /// As many waiting transactions as a sub-block may hold.
     fn next_entries(&self, shared: &Shared) -> Vec<mempool::Entry> {
-        let mut room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD;
+        let mut room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD - self.clearing_bytes();
         let fits = |entry: &mempool::Entry| {
             let bytes = encode(&entry.transaction).len();
             let fits = bytes <= room;
@@ -400,7 +491,7 @@ impl Validator {
         let now = Instant::now();
         for (height, timer) in turn.timers {
             let wait = match timer {
-                Timer::Grace => self.network.grace,
+                Timer::Grace | Timer::Missing => self.network.grace,
                 _ => self.network.unit * timer.units(),
             };
             self.timers.push(Reverse((now + wait, height, timer)));
@@ -412,6 +503,7 @@ impl Validator {
             // Who lags asks again.
             let _ = self.requests.try_send(request);
         }
+        turn.handed.iter().for_each(|(peer, payload)| self.take_in(*peer, payload));
         turn.evidence.iter().for_each(|evidence| self.report(evidence, shared));
         for (peer, why) in turn.refused {
             shared.metrics.refused_frame(why);
@@ -434,9 +526,19 @@ impl Validator {
         Ok(())
     }
 
+    /// Submits what another validator could not get in, as if a client had sent it; what finds no room is sent again.
+    fn take_in(&self, peer: Index, payload: &[u8]) {
+        let sub_block = SubBlock::from_payload(u32::from(peer), payload).expect("checked by the engine");
+        if !self.engine.follows() {
+            let _ = self.intake.try_send(Submission::unanswered(sub_block.native));
+        }
+    }
+
     /// Gives a decided superblock to the executor, and what was proposed here in vain back to the mempool.
     fn hand_on(&mut self, superblock: consensus::Superblock, shared: &Shared) {
+        self.last_decided = Instant::now();
         let proposed = self.proposed.remove(&superblock.height).unwrap_or_default();
+        self.left_out = superblock.mine.map_or(self.left_out, |mine| !mine);
         if superblock.mine == Some(false) {
             shared.lock_mempool().put_back(proposed);
         }
@@ -446,12 +548,37 @@ impl Validator {
         let _ = self.agreed.send(agreed);
     }
 
-    /// Tells the operator of a faulty validator, in the form that `walras wallet accuse` takes.
-    fn report(&self, evidence: &consensus::Evidence, shared: &Shared) {
+    /// Tells the operator of a faulty validator, in the form that `walras wallet accuse` takes, and notes it to be accused.
+    fn report(&mut self, evidence: &consensus::Evidence, shared: &Shared) {
         let whom = evidence.convicts(&self.network.chain);
-        let accusation = evidence.accusation(&self.network.chain).map(|of| primitives::to_hex(&encode(&of)));
-        tracing::error!(validator = ?whom, ?accusation, "a validator signed two contradictory statements");
+        let accusation = evidence.accusation(&self.network.chain);
+        let encoded = accusation.map(|of| primitives::to_hex(&encode(&of)));
+        tracing::error!(validator = ?whom, accusation = ?encoded, "a validator signed two contradictory statements");
         shared.metrics.evidence.inc();
+        if let Some(accusation) = accusation.filter(|_| shared.config.network.accuse) {
+            self.accusations.note(accusation);
+        }
+    }
+
+    /// Puts accusations among the waiting transactions, so that they are in the next sub-block from here. Who follows
+    /// proposes nothing, and keeps them until it does.
+    fn accuse(&mut self, shared: &Shared) {
+        if self.accusations.is_empty() || self.engine.follows() {
+            return;
+        }
+        // A block that is being applied is not waited for: there are other ticks.
+        let Ok(ledger) = shared.ledger.try_read() else { return };
+        let mut mempool = shared.lock_mempool();
+        let (key, account) = (&self.network.secret, self.network.secret.public().address());
+        let used = ledger.accounts().get(&account).map_or(0, |own| own.window().highest());
+        let next = used.max(mempool.highest(&account).unwrap_or(0)) + 1;
+        for transaction in self.accusations.due(&ledger, key, next, |id| mempool.contains(id)) {
+            let entry = mempool::Entry { id: transaction.id(), arrived_ms: shared.now_ms(), transaction };
+            match mempool.admit(entry, &ledger) {
+                Ok(()) => tracing::warn!("accusing a validator of what it signed"),
+                Err(why) => tracing::warn!(?why, %account, "this validator's account cannot accuse"),
+            }
+        }
     }
 
     /// Archives certificates; the vote log need not remember what they are about.
@@ -466,7 +593,7 @@ impl Validator {
         shared.certified.store(last, Ordering::Release);
         // One sync for many: what is lost is decided again from the vote log.
         if last >= self.finality.durable_height() + self.network.rules.horizon() {
-            self.finality.sync()?;
+            shared.certified_durably.store(self.finality.sync()?, Ordering::Release);
             // Not what the ledger has applied: the engine may not have heard of that yet, and speak of those heights.
             let over = last.min(self.engine.settled());
             self.votes.as_mut().map_or(Ok(()), |votes| votes.forget(over + 1))?;
@@ -486,6 +613,7 @@ impl Validator {
             epoch: self.network.chain.epoch,
             follows: self.engine.follows(),
             silent: self.engine.is_silent() && !self.engine.follows(),
+            stranded: self.engine.is_stranded(),
             benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),
             peers: (0..self.network.peers.len()).map(|index| self.peer(index as Index)).collect(),
         };
@@ -569,6 +697,8 @@ pub struct Status {
     pub follows: bool,
     /// Whether it listens without voting, because its vote log was lost.
     pub silent: bool,
+    /// Whether others are ahead, and none of them gives the blocks that are missing here: it fetches a state then.
+    pub stranded: bool,
     /// Who has no slot in the next height, because it was absent from many.
     pub benched: Vec<u8>,
     /// All validators by index, and after them who follows; this one too.
@@ -599,22 +729,15 @@ impl Status {
 
 /// What the smaller threads of a validator work with.
 pub(crate) struct Threads {
-    pub(crate) unverified: Receiver<(Index, Payload)>,
+    pub(crate) unverified: Receiver<(Index, Digest, Payload)>,
     pub(crate) asked: Receiver<Request>,
     pub(crate) certificates: Archive<RealDisk>,
-}
-
-/// The verifier thread.
-pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Payload)>) {
-    for (proposer, payload) in unverified {
-        shared.verified.put(payload_digest(&payload), verify(proposer, &payload));
-    }
+    pub(crate) state_sync: StateSync,
 }
 
 /// What validators that lag are answered from.
 pub(crate) struct Answers {
     pub(crate) certificates: Archive<RealDisk>,
-    pub(crate) blocks: Archive<RealDisk>,
     /// Bytes of sub-blocks in one answer: those of one height always fit.
     pub(crate) bytes_max: usize,
 }
@@ -623,7 +746,7 @@ impl Answers {
     /// The archive thread.
     pub(crate) fn run(&self, shared: &Arc<Shared>, asked: Receiver<Request>) {
         for Request { transport, peer, from, to } in asked {
-            match self.answer(from, to) {
+            match self.answer(shared, from, to) {
                 Ok(frame) => {
                     if let Some(transport) = transport.upgrade() {
                         transport.send(peer, Class::Bulk, frame.to_bytes().into());
@@ -635,11 +758,11 @@ impl Answers {
     }
 
     /// Decided heights from `from` on, as many as an answer holds, and one at least.
-    fn answer(&self, from: u64, to: u64) -> Result<Frame, ExchangeError> {
+    fn answer(&self, shared: &Shared, from: u64, to: u64) -> Result<Frame, ExchangeError> {
         let mut heights = Vec::new();
         let mut bytes = 0;
         for height in from..=to {
-            let Some(decided) = self.decided(height)? else { break };
+            let Some(decided) = self.decided(shared, height)? else { break };
             bytes += decided.sub_blocks.iter().map(|(_, payload)| payload.len()).sum::<usize>();
             if bytes > self.bytes_max && !heights.is_empty() {
                 break;
@@ -649,12 +772,11 @@ impl Answers {
         Ok(Frame::Sync(heights))
     }
 
-    fn decided(&self, height: u64) -> Result<Option<Decided>, ExchangeError> {
-        let undecodable = |error| ExchangeError::Undecodable(height, error);
-        let (certificate, block) = (self.certificates.block(height)?, self.blocks.block(height)?);
+    fn decided(&self, shared: &Shared, height: u64) -> Result<Option<Decided>, ExchangeError> {
+        let (certificate, block) = (self.certificates.block(height)?, shared.body(height)?);
         let (Some(certificate), Some(block)) = (certificate, block) else { return Ok(None) };
-        let Finality { certificate, .. } = borsh::from_slice(&certificate).map_err(undecodable)?;
-        let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
+        let Finality { certificate, .. } =
+            borsh::from_slice(&certificate).map_err(|error| ExchangeError::Undecodable(height, error))?;
         let mut sub_blocks: Vec<(Index, Payload)> =
             block.sub_blocks.iter().map(|sub| (sub.proposer as Index, sub.to_payload().into())).collect();
         sub_blocks.sort_by_key(|(slot, _)| *slot);
@@ -673,10 +795,21 @@ fn is_time(shared: &Shared) -> bool {
     ready >= blocks.transactions || age.is_some_and(|age| age >= blocks.interval_ms)
 }
 
-/// Where the engine begins: at the newest archived certificate of a block that is logged here.
-fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Result<Start, ExchangeError> {
+/// The height of a state that was restored from a file: blocks between it and the last certificate are not here.
+fn unproved(finality: &Store<RealDisk>, shared: &Shared) -> Result<Option<Height>, ExchangeError> {
+    let (applied, certified) = (shared.read_ledger().height(), finality.last_height());
+    let lacks = applied > certified && shared.archive.block(certified + 1)?.is_none();
+    Ok(lacks.then_some(applied))
+}
+
+/// Where the engine begins: at the newest archived certificate of a block that is logged here, if there is one.
+fn start(
+    network: &Network,
+    finality: &Store<RealDisk>,
+    height: Height,
+    shared: &Shared,
+) -> Result<Start, ExchangeError> {
     let applied = shared.read_ledger().height();
-    let height = finality.last_height().min(applied);
     let undecodable = |error| ExchangeError::Undecodable(height, error);
     let first = Engine::first_benches(&network.chain.committee(), &network.rules);
     let (superblock, benches) = match finality.block(height)? {
@@ -698,21 +831,17 @@ fn start(network: &Network, finality: &Store<RealDisk>, shared: &Shared) -> Resu
 
 /// State root and receipts root of a height, as far as they are archived.
 pub(crate) fn outcome(shared: &Shared, height: Height) -> Result<Option<(Digest, Digest)>, ExchangeError> {
-    let undecodable = |error| ExchangeError::Undecodable(height, error);
     let (newest, newest_root) = shared.newest_root();
     let state = if height == newest {
         newest_root
     } else {
-        let Some(bytes) = shared.archive.block(height + 1)? else { return Ok(None) };
-        let block: Superblock = borsh::from_slice(&bytes).map_err(undecodable)?;
+        let Some(block) = shared.body(height + 1)? else { return Ok(None) };
         block.parent_root
     };
     if height == 0 {
         return Ok(Some((state, Digest::default())));
     }
-    let Some(bytes) = shared.archive.receipts(height)? else { return Ok(None) };
-    let receipts: BlockReceipts = borsh::from_slice(&bytes).map_err(undecodable)?;
-    Ok(Some((state, ReceiptsTrie::new(&receipts).root())))
+    Ok(shared.receipts(height)?.map(|receipts| (state, receipts.root)))
 }
 
 /// The block that a decided superblock makes on top of a state.

@@ -52,7 +52,7 @@ pub struct BatchSummary {
     pub time_ms: u64,
     /// Valuations, trades, fills and what was burnt.
     pub batch: Batch,
-    /// The solver's report; `None` for an empty book or after a restart.
+    /// The solver's report; `None` for an empty book, after a restart, or where the clearing came with the block.
     pub report: Option<clearing::Report>,
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ledger::Genesis;
 use node::founding::{Engine, Founder, Founding};
 use node::transport::free_address;
-use node::{Answer, Config, Exchange};
+use node::{Answer, Config, Exchange, Lineage};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Stake, Transaction};
 
 const FOUNDERS: usize = 4;
@@ -108,6 +108,26 @@ impl Net {
         self.node(index).status().map_or(0, |status| status.epoch)
     }
 
+    /// From the genesis to the last committee that a node proves, or to an epoch.
+    fn walk_to(&self, index: usize, last: u64) -> Lineage {
+        let mut lineage = Lineage::of(&self.founding, &self.founding.found(genesis()));
+        loop {
+            let page = self.node(index).handovers(lineage.chain.epoch + 1).expect("readable");
+            for handover in &page {
+                if lineage.chain.epoch < last {
+                    lineage.follow(handover).expect("holds");
+                }
+            }
+            if page.is_empty() || lineage.chain.epoch == last {
+                return lineage;
+            }
+        }
+    }
+
+    fn walk(&self, index: usize) -> Lineage {
+        self.walk_to(index, u64::MAX)
+    }
+
     fn follows(&self, index: usize) -> bool {
         self.node(index).status().is_none_or(|status| status.follows)
     }
@@ -156,4 +176,18 @@ fn a_stranger_stakes_is_drawn_and_validates() {
     net.wait_until("all agree", || net.agree(height));
     let paid = net.node(1).read(|l| l.validators().pool());
     assert!(paid < 10_000, "proposers are paid");
+    // Every node, also the one that was away, can prove each committee since the founders', and all prove the same ones.
+    let epoch = net.epoch(1);
+    for index in [1, 0, 4] {
+        net.wait_until("the handover is held", || net.walk(index).chain.epoch >= epoch);
+    }
+    let committee = net.node(1).read(|l| l.committee(epoch).map(|members| members[0].key));
+    let walked = net.walk_to(4, epoch);
+    assert_eq!(committee, Some(walked.chain.keys[0]));
+    assert_eq!(net.walk_to(1, epoch), walked);
+    assert_eq!(net.walk_to(0, epoch), walked);
+    // A restart loses none.
+    net.nodes[4] = None;
+    net.run(4);
+    assert_eq!(net.walk_to(4, epoch), walked);
 }

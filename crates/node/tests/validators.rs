@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use consensus::{ALL_HEIGHTS, Chain, Rules};
-use ledger::Genesis;
-use node::transport::{Peer, free_address};
+use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
+use consensus::{ALL_HEIGHTS, Chain, Frame, Payload, Proposal, Protocol, Rules};
+use ledger::{Genesis, Member, Membership, Terms};
+use node::transport::{Class, Event, Peer, Transport, free_address};
 use node::{Answer, Config, Exchange, Network};
-use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
+use primitives::{
+    Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
+};
 
 const SIZE: usize = 4;
+const NETWORK: Digest = Digest([8; 32]);
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])
@@ -25,6 +29,13 @@ fn genesis() -> Genesis {
     let accounts = (0..8).map(|index| trader(index).public().address());
     let balances =
         accounts.flat_map(|account| [(account, AssetId(0), 1_000_000), (account, AssetId(1), 1_000_000)]).collect();
+    let (committee, slash) = (SIZE as u32, Fraction::power_of_two(2));
+    let terms = Terms { network: NETWORK, committee, minimum_stake: 1, slash, ..Terms::default() };
+    let founder = |index: usize| {
+        let key = secret(index).public();
+        Member { account: key.address(), key, address: String::new(), stake: 1_000 }
+    };
+    let founders = (0..SIZE).map(founder).collect();
     Genesis {
         chain: 1,
         fee: 0,
@@ -32,7 +43,7 @@ fn genesis() -> Genesis {
         mu: Fraction::power_of_two(10),
         assets,
         balances,
-        membership: None,
+        membership: Some(Membership { terms, reward_pool: 0, founders }),
     }
 }
 
@@ -44,6 +55,11 @@ struct Cluster {
 
 impl Cluster {
     fn new() -> Cluster {
+        Cluster::of(Rules::default(), SIZE)
+    }
+
+    /// Of which the first ones run.
+    fn of(rules: Rules, running: usize) -> Cluster {
         let addresses: Vec<_> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
         let keys: Vec<_> = (0..SIZE).map(|index| secret(index).public()).collect();
         let peers: Vec<Peer> = keys
@@ -52,8 +68,8 @@ impl Cluster {
             .map(|(key, address)| Peer { key: *key, address: address.to_string() })
             .collect();
         let network = |index: usize| Network {
-            chain: Chain { genesis: Digest([8; 32]), epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
-            rules: Rules::default(),
+            chain: Chain { genesis: NETWORK, epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
+            rules,
             me: index as u8,
             secret: secret(index),
             listen: addresses[index],
@@ -66,7 +82,7 @@ impl Cluster {
         let directory = tempfile::tempdir().expect("a directory");
         let mut cluster =
             Cluster { networks: (0..SIZE).map(network).collect(), nodes: (0..SIZE).map(|_| None).collect(), directory };
-        for index in 0..SIZE {
+        for index in 0..running {
             node::validator::create_votes(&cluster.home(index)).expect("a new home");
             cluster.start(index);
         }
@@ -94,6 +110,14 @@ impl Cluster {
         let answers = node.submit(transactions, false).expect("room").blocking_recv().expect("an answer");
         for answer in answers {
             assert!(matches!(answer, Answer::Pending(..) | Answer::Committed(..)), "{answer:?}");
+        }
+    }
+
+    fn wait_until(&self, holds: impl Fn(&Exchange) -> bool) {
+        let begun = Instant::now();
+        while !self.running().all(&holds) {
+            assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", self.describe());
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -190,5 +214,86 @@ fn a_stopped_validator_catches_up_and_a_forgetful_one_listens_first() {
     while !voted(&cluster) {
         assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", cluster.describe());
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn one_solves_and_all_follow_its_clearing() {
+    let mut cluster = Cluster::of(Rules::tendermint(), SIZE);
+    for sequence in 1..=10 {
+        for trader in 0..8 {
+            cluster.submit(trader as usize % SIZE, vec![order(trader, sequence)]);
+        }
+        cluster.wait_for(8 * sequence);
+    }
+    // Whoever it was that solved follows what it has claimed.
+    let attached: Vec<u64> = cluster.running().map(Exchange::clearings_attached).collect();
+    assert!(attached.iter().all(|count| *count > 0 && *count == attached[0]), "{attached:?}");
+    // So does who comes later and takes the blocks from the others.
+    cluster.nodes[3] = None;
+    for sequence in 11..=16 {
+        (0..8).for_each(|trader| cluster.submit(trader as usize % 3, vec![order(trader, sequence)]));
+        cluster.wait_for(8 * sequence);
+    }
+    cluster.start(3);
+    let last = |cluster: &Cluster| cluster.nodes[0].as_ref().map(|node| node.read(|l| l.height())).expect("it runs");
+    cluster.wait_until(|node| node.read(|l| l.height()) >= last(&cluster));
+    assert!(cluster.nodes[3].as_ref().is_some_and(|node| node.clearings_attached() > 0));
+}
+
+/// What a validator says that is nobody's friend: two proposals for each of the first heights, or two votes.
+fn contradictions(network: &Network) -> Vec<Frame> {
+    let Network { chain, secret, me, .. } = network;
+    let payload = |time_ms: u64| -> Payload { SubBlock { time_ms, ..SubBlock::default() }.to_payload().into() };
+    let proposals = |height: u64| {
+        [1, 2].map(|time_ms| {
+            let payload = payload(time_ms);
+            Frame::Proposal(Proposal::sign(chain, height, *me, &payload, secret), payload)
+        })
+    };
+    let votes = |height: u64| {
+        let vote = |value: Option<Value>| {
+            let signature = Signature([0; 64]);
+            let vote = Vote { height, round: 0, kind: Kind::Precommit, value, signer: *me, signature };
+            Message::Vote(vote.sign(chain, secret))
+        };
+        let messages = vec![vote(None), vote(Some(Value { slot: 1, digest: Digest([5; 32]) }))];
+        Frame::Rounds(Messages { epoch: 0, height, messages })
+    };
+    match network.rules.protocol {
+        Protocol::Dbft => (1..=4).flat_map(proposals).collect(),
+        Protocol::Tendermint => (1..=4).map(votes).collect(),
+    }
+}
+
+#[test]
+fn who_contradicts_itself_is_accused_by_the_others() {
+    for rules in [Rules::default(), Rules::tendermint()] {
+        let cluster = Cluster::of(rules, SIZE - 1);
+        let network = &cluster.networks[SIZE - 1];
+        let (events, heard) = std::sync::mpsc::sync_channel(1_000);
+        let transport = Transport::start(network.transport(), events).expect("a free port");
+        let mut greeted = 0;
+        while greeted < SIZE - 1 {
+            if let Event::Up { peer } = heard.recv_timeout(Duration::from_secs(120)).expect("they call") {
+                greeted += 1;
+                for frame in contradictions(network) {
+                    let class = if frame.is_bulk() { Class::Bulk } else { Class::Votes };
+                    transport.send(peer, class, frame.to_bytes().into());
+                }
+            }
+        }
+        for sequence in 1..=3 {
+            (0..8).for_each(|trader| cluster.submit(trader as usize % (SIZE - 1), vec![order(trader, sequence)]));
+        }
+        let convicted = secret(SIZE - 1).public().address();
+        let is_excluded = |node: &Exchange, who: &Address| {
+            node.read(|ledger| ledger.validators().get(who).is_some_and(|one| one.excluded))
+        };
+        cluster.wait_until(|node| is_excluded(node, &convicted));
+        for node in cluster.running() {
+            assert!((0..SIZE - 1).all(|index| !is_excluded(node, &secret(index).public().address())));
+            assert_eq!(node.read(|ledger| ledger.validators().pool()), 250, "a quarter of its stake");
+        }
     }
 }

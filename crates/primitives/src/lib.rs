@@ -18,5 +18,8 @@ pub use block::{Height, SubBlock, Superblock};
 pub use hash::{Digest, HexError, from_hex, to_hex};
 pub use key::{Address, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use price::{Price, PriceError};
-pub use statement::{Committed, Contradiction, Evidence, Proposed, Scope, Stake, is_network_address};
+pub use statement::{
+    Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Stake, VoteKind,
+    is_network_address,
+};
 pub use transaction::{Body, Malformed, Operation, Sequence, Transaction, TransactionId};

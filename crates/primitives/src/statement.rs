@@ -1,6 +1,7 @@
 //! What validators sign in consensus, and what two such signatures can prove.
 //!
-//! A validator may say one thing of a kind at a height: propose one sub-block, and commit to one outcome. Who signs two
+//! A validator may say one thing of a kind at a height: propose one sub-block, and commit to one outcome; and, where heights
+//! are decided by rounds, vote once of each kind in a round, and propose one value there. Who signs two
 //! can be shown to have, before anybody who knows the epoch's keys: that is [`Evidence`]. Everything signed is a digest
 //! of its own kind over the network, the epoch and the statement, so that no signature serves for another network.
 
@@ -10,6 +11,8 @@ use crate::{Address, Digest, Height, PublicKey, SecretKey, Signature};
 
 const PROPOSAL_CONTEXT: &str = "walras 2026 consensus proposal v1";
 const COMMIT_CONTEXT: &str = "walras 2026 consensus commit v1";
+const ROUND_VOTE_CONTEXT: &str = "walras 2026 consensus tendermint vote v1";
+const ROUND_PROPOSAL_CONTEXT: &str = "walras 2026 consensus tendermint proposal v1";
 const POSSESSION_CONTEXT: &str = "walras 2026 validator key possession v1";
 
 /// Longest network address of a validator, in bytes: a DNS name and a port.
@@ -39,6 +42,35 @@ impl Scope {
     pub fn commit(&self, height: Height, superblock: &Digest, root: &Digest) -> Digest {
         self.digest(COMMIT_CONTEXT, &(height, superblock, root))
     }
+
+    /// What a validator signs when it votes in a round: for a value, or for nil.
+    pub fn round_vote(&self, height: Height, round: u32, kind: VoteKind, value: Option<&RoundValue>) -> Digest {
+        self.digest(ROUND_VOTE_CONTEXT, &(height, round, kind, value))
+    }
+
+    /// What the proposer of a round signs: a value, and the round in which more than two thirds prevoted for it, if there
+    /// was one.
+    pub fn round_proposal(&self, height: Height, round: u32, value: &RoundValue, valid_round: Option<u32>) -> Digest {
+        self.digest(ROUND_PROPOSAL_CONTEXT, &(height, round, value, valid_round))
+    }
+}
+
+/// The two votes of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub enum VoteKind {
+    /// The proposal of the round is valid, and no lock forbids it.
+    Prevote,
+    /// More than two thirds prevoted for it.
+    Precommit,
+}
+
+/// What rounds decide on: a sub-block, by the validator that made it and the digest of its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub struct RoundValue {
+    /// Who made it.
+    pub slot: u8,
+    /// Of its payload.
+    pub digest: Digest,
 }
 
 /// One of two sub-blocks that were proposed for one slot.
@@ -63,6 +95,26 @@ pub struct Committed {
     pub signature: Signature,
 }
 
+/// One of two votes of one kind in one round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct RoundVoted {
+    /// For what; `None` is a vote for nil.
+    pub value: Option<RoundValue>,
+    /// The validator's, on [`Scope::round_vote`].
+    pub signature: Signature,
+}
+
+/// One of two proposals of one round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct RoundProposed {
+    /// What.
+    pub value: RoundValue,
+    /// The round in which more than two thirds prevoted for it, if it was proposed again.
+    pub valid_round: Option<u32>,
+    /// The proposer's, on [`Scope::round_proposal`].
+    pub signature: Signature,
+}
+
 /// Two statements of which a validator may make but one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Contradiction {
@@ -70,6 +122,53 @@ pub enum Contradiction {
     Proposals([Proposed; 2]),
     /// Two outcomes.
     Commits([Committed; 2]),
+    /// Two votes of a round.
+    RoundVotes {
+        /// The round.
+        round: u32,
+        /// Of which kind both are.
+        kind: VoteKind,
+        /// The votes.
+        votes: [RoundVoted; 2],
+    },
+    /// Two proposals of a round.
+    RoundProposals {
+        /// The round.
+        round: u32,
+        /// The proposals.
+        proposals: [RoundProposed; 2],
+    },
+}
+
+impl Contradiction {
+    /// A short name, as an API says it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Contradiction::Proposals(_) => "proposals",
+            Contradiction::Commits(_) => "commits",
+            Contradiction::RoundVotes { .. } => "round_votes",
+            Contradiction::RoundProposals { .. } => "round_proposals",
+        }
+    }
+
+    /// What was signed, and how, where both are statements of member `slot` about a height.
+    fn statements(&self, scope: &Scope, height: Height, slot: u8) -> [(Digest, Signature); 2] {
+        match self {
+            Contradiction::Proposals(both) => {
+                both.map(|one| (scope.proposal(height, slot, &one.payload, one.length), one.signature))
+            }
+            Contradiction::Commits(both) => {
+                both.map(|one| (scope.commit(height, &one.superblock, &one.root), one.signature))
+            }
+            Contradiction::RoundVotes { round, kind, votes } => {
+                votes.map(|one| (scope.round_vote(height, *round, *kind, one.value.as_ref()), one.signature))
+            }
+            Contradiction::RoundProposals { round, proposals } => {
+                let signed = |one: RoundProposed| scope.round_proposal(height, *round, &one.value, one.valid_round);
+                proposals.map(|one| (signed(one), one.signature))
+            }
+        }
+    }
 }
 
 /// The proof that a member of an epoch's committee contradicted itself.
@@ -89,24 +188,9 @@ impl Evidence {
     /// Whether both statements differ, and are signed by `key`, the member's in this network and epoch.
     pub fn convicts(&self, network: Digest, key: &PublicKey) -> bool {
         let scope = Scope { network, epoch: self.epoch };
-        match &self.contradiction {
-            Contradiction::Proposals(both) => {
-                let is_signed = |one: &Proposed| {
-                    let digest = scope.proposal(self.height, self.member, &one.payload, one.length);
-                    key.verify(&digest.0, &one.signature)
-                };
-                let said = both.map(|one| (one.payload, one.length));
-                said[0] != said[1] && both.iter().all(is_signed)
-            }
-            Contradiction::Commits(both) => {
-                let is_signed = |one: &Committed| {
-                    let digest = scope.commit(self.height, &one.superblock, &one.root);
-                    key.verify(&digest.0, &one.signature)
-                };
-                let said = both.map(|one| (one.superblock, one.root));
-                said[0] != said[1] && both.iter().all(is_signed)
-            }
-        }
+        // The digests differ where the statements do: each is over all that its kind says.
+        let both = self.contradiction.statements(&scope, self.height, self.member);
+        both[0].0 != both[1].0 && both.iter().all(|(digest, signature)| key.verify(&digest.0, signature))
     }
 }
 
@@ -167,6 +251,18 @@ mod tests {
         Committed { superblock, root, signature: key.sign(&signed.0) }
     }
 
+    fn voted(key: &SecretKey, kind: VoteKind, value: Option<u8>) -> RoundVoted {
+        let value = value.map(|byte| RoundValue { slot: 1, digest: Digest([byte; 32]) });
+        let signed = Scope { network: NETWORK, epoch: 3 }.round_vote(9, 4, kind, value.as_ref());
+        RoundVoted { value, signature: key.sign(&signed.0) }
+    }
+
+    fn round_proposed(key: &SecretKey, payload: u8, valid_round: Option<u32>) -> RoundProposed {
+        let value = RoundValue { slot: 1, digest: Digest([payload; 32]) };
+        let signed = Scope { network: NETWORK, epoch: 3 }.round_proposal(9, 4, &value, valid_round);
+        RoundProposed { value, valid_round, signature: key.sign(&signed.0) }
+    }
+
     #[test]
     fn two_statements_of_one_kind_convict_their_signer_alone() {
         let (key, other) = (SecretKey::from_seed([1; 32]), SecretKey::from_seed([2; 32]));
@@ -182,7 +278,24 @@ mod tests {
             height: 9,
             contradiction: Contradiction::Commits([committed(&key, 3, 9, a), committed(&key, 3, 9, b)]),
         };
-        for evidence in [proposals(1, 2), commits(1, 2)] {
+        let of = |contradiction| Evidence { epoch: 3, member: 2, height: 9, contradiction };
+        let (prevote, precommit) = (VoteKind::Prevote, VoteKind::Precommit);
+        let votes = |kind, round, both: [Option<u8>; 2]| {
+            of(Contradiction::RoundVotes { round, kind, votes: both.map(|value| voted(&key, prevote, value)) })
+        };
+        let in_round = |round, both: [(u8, Option<u32>); 2]| {
+            let proposals = both.map(|(payload, valid_round)| round_proposed(&key, payload, valid_round));
+            of(Contradiction::RoundProposals { round, proposals })
+        };
+        let guilty = [
+            proposals(1, 2),
+            commits(1, 2),
+            votes(prevote, 4, [Some(1), Some(2)]),
+            votes(prevote, 4, [None, Some(1)]),
+            in_round(4, [(1, None), (2, None)]),
+            in_round(4, [(1, None), (1, Some(2))]),
+        ];
+        for evidence in guilty {
             assert!(evidence.convicts(NETWORK, &key.public()));
             assert!(!evidence.convicts(NETWORK, &other.public()), "another's key");
             assert!(!evidence.convicts(Digest([8; 32]), &key.public()), "another network");
@@ -192,6 +305,22 @@ mod tests {
         assert!(!Evidence { member: 1, ..proposals(1, 2) }.convicts(NETWORK, &key.public()), "another slot");
         assert!(!proposals(1, 1).convicts(NETWORK, &key.public()), "one statement twice");
         assert!(!commits(1, 1).convicts(NETWORK, &key.public()), "one statement twice");
+        for innocent in [
+            votes(prevote, 4, [Some(1), Some(1)]),
+            votes(prevote, 4, [None, None]),
+            votes(prevote, 5, [Some(1), Some(2)]),
+            votes(precommit, 4, [Some(1), Some(2)]),
+            in_round(4, [(1, Some(2)), (1, Some(2))]),
+            in_round(5, [(1, None), (2, None)]),
+        ] {
+            assert!(!innocent.convicts(NETWORK, &key.public()), "{innocent:?}");
+        }
+        // A prevote for one value and a precommit for another are both legal.
+        let mixed = [voted(&key, prevote, Some(1)), voted(&key, precommit, Some(2))];
+        for kind in [prevote, precommit] {
+            let evidence = of(Contradiction::RoundVotes { round: 4, kind, votes: mixed });
+            assert!(!evidence.convicts(NETWORK, &key.public()));
+        }
     }
 
     #[test]

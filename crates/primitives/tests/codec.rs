@@ -2,7 +2,8 @@
 
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Malformed, Operation, Price, Proposed,
-    PublicKey, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction,
+    PublicKey, RoundProposed, RoundValue, RoundVoted, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction,
+    VoteKind,
 };
 use proptest::prelude::*;
 
@@ -28,7 +29,24 @@ fn operations() -> Vec<Operation> {
             root: Digest([root; 32]),
             signature: Signature([root; 64]),
         }))))),
+        Operation::Accuse(Box::new(evidence(Contradiction::RoundVotes {
+            round: 3,
+            kind: VoteKind::Precommit,
+            votes: [None, Some(value(4))].map(|value| RoundVoted { value, signature: Signature([1; 64]) }),
+        }))),
+        Operation::Accuse(Box::new(evidence(Contradiction::RoundProposals {
+            round: 3,
+            proposals: [None, Some(2)].map(|valid_round| RoundProposed {
+                value: value(4),
+                valid_round,
+                signature: Signature([2; 64]),
+            }),
+        }))),
     ]
+}
+
+fn value(byte: u8) -> RoundValue {
+    RoundValue { slot: 1, digest: Digest([byte; 32]) }
 }
 
 fn stake(units: u64, address: &str) -> Stake {
@@ -63,6 +81,7 @@ fn the_wire_format_stands_still() {
             proposer: 0,
             time_ms: 0,
             native: operations().into_iter().map(signed).collect(),
+            clearing: vec![1, 2, 3],
             forged: Vec::new(),
         }],
     };
@@ -124,7 +143,7 @@ proptest! {
 
     #[test]
     fn mutated_transactions_decode_canonically_or_not_at_all(
-        which in 0..10usize, position in any::<prop::sample::Index>(), flip in 1..=255u8, cut in any::<prop::sample::Index>()
+        which in 0..12usize, position in any::<prop::sample::Index>(), flip in 1..=255u8, cut in any::<prop::sample::Index>()
     ) {
         let bytes = borsh::to_vec(&signed(operations().remove(which))).unwrap();
         prop_assert!(borsh::from_slice::<Transaction>(&bytes[..cut.index(bytes.len())]).is_err());

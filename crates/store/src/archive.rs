@@ -14,7 +14,7 @@ use crate::record::{
 pub(crate) enum Kind {
     Blocks,
     Receipts,
-    /// Its "heights" are the numbers of its records, and its first files may have been forgotten.
+    /// Its "heights" are the numbers of its records, and it tells itself which first files were forgotten.
     Votes,
 }
 
@@ -93,7 +93,7 @@ impl<D: Disk> LogFiles<D> {
     /// The record of this height, checked; `None` if there is none.
     pub(crate) fn read(&self, height: u64) -> Result<Option<Record>, StoreError> {
         let Some((first, salt, offset)) = self.locate(height)? else { return Ok(None) };
-        let file = self.open(first, false)?;
+        let Some(file) = self.open_unless_forgotten(first)? else { return Ok(None) };
         let length = file.length().map_err(StoreError::io("read the length of", &self.path(first)))?;
         let record = read_record(&file, length, offset, &salt);
         let record = record.map_err(StoreError::io("read", &self.path(first)))?;
@@ -111,8 +111,9 @@ impl<D: Disk> LogFiles<D> {
             return Ok(None);
         };
         if segments[index].offsets.is_none() {
+            let first = segments[index].header.first;
             drop(segments);
-            self.load(index)?;
+            self.load(first)?;
             return self.locate(height);
         }
         let Segment { header, offsets } = &segments[index];
@@ -120,14 +121,32 @@ impl<D: Disk> LogFiles<D> {
         Ok(offset.map(|&offset| (header.first, header.salt, u64::from(offset))))
     }
 
-    /// Finds the records of a file that is not the last, following their headers; checks that they are linked.
-    fn load(&self, index: usize) -> Result<(), StoreError> {
+    /// Opens a file for reading; `None` if it was forgotten.
+    fn open_unless_forgotten(&self, first: u64) -> Result<Option<D::File>, StoreError> {
+        match self.open(first, false) {
+            Err(StoreError::Io { reason, .. })
+                if reason.kind() == std::io::ErrorKind::NotFound && self.position(first).is_none() =>
+            {
+                Ok(None)
+            }
+            opened => opened.map(Some),
+        }
+    }
+
+    /// Where in the list the file is that begins at this height.
+    fn position(&self, first: u64) -> Option<usize> {
+        self.segments().iter().position(|segment| segment.header.first == first)
+    }
+
+    /// Finds the records of a file that is not the last, following their headers; checks that they are linked. Nothing if
+    /// it was forgotten.
+    fn load(&self, first: u64) -> Result<(), StoreError> {
         let (header, next) = {
             let segments = self.segments();
+            let Some(index) = segments.iter().position(|segment| segment.header.first == first) else { return Ok(()) };
             (segments[index].header.clone(), segments[index + 1].header.clone())
         };
-        let first = header.first;
-        let file = self.open(first, false)?;
+        let Some(file) = self.open_unless_forgotten(first)? else { return Ok(()) };
         let length = file.length().map_err(StoreError::io("read the length of", &self.path(first)))?;
         let (mut offsets, mut offset, mut previous) = (Vec::new(), FILE_HEADER_BYTES as u64, header.previous);
         let not_followed = |offsets: &[u32], at: u64| {
@@ -159,7 +178,9 @@ impl<D: Disk> LogFiles<D> {
         if offset != length {
             return Err(self.damaged(first, offset, "the file goes on where the next one should"));
         }
-        self.segments_mut()[index].offsets = Some(offsets);
+        if let Some(segment) = self.segments_mut().iter_mut().find(|segment| segment.header.first == first) {
+            segment.offsets = Some(offsets);
+        }
         Ok(())
     }
 }
@@ -259,6 +280,14 @@ impl<D: Disk> Archive<D> {
         newest.map(|height| CheckpointReader::open(self.blocks.disk.clone(), height)).transpose()
     }
 
+    /// The heights of the finished checkpoints, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn checkpoints(&self) -> Result<Vec<u64>, StoreError> {
+        checkpoint::list(&*self.blocks.disk)
+    }
+
     /// The finished checkpoint of this height; `None` if there is none.
     ///
     /// # Errors
@@ -295,10 +324,10 @@ impl<D: Disk> Iterator for Blocks<D> {
         let height = self.next;
         self.next += 1;
         let read = self.files.read(height);
-        if read.is_err() {
+        let record = read.and_then(|record| record.ok_or(StoreError::Forgotten(height)));
+        if record.is_err() {
             self.next = u64::MAX;
         }
-        let record = read.transpose().expect("the log has no gap");
         Some(record.map(|record| (height, record.payload)))
     }
 }

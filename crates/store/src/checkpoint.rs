@@ -17,7 +17,8 @@ use crate::store::Health;
 
 const MAGIC: [u8; 8] = *b"walrasck";
 const HEADER_BYTES: usize = 88;
-const CHUNK_BYTES: usize = 1 << 20;
+/// Bytes of a chunk, but the last.
+pub const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_OVERHEAD_BYTES: usize = 4 + DIGEST_BYTES;
 const END_COUNTS_BYTES: usize = 20;
 const END_BYTES: usize = END_COUNTS_BYTES + DIGEST_BYTES;
@@ -55,7 +56,7 @@ impl Header {
         if self.block == [0; DIGEST_BYTES] { 0 } else { self.height }
     }
 
-    fn encode(&self) -> [u8; HEADER_BYTES] {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let fields = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; 4], &self.height.to_le_bytes(), &self.block];
         let mut bytes = fields.concat();
         bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
@@ -78,14 +79,15 @@ impl Header {
     }
 }
 
-fn chunk_digest(number: u64, payload: &[u8]) -> Digest {
+/// The digest of a chunk by its number.
+pub(crate) fn chunk_digest(number: u64, payload: &[u8]) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&number.to_le_bytes()).update(&(payload.len() as u32).to_le_bytes());
     hasher.update(payload).finalize().into()
 }
 
 /// Numbers of chunks and of payload bytes, as the end tells them.
-fn end_counts(chunks: u64, payload_bytes: u64) -> [u8; END_COUNTS_BYTES] {
+pub(crate) fn end_counts(chunks: u64, payload_bytes: u64) -> [u8; END_COUNTS_BYTES] {
     let counts = [&[0; 4][..], &chunks.to_le_bytes(), &payload_bytes.to_le_bytes()].concat();
     counts.try_into().expect("the counts add up")
 }
@@ -418,16 +420,29 @@ impl<D: Disk> CheckpointReader<D> {
         StoreError::Damaged { file: self.at.clone(), offset, what, remedy: self.remedy }
     }
 
-    fn read_chunk(&mut self) -> Result<(), StoreError> {
-        let number = self.next as u64;
-        let (offset, bytes) = chunk_extent(number, self.payload_bytes);
-        self.chunk.resize(bytes, 0);
-        self.taken = 0;
-        self.file.read_at(offset + 4, &mut self.chunk).map_err(StoreError::io("read", &self.at))?;
-        if chunk_digest(number, &self.chunk) != self.digests[self.next] {
-            self.chunk.clear();
+    /// The digests of its chunks: stores that hold the same state after the same block have the same ones.
+    pub fn digests(&self) -> &[Digest] {
+        &self.digests
+    }
+
+    /// A chunk, checked, wherever the reader is; `None` if there is none of this number.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], or [`StoreError::Io`].
+    pub fn chunk(&self, number: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(digest) = self.digests.get(number) else { return Ok(None) };
+        let (offset, bytes) = chunk_extent(number as u64, self.payload_bytes);
+        let mut chunk = vec![0; bytes];
+        self.file.read_at(offset + 4, &mut chunk).map_err(StoreError::io("read", &self.at))?;
+        if chunk_digest(number as u64, &chunk) != *digest {
             return Err(self.damaged(offset, "the chunk does not match its digest".into()));
         }
+        Ok(Some(chunk))
+    }
+
+    fn read_chunk(&mut self) -> Result<(), StoreError> {
+        (self.chunk, self.taken) = (Vec::new(), 0);
+        self.chunk = self.chunk(self.next)?.expect("it is one of them");
         self.next += 1;
         Ok(())
     }
@@ -460,8 +475,13 @@ impl<D: Disk> Read for CheckpointReader<D> {
     }
 }
 
+/// Where the end begins.
+pub(crate) fn end_offset(chunks: u64, payload_bytes: u64) -> u64 {
+    HEADER_BYTES as u64 + payload_bytes + chunks * CHUNK_OVERHEAD_BYTES as u64
+}
+
 /// Where a chunk begins, and the length of its payload.
-fn chunk_extent(number: u64, payload_bytes: u64) -> (u64, usize) {
+pub(crate) fn chunk_extent(number: u64, payload_bytes: u64) -> (u64, usize) {
     let before = number * CHUNK_BYTES as u64;
     let offset = HEADER_BYTES as u64 + before + number * CHUNK_OVERHEAD_BYTES as u64;
     (offset, (payload_bytes - before).min(CHUNK_BYTES as u64) as usize)

@@ -72,6 +72,9 @@ pub enum StoreError {
     /// The vote log has reached its bound: heights do not end.
     #[error("the vote log holds {0} bytes and may not grow: no height ends, so nothing can be forgotten")]
     VotesFull(u64),
+    /// A block that was forgotten while it was about to be read.
+    #[error("block {0} was forgotten while older ones were being read: try again")]
+    Forgotten(u64),
     /// A second checkpoint while the first is being written.
     #[error("another checkpoint is still being written")]
     CheckpointRunning,

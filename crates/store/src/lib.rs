@@ -1,6 +1,6 @@
 //! The block log, the receipt archive and the checkpoints of one node: bytes in, bytes out.
 //!
-//! The store does not know what a block means. It keeps three kinds of files in one flat directory:
+//! The store does not know what a block means. It keeps these files in one flat directory:
 //!
 //! | file | holds |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `receipts-HEIGHT.log` | the receipts of those blocks, likewise |
 //! | `checkpoint-HEIGHT.ckpt` | the whole state after this block, the last two of them |
 //! | `*.tmp` | a checkpoint that is being written; removed when the store is opened |
+//! | `forgotten-HEIGHT` | empty: blocks and receipts below this height may be missing at the front of their logs |
 //! | `lock` | locked while the store is open, so that two processes never share it |
 //!
 //! The log of a validator's votes lies in a directory of its own, see [`VoteLog`].
@@ -31,6 +32,11 @@
 //!   written at a crash, is cut off and reported ([`Recovery::repairs`]). Damage anywhere else stops with an error that
 //!   names file, offset and remedy ([`StoreError::Damaged`]). Opening reads the last file of each log in full; what lies
 //!   in earlier files is checked when it is read, and all of it by [`inspect`].
+//! - Blocks and receipts are *forgotten* ([`Store::forget_below`]) by whole files, oldest first, never from the block of the
+//!   older checkpoint on. What is missing at the front of a log is damage unless a `forgotten` file was durable before.
+//! - A state from elsewhere can take the place of all that is here ([`Store::begin_replacement`]): a checkpoint that names no
+//!   block, above all blocks. Once it has its name the logs that begin at its height or below are void, and are removed when
+//!   the store is opened next; before that nothing has changed.
 //!
 //! # Torn tail or damage?
 //!
@@ -99,6 +105,7 @@
 //! own, for another machine ([`SnapshotWriter`]); it names no block's record.
 
 mod archive;
+mod assembly;
 mod checkpoint;
 mod disk;
 mod error;
@@ -107,12 +114,14 @@ mod inspect;
 mod log;
 mod real;
 mod record;
+mod retention;
 mod store;
 mod view;
 mod votes;
 
 pub use archive::{Archive, Blocks};
-pub use checkpoint::{CheckpointReader, CheckpointWriter, SnapshotWriter};
+pub use assembly::Assembly;
+pub use checkpoint::{CHUNK_BYTES, CheckpointReader, CheckpointWriter, SnapshotWriter};
 pub use disk::{Disk, DiskFile};
 pub use error::{Remedy, StoreError};
 pub use fault::{Fault, FaultDisk, Surviving};

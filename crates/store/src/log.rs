@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::archive::{Kind, LogFiles, Record, Segment, read_header, read_record};
+use crate::archive::{Kind, LogFiles, Record, Segment, path, read_header, read_record};
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::record::{
     Digest, FILE_HEADER_BYTES, FileHeader, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader, attests_durable,
 };
+use crate::retention;
 use crate::store::Repair;
 
 /// Bytes read at a time in search of evidence after a bad record.
@@ -163,6 +164,27 @@ impl<D: Disk> Log<D> {
         tail.file.write_at(tail.end, &mark.encode(&tail.salt)).map_err(StoreError::io("write", &path))
     }
 
+    /// Goes on in a new file, unless the current one is empty.
+    pub(crate) fn begin_file(&mut self) -> Result<(), StoreError> {
+        let holds = self.tail.as_ref().is_some_and(|tail| self.last >= tail.first);
+        if holds { self.roll() } else { Ok(()) }
+    }
+
+    /// How many files, from the first on, hold only records below this height.
+    pub(crate) fn files_below(&self, height: u64) -> usize {
+        let segments = self.files.segments();
+        segments.iter().skip(1).take_while(|next| next.header.first <= height).count()
+    }
+
+    /// Removes so many of the first files, each removal durable before the next.
+    pub(crate) fn remove_first(&mut self, files: usize) -> Result<(), StoreError> {
+        for _ in 0..files {
+            let header = self.files.segments_mut().remove(0).header;
+            remove(&*self.files.disk, &self.files.kind.file_name(header.first))?;
+        }
+        Ok(())
+    }
+
     /// Leaves the current file, durable and without a mark, and begins the next.
     fn roll(&mut self) -> Result<(), StoreError> {
         let (mut number, mut previous) = (0, [0; 32]);
@@ -259,13 +281,15 @@ pub(crate) fn list(disk: &impl Disk, kind: Kind) -> Result<Vec<(u64, u64)>, Stor
     Ok(found)
 }
 
-/// The files of a log, given first height and length of each; none may be missing, but of votes the first ones.
+/// The files of a log, given first height and length of each; none may be missing, but first ones that were forgotten.
 pub(crate) fn segments<D: Disk>(files: &LogFiles<D>, found: &[(u64, u64)]) -> Result<Vec<Segment>, StoreError> {
     let mut segments: Vec<Segment> = Vec::with_capacity(found.len());
+    let floor = retention::floor(&*files.disk)?;
     for (number, &(first, length)) in found.iter().enumerate() {
         let header = read_file_header(files, first, length)?.map_err(|what| files.damaged(first, 0, what))?;
         let forgotten = segments.first().map_or(header.number, |segment| segment.header.number) as usize;
-        let before = if files.kind == Kind::Votes { forgotten + number } else { number };
+        let may_lack = files.kind == Kind::Votes || found[0].0 <= floor;
+        let before = if may_lack { forgotten + number } else { number };
         if header.number as usize != before {
             let what =
                 format!("this is file {} of the log, but {before} come before it: files are missing", header.number);
@@ -277,6 +301,13 @@ pub(crate) fn segments<D: Disk>(files: &LogFiles<D>, found: &[(u64, u64)]) -> Re
         segments.push(Segment { header, offsets: None });
     }
     Ok(segments)
+}
+
+/// Removes a file, durably.
+pub(crate) fn remove(disk: &impl Disk, name: &str) -> Result<(), StoreError> {
+    let path = path(disk, name);
+    disk.remove(name).map_err(StoreError::io("remove", &path))?;
+    disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))
 }
 
 fn read_file_header<D: Disk>(

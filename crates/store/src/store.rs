@@ -7,6 +7,7 @@ use crate::checkpoint::{self, CheckpointReader, CheckpointWriter, Header, Meetin
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::log::{Known, Log};
+use crate::retention;
 
 /// Files of a log must be addressable by 4-byte offsets.
 pub(crate) const SEGMENT_BYTES_MAX: u64 = 1 << 31;
@@ -99,6 +100,7 @@ impl<D: Disk> Store<D> {
         let place = disk.place();
         let lock = disk.lock().map_err(StoreError::io("lock", &place))?.ok_or(StoreError::Locked(place))?;
         remove_temporaries(&*disk)?;
+        retention::remove_replaced(&disk)?;
         let segment_bytes = options.segment_bytes.min(SEGMENT_BYTES_MAX);
         let mut repairs = Vec::new();
         let checkpoint = checkpoint::list(&*disk)?.pop();
@@ -230,6 +232,76 @@ impl<D: Disk> Store<D> {
         let writer = self.health.note(begun)?;
         self.checkpoint_height = height;
         Ok(writer)
+    }
+}
+
+impl<D: Disk> Store<D> {
+    /// Begins an archive whose blocks up to this height lie elsewhere; for a store that holds nothing yet.
+    ///
+    /// # Errors
+    /// As [`Store::begin_checkpoint`].
+    pub fn begin_after(&mut self, height: u64) -> Result<(), StoreError> {
+        self.begin_checkpoint(height)?.finish()?;
+        self.blocks.start_after(height);
+        self.receipts.start_after(height);
+        Ok(())
+    }
+
+    /// Begins the checkpoint of a state from elsewhere, above everything that is here, to take the place of it all: once it
+    /// is finished, drop the store and open it anew, and it holds that state and no block. Until it is finished nothing has
+    /// changed.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfOrder`] if the height is not above all that is here, [`StoreError::CheckpointRunning`], or
+    /// [`StoreError::Io`]; after the last the store refuses.
+    pub fn begin_replacement(&mut self, height: u64) -> Result<CheckpointWriter<D>, StoreError> {
+        self.health.check()?;
+        let expected = self.blocks.last().max(self.checkpoint_height) + 1;
+        if height < expected {
+            return Err(StoreError::OutOfOrder { what: "replacement", height, expected });
+        }
+        let header = Header { height, ..Header::default() };
+        let (disk, health, lock) = (self.disk.clone(), self.health.clone(), self.lock.clone());
+        let begun = CheckpointWriter::begin(disk, health, lock, self.meeting.clone(), header);
+        let writer = self.health.note(begun)?;
+        self.checkpoint_height = height;
+        Ok(writer)
+    }
+
+    /// Lets the logs go on in new files, so that the earlier ones can be forgotten as a whole.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; the store then refuses.
+    pub fn begin_files(&mut self) -> Result<(), StoreError> {
+        self.health.check()?;
+        let begun = self.blocks.begin_file().and_then(|()| self.receipts.begin_file());
+        self.health.note(begun)
+    }
+
+    /// Forgets blocks and receipts below a height by whole files, but neither the block of the older of the two
+    /// checkpoints nor what comes after it: either of them is a state to begin at. Without two nothing is forgotten. Returns the first height whose
+    /// block may still be asked for.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; the store then refuses.
+    pub fn forget_below(&mut self, height: u64) -> Result<u64, StoreError> {
+        self.health.check()?;
+        let forgotten = self.forget(height);
+        self.health.note(forgotten)?;
+        Ok(self.blocks.first().unwrap_or(self.blocks.next()))
+    }
+
+    fn forget(&mut self, height: u64) -> Result<(), StoreError> {
+        let checkpoints = checkpoint::list(&*self.disk)?;
+        let [oldest, _, ..] = checkpoints[..] else { return Ok(()) };
+        let floor = height.min(oldest);
+        let (blocks, receipts) = (self.blocks.files_below(floor), self.receipts.files_below(floor));
+        if blocks + receipts == 0 {
+            return Ok(());
+        }
+        retention::set_floor(&*self.disk, floor)?;
+        self.blocks.remove_first(blocks)?;
+        self.receipts.remove_first(receipts)
     }
 }
 

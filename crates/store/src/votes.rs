@@ -38,7 +38,7 @@ use std::sync::Arc;
 use crate::archive::Kind;
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::log::{Known, Log, list};
+use crate::log::{Known, Log, list, remove};
 use crate::record::{DIGEST_BYTES, FILE_HEADER_BYTES, RECORD_HEADER_BYTES};
 use crate::store::{Health, Repair, SEGMENT_BYTES_MAX};
 
@@ -148,7 +148,7 @@ impl<D: Disk> VoteLog<D> {
         let (disk, lock) = locked(disk)?;
         // The oldest first: what a crash leaves of this lacks its beginning, and is never taken for a log.
         for (first, _) in list(&*disk, Kind::Votes)? {
-            remove(&*disk, first)?;
+            remove(&*disk, &Kind::Votes.file_name(first))?;
         }
         VoteLog::begin(disk, lock, options, floor)
     }
@@ -233,7 +233,7 @@ impl<D: Disk> VoteLog<D> {
     fn remove_first(&mut self, files: usize) -> Result<(), StoreError> {
         for _ in 0..files {
             let first = self.log.files.segments()[0].header.first;
-            let removed = remove(&*self.disk, first);
+            let removed = remove(&*self.disk, &Kind::Votes.file_name(first));
             self.health.note(removed)?;
             self.log.files.segments_mut().remove(0);
             self.highest.remove(0);
@@ -258,13 +258,6 @@ fn open_log<D: Disk>(disk: &Arc<D>, options: VoteOptions, repairs: &mut Vec<Repa
 /// Which file of the log, counted from the first that is there, holds a record.
 fn file_of<D: Disk>(log: &Log<D>, number: u64) -> usize {
     log.files.segments().partition_point(|segment| segment.header.first <= number) - 1
-}
-
-fn remove<D: Disk>(disk: &D, first: u64) -> Result<(), StoreError> {
-    let name = Kind::Votes.file_name(first);
-    let path = crate::archive::path(disk, &name);
-    disk.remove(&name).map_err(StoreError::io("remove", &path))?;
-    disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))
 }
 
 fn total_bytes<D: Disk>(disk: &D) -> Result<u64, StoreError> {

@@ -137,6 +137,22 @@ pub enum Bench {
         #[arg(long)]
         fast: bool,
     },
+    /// Transaction management with each of its measures switched off in turn: one validator validates, sub-block by
+    /// sub-block, bodies and receipts cached when written.
+    #[command(
+        after_help = "Examples:\n  walras bench transaction-management --json\n  walras bench transaction-management --validators 7 --transactions 10000"
+    )]
+    TransactionManagement {
+        /// How many validators.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
+        validators: u32,
+        /// Transactions, offered at once.
+        #[arg(long, default_value_t = 15_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        transactions: u64,
+        /// Runs of each variant; medians are told.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+    },
     /// Frames between validators on loopback: bulk, votes alone and beside bulk, superblocks.
     #[command(
         after_help = "Examples:\n  walras bench transport --json\n  walras bench transport --frame-bytes 4000000 --validators 10"
@@ -248,6 +264,14 @@ impl Bench {
                 let rules = consensus::Rules { fast, ..engine.rules() };
                 let options = bench::consensus::Options { validators, rate, seconds, rules };
                 print(&bench::consensus::run(&options, &mut say)?, json);
+            }
+            Bench::TransactionManagement { validators, transactions, runs } => {
+                let options = bench::transaction_management::Options {
+                    validators: validators as usize,
+                    transactions,
+                    runs: runs as usize,
+                };
+                print(&bench::transaction_management::run(&options, &mut say)?, json);
             }
             Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
                 let options = bench::transport::Options {

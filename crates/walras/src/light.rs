@@ -1,6 +1,10 @@
 //! `walras light`: what a quorum of validators has signed, checked with nothing but the genesis file.
+//!
+//! Certificates are signed by the committee of their epoch. From the founders, whom the genesis names, the client walks over the
+//! handovers (`node::handover`) to the epoch of the certificate that it checks, and believes nothing on the way that the
+//! committee before has not signed. With `--trust` it writes down how far it has come, and begins there the next time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -8,7 +12,8 @@ use anyhow::{Context, bail, ensure};
 use borsh::BorshDeserialize;
 use consensus::{Certificate, Chain};
 use ledger::{AccountProof, Genesis, ReceiptProof, outcome_root};
-use primitives::{Address, Digest, TransactionId};
+use node::{Handover, Lineage};
+use primitives::{Address, Digest, PublicKey, TransactionId};
 use serde_json::{Value, json};
 
 /// How long a certificate is waited for.
@@ -46,14 +51,20 @@ pub struct Source {
     /// Any node of the network.
     #[arg(long, env = "WALRAS_SERVER", default_value = "http://127.0.0.1:8080")]
     server: String,
+    /// A file in which the last proved committee is remembered; the next run begins there instead of at the genesis.
+    #[arg(long, value_name = "FILE")]
+    trust: Option<PathBuf>,
 }
 
 /// A client that holds the genesis.
 struct Client {
     server: String,
     genesis: Genesis,
-    chain: Chain,
-    lag: u64,
+    /// The committees that are trusted, from the first to the last of consecutive epochs.
+    chains: Vec<Chain>,
+    /// How far the walk has come.
+    lineage: Lineage,
+    trust: Option<PathBuf>,
 }
 
 /// What a certificate says of a block.
@@ -61,14 +72,20 @@ struct Certified {
     state: Digest,
     receipts: Digest,
     signers: usize,
+    /// Of the committee.
+    validators: usize,
+    epoch: u64,
 }
 
 impl Light {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let proved = match self {
-            Light::Account { source, address } => Client::new(source)?.account(&address)?,
-            Light::Transaction { source, id } => Client::new(source)?.transaction(&id)?,
+        let (Light::Account { source, .. } | Light::Transaction { source, .. }) = &self;
+        let mut client = Client::new(source)?;
+        let proved = match &self {
+            Light::Account { address, .. } => client.account(address)?,
+            Light::Transaction { id, .. } => client.transaction(id)?,
         };
+        client.remember()?;
         if json {
             println!("{proved}");
         } else {
@@ -79,25 +96,65 @@ impl Light {
 }
 
 impl Client {
-    fn new(source: Source) -> anyhow::Result<Client> {
+    fn new(source: &Source) -> anyhow::Result<Client> {
         let (genesis, founding) = node::genesis_file::read_with_founding(&source.genesis)?;
         let founding = founding.with_context(|| {
             format!("{}: names no validators, so nobody signs blocks of this chain", source.genesis.display())
         })?;
-        let chain = founding.chain(&genesis);
-        Ok(Client { server: source.server, genesis, chain, lag: founding.rules.lag })
+        let mut lineage = Lineage::of(&founding, &genesis);
+        let trust = source.trust.clone();
+        if let Some(path) = trust.as_ref().filter(|path| path.exists()) {
+            recall(path, &mut lineage)?;
+        }
+        Ok(Client { server: source.server.clone(), genesis, chains: vec![lineage.chain.clone()], lineage, trust })
     }
 
-    /// Tries the newest blocks until one with the proof's state is certified.
-    fn account(&self, address: &Address) -> anyhow::Result<Value> {
+    /// Writes down how far it has come.
+    fn remember(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.trust else { return Ok(()) };
+        let Chain { genesis, epoch, keys, .. } = &self.lineage.chain;
+        let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
+        let text = json!({ "network": genesis.to_string(), "epoch": epoch, "keys": keys }).to_string() + "\n";
+        std::fs::write(path, text).with_context(|| path.display().to_string())
+    }
+
+    /// The committee of an epoch, proved by handovers from the last that is trusted.
+    fn committee(&mut self, epoch: u64) -> anyhow::Result<&Chain> {
+        while self.lineage.chain.epoch < epoch {
+            let from = self.lineage.chain.epoch + 1;
+            let body = self.get(&format!("/v1/handovers?from={from}"))?;
+            let page = body["handovers"].as_array().map(Vec::as_slice).unwrap_or_default();
+            ensure!(
+                !page.is_empty(),
+                "the node shows no handover to epoch {from}, which it takes to prove the committee of epoch {epoch}: give \
+                 another --server"
+            );
+            for entry in page {
+                let handover: Handover = decode(&entry["handover"])?;
+                self.lineage.follow(&handover).context("give another --server: this node's answer proves nothing")?;
+                self.chains.push(self.lineage.chain.clone());
+            }
+        }
+        let first = self.chains[0].epoch;
+        let known = epoch.checked_sub(first).and_then(|at| self.chains.get(usize::try_from(at).ok()?));
+        known.with_context(|| {
+            format!(
+                "the certificate is of epoch {epoch}, before epoch {first}, at which --trust begins: leave --trust out"
+            )
+        })
+    }
+
+    /// Waits until a block with the proof's state is certified.
+    fn account(&mut self, address: &Address) -> anyhow::Result<Value> {
+        let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
+        let height = body["height"].as_u64().context("the answer has no height")?;
+        let proof: AccountProof = decode(&body["proof"])?;
+        let root = proof.parts.root();
         let begun = Instant::now();
+        // Where each block changes the state, this proof is good for one certificate, which is still to come.
         loop {
-            let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
-            let height = body["height"].as_u64().context("the answer has no height")?;
-            let proof: AccountProof = decode(&body["proof"])?;
-            let root = proof.parts.root();
             // The last blocks may be empty ones that changed nothing.
-            for height in (height.saturating_sub(2 * self.lag)..=height).rev() {
+            for height in (height.saturating_sub(2 * self.lineage.lag)..=height).rev() {
                 let Some(certified) = self.certified(height)? else { continue };
                 if certified.state == root {
                     return self.proved(address, &proof, height, &certified);
@@ -128,11 +185,12 @@ impl Client {
             "height": height,
             "state_root": certified.state.to_string(),
             "signed_by": certified.signers,
-            "validators": self.chain.keys.len(),
+            "validators": certified.validators,
+            "epoch": certified.epoch,
         }))
     }
 
-    fn transaction(&self, id: &TransactionId) -> anyhow::Result<Value> {
+    fn transaction(&mut self, id: &TransactionId) -> anyhow::Result<Value> {
         let body = self.get(&format!("/v1/transactions/{id}?proof=true"))?;
         let height = body["height"].as_u64().context("the transaction is in no block yet")?;
         let proof: ReceiptProof = decode(&body["proof"])?;
@@ -154,26 +212,30 @@ impl Client {
             }),
             "receipts_root": certified.receipts.to_string(),
             "signed_by": certified.signers,
-            "validators": self.chain.keys.len(),
+            "validators": certified.validators,
+            "epoch": certified.epoch,
         }))
     }
 
     /// The certificate of a block's outcome, checked; `None` if there is none yet.
-    fn certified(&self, height: u64) -> anyhow::Result<Option<Certified>> {
+    fn certified(&mut self, height: u64) -> anyhow::Result<Option<Certified>> {
         let Ok(body) = self.get(&format!("/v1/blocks/{height}/certificate")) else { return Ok(None) };
         let certificate: Certificate = decode(&body["certificate"])?;
-        let of_founders = self.chain.heights.contains(&height);
-        ensure!(of_founders, "block {height} is of a later committee, and this client knows the founders' alone");
-        certificate.verify(&self.chain).context("the certificate does not hold")?;
+        let lag = self.lineage.lag;
+        let epoch = self.lineage.schedule.epoch_of(height.saturating_add(lag));
+        let chain = self.committee(epoch)?;
+        certificate.verify(chain).context("the certificate does not hold")?;
+        let validators = chain.keys.len();
         let root = |field: &str| -> anyhow::Result<Digest> {
             let text = body[field].as_str().with_context(|| format!("the answer has no {field}"))?;
             text.parse().with_context(|| field.to_string())
         };
         let (state, receipts) = (root("state_root")?, root("receipts_root")?);
         let statement = certificate.statement;
-        ensure!(statement.height == height + self.lag, "the certificate is of another block");
+        ensure!(statement.height == height + lag, "the certificate is of another block");
         ensure!(statement.root == outcome_root(&state, &receipts), "the roots are not those that were signed");
-        Ok(Some(Certified { state, receipts, signers: certificate.signatures.len() }))
+        let signers = certificate.signatures.len();
+        Ok(Some(Certified { state, receipts, signers, validators, epoch }))
     }
 
     fn get(&self, path: &str) -> anyhow::Result<Value> {
@@ -189,6 +251,26 @@ impl Client {
             error => bail!("{}", error["message"].as_str().unwrap_or("the node refuses")),
         }
     }
+}
+
+/// Goes on from a committee that was proved before.
+fn recall(path: &Path, lineage: &mut Lineage) -> anyhow::Result<()> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| name.to_string())?;
+    let remembered: Value = serde_json::from_str(&text).with_context(|| name.to_string())?;
+    let network = lineage.chain.genesis;
+    ensure!(
+        remembered["network"] == network.to_string(),
+        "{name}: is of another network than the genesis: give another --trust"
+    );
+    let epoch = remembered["epoch"].as_u64().with_context(|| format!("{name}: names no epoch"))?;
+    let keys = remembered["keys"].as_array().with_context(|| format!("{name}: names no keys"))?;
+    let keys: Option<Vec<PublicKey>> = keys.iter().map(|key| key.as_str()?.parse().ok()).collect();
+    let keys = keys.filter(|keys| (1..=consensus::committee::MEMBERS_MAX).contains(&keys.len()));
+    let keys = keys.with_context(|| format!("{name}: keys that are none"))?;
+    let heights = lineage.schedule.first_height(epoch)..=lineage.schedule.last_height(epoch);
+    lineage.chain = Chain { genesis: network, epoch, heights, keys };
+    Ok(())
 }
 
 /// What a node encoded in hexadecimal.

@@ -2,15 +2,21 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use ledger::Genesis;
 use node::founding::Founding;
-use node::{Config, Network, Node};
+use node::{Config, ExchangeError, Network, Node, StartError};
+
+use store::StoreError;
 
 use crate::founding::KEY_FILE;
 use crate::keystore::{self, Passphrase};
 use std::process::ExitCode;
+
+/// Within this time requests that a node has in hand when it begins again are answered, and a checkpoint is written.
+const CONNECTIONS_END: Duration = Duration::from_secs(120);
 
 /// Runs the node of a home.
 #[derive(clap::Args)]
@@ -48,23 +54,53 @@ impl NodeCommand {
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
-            let node = Node::start(config, &genesis, &self.home.join("data"), network).await?;
-            // Scripts wait for this line.
-            println!("listening on http://{}", node.address());
-            let failed = tokio::select! {
-                () = stop_signal() => None,
-                reason = node.exchange().failed() => Some(reason),
-            };
-            tokio::spawn(async {
-                stop_signal().await;
-                std::process::exit(130);
-            });
-            node.stop().await;
-            match failed {
-                None => Ok(ExitCode::SUCCESS),
-                Some(reason) => Err(anyhow::anyhow!("the node stopped itself: {reason}")),
+            let data = self.home.join("data");
+            let mut patience = Duration::ZERO;
+            loop {
+                let start = || Node::start(config.clone(), &genesis, &data, network.clone());
+                let node = start_within(patience, start).await?;
+                // Scripts wait for this line.
+                println!("listening on http://{}", node.address());
+                let failed = tokio::select! {
+                    () = stop_signal() => None,
+                    reason = node.exchange().failed() => Some(reason),
+                };
+                let again = failed.is_some() && node.exchange().is_to_begin_again();
+                // Where the system chose the address, it stays what was printed.
+                config.http.listen = node.address();
+                let waiting = tokio::spawn(async {
+                    stop_signal().await;
+                    std::process::exit(130);
+                });
+                node.stop().await;
+                match failed {
+                    None => return Ok(ExitCode::SUCCESS),
+                    Some(_) if again => {
+                        waiting.abort();
+                        patience = CONNECTIONS_END;
+                    }
+                    Some(reason) => anyhow::bail!("the node stopped itself: {reason}"),
+                }
             }
         })
+    }
+}
+
+/// Starts a node; for so long what is in use may still be let go of by the one before.
+async fn start_within<F: Future<Output = Result<Node, StartError>>>(
+    patience: Duration,
+    start: impl Fn() -> F,
+) -> Result<Node, StartError> {
+    let begun = Instant::now();
+    loop {
+        match start().await {
+            Err(StartError::Listen(..) | StartError::Exchange(ExchangeError::Store(StoreError::Locked(_))))
+                if begun.elapsed() < patience =>
+            {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            started => return started,
+        }
     }
 }
 

@@ -42,7 +42,8 @@ pub enum Snapshot {
   walras snapshot restore walras-1200.snapshot --home ./second --root 0x4f1c…
 
 The home needs the genesis.json of the chain (`walras init` makes one, or copy it), and no store yet. Blocks and receipts
-from before the snapshot are not in it.")]
+from before the snapshot are not in it. A validator's vote log is removed: it listens until it is safe to vote again. Before it
+takes part it asks the others for the certificate of the restored height, and stops if they signed another state.")]
     Restore {
         /// The snapshot.
         file: PathBuf,
@@ -101,10 +102,24 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
     install(&ledger, &data)?;
     writing.finish_and_clear();
     report(&ledger, found, &data, "restored", json);
+    if put_votes_away(&data)? && !json {
+        eprintln!("the vote log that was here is removed: the validator listens until it is safe to vote again");
+    }
     if root.is_none() && !json {
         eprintln!("compare the state root with one that you trust before you rely on this state");
     }
     Ok(())
+}
+
+/// Removes the log of what a validator has said: in a home that is put together from copies it may be older than what the
+/// validator said last. Whether there was one.
+fn put_votes_away(data: &Path) -> anyhow::Result<bool> {
+    let votes = data.join("votes");
+    match std::fs::remove_dir_all(&votes) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).with_context(|| votes.display().to_string()),
+    }
 }
 
 fn home_of(home: &Path) -> anyhow::Result<(Genesis, PathBuf)> {

@@ -252,6 +252,22 @@ impl Server {
         }
     }
 
+    /// Fails if the node lags behind the others: what it says of an account's sequence numbers may be out of date, and a
+    /// transaction that repeats one that is done would seem to be committed.
+    fn has_caught_up(&self) -> anyhow::Result<()> {
+        let unreachable = || format!("no node answers at {}; give another --server", self.server);
+        let mut response = Self::agent().get(format!("{}/readyz", self.server)).call().with_context(unreachable)?;
+        if response.status().is_success() {
+            return Ok(());
+        }
+        let value: Value = response.body_mut().read_json().unwrap_or_default();
+        bail!(
+            "the node has not caught up ({}), and may name a sequence number that is used; try again shortly, give another \
+             --server, or the number with --sequence",
+            text(&value["error"]["message"])
+        )
+    }
+
     fn chain(&self) -> anyhow::Result<u64> {
         self.get("/v1/limits")?["chain"].as_u64().context("the node names no chain")
     }
@@ -297,6 +313,7 @@ impl Sender {
         let sequence = match self.sequence {
             Some(sequence) => sequence,
             None => {
+                self.server.has_caught_up()?;
                 let state = self.server.get(&format!("/v1/accounts/{account}"))?;
                 state["sequence"]["next"].as_u64().context("the node names no next sequence number")?
             }

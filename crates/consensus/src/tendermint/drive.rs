@@ -157,9 +157,8 @@ impl Engine {
         wanted.holders = wanted.holders.union(&holders);
         if from == value.slot {
             wanted.asked.insert(from);
-        } else {
-            self.fetch(height, value.slot, value.digest, &holders);
         }
+        self.want(height, value.slot, value.digest, &holders);
     }
 
     /// A payload, from who made it or from who was asked.

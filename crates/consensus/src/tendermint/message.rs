@@ -1,13 +1,11 @@
 //! What validators tell one another in the rounds of a height, as it travels and as it is written down.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Digest, SecretKey, Signature};
+pub use primitives::VoteKind as Kind;
+use primitives::{Digest, RoundValue, SecretKey, Signature};
 
 use crate::chain::Chain;
 use crate::committee::Index;
-
-const VOTE_CONTEXT: &str = "walras 2026 consensus tendermint vote v1";
-const PROPOSAL_CONTEXT: &str = "walras 2026 consensus tendermint proposal v1";
 
 /// A round of a height; the first is 0.
 pub type Round = u32;
@@ -21,13 +19,11 @@ pub struct Value {
     pub digest: Digest,
 }
 
-/// The two votes of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
-pub enum Kind {
-    /// The proposal of the round is valid, and no lock forbids it.
-    Prevote,
-    /// More than two thirds prevoted for it.
-    Precommit,
+impl Value {
+    /// As it stands in what is signed.
+    pub fn signed(&self) -> RoundValue {
+        RoundValue { slot: self.slot, digest: self.digest }
+    }
 }
 
 /// A signed vote. A correct validator casts one of each kind a round.
@@ -77,7 +73,8 @@ impl Vote {
     }
 
     fn signed(&self, chain: &Chain) -> Digest {
-        chain.digest(VOTE_CONTEXT, &(self.height, self.round, self.kind, self.value))
+        let value = self.value.map(|value| value.signed());
+        chain.scope().round_vote(self.height, self.round, self.kind, value.as_ref())
     }
 }
 
@@ -94,7 +91,7 @@ impl Proposal {
     }
 
     fn signed(&self, chain: &Chain) -> Digest {
-        chain.digest(PROPOSAL_CONTEXT, &(self.height, self.round, self.value, self.valid_round))
+        chain.scope().round_proposal(self.height, self.round, &self.value.signed(), self.valid_round)
     }
 }
 

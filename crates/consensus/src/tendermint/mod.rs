@@ -32,7 +32,8 @@
 //! # Properties
 //!
 //! - *Agreement*, *Once*, *Evidence*: as in [`crate`]; evidence of two votes or two proposals of one round is kept until the
-//!   height ends, at most three pairs of each validator.
+//!   height ends, at most three pairs of each validator. It convicts before a ledger as other evidence does: what is signed is
+//!   laid out in `primitives`, with the network and the epoch in it.
 //! - *Validity*: what is decided was prevoted for by f+1 correct validators at least, which hold its bytes.
 //! - *Inclusion*: none in a height; a validator that is correct and timely proposes every n-th height. A transaction waits
 //!   for the turn of the validator that has it.
@@ -46,8 +47,11 @@
 //! - Validity is a pure function of the bytes, as for the other engine: it does not ask the ledger. So a height can be voted
 //!   on before the one below is applied, and no ledger that is slow can make correct validators vote nil. Transactions
 //!   that do not hold are removed when the block is applied.
-//! - Proposals do not carry their clearing (SPEEDEX §K.3): every validator solves the batch for itself. The ledger can apply
-//!   a block by an attached clearing; sub-blocks have no place for one yet.
+//! - A payload may carry the clearing that its proposer claims (SPEEDEX §K.3), but that is no matter of rounds: bytes are
+//!   voted on, and the ledger judges the claim when it applies the block. A proposer that has applied the block below claims
+//!   one, and then all check it and nobody solves; one whose ledger lags proposes without, rather than wait. Since what was
+//!   decided holds the claim, and whether it holds follows from the state, all come to the same whether they check or, where
+//!   it is missing or false, solve.
 //! - A validator makes at most one payload a height, whatever the number of its rounds: two prove a fault.
 //! - Validators have equal power, so that a quorum here is one of the certificates too.
 //! - After the decision commits are exchanged, although precommits of two thirds would do: they hold the lagged outcome,

@@ -6,7 +6,8 @@
 //! finds it; the seed is the state root that the block names. So whoever holds that certified state, and nothing else,
 //! can draw the committee again. It begins `delay` heights later, when every validator has applied the boundary.
 //!
-//! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled. Two
+//! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled, unless the
+//! block carries a false clearing. Two
 //! contradictory signed statements ([`Evidence`]) *convict* a validator: a fraction of all it has staked, also of what is
 //! on its way back, goes to the pool, the rest is unstaked, and it is never drawn again. What is unstaked is paid back at
 //! the first boundary after `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is
@@ -247,7 +248,7 @@ impl Validators {
     }
 
     /// The position in the registry of whom the evidence convicts.
-    fn convicted(&self, evidence: &Evidence, height: Height) -> Result<usize, Refusal> {
+    pub(crate) fn convicted(&self, evidence: &Evidence, height: Height) -> Result<usize, Refusal> {
         if evidence.epoch < self.oldest_punishable(height) {
             return Err(Refusal::EvidenceTooOld);
         }
@@ -280,14 +281,15 @@ impl Validators {
         operations == 0 && is_quiet && (self.terms.reward == 0 || self.pool == 0)
     }
 
-    /// Takes a block in, and its admitted operations on the registry, whose order means nothing.
-    pub(crate) fn apply(&mut self, block: &Superblock, operations: &[(Address, &Operation)]) -> Moved {
+    /// Takes a block in, which `earns` its proposers something or not, and its admitted operations on the registry, whose
+    /// order means nothing.
+    pub(crate) fn apply(&mut self, block: &Superblock, earns: bool, operations: &[(Address, &Operation)]) -> Moved {
         let before = self.bonded();
         let height = block.height;
         if self.terms.schedule.is_boundary(height) {
             self.draw(&block.parent_root);
         }
-        let mut credits = self.reward(block);
+        let mut credits = if earns { self.reward(block) } else { Vec::new() };
         self.convict_and_move(operations, height);
         if self.terms.schedule.is_boundary(height) {
             self.release(height, &mut credits);

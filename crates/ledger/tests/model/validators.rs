@@ -109,6 +109,14 @@ impl ModelValidators {
             Contradiction::Commits(both) => {
                 both.iter().map(|one| (scope.commit(height, &one.superblock, &one.root), one.signature)).collect()
             }
+            Contradiction::RoundVotes { round, kind, votes } => votes
+                .iter()
+                .map(|one| (scope.round_vote(height, round, kind, one.value.as_ref()), one.signature))
+                .collect(),
+            Contradiction::RoundProposals { round, proposals } => proposals
+                .iter()
+                .map(|one| (scope.round_proposal(height, round, &one.value, one.valid_round), one.signature))
+                .collect(),
         };
         let signed = statements.iter().all(|(digest, signature)| member.key.verify(&digest.0, signature));
         if signed && statements[0].0 != statements[1].0 { Ok(member.account) } else { Err(Refusal::BadEvidence) }

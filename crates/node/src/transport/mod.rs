@@ -409,6 +409,19 @@ impl Transport {
         self.link(to).push(class, frame);
     }
 
+    /// Whether there is a peer of this index.
+    pub fn has_peer(&self, index: Index) -> bool {
+        self.shared.links.get(usize::from(index)).is_some_and(Option::is_some)
+    }
+
+    /// The key of a peer.
+    ///
+    /// # Panics
+    /// If there is no such peer.
+    pub fn key_of(&self, peer: Index) -> PublicKey {
+        self.link(peer).key
+    }
+
     /// What has passed between this validator and a peer.
     ///
     /// # Panics

@@ -60,6 +60,11 @@ impl Network {
             assert_eq!(node.blocks.len(), first.len());
             assert!(node.blocks.values().zip(first.values()).all(|(a, b)| a.root == b.root));
         }
+        for state in correct.iter().filter_map(|index| self.nodes[usize::from(*index)].state.as_ref()) {
+            let convicted = state.convicted(&self.secrets);
+            assert!(convicted.iter().all(|whom| self.faults.contains_key(whom)), "{convicted:?} were convicted");
+            self.report.convicted = convicted;
+        }
         assert!((1..=self.transactions).all(|number| seen.contains(&number)), "a transaction is missing");
         let entered = |(_, entry): &(u64, Entry)| {
             matches!(entry, Entry::Voted(Record::Entered { .. }) | Entry::Round(tendermint::Record::Held { .. }))

@@ -33,6 +33,11 @@ impl Network {
         if size > 4 && dice.once_in(2) {
             network.epoch_heights = Some(4 + dice.below(12));
         }
+        // The validators of these ledgers stay.
+        if network.epoch_heights.is_none() && dice.once_in(3) {
+            network.exchange = true;
+            network.false_claims = dice.once_in(2).then(|| dice.index(size) as Index);
+        }
         network
     }
 }

@@ -4,7 +4,7 @@ use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
 use consensus::{Frame, Index, Mask, Proposal, Protocol, Status, Vote, Votes, payload_digest};
 use primitives::{Digest, Signature};
 
-use super::{Event, Faults, Network, key, payload_of};
+use super::{Event, Faults, Network, key};
 
 impl Network {
     pub(super) fn misbehave(&mut self, me: Index, faults: Faults, event: Event) {
@@ -38,7 +38,7 @@ impl Network {
         let Frame::Proposal(Proposal { height, .. }, _) = *frame else { return self.answer_at_random(me, frame) };
         self.send_all(me, |network, _| {
             let which = network.dice.below(3);
-            let payload = payload_of(&[1_000_000 + height * 10 + which].into());
+            let payload = network.payload_of(&[1_000_000 + height * 10 + which].into());
             let secret = network.secrets[usize::from(me)].clone();
             let epoch = network.epoch_of(height);
             let slot = network.local(epoch, me);
@@ -56,12 +56,12 @@ impl Network {
             let asked = (height + u64::from(round)) % chain.keys.len() as u64 == u64::from(slot);
             if asked && self.proposed_falsely.insert((height, round)) {
                 self.send_all(me, |network, to| {
-                    let payload = payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
+                    let payload = network.payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
                     let secret = &network.secrets[usize::from(me)];
                     Some(Frame::Proposal(Proposal::sign(&chain, height, slot, &payload, secret), payload))
                 });
                 self.send_all(me, |network, to| {
-                    let payload = payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
+                    let payload = network.payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
                     let value = Value { slot, digest: payload_digest(&payload) };
                     let signature = Signature([0; 64]);
                     let proposal =
@@ -164,7 +164,7 @@ impl Network {
                 commit.statement.root = Digest([3; 32]);
                 Frame::Commit(commit)
             }
-            (4, Frame::Proposal(proposal, _)) => Frame::Proposal(*proposal, payload_of(&[1].into())),
+            (4, Frame::Proposal(proposal, _)) => Frame::Proposal(*proposal, self.payload_of(&[1].into())),
             _ => Frame::SyncRequest { from: self.dice.below(5), to: self.dice.below(1 << 40) },
         };
         self.transmit(me, to, &answer);

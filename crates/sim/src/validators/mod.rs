@@ -9,12 +9,16 @@
 //! validators are taken; what is under way is bounded; and in the end every correct validator has applied the same
 //! blocks, with every transaction that a correct one was given.
 //!
+//! The ledgers can be real ones (`exchange`): then proposers claim clearings, some falsely, who holds evidence
+//! accuses, and in the end nobody but the faulty is convicted.
+//!
 //! Where there are epochs, one validator after the other sits one out: it follows, and hands what it is given to another.
 //!
 //! Times are in microseconds. A broken invariant panics.
 
 mod checks;
 mod drawn;
+mod exchange;
 mod faulty;
 
 use std::cmp::Reverse;
@@ -26,6 +30,7 @@ use consensus::{
 };
 use primitives::{Digest, SecretKey};
 
+use self::exchange::State;
 use crate::dice::Dice;
 pub use drawn::run_validators;
 
@@ -130,6 +135,10 @@ struct Node {
     waiting: BTreeSet<u64>,
     /// Proposed and not seen to be in.
     proposed: BTreeMap<u64, BTreeSet<u64>>,
+    /// The ledger, where it is a real one.
+    state: Option<State>,
+    /// When it last knew of a decision.
+    decided_at: u64,
     stopped: bool,
 }
 
@@ -154,6 +163,10 @@ pub struct Report {
     pub bytes: u64,
     /// Epochs that ended.
     pub epochs: u64,
+    /// Blocks of real ledgers by where their clearing comes from.
+    pub clearings: BTreeMap<&'static str, u64>,
+    /// Who was convicted in real ledgers.
+    pub convicted: Vec<Index>,
     /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending order.
     pub latencies: Vec<u64>,
 }
@@ -192,6 +205,10 @@ pub struct Network {
     pub forgetful: bool,
     /// Whose ledger computes something else.
     pub wrong_ledger: Option<Index>,
+    /// Whether ledgers are real ones.
+    pub exchange: bool,
+    /// Who claims false clearings, and is correct otherwise; with real ledgers.
+    pub false_claims: Option<Index>,
     /// One-way delays between validators, instead of about a millisecond everywhere.
     pub delays: Option<Vec<Vec<u64>>>,
     /// How long inputs are gathered before a turn is made of them; 0 for a turn each.
@@ -244,7 +261,10 @@ fn check_payload(bytes: &[u8]) -> Option<usize> {
 }
 
 fn transactions_of(payload: &[u8]) -> BTreeSet<u64> {
-    payload[9..].chunks(8).map(|chunk| u64::from_be_bytes(chunk.try_into().expect("eight"))).collect()
+    match payload.strip_prefix(b"sub-block") {
+        Some(numbers) => numbers.chunks(8).map(|chunk| u64::from_be_bytes(chunk.try_into().expect("eight"))).collect(),
+        None => exchange::transactions_of(payload),
+    }
 }
 
 impl Network {
@@ -273,6 +293,8 @@ impl Network {
             tails: true,
             forgetful: false,
             wrong_ledger: None,
+            exchange: false,
+            false_claims: None,
             delays: None,
             quantum: 0,
             unit: UNIT,
@@ -298,6 +320,11 @@ impl Network {
             started: false,
             report: Report::default(),
         }
+    }
+
+    /// A payload of these transactions for this network's ledgers.
+    fn payload_of(&self, transactions: &BTreeSet<u64>) -> Payload {
+        if self.exchange { exchange::payload_of(transactions) } else { payload_of(transactions) }
     }
 
     fn epoch_of(&self, height: u64) -> u64 {
@@ -345,6 +372,12 @@ impl Network {
     pub fn start(&mut self) {
         if std::mem::replace(&mut self.started, true) {
             return;
+        }
+        if self.exchange {
+            let network = self.chain(0).genesis;
+            for index in self.committee.members() {
+                self.nodes[usize::from(index)].state = Some(State::new(&self.secrets, index, network));
+            }
         }
         for index in self.correct() {
             if self.late == Some(index) {
@@ -474,6 +507,7 @@ impl Network {
                     e.decided() == last && e.certified() == last && e.opening().is_none_or(|o| !o.urgent && !o.nudged)
                 };
                 node.waiting.is_empty()
+                    && node.state.as_ref().is_none_or(|state| state.accusations.is_empty())
                     && node.proposed.values().all(BTreeSet::is_empty)
                     && node.blocks.len() as u64 == last
                     && node.engine.as_ref().is_some_and(settled)
@@ -614,7 +648,10 @@ impl Network {
             }
         }
         for (height, timer) in turn.timers {
-            let delay = if timer == Timer::Grace { self.grace } else { u64::from(timer.units()) * self.unit };
+            let delay = match timer {
+                Timer::Grace | Timer::Missing => self.grace,
+                _ => u64::from(timer.units()) * self.unit,
+            };
             self.push(delay, of, Event::Timer { life, height, timer });
         }
         for superblock in turn.decided {
@@ -638,6 +675,7 @@ impl Network {
             };
             assert!(members.len() >= least);
             self.report.partial += u64::from(superblock.sub_blocks.len() < committee.size);
+            node.decided_at = self.now;
             let block = Block { digest: superblock.digest, sub_blocks: superblock.sub_blocks, root: Digest::default() };
             node.decided.insert(superblock.height, block);
             self.apply_next(of);
@@ -653,6 +691,11 @@ impl Network {
         for evidence in turn.evidence {
             let whom = order[usize::from(evidence.convicts(&chain).expect("evidence convicts"))];
             assert!(self.faults.contains_key(&whom) || self.forgetful, "{whom} is correct");
+            let accusation = evidence.accusation(&chain).expect("evidence is for ledgers");
+            assert!(accusation.convicts(chain.genesis, &self.secrets[usize::from(whom)].public()));
+            if let Some(state) = &mut self.nodes[usize::from(of)].state {
+                state.accusations.note(accusation);
+            }
             self.report.evidence += 1;
         }
         for (from, why) in turn.refused {
@@ -715,12 +758,23 @@ impl Network {
 
     fn applied(&mut self, of: Index, height: u64) {
         let wrong = self.wrong_ledger == Some(of) && height >= 5;
+        let observer = self.correct()[0];
         let node = &mut self.nodes[usize::from(of)];
         if node.blocks.contains_key(&height) {
             return;
         }
         let mut block = node.decided.remove(&height).expect("it was decided");
         let before = node.blocks.get(&(height - 1)).map_or(Digest([1; 32]), |block| block.root);
+        let before = match &mut node.state {
+            None => before,
+            Some(state) => {
+                let (root, source) = state.apply(height, &block.sub_blocks);
+                if of == observer {
+                    *self.report.clearings.entry(source.name()).or_default() += 1;
+                }
+                root
+            }
+        };
         block.root = Digest::of("test state", &[before.0, block.digest.0, [u8::from(wrong); 32]].concat());
         for (_, payload) in &block.sub_blocks {
             let gone = transactions_of(payload);
@@ -739,16 +793,31 @@ impl Network {
         self.hand_over(of);
         let node = &mut self.nodes[usize::from(of)];
         let Some(engine) = &mut node.engine else { return };
-        engine.set_waiting(!node.waiting.is_empty());
+        let accuses = node.state.as_mut().is_some_and(|state| !state.accuse().is_empty());
+        engine.set_waiting(!node.waiting.is_empty() || accuses);
         let (mut proposed, mut nudged) = (false, tick);
         while let Some(opening) = engine.opening() {
             let nudge = opening.nudged && std::mem::take(&mut nudged);
-            if !opening.urgent && !nudge && node.waiting.is_empty() {
+            let waits = !node.waiting.is_empty() || (accuses && !proposed);
+            if !opening.urgent && !nudge && !waits {
+                break;
+            }
+            // Whoever is to claim a clearing waits a little for the state that it is of.
+            let lags = node.state.as_ref().is_some_and(|state| state.ledger.height() + 1 < opening.height);
+            if lags && self.rules.protocol == Protocol::Tendermint && self.now < node.decided_at + self.unit {
                 break;
             }
             let some: BTreeSet<u64> = node.waiting.iter().take(20).copied().collect();
             node.waiting.retain(|number| !some.contains(number));
-            engine.propose(opening.height, payload_of(&some));
+            let payload = match &mut node.state {
+                None => payload_of(&some),
+                Some(state) => {
+                    let claims = self.rules.protocol == Protocol::Tendermint;
+                    let liar = (self.false_claims == Some(of)).then_some(&mut self.dice);
+                    state.propose(opening.height, &some, claims, liar)
+                }
+            };
+            engine.propose(opening.height, payload);
             node.proposed.insert(opening.height, some);
             proposed = true;
         }
@@ -799,10 +868,11 @@ impl Network {
         // One lies about what is in a block.
         if self.liars && of == 0 && !blocks.is_empty() {
             let which = self.dice.below(blocks.len() as u64) as usize;
+            let false_payload = self.payload_of(&[0].into());
             match self.dice.below(3) {
                 0 => blocks[which].sub_blocks.clear(),
                 1 => blocks[which].certificate.statement.superblock = Digest([9; 32]),
-                _ => blocks[which].sub_blocks.iter_mut().for_each(|(_, payload)| *payload = payload_of(&[0].into())),
+                _ => blocks[which].sub_blocks.iter_mut().for_each(|(_, payload)| *payload = false_payload.clone()),
             }
         }
         self.report.synced += blocks.len() as u64;
@@ -875,7 +945,7 @@ impl Network {
             rules: self.rules,
             me: self.local(epoch, of),
             secret: self.secrets[usize::from(of)].clone(),
-            check: check_payload,
+            check: if self.exchange { exchange::check_payload } else { check_payload },
         };
         let mut engine = Engine::new(setup, start);
         prepare(&mut engine);

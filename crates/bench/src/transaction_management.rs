@@ -1,0 +1,217 @@
+//! Smart Red Belly's transaction management, each of its measures switched off in turn (figures 3 to 5, table 1).
+//!
+//! All transactions are offered at once to validators in this process, with real sockets and disks. Each client keeps to one
+//! validator. When that tells of a block, the client asks it for each of its transactions there: for the transaction itself
+//! out of the block's body, and for its receipt with the proof. A transaction counts once its client has both.
+//!
+//! What can be switched off:
+//!
+//! - *one validator validates* (§3.2, table 1): otherwise each transaction is given to all validators, as gossip does, so
+//!   that all check its signature, reserve what it spends, and propose it;
+//! - *sub-block by sub-block* (§3.3, figure 4): otherwise the signatures of a superblock are checked in one go once it is
+//!   decided, instead of those of each sub-block when it arrives. Blocks are applied as one batch either way: that is what
+//!   a batch auction is;
+//! - *bodies* and *receipts* kept when written (§3.4, figure 3): otherwise each question reads the archive.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use node::views::Committed;
+use node::{Exchange, ExchangeError};
+use primitives::{Transaction, TransactionId};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::TryRecvError;
+
+use crate::cluster::{Cluster, Settings, transactions};
+use crate::consensus::{percentiles, wait_until, wire};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many validators.
+    pub validators: usize,
+    /// Transactions, offered at once.
+    pub transactions: u64,
+    /// Runs of each variant; medians are told.
+    pub runs: usize,
+}
+
+/// Which measures are taken.
+#[derive(Clone, Copy, Debug)]
+struct Measures {
+    one_validates: bool,
+    by_sub_block: bool,
+    bodies: bool,
+    receipts: bool,
+}
+
+const ALL: Measures = Measures { one_validates: true, by_sub_block: true, bodies: true, receipts: true };
+
+const VARIANTS: [(&str, Measures); 6] = [
+    ("all", ALL),
+    ("all validate", Measures { one_validates: false, ..ALL }),
+    ("superblock at once", Measures { by_sub_block: false, ..ALL }),
+    ("no body cache", Measures { bodies: false, ..ALL }),
+    ("no receipt cache", Measures { receipts: false, ..ALL }),
+    ("none", Measures { one_validates: false, by_sub_block: false, bodies: false, receipts: false }),
+];
+
+/// Transactions that are submitted together.
+const BATCH: usize = 500;
+
+/// What one run told.
+struct Run {
+    per_second: f64,
+    latencies: Vec<f64>,
+    wire_bytes: f64,
+    processor: f64,
+}
+
+/// Runs all variants, one after the other, as often as asked for.
+///
+/// # Errors
+/// [`ExchangeError`] if a validator does not start, or its archive cannot be read.
+pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Value, ExchangeError> {
+    let mut runs: Vec<Vec<Run>> = VARIANTS.iter().map(|_| Vec::new()).collect();
+    for round in 1..=options.runs {
+        for ((name, measures), runs) in VARIANTS.iter().zip(&mut runs) {
+            say(&format!("round {round} of {}: {name}", options.runs));
+            runs.push(measure(options, measures)?);
+        }
+    }
+    let rate = |runs: &[Run]| median(runs.iter().map(|run| run.per_second).collect());
+    let all = rate(&runs[0]);
+    let rows: Vec<Value> = VARIANTS
+        .iter()
+        .zip(&mut runs)
+        .map(|((name, _), runs)| {
+            let mut latencies: Vec<f64> = runs.iter_mut().flat_map(|run| std::mem::take(&mut run.latencies)).collect();
+            json!({
+                "measures": name,
+                "transactions_per_second": rate(runs),
+                "all_over_this": all / rate(runs),
+                "latency_ms": percentiles(&mut latencies),
+                "wire_bytes_per_transaction": median(runs.iter().map(|run| run.wire_bytes).collect()),
+                "processor_us_per_transaction": median(runs.iter().map(|run| run.processor).collect()),
+            })
+        })
+        .collect();
+    Ok(
+        json!({"validators": options.validators, "transactions": options.transactions, "runs": options.runs, "variants": rows}),
+    )
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn measure(options: &Options, measures: &Measures) -> Result<Run, ExchangeError> {
+    let directory = tempfile::tempdir().map_err(|error| ExchangeError::Directory("a temporary one".into(), error))?;
+    let mut settings = Settings::local(options.validators);
+    settings.config.blocks.check_ahead = measures.by_sub_block;
+    let kept = |keep: bool, default: usize| if keep { default } else { 0 };
+    let store = &mut settings.config.store;
+    store.cached_bodies = kept(measures.bodies, store.cached_bodies);
+    store.cached_receipts = kept(measures.receipts, store.cached_receipts);
+    let sent = transactions(settings.traders, 0, options.transactions);
+    let cluster = Cluster::start(settings, directory.path())?;
+    let others = options.validators - 1;
+    wait_until(|| cluster.running().all(|node| node.status().is_some_and(|status| status.connected == others)));
+    let (wire_before, processor_before) = (wire(&cluster), processor_seconds());
+    let begun = Instant::now();
+    let latencies = load(&cluster, &sent, measures.one_validates, begun)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let count = sent.len() as f64;
+    Ok(Run {
+        per_second: latencies.len() as f64 / seconds,
+        latencies,
+        wire_bytes: (wire(&cluster) - wire_before) as f64 / count,
+        processor: (processor_seconds() - processor_before) * 1e6 / count,
+    })
+}
+
+/// Processor time of this process, threads that have ended included.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit_once(") ").map_or("", |(_, tail)| tail).split(' ').collect();
+    let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// Sends everything, and asks for it; milliseconds until each transaction's client had its answers.
+fn load(
+    cluster: &Cluster,
+    sent: &[Transaction],
+    one_validates: bool,
+    begun: Instant,
+) -> Result<Vec<f64>, ExchangeError> {
+    let nodes: Vec<&Exchange> = cluster.running().collect();
+    let mine = |at: usize| sent.iter().skip(at).step_by(nodes.len()).cloned().collect::<Vec<Transaction>>();
+    let nodes = &nodes;
+    std::thread::scope(|scope| {
+        let client = |at: usize| {
+            let transactions = mine(at);
+            let blocks = nodes[at].subscribe();
+            scope.spawn(move || {
+                let mut waiting = HashMap::new();
+                for batch in transactions.chunks(BATCH) {
+                    let to = if one_validates { &nodes[at..=at] } else { &nodes[..] };
+                    to.iter().for_each(|node| drop(node.submit(batch.to_vec(), false)));
+                    waiting.extend(batch.iter().map(|transaction| (transaction.id(), Instant::now())));
+                }
+                confirm(nodes[at], blocks, waiting, begun)
+            })
+        };
+        let clients: Vec<_> = (0..nodes.len()).map(client).collect();
+        let latencies: Result<Vec<Vec<f64>>, ExchangeError> =
+            clients.into_iter().map(|client| client.join().expect("no client panics")).collect();
+        Ok(latencies?.concat())
+    })
+}
+
+/// Hears of blocks and asks for what is waited for, until all is there or nothing comes any more.
+fn confirm(
+    node: &Exchange,
+    mut blocks: tokio::sync::broadcast::Receiver<std::sync::Arc<Committed>>,
+    mut waiting: HashMap<TransactionId, Instant>,
+    begun: Instant,
+) -> Result<Vec<f64>, ExchangeError> {
+    let mut latencies = Vec::with_capacity(waiting.len());
+    let mut last = begun;
+    while !waiting.is_empty() && last.elapsed() < Duration::from_secs(60) {
+        let block = match blocks.try_recv() {
+            Ok(block) => block,
+            Err(TryRecvError::Closed) => break,
+            Err(_) => {
+                std::thread::sleep(Duration::from_micros(500));
+                continue;
+            }
+        };
+        for (at, (_, id, outcome)) in block.outcomes.iter().enumerate() {
+            if outcome.refusal().is_some() {
+                continue;
+            }
+            let Some(sent) = waiting.remove(id) else { continue };
+            ask(node, block.summary.height, at, id)?;
+            last = Instant::now();
+            latencies.push(last.duration_since(sent).as_secs_f64() * 1_000.0);
+        }
+    }
+    Ok(latencies)
+}
+
+/// Reads a transaction out of its block, and its receipt with the proof.
+fn ask(node: &Exchange, height: u64, at: usize, id: &TransactionId) -> Result<(), ExchangeError> {
+    let body = node.body(height)?.expect("a block that was told of is there");
+    let transaction = body.sub_blocks.iter().flat_map(|sub_block| &sub_block.native).nth(at);
+    assert_eq!(transaction.map(Transaction::id).as_ref(), Some(id), "the body is that of the block");
+    loop {
+        if let Some((_, receipts)) = node.receipt(id)? {
+            std::hint::black_box(receipts.prove(id));
+            return Ok(());
+        }
+        // Without a cache, receipts are there once they are archived, a little after the block was told of.
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}

@@ -1,0 +1,164 @@
+//! Bodies and receipts of the newest blocks, kept as they are written (Smart Red Belly §3.4).
+//!
+//! Clients ask for a transaction right after they have sent it. A cache that is filled by reading meets that first question
+//! with the disk; this one is filled by writing, before anybody hears that the block is committed, and only what has left
+//! it is read from the archive. What is read from the archive does not enter: who walks through history pushes nothing out.
+//!
+//! *Properties.* Both caches are bounded, in transactions; the newest block always fits. Blocks enter in order of height,
+//! without gaps. What the cache gives and what the archive gives are the same values.
+//!
+//! **Deviations from the paper.** There, a block body alone is found by its number and a receipt by its transaction; here
+//! receipts stay together with the trie that proves them, so that a proof costs a path and not the hashing of a block.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use ledger::{BlockReceipts, ModifiedProof, ReceiptProof, ReceiptsTrie};
+use primitives::{Address, Digest, Height, Superblock, TransactionId};
+
+use crate::exchange::{Exchange, ExchangeError, Shared};
+use crate::views::Found;
+
+/// The newest of something by height.
+pub(crate) struct Cache<T> {
+    /// Most transactions; 0 keeps nothing.
+    limit: usize,
+    kept: RwLock<Kept<T>>,
+}
+
+struct Kept<T> {
+    /// Height, transactions and value.
+    blocks: VecDeque<(Height, usize, Arc<T>)>,
+    transactions: usize,
+}
+
+impl<T> Cache<T> {
+    /// A cache for the blocks of so many transactions; 0 keeps nothing.
+    pub fn new(limit: usize) -> Cache<T> {
+        Cache { limit, kept: RwLock::new(Kept { blocks: VecDeque::new(), transactions: 0 }) }
+    }
+
+    /// Takes in the next block, and forgets the oldest until all fit or only this one is left.
+    pub fn put(&self, height: Height, transactions: usize, value: Arc<T>) {
+        if self.limit == 0 {
+            return;
+        }
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        kept.transactions += transactions;
+        kept.blocks.push_back((height, transactions, value));
+        while kept.blocks.len() > 1 && kept.transactions > self.limit {
+            kept.transactions -= kept.blocks.pop_front().map_or(0, |(_, count, _)| count);
+        }
+    }
+
+    /// What is kept of a height.
+    pub fn get(&self, height: Height) -> Option<Arc<T>> {
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let first = kept.blocks.front()?.0;
+        let at = usize::try_from(height.checked_sub(first)?).ok()?;
+        kept.blocks.get(at).map(|(_, _, value)| value.clone())
+    }
+}
+
+/// The receipts of a block, and the trie whose root is signed.
+pub struct ProvenReceipts {
+    /// What became of each transaction, and the batch.
+    pub receipts: BlockReceipts,
+    /// The root of the trie.
+    pub root: Digest,
+    trie: Mutex<ReceiptsTrie>,
+}
+
+impl ProvenReceipts {
+    /// Hashes the trie of a block's receipts.
+    pub fn new(receipts: BlockReceipts) -> ProvenReceipts {
+        let mut trie = ReceiptsTrie::new(&receipts);
+        ProvenReceipts { root: trie.root(), receipts, trie: Mutex::new(trie) }
+    }
+
+    fn trie(&self) -> std::sync::MutexGuard<'_, ReceiptsTrie> {
+        self.trie.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What shows that a transaction is, or is not, in the block, and its outcome.
+    pub fn prove(&self, id: &TransactionId) -> ReceiptProof {
+        self.trie().prove(id, &self.receipts)
+    }
+
+    /// What shows that the block changed an account, or did not.
+    pub fn prove_modified(&self, account: &Address) -> ModifiedProof {
+        self.trie().prove_modified(account)
+    }
+}
+
+impl Exchange {
+    /// A block's body; `None` if there is no such block.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn body(&self, height: Height) -> Result<Option<Arc<Superblock>>, ExchangeError> {
+        self.shared.body(height)
+    }
+
+    /// Where a transaction went, and the receipts of its block; `None` if it is in none that is known.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn receipt(&self, id: &TransactionId) -> Result<Option<(Found, Arc<ProvenReceipts>)>, ExchangeError> {
+        let Some(found) = self.shared.read_views().find(id) else { return Ok(None) };
+        Ok(self.shared.receipts(found.height)?.map(|receipts| (found, receipts)))
+    }
+}
+
+impl Shared {
+    /// A block's body, from the cache or the archive; `None` if there is no such block.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn body(&self, height: Height) -> Result<Option<Arc<Superblock>>, ExchangeError> {
+        if let Some(body) = self.bodies.get(height) {
+            return Ok(Some(body));
+        }
+        let Some(bytes) = self.archive.block(height)? else { return Ok(None) };
+        let body = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+        Ok(Some(Arc::new(body)))
+    }
+
+    /// A block's receipts, from the cache or the archive; `None` if there are none (yet).
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ExchangeError> {
+        if let Some(receipts) = self.receipts.get(height) {
+            return Ok(Some(receipts));
+        }
+        let Some(bytes) = self.archive.receipts(height)? else { return Ok(None) };
+        let receipts = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+        Ok(Some(Arc::new(ProvenReceipts::new(receipts))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cache;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    proptest! {
+        #[test]
+        fn keeps_the_newest_that_fit(limit in 0usize..40, sizes in prop::collection::vec(0usize..30, 1..30)) {
+            let cache = Cache::new(limit);
+            for (at, size) in sizes.iter().enumerate() {
+                let height = at as u64 + 5;
+                cache.put(height, *size, Arc::new(height));
+                let fits = |first: &usize| first == &at || sizes[*first..=at].iter().sum::<usize>() <= limit;
+                let first = (0..=at).find(fits).expect("the newest");
+                for other in 0..=at {
+                    let expected = (limit > 0 && other >= first).then_some(other as u64 + 5);
+                    prop_assert_eq!(cache.get(other as u64 + 5).as_deref().copied(), expected);
+                }
+            }
+            prop_assert!(cache.get(4).is_none() && cache.get(sizes.len() as u64 + 5).is_none());
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Handovers: what proves a committee to who knows the one before it.
+//!
+//! # The protocol
+//!
+//! The genesis names the validators of epoch 0. Those of epoch `e` are drawn while block `e · epoch_heights`, the boundary, is
+//! applied, stand in the state root from then on, and begin when `e − 1` ends, `delay` heights later. In between the
+//! committee of `e − 1` certifies a state that holds the one of `e`: a commit of height `k` signs the outcome of `k − lag`.
+//! A *handover* to `e` is that certificate, with what lies between its root and the committee: the receipts root of the
+//! block, the parts of the state root, and the registry, whose digest is one of these parts. Upon a handover a client that
+//! trusts the keys of `e − 1` checks, in this order, that enough of these keys signed, that what they signed is the outcome
+//! that is shown, that the registry is that of the outcome's state, that it is of this network, and that it holds a
+//! committee of `e`; from then on it trusts the keys of `e` for the heights of `e`, and forgets those of `e − 1`.
+//!
+//! So who has the genesis walks to the present with one handover an epoch ([`Lineage`]); `walras light` does, and so does a
+//! validator before it believes a state that others send it ([`crate::state_sync`]).
+//!
+//! Of all certificates that would do, the one that is kept is of the lowest height ([`Lineage::state_height`]), so that all
+//! nodes keep the same. The registry is written down before the block above it is applied, since a restart may begin at a
+//! later checkpoint, and joined with its certificate when it is asked for: certificates are kept for ever, and durable before
+//! the engine of the next epoch begins. What was fetched from others is kept whole.
+//!
+//! # Properties
+//!
+//! - *Soundness*: with at most f faulty validators in each committee, while it acts and for as long as clients walk over it,
+//!   nobody can make a client trust another committee than the one that was drawn.
+//! - *Completeness*: a node that has applied the first block of an epoch has the handover to it, restarts included, unless
+//!   it began with a snapshot whose file had none: then it says so, and another node has it.
+//!
+//! # Deviations
+//!
+//! - The specification of epochs (§2.9) puts the digest of the next committee into the certificate of an epoch's last height. Here the
+//!   certificate is an ordinary one: committees stand in every state root anyway.
+//! - Keys of past committees prove the past for ever. Who can buy f+1 of an old committee's keys *and* keep a client from
+//!   every honest node can show that client another history; a client that comes back begins with what it last proved
+//!   (`walras light --trust`), not with the genesis.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use consensus::{Certificate, CertificateError, Chain, Finality};
+use ledger::{Member, ProofFault, ReceiptsTrie, Schedule, Validators, ValidatorsProof, outcome_root};
+use primitives::{Digest, Height};
+use store::{Archive, Options, RealDisk, Store};
+
+use crate::exchange::{ExchangeError, Shared, poisoned};
+use crate::founding::Founding;
+use crate::recovery::encode;
+
+/// Handovers in one answer at most, and bytes after which no more are added.
+pub(crate) const PAGE: usize = 32;
+const PAGE_BYTES: usize = 512 << 10;
+/// Between two looks for receipts that are being archived, once an epoch.
+const WAIT_FOR_RECEIPTS: Duration = Duration::from_millis(1);
+
+/// What proves the committee of an epoch to who trusts that of the epoch before.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Handover {
+    /// Of a height of the epoch before.
+    pub certificate: Certificate,
+    /// The receipts root of the block whose outcome is certified.
+    pub receipts: Digest,
+    /// The registry in the state after that block, which holds the next committee.
+    pub validators: ValidatorsProof,
+}
+
+/// Why a handover proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HandoverError {
+    /// Of another epoch than the one whose keys are known.
+    #[error(
+        "the handover to epoch {expected} is signed by the committee of epoch {signed}, not by the one before: none may be skipped"
+    )]
+    Skipped {
+        /// The epoch to be proved.
+        expected: u64,
+        /// The epoch of the certificate.
+        signed: u64,
+    },
+    /// The certificate does not hold.
+    #[error("the handover to epoch {0} is not certified: {1}")]
+    Certificate(u64, CertificateError),
+    /// The roots that are shown are not those that were signed.
+    #[error("the handover to epoch {0} shows another outcome than the one that was signed")]
+    OtherOutcome(u64),
+    /// The registry is not that of the state.
+    #[error("the handover to epoch {0} shows another registry than the certified one: {1}")]
+    Registry(u64, ProofFault),
+    /// The registry is that of another network.
+    #[error("the handover to epoch {0} is of another network")]
+    OtherNetwork(u64),
+    /// The state is from before the draw, or so late that the committee is forgotten.
+    #[error("the handover to epoch {0} shows a state without a committee of that epoch")]
+    NoCommittee(u64),
+    /// The founders stay for ever.
+    #[error("validators of this network never change, and there is no epoch {0}")]
+    Fixed(u64),
+}
+
+/// What a client trusts: the committee of one epoch, by the genesis and the handovers since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage {
+    /// When committees change.
+    pub schedule: Schedule,
+    /// How many heights below its own the outcome of a certificate is.
+    pub lag: u64,
+    /// The epoch that is trusted.
+    pub chain: Chain,
+}
+
+impl Lineage {
+    /// Of who trusts a genesis, and nothing else yet.
+    pub fn of(founding: &Founding, genesis: &ledger::Genesis) -> Lineage {
+        let schedule = genesis.membership.as_ref().map_or(Schedule::default(), |membership| membership.terms.schedule);
+        Lineage { schedule, lag: founding.rules.lag, chain: founding.chain(genesis) }
+    }
+
+    /// The height whose outcome the handover to an epoch proves: the lowest one at which the committee is drawn and which
+    /// the epoch before certifies.
+    pub fn state_height(&self, epoch: u64) -> Height {
+        let first_certified = self.schedule.first_height(epoch.saturating_sub(1)).saturating_sub(self.lag);
+        self.schedule.boundary(epoch).max(first_certified)
+    }
+
+    /// The height of the certificate of the handover to an epoch.
+    pub fn certificate_height(&self, epoch: u64) -> Height {
+        self.state_height(epoch).saturating_add(self.lag)
+    }
+
+    /// The last epoch whose handover a state of this height, if it is certified, has behind it.
+    pub fn last_behind(&self, height: Height) -> u64 {
+        let drawn = height.checked_div(self.schedule.epoch_heights).unwrap_or(0);
+        (1..=drawn).rev().find(|epoch| self.state_height(*epoch) <= height).unwrap_or(0)
+    }
+
+    /// Goes on to the next epoch, if the handover to it holds; else trusts what it did.
+    ///
+    /// # Errors
+    /// [`HandoverError`].
+    pub fn follow(&mut self, handover: &Handover) -> Result<(), HandoverError> {
+        let epoch = self.chain.epoch + 1;
+        if self.schedule.is_fixed() {
+            return Err(HandoverError::Fixed(epoch));
+        }
+        let members = self.committee(epoch, handover)?;
+        let heights = self.schedule.first_height(epoch)..=self.schedule.last_height(epoch);
+        let keys = members.iter().map(|member| member.key).collect();
+        self.chain = Chain { genesis: self.chain.genesis, epoch, heights, keys };
+        Ok(())
+    }
+
+    /// The committee that a handover proves.
+    fn committee<'a>(&self, epoch: u64, handover: &'a Handover) -> Result<&'a [Member], HandoverError> {
+        let Handover { certificate, receipts, validators } = handover;
+        if certificate.epoch != self.chain.epoch {
+            return Err(HandoverError::Skipped { expected: epoch, signed: certificate.epoch });
+        }
+        certificate.verify(&self.chain).map_err(|error| HandoverError::Certificate(epoch, error))?;
+        let state = validators.parts.root();
+        if certificate.statement.root != outcome_root(&state, receipts) {
+            return Err(HandoverError::OtherOutcome(epoch));
+        }
+        let validators: &Validators =
+            validators.verify(&state).map_err(|fault| HandoverError::Registry(epoch, fault))?;
+        if validators.terms().network != self.chain.genesis || validators.terms().schedule != self.schedule {
+            return Err(HandoverError::OtherNetwork(epoch));
+        }
+        let members = validators.committee(epoch).filter(|members| is_possible(members.len()));
+        members.ok_or(HandoverError::NoCommittee(epoch))
+    }
+}
+
+fn is_possible(members: usize) -> bool {
+    (1..=consensus::committee::MEMBERS_MAX).contains(&members)
+}
+
+/// A handover as it lies in the archive.
+#[derive(BorshSerialize, BorshDeserialize)]
+struct Kept {
+    receipts: Digest,
+    validators: ValidatorsProof,
+    /// Nothing if it is among this node's certificates.
+    certificate: Option<Certificate>,
+}
+
+/// The handovers that a node holds, by epoch.
+pub(crate) struct Handovers {
+    /// Of the genesis.
+    lineage: Lineage,
+    store: Mutex<Store<RealDisk>>,
+    archive: Archive<RealDisk>,
+    certificates: Archive<RealDisk>,
+}
+
+impl Handovers {
+    /// Opens the archive below a data directory. `lineage` is that of the genesis.
+    pub(crate) fn open(
+        data: &Path,
+        lineage: Lineage,
+        certificates: Archive<RealDisk>,
+    ) -> Result<Handovers, ExchangeError> {
+        let store = open_log(data)?;
+        let archive = store.archive();
+        Ok(Handovers { lineage, store: Mutex::new(store), archive, certificates })
+    }
+
+    /// The last epoch whose handover is held, with or without its certificate; 0 if none is.
+    pub(crate) fn last(&self) -> u64 {
+        poisoned(self.store.lock()).last_height()
+    }
+
+    /// Writes down the registry after the last applied block, if the handover to an epoch needs it. To be called before
+    /// the block above is logged, when the tries are those of that state. False if the node has failed.
+    pub(crate) fn note(&self, shared: &Shared) -> Result<bool, ExchangeError> {
+        let (height, drawn) = {
+            let ledger = shared.read_ledger();
+            (ledger.height(), ledger.validators().last_epoch())
+        };
+        let from_here = (1..=drawn).rev().take_while(|epoch| self.lineage.state_height(*epoch) >= height);
+        let due = from_here.last().filter(|epoch| self.lineage.state_height(*epoch) == height);
+        let Some(epoch) = due.filter(|epoch| *epoch > self.last()) else { return Ok(true) };
+        if shared.archive.block(height)?.is_none() {
+            tracing::warn!(epoch, height, "the handover to this epoch is not kept: its block was never here");
+            return Ok(true);
+        }
+        let Some(receipts) = receipts_root(shared, height)? else { return Ok(false) };
+        let proved = shared.with_roots(|ledger, roots| roots.prove_validators(ledger));
+        let Some(validators) = proved else { return Ok(false) };
+        let mut store = poisoned(self.store.lock());
+        keep(&mut store, epoch, &Kept { receipts, validators, certificate: None })?;
+        Ok(true)
+    }
+
+    /// The handover to an epoch; `None` if it is not held, or not certified yet.
+    pub(crate) fn get(&self, epoch: u64) -> Result<Option<Handover>, ExchangeError> {
+        let Some(bytes) = self.archive.block(epoch)? else { return Ok(None) };
+        let height = self.lineage.certificate_height(epoch);
+        let undecodable = |error| ExchangeError::Undecodable(height, error);
+        let Kept { receipts, validators, certificate } = borsh::from_slice(&bytes).map_err(undecodable)?;
+        let certificate = match certificate {
+            Some(certificate) => certificate,
+            None => {
+                let Some(bytes) = self.certificates.block(height)? else { return Ok(None) };
+                borsh::from_slice::<Finality>(&bytes).map_err(undecodable)?.certificate
+            }
+        };
+        Ok(Some(Handover { certificate, receipts, validators }))
+    }
+
+    /// The last epoch whose handover is complete; 0 if none is.
+    pub(crate) fn last_certified(&self) -> Result<u64, ExchangeError> {
+        for epoch in (1..=self.last()).rev() {
+            // Only the newest ones can wait for their certificates.
+            if self.archive.block(epoch)?.is_none() || self.get(epoch)?.is_some() {
+                return Ok(epoch);
+            }
+        }
+        Ok(0)
+    }
+
+    /// The handovers from an epoch on, as many as an answer holds.
+    pub(crate) fn page(&self, from: u64) -> Result<Vec<Handover>, ExchangeError> {
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for epoch in (from.max(1)..).take(PAGE) {
+            let Some(handover) = self.get(epoch)? else { break };
+            bytes += encode(&handover).len();
+            page.push(handover);
+            if bytes >= PAGE_BYTES {
+                break;
+            }
+        }
+        Ok(page)
+    }
+}
+
+fn open_log(data: &Path) -> Result<Store<RealDisk>, ExchangeError> {
+    let directory = data.join("handovers");
+    let disk =
+        RealDisk::new(&directory).map_err(|error| ExchangeError::Directory(directory.display().to_string(), error))?;
+    Ok(Store::open(disk, Options::default())?.0)
+}
+
+/// Writes down the next one, durably; what is held already stays. A log without any begins where the node does.
+fn keep(store: &mut Store<RealDisk>, epoch: u64, kept: &Kept) -> Result<(), ExchangeError> {
+    if epoch <= store.last_height() {
+        return Ok(());
+    }
+    if store.last_height() == 0 && epoch > 1 {
+        store.begin_after(epoch - 1)?;
+    }
+    store.append(epoch, &encode(kept))?;
+    store.sync()?;
+    Ok(())
+}
+
+/// Keeps handovers that were fetched from others, and checked, below a data directory that no node has open.
+pub(crate) fn put_all(data: &Path, first_epoch: u64, handovers: Vec<Handover>) -> Result<(), ExchangeError> {
+    let mut store = open_log(data)?;
+    for (epoch, Handover { certificate, receipts, validators }) in (first_epoch..).zip(handovers) {
+        keep(&mut store, epoch, &Kept { receipts, validators, certificate: Some(certificate) })?;
+    }
+    Ok(())
+}
+
+/// The receipts root of a height whose block is here; waits for the publisher. `None` if the node has failed.
+fn receipts_root(shared: &Shared, height: Height) -> Result<Option<Digest>, ExchangeError> {
+    loop {
+        if let Some(bytes) = shared.archive.receipts(height)? {
+            let receipts = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+            return Ok(Some(ReceiptsTrie::new(&receipts).root()));
+        }
+        if poisoned(shared.failure.lock()).is_some() {
+            return Ok(None);
+        }
+        std::thread::sleep(WAIT_FOR_RECEIPTS);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! What proves the state after a height to who knows the committees, and lets consensus go on from there.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use consensus::{Certificate, CertificateError, Chain, Finality, Index, Link, payload_digest};
+use ledger::{Ledger, ReceiptsParts, ReceiptsTrie, Roots, outcome_root};
+use primitives::{Amount, Digest, Fraction, Height, Superblock};
+use store::{Archive, RealDisk};
+
+use crate::exchange::{ExchangeError, Shared};
+use crate::validator::outcome;
+
+/// What no block changes, and no root covers: chain, fee, ε and μ.
+type Constants = (u64, Amount, Fraction, Fraction);
+
+/// Those of a ledger.
+pub(crate) fn constants_of(ledger: &Ledger) -> Constants {
+    (ledger.chain(), ledger.fee(), ledger.epsilon(), ledger.mu())
+}
+
+/// A height with its certificate, and the certificate of its outcome.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Base {
+    /// The height.
+    pub(crate) height: Height,
+    /// Of the height: its superblock.
+    pub(crate) finality: Finality,
+    /// The sub-blocks that are in the superblock, by slot.
+    pub(crate) sub_blocks: Vec<(Index, Digest)>,
+    /// Of the height plus lag: the outcome.
+    pub(crate) outcome: Certificate,
+    /// The state root after the height.
+    pub(crate) state: Digest,
+    /// What its receipts root is made of, among it the block's digest.
+    pub(crate) receipts: ReceiptsParts,
+}
+
+/// Why a base proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BaseFault {
+    /// An epoch that is not known.
+    #[error("its certificates are of epoch {0}, which no handover leads to")]
+    Epoch(u64),
+    /// A certificate that does not hold.
+    #[error("its certificate does not hold: {0}")]
+    Certificate(CertificateError),
+    /// Certificates of other heights.
+    #[error("its certificates are of other heights")]
+    OtherHeight,
+    /// Parent, sub-blocks or attendance are not those of the superblock.
+    #[error("it names another superblock than its certificate")]
+    OtherSuperblock,
+    /// The roots are not those that were signed.
+    #[error("its roots are not those that were signed")]
+    OtherOutcome,
+}
+
+impl Base {
+    /// Checks everything against the committees of epochs, by their number.
+    pub(crate) fn verify(&self, chains: &[Chain], lag: u64) -> Result<(), BaseFault> {
+        let (own, outcome) = (&self.finality.certificate, &self.outcome);
+        if own.statement.height != self.height || Some(outcome.statement.height) != self.height.checked_add(lag) {
+            return Err(BaseFault::OtherHeight);
+        }
+        let chain = known(chains, own)?;
+        own.verify(chain).map_err(BaseFault::Certificate)?;
+        outcome.verify(known(chains, outcome)?).map_err(BaseFault::Certificate)?;
+        let benches = self.finality.benches.digest();
+        let sub_blocks = self.sub_blocks.clone();
+        let link = Link { height: self.height, parent: self.finality.parent, sub_blocks, benches };
+        if link.digest(chain) != own.statement.superblock {
+            return Err(BaseFault::OtherSuperblock);
+        }
+        let signed = outcome.statement.root == outcome_root(&self.state, &self.receipts.root());
+        if signed { Ok(()) } else { Err(BaseFault::OtherOutcome) }
+    }
+
+    /// Whether a ledger is in the proved state, of a chain with these constants.
+    pub(crate) fn is_of(&self, ledger: &Ledger, constants: Constants) -> bool {
+        constants == constants_of(ledger)
+            && (ledger.height(), ledger.last_block()) == (self.height, self.receipts.block)
+            && Roots::of(ledger).parts().root() == self.state
+    }
+
+    /// Of a height whose block is archived here; `None` if it is not, or not certified yet.
+    pub(crate) fn read(
+        shared: &Shared,
+        certificates: &Archive<RealDisk>,
+        height: Height,
+        lag: u64,
+    ) -> Result<Option<Base>, ExchangeError> {
+        let finality = |height| -> Result<Option<Finality>, ExchangeError> {
+            let Some(bytes) = certificates.block(height)? else { return Ok(None) };
+            borsh::from_slice(&bytes).map(Some).map_err(|error| ExchangeError::Undecodable(height, error))
+        };
+        let (own, above) = (finality(height)?, finality(height.saturating_add(lag))?);
+        let (block, receipts) = (shared.archive.block(height)?, shared.archive.receipts(height)?);
+        let (Some(own), Some(above), Some(block), Some(receipts)) = (own, above, block, receipts) else {
+            return Ok(None);
+        };
+        let undecodable = |error| ExchangeError::Undecodable(height, error);
+        let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
+        let mut sub_blocks: Vec<(Index, Digest)> =
+            block.sub_blocks.iter().map(|sub| (sub.proposer as Index, payload_digest(&sub.to_payload()))).collect();
+        sub_blocks.sort_by_key(|(slot, _)| *slot);
+        let receipts = ReceiptsTrie::new(&borsh::from_slice(&receipts).map_err(undecodable)?).parts();
+        let Some((state, _)) = outcome(shared, height)? else { return Ok(None) };
+        Ok(Some(Base { height, finality: own, sub_blocks, outcome: above.certificate, state, receipts }))
+    }
+}
+
+/// The committee that a certificate is said to be of.
+fn known<'a>(chains: &'a [Chain], certificate: &Certificate) -> Result<&'a Chain, BaseFault> {
+    chains.iter().find(|chain| chain.epoch == certificate.epoch).ok_or(BaseFault::Epoch(certificate.epoch))
+}

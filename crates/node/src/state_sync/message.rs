@@ -1,0 +1,116 @@
+//! What travels between validators about whole states, on the connections of consensus.
+
+use std::sync::Arc;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::Height;
+
+use crate::handover::Handover;
+use crate::recovery::encode;
+use crate::state_sync::base::Base;
+use crate::transport::{Class, VOTE_FRAME_BYTES_MAX};
+
+/// The first byte of these messages; no frame of consensus begins with it.
+pub(crate) const TAG: u8 = 0xff;
+/// Chunks of a state that can be offered: the offer fits into a frame whatever the genesis says of sub-blocks.
+pub(crate) const CHUNKS_MAX: usize = 16 << 10;
+
+/// A message to one validator.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) enum Message {
+    /// Asks for the proof of a state, and for its chunks' digests unless it is `bare`.
+    AskOffer {
+        /// After this height; the newest that is held, if 0.
+        height: Height,
+        /// Whether the proof is enough.
+        bare: bool,
+    },
+    /// The answer; nothing if there is none.
+    Offer(Option<Box<Offer>>),
+    /// Asks for handovers from an epoch on.
+    AskHandovers {
+        /// The first.
+        from: u64,
+    },
+    /// The answer.
+    Handovers {
+        /// The first that was asked for.
+        from: u64,
+        /// As many as fit, in order.
+        page: Vec<Handover>,
+    },
+    /// Asks for a chunk of a state that was offered.
+    AskChunk {
+        /// After this height.
+        height: Height,
+        /// Its number.
+        number: u32,
+    },
+    /// The answer; nothing if it is no longer held.
+    Chunk {
+        /// As asked.
+        height: Height,
+        /// As asked.
+        number: u32,
+        /// Its bytes.
+        bytes: Option<Vec<u8>>,
+    },
+}
+
+/// A state that can be fetched.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Offer {
+    /// What proves it.
+    pub(crate) base: Base,
+    /// Bytes of its chunks together.
+    pub(crate) payload_bytes: u64,
+    /// Of each chunk, as the store names it; none if the offer is bare.
+    pub(crate) digests: Vec<[u8; 32]>,
+}
+
+impl Message {
+    pub(crate) fn to_bytes(&self) -> Arc<[u8]> {
+        [&[TAG][..], &encode(self)].concat().into()
+    }
+
+    /// Reads what follows the tag; nothing if it is none of these.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Message> {
+        let (TAG, rest) = bytes.split_first().map(|(tag, rest)| (*tag, rest))? else { return None };
+        borsh::from_slice(rest).ok()
+    }
+
+    /// Questions are small; answers travel behind votes.
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            Message::AskOffer { .. } | Message::AskHandovers { .. } | Message::AskChunk { .. } => Class::Votes,
+            Message::Offer(_) | Message::Handovers { .. } | Message::Chunk { .. } => Class::Bulk,
+        }
+    }
+}
+
+// An offer of so many digests leaves room for the rest, and so does a chunk: no frame may be shorter than that.
+const _: () = assert!(CHUNKS_MAX * 32 + (256 << 10) <= VOTE_FRAME_BYTES_MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_decodes_encodes_back(kind in 0u8..6, rest in prop::collection::vec(any::<u8>(), 0..200)) {
+            let bytes: Vec<u8> = [TAG, kind].into_iter().chain(rest).collect();
+            if let Some(message) = Message::from_bytes(&bytes) {
+                prop_assert_eq!(&message.to_bytes()[..], &bytes[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn no_frame_of_consensus_is_taken_for_one() {
+        let frame = consensus::Frame::Status(consensus::frame::Status::default()).to_bytes();
+        assert_eq!(Message::from_bytes(&frame), None);
+        assert!(consensus::Frame::from_bytes(&Message::AskHandovers { from: 1 }.to_bytes()).is_err());
+        assert_eq!(Message::from_bytes(&[]), None);
+    }
+}

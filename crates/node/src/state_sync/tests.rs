@@ -1,0 +1,321 @@
+//! States on real sockets: four validators, of which one comes when the others have forgotten the blocks that it lacks, or is
+//! restored from a file.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use ledger::{Genesis, Ledger};
+use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, SubBlock, Superblock, Transaction};
+
+use super::*;
+use crate::founding::{Engine, Founder, Founding};
+use crate::transport::free_address;
+use crate::{Answer, Config, Exchange, Lineage, snapshot};
+
+const SIZE: usize = 4;
+const CHAIN: u64 = 1;
+/// So many that a state has several chunks.
+const ACCOUNTS: u32 = 40_000;
+/// Comes late.
+const LATE: usize = 3;
+
+fn secret(index: usize) -> SecretKey {
+    SecretKey::from_seed([index as u8 + 1; 32])
+}
+
+fn payer() -> SecretKey {
+    SecretKey::from_seed([99; 32])
+}
+
+fn genesis() -> Genesis {
+    let issuer = Address([1; 20]);
+    let holder = |number: u32| {
+        let mut address = [2; 20];
+        address[..4].copy_from_slice(&number.wrapping_mul(2_654_435_761).to_be_bytes());
+        (Address(address), AssetId(0), 5)
+    };
+    Genesis {
+        chain: CHAIN,
+        fee: 0,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        assets: vec![("USD".into(), 2, issuer), ("EUR".into(), 2, issuer)],
+        balances: (0..ACCOUNTS).map(holder).chain([(payer().public().address(), AssetId(0), 1_000_000)]).collect(),
+        membership: None,
+    }
+}
+
+struct Net {
+    directory: tempfile::TempDir,
+    addresses: Vec<SocketAddr>,
+    founding: Founding,
+    config: Config,
+    nodes: Vec<Option<Exchange>>,
+    /// How often a node has begun again.
+    again: Vec<usize>,
+}
+
+impl Net {
+    /// The same four in epochs of a dozen heights.
+    fn new(keep_blocks: u64) -> Net {
+        let addresses: Vec<SocketAddr> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
+        let founder = |index: usize| Founder {
+            key: secret(index).public(),
+            address: addresses[index].to_string(),
+            account: secret(index).public().address(),
+            stake: 1_000,
+        };
+        let mut founding = Founding::new(Engine::Dbft, (0..SIZE).map(founder).collect());
+        founding.succession.epoch_heights = 12;
+        founding.heartbeat = Duration::from_millis(40);
+        let mut config = Config::default();
+        config.blocks.interval_ms = 20;
+        config.store.checkpoint_blocks = 10;
+        config.store.keep_blocks = keep_blocks;
+        // What is forgotten on disk is not to be had from memory either.
+        (config.store.cached_bodies, config.store.cached_receipts) = (0, 0);
+        let directory = tempfile::tempdir().expect("a directory");
+        let net = Net { directory, addresses, founding, config, nodes: Vec::new(), again: vec![0; SIZE] };
+        (0..SIZE).for_each(|index| crate::validator::create_votes(&net.home(index)).expect("a new home"));
+        Net { nodes: (0..SIZE).map(|_| None).collect(), ..net }
+    }
+
+    fn home(&self, index: usize) -> PathBuf {
+        Path::new(self.directory.path()).join(index.to_string())
+    }
+
+    fn genesis(&self) -> Genesis {
+        self.founding.found(genesis())
+    }
+
+    fn run(&mut self, index: usize) {
+        let founded = self.genesis();
+        let network = self.founding.network(&founded, secret(index), self.addresses[index]);
+        let node = Exchange::start(self.config.clone(), &founded, &self.home(index), Some(network)).expect("starts");
+        self.nodes[index] = Some(node);
+    }
+
+    fn node(&self, index: usize) -> &Exchange {
+        self.nodes[index].as_ref().expect("it runs")
+    }
+
+    fn height(&self, index: usize) -> u64 {
+        self.node(index).read(|ledger| ledger.height())
+    }
+
+    fn status(&self, index: usize) -> crate::validator::Status {
+        self.node(index).status().expect("it is a validator")
+    }
+
+    /// Waits, and lets nodes that have fetched a state begin again.
+    fn wait_until(&mut self, what: &str, holds: impl Fn(&Net) -> bool) {
+        let begun = Instant::now();
+        while !holds(self) {
+            assert!(begun.elapsed() < Duration::from_secs(200), "{what}: {:?}", self.describe());
+            for index in 0..SIZE {
+                if self.nodes[index].as_ref().is_some_and(Exchange::is_to_begin_again) {
+                    self.nodes[index] = None;
+                    self.again[index] += 1;
+                    check_install(&self.home(index));
+                    self.run(index);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn describe(&self) -> Vec<String> {
+        let of = |node: &Exchange| {
+            format!("{} {:?} {:?}", node.read(|l| l.height()), poisoned(node.shared.failure.lock()), node.status())
+        };
+        self.nodes.iter().flatten().map(of).collect()
+    }
+
+    /// Whether all that run have the same block, at this height or above, and vote.
+    fn agree(&self, height: u64) -> bool {
+        let states: Vec<_> =
+            self.nodes.iter().flatten().map(|node| node.read(|l| (l.height(), l.last_block()))).collect();
+        let votes = |node: &Exchange| node.status().is_some_and(|status| !status.silent && !status.follows);
+        states[0].0 >= height
+            && states.iter().all(|state| *state == states[0])
+            && self.nodes.iter().flatten().all(votes)
+    }
+
+    fn pay(&self, through: usize, sequence: u64, to: Address) {
+        let operation = Operation::Pay { to, asset: AssetId(0), amount: 7 };
+        let body = Body { chain: CHAIN, account: payer().public().address(), sequence, operation };
+        let transaction: Transaction = body.sign(&payer());
+        let answers = self.node(through).submit(vec![transaction], false).expect("taken").blocking_recv();
+        assert!(matches!(answers.expect("an answer")[0], Answer::Pending(..)));
+    }
+
+    fn walk(&self, index: usize) -> Lineage {
+        let mut lineage = Lineage::of(&self.founding, &self.genesis());
+        loop {
+            let page = self.node(index).handovers(lineage.chain.epoch + 1).expect("readable");
+            page.iter().for_each(|handover| lineage.follow(handover).expect("holds"));
+            if page.is_empty() {
+                return lineage;
+            }
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    RealDisk::new(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("readable").flatten() {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &to);
+        } else {
+            std::fs::copy(&path, &to).expect("copied");
+        }
+    }
+}
+
+/// However far the installation came before a crash, the next start completes it.
+fn check_install(home: &Path) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for steps in 0..=4 {
+        let data = folder.path().join(steps.to_string());
+        copy(home, &data);
+        let arrived = data.join("arrived");
+        let install::Proof { base, first_epoch, handovers } = install::read(&arrived).expect("readable");
+        let (height, last) = (base.height, first_epoch + handovers.len() as u64 - 1);
+        let state = arrived.join("state");
+        if steps > 0 && state.exists() {
+            install::put_state(&data, &state, height).expect("a disk");
+        }
+        if steps > 1 {
+            install::put_certificate(&data.join("certificates"), &base).expect("a disk");
+        }
+        if steps > 2 {
+            crate::handover::put_all(&data, first_epoch, handovers).expect("a disk");
+        }
+        if steps > 3 {
+            std::fs::rename(&arrived, data.join("incoming")).expect("renamed");
+            std::fs::remove_file(data.join("incoming/proof")).expect("removed");
+        }
+        // And once more, as nothing is to be done then.
+        for _ in 0..2 {
+            install::finish(&data).expect("completed");
+            assert!(!arrived.exists() && !data.join("incoming").exists());
+            let open = |name: &str| {
+                let disk = RealDisk::existing(data.join(name)).expect("there");
+                store::Store::open(disk, store::Options::default()).expect("sound")
+            };
+            let (store, recovery) = open("");
+            assert!(recovery.checkpoint.is_some_and(|checkpoint| checkpoint.height() == height));
+            assert_eq!((store.last_height(), recovery.blocks.remaining()), (height, 0));
+            let certificate = open("certificates").0.block(height).expect("readable").expect("there");
+            let finality: consensus::Finality = borsh::from_slice(&certificate).expect("decodes");
+            assert_eq!((finality.certificate.statement.height, finality), (height, base.finality.clone()));
+            assert!(open("handovers").0.last_height() >= last);
+        }
+    }
+}
+
+/// Chunks with another byte, from one validator.
+fn lie(answer: Message) -> Option<Message> {
+    match answer {
+        Message::Chunk { height, number, bytes: Some(mut bytes) } => {
+            bytes[0] ^= 1;
+            Some(Message::Chunk { height, number, bytes: Some(bytes) })
+        }
+        other => Some(other),
+    }
+}
+
+#[test]
+fn a_late_validator_fetches_a_state_from_several_of_which_one_lies() {
+    let mut net = Net::new(5);
+    (0..3).for_each(|index| net.run(index));
+    // Two do not send the second chunk before the door is open; the third lies.
+    let door = Arc::new(AtomicBool::new(false));
+    for index in 0..2 {
+        let door = door.clone();
+        let hold = move |answer| match answer {
+            Message::Chunk { number: 1, .. } if !door.load(Ordering::Acquire) => None,
+            other => Some(other),
+        };
+        assert!(net.node(index).shared.spoil.set(Box::new(hold)).is_ok());
+    }
+    assert!(net.node(2).shared.spoil.set(Box::new(lie)).is_ok());
+    let forgotten = |net: &Net, index: usize| net.node(index).shared.archive.block(1).expect("readable").is_none();
+    net.wait_until("blocks are forgotten", |net| net.height(0) > 60 && (0..3).all(|index| forgotten(net, index)));
+    assert!(net.node(0).shared.archive.block(net.height(0) - 5).expect("readable").is_some(), "the last ones are kept");
+    // Killed in the middle of the transfer it has what it had.
+    net.run(LATE);
+    let state = net.home(LATE).join("incoming/state");
+    net.wait_until("the transfer has begun", |_| state.exists());
+    net.nodes[LATE] = None;
+    assert!(state.exists());
+    net.run(LATE);
+    assert_eq!((net.height(LATE), net.again[LATE]), (0, 0));
+    door.store(true, Ordering::Release);
+    net.wait_until("it has begun again with a state", |net| net.again[LATE] > 0);
+    assert!(net.height(LATE) > 0 && net.node(LATE).shared.archive.block(1).expect("readable").is_none());
+    net.wait_until("all agree", |net| net.agree(net.height(0)) && net.status(0).epoch == net.status(LATE).epoch);
+    // It can prove all committees, too.
+    let epoch = net.status(LATE).epoch;
+    net.wait_until("it can prove the present", |net| net.walk(LATE).chain.epoch >= epoch);
+    // Without one of the others it takes the votes of the new one.
+    net.nodes[0] = None;
+    let (friend, height) = (Address([7; 20]), net.height(1));
+    net.pay(LATE, 1, friend);
+    let balance = |net: &Net| net.node(1).read(|l| l.accounts().get(&friend).map_or(0, |one| one.balance(AssetId(0))));
+    net.wait_until("it votes and proposes", |net| balance(net) == 7 && net.height(1) > height + 10);
+    // And a restart from what was fetched is one like any other.
+    let height = net.height(LATE);
+    net.nodes[LATE] = None;
+    net.run(LATE);
+    net.wait_until("it goes on", |net| net.height(LATE) > height + 4 && net.agree(height));
+}
+
+/// The state that a node's store holds.
+fn state_of(net: &Net, index: usize) -> Ledger {
+    let disk = RealDisk::existing(net.home(index)).expect("a store");
+    snapshot::state_of(store::view(disk).expect("readable"), &net.genesis(), |_| {}).expect("sound").ledger
+}
+
+#[test]
+fn a_restored_validator_holds_its_state_against_the_certificate() {
+    let mut net = Net::new(0);
+    (0..3).for_each(|index| net.run(index));
+    net.wait_until("some heights", |net| net.height(0) > 30);
+    let ledger = state_of(&net, 0);
+    let proof = |net: &Net| {
+        let certificates = &net.node(0).shared.certificates.get().expect("a validator").1;
+        base::Base::read(&net.node(0).shared, certificates, ledger.height(), 2).expect("readable")
+    };
+    net.wait_until("it is certified", |net| proof(net).is_some());
+    let (proof, constants) = (proof(&net).expect("certified"), base::constants_of(&ledger));
+    assert!(proof.is_of(&ledger, constants) && !proof.is_of(&ledger, (constants.0, 1, constants.2, constants.3)));
+    // The state of another history is of no use: the node stops and says so.
+    let mut other = ledger.clone();
+    let (height, parent) = (other.height() + 1, other.last_block());
+    let parent_root = ledger::Roots::of(&other).parts().root();
+    let sub_blocks = vec![SubBlock { proposer: 0, ..SubBlock::default() }];
+    let block = Superblock { height, parent, time_ms: 1, parent_root, sub_blocks };
+    other.apply(&block, ledger::Signatures::Valid, &mut |_| {}).expect("applies");
+    assert!(!proof.is_of(&other, constants));
+    for (state, is_right) in [(other, false), (ledger, true)] {
+        std::fs::remove_dir_all(net.home(LATE)).expect("a home");
+        snapshot::install(&state, &net.home(LATE)).expect("restored");
+        net.run(LATE);
+        if is_right {
+            net.wait_until("all agree", |net| net.again[LATE] > 0 && net.agree(state.height()));
+        } else {
+            let failure = |net: &Net| poisoned(net.node(LATE).shared.failure.lock()).clone();
+            net.wait_until("it stops", |net| failure(net).is_some());
+            let why = failure(&net).unwrap_or_default();
+            assert!(why.contains("restore another snapshot"), "{why}");
+            net.nodes[LATE] = None;
+        }
+    }
+    // Its votes count: without another one heights go on.
+    net.nodes[1] = None;
+    let height = net.height(0);
+    net.wait_until("it votes", |net| net.height(0) > height + 10);
+}

@@ -1,0 +1,339 @@
+//! The side that lacks a state: whom it asks for what, and what it believes. No clock and no socket: times are milliseconds
+//! that the caller gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use consensus::{Chain, Index};
+use primitives::Height;
+use store::{Assembly, StoreError};
+
+use crate::handover::{Handover, Lineage};
+use crate::state_sync::base::Base;
+use crate::state_sync::message::{CHUNKS_MAX, Message, Offer};
+
+/// Validators that are asked for an offer.
+const ASKED: usize = 8;
+/// How long offers and handovers are waited for.
+const PATIENCE_MS: u64 = 5_000;
+/// How long a chunk is waited for: two of 1 MiB, over a line that is good for anything.
+const CHUNK_PATIENCE_MS: u64 = 20_000;
+/// Chunks that one validator is asked for at a time: the next one is there when it has sent the first.
+const CHUNKS_OF_ONE: usize = 2;
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// A state above this height.
+    Above(Height),
+    /// What proves the state after this height, which is held.
+    Proof(Height),
+}
+
+/// What was fetched: everything in it is proved, but that the chunks make the state that the base names.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    pub(crate) base: Base,
+    /// From this epoch on.
+    pub(crate) first_epoch: u64,
+    pub(crate) handovers: Vec<Handover>,
+    /// Who offered it.
+    pub(crate) backers: Vec<Index>,
+}
+
+/// How a transfer stands.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    Going,
+    Done(Box<Fetched>),
+    /// Nobody who is connected has it, or gives it.
+    Nothing,
+}
+
+/// Another validator.
+#[derive(Debug, Default)]
+struct Source {
+    offer: Option<Offer>,
+    /// Whether an offer is still waited for.
+    is_asked: bool,
+    /// Numbers of chunks that it was asked for, and until when each is waited for.
+    chunks: BTreeMap<u32, u64>,
+}
+
+/// One attempt to fetch a state.
+pub(crate) struct Transfer {
+    goal: Goal,
+    /// The committees that are known, from the first that was trusted on; the last is that of the lineage.
+    chains: Vec<Chain>,
+    lineage: Lineage,
+    handovers: Vec<Handover>,
+    /// Where the chunks go.
+    file: PathBuf,
+    sources: BTreeMap<Index, Source>,
+    /// Until when offers are waited for.
+    offers_until: u64,
+    /// What is being fetched, by whom it was offered.
+    chosen: Option<Offer>,
+    /// Who was asked for handovers, and until when they are waited for.
+    handovers_from: Option<(Index, u64)>,
+    is_proved: bool,
+    assembly: Option<Assembly>,
+    /// Who did what it must not do, and what; to be taken by the caller.
+    pub(crate) blamed: Vec<(Index, String)>,
+    out: Vec<(Index, Message)>,
+}
+
+impl Transfer {
+    /// Begins to ask some of these validators. The lineage is what is trusted.
+    pub(crate) fn new(goal: Goal, lineage: Lineage, file: PathBuf, peers: &[Index], now: u64) -> Transfer {
+        let asked = peers.iter().take(ASKED);
+        let sources = asked.map(|peer| (*peer, Source { is_asked: true, ..Source::default() })).collect();
+        let mut transfer = Transfer {
+            goal,
+            chains: vec![lineage.chain.clone()],
+            lineage,
+            handovers: Vec::new(),
+            file,
+            sources,
+            offers_until: now + PATIENCE_MS,
+            chosen: None,
+            handovers_from: None,
+            is_proved: false,
+            assembly: None,
+            blamed: Vec::new(),
+            out: Vec::new(),
+        };
+        let question = match goal {
+            Goal::Above(_) => Message::AskOffer { height: 0, bare: false },
+            Goal::Proof(height) => Message::AskOffer { height, bare: true },
+        };
+        transfer.out = transfer.sources.keys().map(|peer| (*peer, question.clone())).collect();
+        transfer
+    }
+
+    /// What is to be sent.
+    pub(crate) fn take_sends(&mut self) -> Vec<(Index, Message)> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// An answer; what was not asked is not looked at.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if a chunk cannot be written.
+    pub(crate) fn on_answer(&mut self, from: Index, answer: Message) -> Result<(), StoreError> {
+        match answer {
+            Message::Offer(offer) => self.on_offer(from, offer.map(|offer| *offer)),
+            Message::Handovers { page, .. } => self.on_handovers(from, page),
+            Message::Chunk { number, bytes, .. } => self.on_chunk(from, number, bytes)?,
+            Message::AskOffer { .. } | Message::AskHandovers { .. } | Message::AskChunk { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn on_offer(&mut self, from: Index, offer: Option<Offer>) {
+        let goal = self.goal;
+        let Some(source) = self.sources.get_mut(&from).filter(|source| source.is_asked) else { return };
+        source.is_asked = false;
+        let is_wanted = |offer: &Offer| match goal {
+            Goal::Above(height) => offer.base.height > height,
+            Goal::Proof(height) => offer.base.height == height,
+        };
+        source.offer = offer.filter(is_wanted).filter(|offer| offer.digests.len() <= CHUNKS_MAX);
+    }
+
+    fn on_handovers(&mut self, from: Index, page: Vec<Handover>) {
+        if self.handovers_from.is_none_or(|(asked, _)| asked != from) {
+            return;
+        }
+        self.handovers_from = None;
+        if page.is_empty() {
+            return self.drop_source(from, format!("has no handover to epoch {}", self.lineage.chain.epoch + 1));
+        }
+        for handover in page {
+            if let Err(error) = self.lineage.follow(&handover) {
+                return self.drop_source(from, error.to_string());
+            }
+            self.chains.push(self.lineage.chain.clone());
+            self.handovers.push(handover);
+        }
+    }
+
+    fn on_chunk(&mut self, from: Index, number: u32, bytes: Option<Vec<u8>>) -> Result<(), StoreError> {
+        let asked = self.sources.get_mut(&from).and_then(|source| source.chunks.remove(&number));
+        let (Some(_), Some(assembly)) = (asked, &mut self.assembly) else { return Ok(()) };
+        match bytes {
+            None => self.drop_source(from, "no longer holds the state that it offered".into()),
+            Some(bytes) if assembly.put(number as usize, &bytes)? => {}
+            Some(_) => self.drop_source(from, format!("sent a false chunk {number}")),
+        }
+        Ok(())
+    }
+
+    /// Nothing more is asked of it, or believed.
+    fn drop_source(&mut self, peer: Index, why: String) {
+        self.sources.remove(&peer);
+        self.blamed.push((peer, why));
+    }
+
+    /// Goes on as far as it can.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the file cannot be written.
+    pub(crate) fn step(&mut self, now: u64) -> Result<Progress, StoreError> {
+        self.expire(now);
+        if self.sources.is_empty() {
+            return Ok(Progress::Nothing);
+        }
+        if self.chosen.as_ref().is_some_and(|chosen| self.backers(chosen).is_empty()) {
+            // Whoever offered it has gone, or was found out. What is proved of committees stays.
+            self.give_up_chosen();
+        }
+        if self.chosen.is_none() && !self.choose(now) {
+            let waits = now < self.offers_until && self.sources.values().any(|source| source.is_asked);
+            return Ok(if waits { Progress::Going } else { Progress::Nothing });
+        }
+        if !self.is_proved && !self.prove(now) {
+            return Ok(Progress::Going);
+        }
+        self.fetch(now)
+    }
+
+    /// Names and drops who lets one wait.
+    fn expire(&mut self, now: u64) {
+        let late = |source: &Source| source.chunks.values().any(|until| *until <= now);
+        let mut late: BTreeSet<Index> =
+            self.sources.iter().filter(|(_, source)| late(source)).map(|(peer, _)| *peer).collect();
+        if let Some((peer, until)) = self.handovers_from
+            && until <= now
+        {
+            self.handovers_from = None;
+            late.insert(peer);
+        }
+        late.into_iter().for_each(|peer| self.drop_source(peer, "does not answer".into()));
+    }
+
+    /// Who offers this very state.
+    fn backers(&self, chosen: &Offer) -> Vec<Index> {
+        let same = |source: &Source| source.offer.as_ref().is_some_and(|offer| is_same(offer, chosen));
+        self.sources.iter().filter(|(_, source)| same(source)).map(|(peer, _)| *peer).collect()
+    }
+
+    fn give_up_chosen(&mut self) {
+        self.chosen = None;
+        self.is_proved = false;
+        self.assembly = None;
+        self.handovers_from = None;
+        self.sources.values_mut().for_each(|source| source.chunks.clear());
+    }
+
+    /// Chooses what most offer, and of these the newest, when all have answered or were waited for.
+    fn choose(&mut self, now: u64) -> bool {
+        if now < self.offers_until && self.sources.values().any(|source| source.is_asked) {
+            return false;
+        }
+        let offers = self.sources.values().filter_map(|source| source.offer.as_ref());
+        let best = offers.max_by_key(|offer| (self.backers(offer).len(), offer.base.height)).cloned();
+        let Some(best) = best else { return false };
+        if self.goal != Goal::Proof(best.base.height) {
+            // Others may hold this state besides a newer one.
+            for (peer, source) in &mut self.sources {
+                if source.offer.as_ref().is_some_and(|offer| offer.base.height != best.base.height) {
+                    source.is_asked = true;
+                    self.out.push((*peer, Message::AskOffer { height: best.base.height, bare: false }));
+                }
+            }
+        }
+        self.chosen = Some(best);
+        true
+    }
+
+    /// Whether what was chosen is proved; asks for the handovers that this needs.
+    fn prove(&mut self, now: u64) -> bool {
+        let Some(chosen) = self.chosen.clone() else { return false };
+        let (height, lag) = (chosen.base.height, self.lineage.lag);
+        let epoch = self.lineage.schedule.epoch_of(height.saturating_add(lag)).max(self.lineage.last_behind(height));
+        if self.lineage.chain.epoch < epoch {
+            let from = self.lineage.chain.epoch + 1;
+            if self.handovers_from.is_none()
+                && let Some(peer) = self.backers(&chosen).first()
+            {
+                self.handovers_from = Some((*peer, now + PATIENCE_MS));
+                self.out.push((*peer, Message::AskHandovers { from }));
+            }
+            return false;
+        }
+        match chosen.base.verify(&self.chains, lag) {
+            Ok(()) => self.is_proved = true,
+            Err(fault) => {
+                for peer in self.backers(&chosen) {
+                    self.drop_source(peer, format!("offered a state at height {height}, but {fault}"));
+                }
+            }
+        }
+        self.is_proved
+    }
+
+    /// Asks for chunks that are missing; done when none is.
+    fn fetch(&mut self, now: u64) -> Result<Progress, StoreError> {
+        let Some(chosen) = self.chosen.clone() else { return Ok(Progress::Going) };
+        let backers = self.backers(&chosen);
+        if let Goal::Above(_) = self.goal {
+            if self.assembly.is_none() && !self.begin(&chosen)? {
+                for peer in backers {
+                    self.drop_source(peer, "offered a state of no possible length".into());
+                }
+                return Ok(Progress::Going);
+            }
+            let assembly = self.assembly.as_ref().expect("begun");
+            if !assembly.is_complete() {
+                self.ask_for_chunks(&chosen, &backers, now);
+                return Ok(Progress::Going);
+            }
+            self.assembly.take().expect("complete").finish()?;
+        }
+        let (base, handovers) = (chosen.base, std::mem::take(&mut self.handovers));
+        let first_epoch = self.chains[0].epoch + 1;
+        Ok(Progress::Done(Box::new(Fetched { base, first_epoch, handovers, backers })))
+    }
+
+    fn begin(&mut self, chosen: &Offer) -> Result<bool, StoreError> {
+        // What an earlier choice has left.
+        match std::fs::remove_file(&self.file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::Io { action: "remove", file: self.file.display().to_string(), reason: error });
+            }
+            _ => {}
+        }
+        let digests = chosen.digests.clone();
+        self.assembly = Assembly::create(&self.file, chosen.base.height, chosen.payload_bytes, digests)?;
+        Ok(self.assembly.is_some())
+    }
+
+    fn ask_for_chunks(&mut self, chosen: &Offer, backers: &[Index], now: u64) {
+        let Some(assembly) = &self.assembly else { return };
+        let asked: BTreeSet<u32> = self.sources.values().flat_map(|source| source.chunks.keys().copied()).collect();
+        let mut missing =
+            (0..assembly.chunks() as u32).filter(|number| !assembly.holds(*number as usize) && !asked.contains(number));
+        // One each and then another, so that all take part from the beginning.
+        for room in 1..=CHUNKS_OF_ONE {
+            for peer in backers {
+                let source = self.sources.get_mut(peer).expect("a backer");
+                if source.chunks.len() >= room {
+                    continue;
+                }
+                let Some(number) = missing.next() else { return };
+                source.chunks.insert(number, now + CHUNK_PATIENCE_MS);
+                self.out.push((*peer, Message::AskChunk { height: chosen.base.height, number }));
+            }
+        }
+    }
+}
+
+/// Whether two offers are of the same state in the same chunks. Each may show another quorum's signatures.
+fn is_same(a: &Offer, b: &Offer) -> bool {
+    let state = |offer: &Offer| (offer.base.height, offer.base.state, offer.base.receipts, offer.payload_bytes);
+    state(a) == state(b) && a.digests == b.digests
+}
+
+#[cfg(test)]
+mod tests;

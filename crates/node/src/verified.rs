@@ -1,0 +1,139 @@
+//! Signatures in sub-blocks are checked once, and as soon as may be.
+//!
+//! A sub-block of another validator is handed to the *verifier* thread when it arrives, so that its signatures are checked
+//! while it is being agreed on. The executor takes what is checked, waits for what is in hand, and does the rest itself.
+//! What is proposed here was checked transaction by transaction when clients sent it.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Condvar, Mutex};
+
+use consensus::{Index, Payload, payload_digest};
+use primitives::{Digest, SubBlock, Transaction, verify_all};
+
+use crate::exchange::{Shared, poisoned};
+
+/// Sub-blocks that wait for the verifier; the executor checks those that found no place.
+pub(crate) const WAITING_MAX: usize = 64;
+
+/// Sub-blocks whose signatures are checked, are being checked, or wait to be, by proposer and digest: each is checked once, by the
+/// verifier as it arrives or by the executor if that is sooner there.
+#[derive(Default)]
+pub(crate) struct Verified {
+    known: Mutex<HashMap<(Index, Digest), Check>>,
+    /// Signalled when a check ends.
+    done: Condvar,
+}
+
+enum Check {
+    /// For the verifier; the executor may do it first.
+    Waits,
+    /// Under way in the verifier.
+    Runs,
+    Done(SubBlock),
+}
+
+impl Verified {
+    /// Notes a sub-block that is on its way to the verifier; false if it is known already.
+    pub fn announce(&self, of: (Index, Digest)) -> bool {
+        let mut known = poisoned(self.known.lock());
+        // What equivocators and lost heights leave behind must not pile up.
+        if known.len() >= 4 * WAITING_MAX {
+            known.retain(|_, check| matches!(check, Check::Runs));
+        }
+        match known.entry(of) {
+            Occupied(_) => false,
+            Vacant(place) => {
+                place.insert(Check::Waits);
+                true
+            }
+        }
+    }
+
+    /// Whether the verifier is to check this one: nobody has done so, or has it in hand.
+    fn begin(&self, of: (Index, Digest)) -> bool {
+        match poisoned(self.known.lock()).get_mut(&of) {
+            Some(check @ Check::Waits) => {
+                *check = Check::Runs;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub fn put(&self, of: (Index, Digest), sub_block: SubBlock) {
+        poisoned(self.known.lock()).insert(of, Check::Done(sub_block));
+        self.done.notify_all();
+    }
+
+    /// A sub-block, checked now if nobody has it in hand.
+    pub fn take(&self, proposer: Index, payload: &[u8]) -> SubBlock {
+        let of = (proposer, payload_digest(payload));
+        let mut known = poisoned(self.known.lock());
+        while matches!(known.get(&of), Some(Check::Runs)) {
+            known = poisoned(self.done.wait(known));
+        }
+        let found = known.remove(&of);
+        drop(known);
+        match found {
+            Some(Check::Done(sub_block)) => sub_block,
+            _ => verify(proposer, payload),
+        }
+    }
+}
+
+/// Decodes a sub-block that the engine took for one, and finds the false signatures.
+fn verify(proposer: Index, payload: &[u8]) -> SubBlock {
+    let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
+    let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
+    let valid = verify_all(&transactions);
+    sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
+    sub_block
+}
+
+/// The verifier thread.
+pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Digest, Payload)>) {
+    for (proposer, digest, payload) in unverified {
+        if shared.verified.begin((proposer, digest)) {
+            shared.verified.put((proposer, digest), verify(proposer, &payload));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_sub_block_is_checked_once() {
+        let payload = SubBlock { time_ms: 5, ..SubBlock::default() }.to_payload();
+        let sub_block = |proposer| SubBlock::from_payload(proposer, &payload).expect("sound");
+        let of = |proposer| (proposer, payload_digest(&payload));
+        let verified = Verified::default();
+        assert!(verified.announce(of(1)) && !verified.announce(of(1)) && verified.announce(of(2)));
+        // The executor is first: nothing is left for the verifier.
+        assert_eq!(verified.take(1, &payload), sub_block(1));
+        assert!(!verified.begin(of(1)));
+        // The verifier is first: the executor waits for what it finds.
+        assert!(verified.begin(of(2)) && !verified.begin(of(2)));
+        let mut found = sub_block(2);
+        found.forged = vec![7];
+        std::thread::scope(|scope| {
+            let taken = scope.spawn(|| verified.take(2, &payload));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            verified.put(of(2), found.clone());
+            assert_eq!(taken.join().expect("no panic"), found);
+        });
+        assert!(verified.known.lock().expect("no panic").is_empty());
+    }
+
+    #[test]
+    fn what_nobody_takes_does_not_pile_up() {
+        let verified = Verified::default();
+        for number in 0..10_000u32 {
+            verified.announce((1, Digest::of("test", &number.to_le_bytes())));
+            assert!(verified.known.lock().expect("no panic").len() <= 4 * WAITING_MAX);
+        }
+    }
+}

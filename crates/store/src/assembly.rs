@@ -1,0 +1,99 @@
+//! A snapshot that is put together from chunks which come in any order, from whoever has them.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::checkpoint::{CHUNK_BYTES, Header, chunk_digest, chunk_extent, end_counts, end_offset};
+use crate::disk::DiskFile;
+use crate::error::StoreError;
+use crate::record::Digest;
+
+/// Writes a snapshot from chunks, each of which is held against its digest.
+#[derive(Debug)]
+pub struct Assembly {
+    file: File,
+    at: String,
+    header: Header,
+    payload_bytes: u64,
+    digests: Vec<Digest>,
+    held: Vec<bool>,
+}
+
+impl Assembly {
+    /// Begins the snapshot of the state after a height, in a new file of the owner's alone. `None` if so many chunks do not
+    /// make so many bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if there is a file of that name, or none can be made.
+    pub fn create(
+        to: &Path,
+        height: u64,
+        payload_bytes: u64,
+        digests: Vec<Digest>,
+    ) -> Result<Option<Assembly>, StoreError> {
+        if digests.len() as u64 != payload_bytes.div_ceil(CHUNK_BYTES as u64) {
+            return Ok(None);
+        }
+        let at = to.display().to_string();
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(to);
+        let file = file.map_err(StoreError::io("create", &at))?;
+        let header = Header { height, ..Header::default() };
+        file.write_at(0, &header.encode()).map_err(StoreError::io("write", &at))?;
+        let held = vec![false; digests.len()];
+        Ok(Some(Assembly { file, at, header, payload_bytes, digests, held }))
+    }
+
+    /// How many chunks there are in all.
+    pub fn chunks(&self) -> usize {
+        self.digests.len()
+    }
+
+    /// Whether a chunk is here.
+    pub fn holds(&self, number: usize) -> bool {
+        self.held.get(number).copied().unwrap_or(false)
+    }
+
+    /// Whether all are here.
+    pub fn is_complete(&self) -> bool {
+        self.held.iter().all(|held| *held)
+    }
+
+    /// Takes a chunk; false if it is not the one of this number.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if it cannot be written.
+    pub fn put(&mut self, number: usize, chunk: &[u8]) -> Result<bool, StoreError> {
+        let Some(digest) = self.digests.get(number) else { return Ok(false) };
+        let (offset, bytes) = chunk_extent(number as u64, self.payload_bytes);
+        if chunk.len() != bytes || chunk_digest(number as u64, chunk) != *digest {
+            return Ok(false);
+        }
+        if !self.held[number] {
+            let record = [&(bytes as u32).to_le_bytes()[..], chunk, digest].concat();
+            self.file.write_at(offset, &record).map_err(StoreError::io("write", &self.at))?;
+            self.held[number] = true;
+        }
+        Ok(true)
+    }
+
+    /// Completes the file and makes it durable, but not its name; it is a snapshot then.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    ///
+    /// # Panics
+    /// If chunks are missing.
+    pub fn finish(self) -> Result<(), StoreError> {
+        assert!(self.is_complete(), "chunks are missing");
+        let counts = end_counts(self.digests.len() as u64, self.payload_bytes);
+        let mut total = blake3::Hasher::new();
+        total.update(&self.header.encode());
+        total.update(self.digests.as_flattened());
+        let total = total.update(&counts).finalize();
+        let end = end_offset(self.digests.len() as u64, self.payload_bytes);
+        let bytes = [&counts[..], total.as_bytes()].concat();
+        self.file.write_at(end, &bytes).map_err(StoreError::io("write", &self.at))?;
+        self.file.sync_all().map_err(StoreError::io("sync", &self.at))
+    }
+}

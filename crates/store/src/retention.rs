@@ -1,0 +1,61 @@
+//! What may be missing: blocks and receipts that were forgotten, and those whose place another state has taken.
+//!
+//! A log whose first files are gone cannot be told from one that somebody has damaged, unless it was said before. So an
+//! empty file `forgotten-HEIGHT` is made durable first: below this height anything may be missing at the front of the logs.
+//! Only the highest such file counts.
+//!
+//! A *replacement* ([`crate::Store::begin_replacement`]) is a checkpoint that names no block, above all that the logs hold.
+//! From the moment that it has its name the logs below it are void: they are removed when the store is opened, as often as it
+//! takes. Nothing else leaves such a checkpoint above files that begin at it or below.
+
+use crate::archive::{Kind, path};
+use crate::checkpoint::{self, CheckpointReader};
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::log::{list, remove};
+
+const STEM: &str = "forgotten-";
+
+fn name(height: u64) -> String {
+    format!("{STEM}{height:020}")
+}
+
+fn heights(disk: &impl Disk) -> Result<Vec<u64>, StoreError> {
+    let listed = disk.list().map_err(StoreError::io("list", &disk.place()))?;
+    let height = |name: &str| name.strip_prefix(STEM)?.parse().ok();
+    let mut heights: Vec<u64> = listed.iter().filter_map(|(name, _)| height(name)).collect();
+    heights.sort_unstable();
+    Ok(heights)
+}
+
+/// Below this height anything may be missing at the front of the logs; 0 if nothing was forgotten.
+pub(crate) fn floor(disk: &impl Disk) -> Result<u64, StoreError> {
+    Ok(heights(disk)?.pop().unwrap_or(0))
+}
+
+/// Says, durably, that what is below this height may be missing.
+pub(crate) fn set_floor(disk: &impl Disk, height: u64) -> Result<(), StoreError> {
+    let before = heights(disk)?;
+    if before.last().is_some_and(|last| *last >= height) {
+        return Ok(());
+    }
+    let path = path(disk, &name(height));
+    disk.create(&name(height)).map_err(StoreError::io("create", &path))?;
+    disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))?;
+    before.into_iter().try_for_each(|old| remove(disk, &name(old)))
+}
+
+/// Removes the logs whose place the newest checkpoint has taken.
+pub(crate) fn remove_replaced<D: Disk>(disk: &std::sync::Arc<D>) -> Result<(), StoreError> {
+    let Some(height) = checkpoint::list(&**disk)?.pop() else { return Ok(()) };
+    let header = CheckpointReader::open(disk.clone(), height)?.header;
+    if header.archived() > 0 {
+        return Ok(());
+    }
+    for kind in [Kind::Blocks, Kind::Receipts] {
+        let void: Vec<u64> =
+            list(&**disk, kind)?.into_iter().map(|(first, _)| first).filter(|first| *first <= height).collect();
+        void.into_iter().try_for_each(|first| remove(&**disk, &kind.file_name(first)))?;
+    }
+    Ok(())
+}
