@@ -198,6 +198,13 @@ fn full_clearings_are_never_cut_away() {
                 let within = |range: (f64, f64), it: f64| range.0 <= it && it <= range.1;
                 assert!(within(flow.sold, sold.0) && within(flow.paid, sold.1), "seed {seed}: {flow:?} {sold:?}");
             }
+            // Nor do any assets together lack anything, weighed by any prices.
+            for number in 0..8 {
+                let chosen = |asset: usize| (asset + number).is_multiple_of(1 + number) || asset % 5 == depth % 5;
+                let inside: Vec<bool> = (0..prices.len()).map(chosen).collect();
+                let weights: Vec<f64> = prices.iter().map(|price| price * (1.0 + 1e-4 * number as f64)).collect();
+                assert!(!proof.lacks(&inside, &weights, &node), "seed {seed}, depth {depth}: {inside:?}");
+            }
             let Some(cut) = proof.cut(&node) else { break };
             let above = match cut {
                 Cut::Ratio(i, j, bound) => prices[i] / prices[j] > bound,

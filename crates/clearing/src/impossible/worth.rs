@@ -59,7 +59,7 @@ impl Proof<'_> {
     }
 
     /// Whether what is sold of the assets `inside` is worth less than what must be paid out of them.
-    fn lacks(&self, inside: &[bool], prices: &[f64], node: &Node) -> bool {
+    pub(super) fn lacks(&self, inside: &[bool], prices: &[f64], node: &Node) -> bool {
         let (mut left, mut moved) = (0.0, 0.0);
         for (at, link) in self.links.iter().enumerate() {
             let (lane, flow) = (&node.lanes[at], &node.flows[at]);
