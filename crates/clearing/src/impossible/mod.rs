@@ -69,6 +69,8 @@ use zone::Zone;
 
 /// Turns of narrowing at most, times the pairs of each; so many offers cost as much as a pair.
 const MOST_WORK: usize = 6_000_000;
+/// Turns of a part of few pairs, at most.
+const MOST_TURNS: usize = 40_000;
 /// Cuts that lead to a zone, at most.
 const MOST_DEPTH: u32 = 400;
 const OFFERS_PER_PAIR: usize = 4;
@@ -107,7 +109,7 @@ pub(crate) fn impossible(book: &Book, params: &Params, valuations: &[Price], sho
     proofs.sort_by_key(|proof| proof.work);
     let (mut left, count) = (MOST_WORK, proofs.len());
     proofs.into_iter().enumerate().find_map(|(at, mut proof)| {
-        proof.left = left / (count - at) / proof.work;
+        proof.left = (left / (count - at) / proof.work).min(MOST_TURNS);
         let most = proof.left;
         let done = proof.succeeds();
         left -= (most - proof.left) * proof.work;
