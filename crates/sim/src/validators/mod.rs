@@ -121,6 +121,8 @@ struct Node {
     /// Counts starts; what belongs to an earlier one is void.
     life: u64,
     log: Vec<(u64, Entry)>,
+    /// It votes at no height below, as an earlier log is lost; `u64::MAX` while it does not know from where on it may.
+    floor: u64,
     /// The votes in the log, by height.
     logged: BTreeSet<(u64, Vote)>,
     durable_at: u64,
@@ -601,7 +603,10 @@ impl Network {
     }
 
     fn take(&mut self, of: Index, mut turn: Turn) {
-        let Node { life, epoch, .. } = self.nodes[usize::from(of)];
+        let node = &mut self.nodes[usize::from(of)];
+        let silent_to = node.engine.as_ref().and_then(Engine::silent_to);
+        node.floor = silent_to.map_or(node.floor, |height| height + 1);
+        let Node { life, epoch, .. } = *node;
         let delay = match turn.entries.is_empty() {
             true => 0,
             false if self.slow == Some(of) => 20_000 + self.dice.below(20_000),
@@ -715,16 +720,12 @@ impl Network {
     fn change_epoch(&mut self, of: Index) {
         let node = &mut self.nodes[usize::from(of)];
         let last = node.finality.keys().next_back().copied().unwrap_or(0);
-        let Some(engine) = node.engine.as_ref().filter(|engine| engine.is_over() && engine.tip().0 == last) else {
+        if !node.engine.as_ref().is_some_and(|engine| engine.is_over() && engine.tip().0 == last) {
             return;
-        };
+        }
         node.archived = last;
-        let (silent_to, silent) = (engine.silent_to(), engine.is_silent() && !engine.follows());
-        self.begin(of, |engine| match silent_to {
-            Some(height) => engine.stay_silent_below(height + 1),
-            None if silent => engine.rejoin(),
-            None => {}
-        });
+        let floor = node.floor;
+        self.begin(of, |engine| stay_silent(engine, floor));
         self.report.epochs += u64::from(of == 0);
         for peer in self.nodes[usize::from(of)].up.clone() {
             let local = self.local(self.nodes[usize::from(of)].epoch, peer);
@@ -911,8 +912,15 @@ impl Network {
     }
 
     fn wake(&mut self, of: Index, rejoins: bool) {
-        let log = self.nodes[usize::from(of)].log.clone();
-        self.begin(of, |engine| if rejoins { engine.rejoin() } else { engine.restore(log) });
+        let node = &mut self.nodes[usize::from(of)];
+        if rejoins {
+            node.floor = u64::MAX;
+        }
+        let (log, floor) = (node.log.clone(), node.floor);
+        self.begin(of, |engine| {
+            stay_silent(engine, floor);
+            engine.restore(log);
+        });
         let life = self.nodes[usize::from(of)].life;
         self.push(1_000, of, Event::Tick { life });
         let peers: Vec<Index> = self.committee.members().filter(|other| *other != of).collect();
@@ -958,5 +966,13 @@ impl Network {
     /// Validators that stopped because they differ.
     pub fn stopped(&self) -> Vec<Index> {
         self.correct().into_iter().filter(|index| self.nodes[usize::from(*index)].stopped).collect()
+    }
+}
+
+/// As a vote log says that begins at this height; without one, until it is known where it may begin.
+fn stay_silent(engine: &mut Engine, floor: u64) {
+    match floor {
+        u64::MAX => engine.rejoin(),
+        _ => engine.stay_silent_below(floor),
     }
 }
