@@ -57,6 +57,7 @@ impl Net {
                 secret: secret(me),
                 frame_bytes_max: frame_bytes,
                 bulk_bytes_waiting_max: usize::MAX,
+                clock: || 0,
             };
             Ok((Transport::start(settings, events)?, taken))
         };

@@ -28,6 +28,7 @@ fn network(size: usize, link: impl Fn(usize, usize) -> Link) -> (Switch, Vec<(Tr
             secret: secret(me),
             frame_bytes_max: 1 << 20,
             bulk_bytes_waiting_max: 16 << 20,
+            clock: || 0,
         };
         let (events, taken) = sync_channel(1024);
         (Transport::start(settings, events).expect("starts"), taken)
@@ -41,7 +42,7 @@ fn all_up(events: &Receiver<Event>, peers: usize) {
     let mut up = std::collections::BTreeSet::new();
     while up.len() < peers {
         match events.recv().expect("it runs") {
-            Event::Up { peer } => drop(up.insert(peer)),
+            Event::Up { peer, .. } => drop(up.insert(peer)),
             Event::Down { peer } => drop(up.remove(&peer)),
             _ => {}
         }

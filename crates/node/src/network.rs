@@ -7,6 +7,7 @@ use consensus::{Chain, Index, Rules, Setup};
 use ledger::{Ledger, Member};
 use primitives::{Digest, PublicKey, SecretKey};
 
+use crate::exchange::clock_ms;
 use crate::transport::{Peer, Settings};
 
 /// Bytes of bulk that may wait for each peer.
@@ -56,6 +57,7 @@ impl Network {
             secret: self.secret.clone(),
             frame_bytes_max: self.superblock_bytes_max() + FRAME_OVERHEAD,
             bulk_bytes_waiting_max: BULK_BYTES_WAITING,
+            clock: clock_ms,
         }
     }
 

@@ -73,6 +73,8 @@ const POLL: Duration = Duration::from_millis(2);
 const RETRY_MS: u64 = 3_000;
 /// A validator that is so many heights behind is still said to be ready.
 const CAUGHT_UP: u64 = 4;
+/// A clock that is off by more than this is wrong.
+const CLOCK_OFF_MS: i64 = 10 * 60 * 1_000;
 /// The part of a sub-block that its clearing may take.
 const CLEARING_PART: usize = 8;
 /// Bytes that a sub-block may hold besides its transactions.
@@ -129,6 +131,8 @@ pub(crate) struct Validator {
     halves: BTreeMap<Height, [Option<Digest>; 2]>,
     /// Who said that this node's key is in use elsewhere.
     duplicates: consensus::Members,
+    /// By how many milliseconds the clocks of those that are connected were ahead of the own one.
+    clocks: BTreeMap<Index, i64>,
     /// What is to be brought before the ledger.
     accusations: Accusations,
     /// When the last superblock was decided.
@@ -206,6 +210,7 @@ impl Validator {
             intake,
             halves: BTreeMap::new(),
             duplicates: consensus::Members::default(),
+            clocks: BTreeMap::new(),
             accusations: Accusations::default(),
             last_decided: now,
         };
@@ -258,6 +263,7 @@ impl Validator {
         if stays {
             self.line.up().iter().for_each(|peer| self.engine.on_up(peer));
         } else {
+            self.clocks.clear();
             self.line.open_again(&self.network)?;
             *poisoned(shared.transport.lock()) = Arc::downgrade(self.line.transport());
         }
@@ -306,11 +312,13 @@ impl Validator {
             Input::StateRoot(height, root) => self.on_half(height, [Some(root), None]),
             Input::ReceiptsRoot(height, root) => self.on_half(height, [None, Some(root)]),
             Input::Transport(line, _) if line != self.line.number() => {}
-            Input::Transport(_, Event::Up { peer }) => {
+            Input::Transport(_, Event::Up { peer, ahead_ms }) => {
+                self.compare_clocks(peer, ahead_ms, shared);
                 self.line.note(peer, true);
                 self.engine.on_up(peer);
             }
             Input::Transport(_, Event::Down { peer }) => {
+                self.clocks.remove(&peer);
                 self.line.note(peer, false);
                 self.engine.on_down(peer);
             }
@@ -348,6 +356,23 @@ impl Validator {
             if self.duplicates.len() > committee.faulty {
                 shared.fail(&"this validator's key is in use by another process: stop that one first, or give this node its own home");
             }
+        }
+    }
+
+    /// Stops the node if the clocks of so many others say that its own is wrong that one at least is of a correct validator, and
+    /// most of them agree.
+    fn compare_clocks(&mut self, peer: Index, ahead_ms: i64, shared: &Shared) {
+        self.clocks.insert(peer, ahead_ms);
+        let minutes = ahead_ms / 60_000;
+        if ahead_ms.abs() > CLOCK_OFF_MS {
+            tracing::warn!(peer, minutes, "the clock of this validator and the own one differ");
+        }
+        let faulty = self.network.chain.committee().faulty;
+        if let Some(ahead_ms) = clock_off(self.clocks.values().copied(), faulty) {
+            let (by, which) = ((ahead_ms / 60_000).abs(), if ahead_ms > 0 { "behind" } else { "ahead of" });
+            shared.fail(&format_args!(
+                "this machine's clock is {by} minutes {which} those of the other validators: set it, keep NTP running, and start again"
+            ));
         }
     }
 
@@ -631,6 +656,17 @@ impl Validator {
     }
 }
 
+/// By how much the clocks of others are ahead, in the median of those that show the own one to be wrong the same way: more than
+/// `faulty` of them, and more than half of all.
+fn clock_off(ahead_ms: impl Iterator<Item = i64>, faulty: usize) -> Option<i64> {
+    let mut all: Vec<i64> = ahead_ms.collect();
+    all.sort_unstable();
+    let shows = |off: &[i64]| (off.len() > faulty && 2 * off.len() > all.len()).then(|| off[off.len() / 2]);
+    let (behind, rest) = all.split_at(all.partition_point(|ahead| *ahead < -CLOCK_OFF_MS));
+    let ahead = &rest[rest.partition_point(|ahead| *ahead <= CLOCK_OFF_MS)..];
+    shows(behind).or_else(|| shows(ahead))
+}
+
 fn vote_disk(data: &Path) -> Result<RealDisk, ExchangeError> {
     let directory = data.join("votes");
     RealDisk::new(&directory).map_err(|error| ExchangeError::Directory(directory.display().to_string(), error))
@@ -858,4 +894,22 @@ pub(crate) fn block(agreed: &Agreed, parent: Digest, parent_root: Digest, verifi
 pub(crate) fn ids(block: &Superblock) -> Vec<TransactionId> {
     let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
     transactions.par_iter().map(|transaction| transaction.id()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock_off;
+
+    #[test]
+    fn a_wrong_clock_is_shown_by_more_than_f_and_by_most() {
+        const HOUR: i64 = 3_600_000;
+        let off = |ahead: &[i64], faulty| clock_off(ahead.iter().copied(), faulty);
+        assert_eq!(off(&[HOUR], 1), None, "one may lie");
+        assert_eq!(off(&[HOUR, HOUR + 5], 1), Some(HOUR + 5));
+        assert_eq!(off(&[HOUR, -HOUR], 1), None);
+        assert_eq!(off(&[-HOUR, 3, -HOUR - 1], 1), Some(-HOUR));
+        assert_eq!(off(&[HOUR, HOUR, 0, 1], 1), None, "half are no majority");
+        assert_eq!(off(&[600_000, 600_000], 0), None);
+        assert_eq!(off(&[600_001, 600_001], 0), Some(600_001));
+    }
 }

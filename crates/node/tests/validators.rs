@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{ALL_HEIGHTS, Chain, Frame, Payload, Proposal, Protocol, Rules};
 use ledger::{Genesis, Member, Membership, Terms};
-use node::transport::{Class, Event, Peer, Transport, free_address};
+use node::transport::{Class, Event, Peer, Settings, Transport, free_address};
 use node::{Answer, Config, Exchange, Network};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
@@ -267,6 +267,24 @@ fn contradictions(network: &Network) -> Vec<Frame> {
 }
 
 #[test]
+fn a_validator_with_a_wrong_clock_stops_and_says_so() {
+    let cluster = Cluster::of(Rules::default(), 1);
+    let start = |index: usize| {
+        let (events, _heard) = std::sync::mpsc::sync_channel(1_000);
+        let in_an_hour = || {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+            now.as_millis() as u64 + 3_600_000
+        };
+        let settings = Settings { clock: in_an_hour, ..cluster.networks[index].transport() };
+        (Transport::start(settings, events).expect("a free port"), _heard)
+    };
+    let _others = [start(1), start(2)];
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let why = runtime.block_on(cluster.running().next().expect("it runs").failed());
+    assert!(why.contains("clock is 60 minutes behind") || why.contains("clock is 59 minutes behind"), "{why}");
+}
+
+#[test]
 fn who_contradicts_itself_is_accused_by_the_others() {
     for rules in [Rules::default(), Rules::tendermint()] {
         let cluster = Cluster::of(rules, SIZE - 1);
@@ -275,7 +293,7 @@ fn who_contradicts_itself_is_accused_by_the_others() {
         let transport = Transport::start(network.transport(), events).expect("a free port");
         let mut greeted = 0;
         while greeted < SIZE - 1 {
-            if let Event::Up { peer } = heard.recv_timeout(Duration::from_secs(120)).expect("they call") {
+            if let Event::Up { peer, .. } = heard.recv_timeout(Duration::from_secs(120)).expect("they call") {
                 greeted += 1;
                 for frame in contradictions(network) {
                     let class = if frame.is_bulk() { Class::Bulk } else { Class::Votes };

@@ -81,6 +81,8 @@ pub(crate) struct Live {
     pub(crate) incarnation: Incarnation,
     /// Whether this side opened it.
     pub(crate) called: bool,
+    /// How far the peer's clock was ahead of the own one.
+    pub(crate) ahead_ms: i64,
 }
 
 #[derive(Default)]

@@ -99,6 +99,8 @@ pub struct Settings {
     pub frame_bytes_max: usize,
     /// Bytes of bulk frames that may wait for each connected peer; the oldest above that are dropped.
     pub bulk_bytes_waiting_max: usize,
+    /// Milliseconds since 1970, told to each peer upon connecting and used for nothing else.
+    pub clock: fn() -> u64,
 }
 
 /// An address on loopback that nobody listens at, for networks on one machine. It stays free until it is used, because its
@@ -142,6 +144,8 @@ pub enum Event {
     Up {
         /// The peer.
         peer: Index,
+        /// How far its clock was ahead of the own one, in milliseconds.
+        ahead_ms: i64,
     },
     /// The connection has ended; it will be opened again.
     Down {
@@ -351,6 +355,7 @@ pub(crate) struct Shared {
     key: PublicKey,
     network: Digest,
     incarnation: wire::Incarnation,
+    clock: fn() -> u64,
     frame_bytes_max: usize,
     endpoint: quinn::Endpoint,
     events: SyncSender<Event>,
@@ -490,6 +495,7 @@ impl Shared {
             key: settings.secret.public(),
             network: settings.network,
             incarnation,
+            clock: settings.clock,
             frame_bytes_max: settings.frame_bytes_max,
             endpoint,
             events,

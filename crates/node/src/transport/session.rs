@@ -253,8 +253,8 @@ async fn resolve(shared: &Shared, link: &Link) -> Option<SocketAddr> {
 async fn greet(shared: &Shared, mut out: SendStream) -> Result<SendStream, End> {
     // It cannot have been closed yet but with the connection.
     let _ = out.set_priority(VOTES_PRIORITY);
-    let Shared { network, incarnation, .. } = *shared;
-    let hello = Hello { version: wire::VERSION, network, incarnation };
+    let Shared { network, incarnation, clock, .. } = *shared;
+    let hello = Hello { version: wire::VERSION, network, incarnation, clock_ms: clock() };
     out.write_chunk(wire::control(&Message::Hello(hello))).await?;
     Ok(out)
 }
@@ -287,7 +287,10 @@ async fn admit<'a>(
         Reason::Replaced.close(&live.connection);
     }
     let seat = link.seat.lock().await;
-    link.begin(Live { connection: connection.clone(), incarnation: hello.incarnation, called });
+    // Both are times of this century, unless the peer lies: then it is far ahead.
+    let ahead_ms = (i128::from(hello.clock_ms) - i128::from((shared.clock)())).clamp(i64::MIN.into(), i64::MAX.into());
+    let ahead_ms = i64::try_from(ahead_ms).expect("clamped");
+    link.begin(Live { connection: connection.clone(), incarnation: hello.incarnation, called, ahead_ms });
     Ok(seat)
 }
 
@@ -314,7 +317,8 @@ async fn run(
 ) -> End {
     let (begun, peer) = (Instant::now(), link.index);
     tracing::info!(peer, address = %connection.remote_address(), "peer connected");
-    let end = match tell(shared, Event::Up { peer }).await {
+    let ahead_ms = link.live().map_or(0, |live| live.ahead_ms);
+    let end = match tell(shared, Event::Up { peer, ahead_ms }).await {
         Err(end) => end,
         Ok(()) => {
             let ended = tokio::select! {

@@ -43,6 +43,7 @@ impl Net {
             secret: secret(me),
             frame_bytes_max: FRAME_MAX,
             bulk_bytes_waiting_max: 64 << 20,
+            clock: || 1_000,
         }
     }
 
@@ -70,7 +71,7 @@ impl Running {
         let mut up = BTreeMap::new();
         while up.values().filter(|up| **up).count() < peers {
             match self.next() {
-                Event::Up { peer } => assert_ne!(up.insert(peer, true), Some(true), "up twice"),
+                Event::Up { peer, .. } => assert_ne!(up.insert(peer, true), Some(true), "up twice"),
                 Event::Down { peer } => drop(up.insert(peer, false)),
                 other => panic!("{other:?}"),
             }
@@ -168,7 +169,7 @@ fn a_validator_that_was_stopped_or_killed_comes_back() {
         for (me, other) in running.iter().enumerate().filter(|(me, _)| *me != restarted) {
             // Down and up, in this order.
             assert!(matches!(other.next(), Event::Down { peer } if usize::from(peer) == restarted), "{me}");
-            assert!(matches!(other.next(), Event::Up { peer } if usize::from(peer) == restarted), "{me}");
+            assert!(matches!(other.next(), Event::Up { peer, .. } if usize::from(peer) == restarted), "{me}");
             other.votes(restarted as Index, &[me as u8]);
         }
         let mut heard: Vec<Vec<u8>> = (0..3).map(|_| running[restarted].frame().2).collect();
@@ -226,6 +227,15 @@ fn a_long_frame_does_not_hold_up_a_short_one() {
 
 /// A shell that takes no events bounds what is read; what the sender cannot get rid of is dropped, the oldest first.
 #[test]
+fn each_side_hears_how_far_the_others_clock_is_off() {
+    let net = Net::new(2);
+    let first = net.start(0);
+    let second = run(Settings { clock: || 61_000, ..net.settings(1) }, 1024);
+    assert!(matches!(first.next(), Event::Up { peer: 1, ahead_ms: 60_000 }));
+    assert!(matches!(second.next(), Event::Up { peer: 0, ahead_ms: -60_000 }));
+}
+
+#[test]
 fn a_slow_reader_bounds_both_sides() {
     const FRAMES: u8 = 200;
     let net = Net::new(2);
@@ -266,7 +276,7 @@ fn votes_that_pile_up_end_the_connection() {
     // The reader takes what had arrived, then learns of both.
     while !matches!(to.next(), Event::Down { .. }) {}
     assert!(matches!(to.next(), Event::Up { .. }));
-    assert!(matches!(from.next(), Event::Up { peer: 1 }));
+    assert!(matches!(from.next(), Event::Up { peer: 1, .. }));
 }
 
 /// The copy of a validator, whichever side calls, hears that its key is in use, and the validator is left alone.
@@ -428,7 +438,7 @@ fn offences_limit_the_offender_alone() {
     victim.all_up(1);
     bystander.all_up(1);
     let intruder = Intruder::new();
-    let hello = wire::Hello { version: wire::VERSION, network: net.network, incarnation: [9; 16] };
+    let hello = wire::Hello { version: wire::VERSION, network: net.network, incarnation: [9; 16], clock_ms: 1_000 };
     let again = wire::control(&wire::Message::Hello(hello)).to_vec();
     let huge = [&[1][..], &u32::MAX.to_le_bytes()].concat();
     let too_long = (FRAME_MAX as u32 + 1).to_le_bytes();
@@ -469,7 +479,7 @@ fn offences_limit_the_offender_alone() {
     loop {
         match victim.next() {
             Event::Frame { peer: 2, bytes, .. } => break assert_eq!(&bytes[..], b"unmoved"),
-            Event::Frame { peer: 0, .. } | Event::Up { peer: 0 } | Event::Down { peer: 0 } => {}
+            Event::Frame { peer: 0, .. } | Event::Up { peer: 0, .. } | Event::Down { peer: 0 } => {}
             Event::Refused { peer: 0, .. } => {}
             other => panic!("{other:?}"),
         }

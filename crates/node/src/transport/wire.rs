@@ -4,7 +4,7 @@
 //!
 //! | kind | body |
 //! |---|---|
-//! | 0 hello | 85 bytes, the first message each way and never again: version (4), network (32), sender's incarnation (16), zeros (33) |
+//! | 0 hello | 85 bytes, the first message each way and never again: version (4), network (32), sender's incarnation (16), sender's clock in milliseconds since 1970 (8), zeros (25) |
 //! | 1 votes | a frame, at most [`VOTE_FRAME_BYTES_MAX`] |
 //! | 2 ping | 8 bytes, to be sent back |
 //! | 3 pong | the 8 bytes of the newest ping |
@@ -17,7 +17,7 @@ use primitives::Digest;
 use super::Reason;
 
 /// The version of what is described here.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// The longest frame of votes: what 256 validators say of 256 slots in one turn is less.
 pub const VOTE_FRAME_BYTES_MAX: usize = 1 << 20;
 pub(crate) const HELLO_BYTES: usize = 85;
@@ -34,6 +34,7 @@ pub(crate) struct Hello {
     pub(crate) version: u32,
     pub(crate) network: Digest,
     pub(crate) incarnation: Incarnation,
+    pub(crate) clock_ms: u64,
 }
 
 /// What the votes stream carries.
@@ -56,6 +57,7 @@ impl Hello {
         bytes[..4].copy_from_slice(&self.version.to_le_bytes());
         bytes[4..36].copy_from_slice(&self.network.0);
         bytes[36..52].copy_from_slice(&self.incarnation);
+        bytes[52..60].copy_from_slice(&self.clock_ms.to_le_bytes());
         bytes
     }
 
@@ -63,13 +65,14 @@ impl Hello {
     fn decode(bytes: &[u8]) -> Option<Hello> {
         let bytes: &[u8; HELLO_BYTES] = bytes.try_into().ok()?;
         let version = u32::from_le_bytes(bytes[..4].try_into().ok()?);
-        if version == VERSION && bytes[52..] != [0; HELLO_BYTES - 52] {
+        if version == VERSION && bytes[60..] != [0; HELLO_BYTES - 60] {
             return None;
         }
         Some(Hello {
             version,
             network: Digest(bytes[4..36].try_into().ok()?),
             incarnation: bytes[36..52].try_into().ok()?,
+            clock_ms: u64::from_le_bytes(bytes[52..60].try_into().ok()?),
         })
     }
 }
@@ -167,8 +170,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn messages() -> impl Strategy<Value = Message> {
-        let hello = (any::<[u8; 32]>(), any::<[u8; 16]>(), any::<u32>()).prop_map(|(network, incarnation, version)| {
-            Message::Hello(Hello { version, network: Digest(network), incarnation })
+        let parts = (any::<[u8; 32]>(), any::<[u8; 16]>(), any::<u32>(), any::<u64>());
+        let hello = parts.prop_map(|(network, incarnation, version, clock_ms)| {
+            Message::Hello(Hello { version, network: Digest(network), incarnation, clock_ms })
         });
         prop_oneof![
             hello,
@@ -226,7 +230,7 @@ mod tests {
 
         #[test]
         fn every_changed_byte_of_a_hello_changes_it(at in 0..HELLO_BYTES, bits in 1u8..) {
-            let hello = Hello { version: VERSION, network: Digest([3; 32]), incarnation: [4; 16] };
+            let hello = Hello { version: VERSION, network: Digest([3; 32]), incarnation: [4; 16], clock_ms: 5 };
             let mut bytes = hello.encode();
             bytes[at] ^= bits;
             prop_assert_ne!(Hello::decode(&bytes), Some(hello));
@@ -246,8 +250,9 @@ mod tests {
     /// The layout, so that it cannot drift in silence.
     #[test]
     fn the_bytes_are_these() {
-        let hello = Hello { version: 2, network: Digest([7; 32]), incarnation: [9; 16] };
-        let expected = [&[0, 85, 0, 0, 0, 2, 0, 0, 0][..], &[7; 32], &[9; 16], &[0; 33]].concat();
+        let hello = Hello { version: 3, network: Digest([7; 32]), incarnation: [9; 16], clock_ms: 0x0201 };
+        let clock = [1, 2, 0, 0, 0, 0, 0, 0];
+        let expected = [&[0, 85, 0, 0, 0, 3, 0, 0, 0][..], &[7; 32], &[9; 16], &clock, &[0; 25]].concat();
         assert_eq!(control(&Message::Hello(hello)), expected);
         assert_eq!(control(&Message::Votes(vec![1, 2])), [1, 2, 0, 0, 0, 1, 2][..]);
         assert_eq!((&votes_header(258)[..], &bulk_header(258)[..]), (&[1, 2, 1, 0, 0][..], &[2, 1, 0, 0][..]));
