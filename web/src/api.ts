@@ -75,7 +75,15 @@ export type Block = {
 };
 
 /** How far a validator is, as the asked one knows it; heights are the last it said while it is not connected. */
-export type Peer = { validator: number; connected: boolean; decided: number; certified: number };
+export type Peer = {
+  validator: number;
+  connected: boolean;
+  decided: number;
+  certified: number;
+  /** In which round its slot of the last height was decided. */
+  rounds: number | null;
+  round_trip_ms: number | null;
+};
 export type Validator = {
   engine: "dbft" | "tendermint";
   me: number;
@@ -88,6 +96,8 @@ export type Validator = {
   /** Whether it has no vote in the epoch. */
   follows: boolean;
   silent: boolean;
+  /** Whether it lacks blocks that nobody gives any more. */
+  stranded: boolean;
   benched: number[];
   /** The epoch's validators by index, and after them who follows; the asked one too. */
   peers: Peer[];

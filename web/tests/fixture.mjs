@@ -317,10 +317,14 @@ function answer(exchange, height, url) {
     case "validator":
       return {
         engine: "dbft", me: 0, validators: VALIDATORS.length, decided: height, certified: height - 2, certified_anywhere: height - 2,
-        connected: VALIDATORS.length - 2, epoch: 0, follows: false, silent: false, benched: [ABSENT],
+        connected: VALIDATORS.length - 2, epoch: 0, follows: false, silent: false, stranded: false, benched: [ABSENT],
         peers: VALIDATORS.map((validator) => {
           const reached = validator === ABSENT ? 40 : height;
-          return { validator, connected: validator !== ABSENT, decided: reached, certified: reached - 2 };
+          const away = validator === ABSENT;
+          return {
+            validator, connected: !away, decided: reached, certified: reached - 2, rounds: away ? null : 1 + ((height + validator) % 2),
+            round_trip_ms: away || validator === 0 ? null : 0.31 * (validator + 1),
+          };
         }),
       };
     case "assets":

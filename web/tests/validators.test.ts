@@ -1,8 +1,15 @@
 import { expect, it } from "vitest";
 import type { Validator } from "../src/api";
-import { rows } from "../src/views/validators";
+import { latency, rows } from "../src/views/validators";
 
-const peer = (validator: number, connected = true) => ({ validator, connected, decided: 10 + validator, certified: 8 });
+const peer = (validator: number, connected = true) => ({
+  validator,
+  connected,
+  decided: 10 + validator,
+  certified: 8,
+  rounds: 1,
+  round_trip_ms: null,
+});
 const status: Validator = {
   me: 0,
   validators: 4,
@@ -14,6 +21,7 @@ const status: Validator = {
   epoch: 0,
   follows: false,
   silent: false,
+  stranded: false,
   benched: [2, 3],
   peers: [peer(0), peer(1), peer(2), peer(3, false)],
 };
@@ -28,4 +36,9 @@ it("counts the superblocks that each is in", () => {
   const seen = rows(status, [[0, 1], [0, 2, 1], [0]]);
   expect(seen.map((row) => row.proposed)).toEqual([3, 2, 1, 0]);
   expect(seen.every((row) => row.blocks === 3)).toBe(true);
+});
+
+it("tells latency with three digits at most", () => {
+  const told = [null, 0.4567, 12.34, 234.5].map((round_trip_ms) => latency({ round_trip_ms }));
+  expect(told).toEqual(["–", "0.46 ms", "12.3 ms", "235 ms"]);
 });

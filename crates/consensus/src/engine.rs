@@ -18,7 +18,7 @@ use crate::frame::{Frame, Votes};
 use crate::height::{Height, Settings};
 use crate::links::Peer;
 use crate::live::{Agreement, Live};
-use crate::message::{Effect, Record, Timer, Vote};
+use crate::message::{Effect, Record, Round, Timer, Vote};
 use crate::proposal::{Evidence, Payload, Proposal};
 use crate::tendermint::{self, Instance};
 
@@ -146,6 +146,8 @@ pub struct Superblock {
     pub sub_blocks: Vec<(Index, Payload)>,
     /// Whether the sub-block proposed here is in; `None` if none was.
     pub mine: Option<bool>,
+    /// In which round each slot was decided, the first being 1; those that were, not taken from another's archive.
+    pub rounds: Vec<(Index, Round)>,
 }
 
 /// A certificate, and what it takes to check it against a block and to go on from it.

@@ -7,7 +7,7 @@ use primitives::Digest;
 use crate::binary::Binary;
 use crate::broadcast::{Broadcast, Kind};
 use crate::committee::{Committee, Index, Members};
-use crate::message::{Effect, Record, Timer, Vote};
+use crate::message::{Effect, Record, Round, Timer, Vote};
 
 /// What all validators of an epoch do alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +149,12 @@ impl Height {
     /// What was decided.
     pub fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
+    }
+
+    /// In which round each slot was decided that was.
+    pub fn rounds(&self) -> Vec<(Index, Round)> {
+        let round = |slot: &Option<Slot>| Some(slot.as_ref()?.binary.decided()?.1);
+        self.slots.iter().enumerate().filter_map(|(index, slot)| Some((index as Index, round(slot)?))).collect()
     }
 
     /// The consensus of a slot; `None` for the benched.

@@ -8,7 +8,7 @@ use crate::binary::Alarm;
 use crate::certificate::{Commit, Commits, Statement};
 use crate::committee::{Index, Members};
 use crate::height::Height;
-use crate::message::Vote;
+use crate::message::{Round, Vote};
 use crate::proposal::{Payload, Proposal};
 use crate::tendermint::{Instance, Value};
 
@@ -34,6 +34,14 @@ impl Agreement {
         match self {
             Agreement::Slots(height) => Some(height.decision()?.sub_blocks.clone()),
             Agreement::Rounds(instance) => instance.decision().map(|value| vec![(value.slot, value.digest)]),
+        }
+    }
+
+    /// In which round each slot was decided that was, the first being 1.
+    pub(crate) fn rounds(&self) -> Vec<(Index, Round)> {
+        match self {
+            Agreement::Slots(height) => height.rounds(),
+            Agreement::Rounds(instance) => instance.decided_in().into_iter().collect(),
         }
     }
 

@@ -44,10 +44,11 @@ impl Engine {
         if sub_blocks.iter().any(|(_, payload)| self.transactions_in(payload) > 0) {
             self.busy = self.busy.max(height);
         }
-        let mut mine = None;
+        let (mut mine, mut rounds) = (None, Vec::new());
         let is_certified = self.certificates.contains_key(&height);
         if let Some(live) = self.live.get_mut(&height) {
             live.superblock = Some(digest);
+            rounds = live.height.rounds();
             if is_certified {
                 live.height.halt();
             }
@@ -57,7 +58,7 @@ impl Engine {
             mine = proposed.map(|_| sub_blocks.iter().any(held));
         }
         sub_blocks.sort_by_key(|(slot, _)| order(&self.chain, &parent, *slot));
-        self.turn.decided.push(Superblock { height, digest, sub_blocks, mine });
+        self.turn.decided.push(Superblock { height, digest, sub_blocks, mine, rounds });
         self.moved = true;
         self.restore_up_to_horizon();
     }

@@ -133,6 +133,8 @@ pub(crate) struct Validator {
     duplicates: consensus::Members,
     /// By how many milliseconds the clocks of those that are connected were ahead of the own one.
     clocks: BTreeMap<Index, i64>,
+    /// In which round each slot of the last height was decided that was decided here.
+    rounds: BTreeMap<Index, u32>,
     /// What is to be brought before the ledger.
     accusations: Accusations,
     /// When the last superblock was decided.
@@ -211,6 +213,7 @@ impl Validator {
             halves: BTreeMap::new(),
             duplicates: consensus::Members::default(),
             clocks: BTreeMap::new(),
+            rounds: BTreeMap::new(),
             accusations: Accusations::default(),
             last_decided: now,
         };
@@ -562,6 +565,9 @@ impl Validator {
     /// Gives a decided superblock to the executor, and what was proposed here in vain back to the mempool.
     fn hand_on(&mut self, superblock: consensus::Superblock, shared: &Shared) {
         self.last_decided = Instant::now();
+        if !superblock.rounds.is_empty() {
+            self.rounds = superblock.rounds.iter().copied().collect();
+        }
         let proposed = self.proposed.remove(&superblock.height).unwrap_or_default();
         self.left_out = superblock.mine.map_or(self.left_out, |mine| !mine);
         if superblock.mine == Some(false) {
@@ -647,12 +653,21 @@ impl Validator {
     }
 
     fn peer(&self, index: Index) -> PeerStatus {
+        let rounds = self.rounds.get(&index).copied();
         if index == self.network.me {
             let (decided, certified) = (self.engine.decided(), self.engine.certified());
-            return PeerStatus { validator: index, connected: true, decided, certified };
+            return PeerStatus { validator: index, connected: true, decided, certified, rounds, round_trip_ms: None };
         }
         let (said, connected) = self.engine.peer(index);
-        PeerStatus { validator: index, connected, decided: said.decided, certified: said.certified }
+        let round_trip = self.line.transport().round_trip(index).filter(|_| connected);
+        PeerStatus {
+            validator: index,
+            connected,
+            decided: said.decided,
+            certified: said.certified,
+            rounds,
+            round_trip_ms: round_trip.map(|time| time.as_secs_f64() * 1_000.0),
+        }
     }
 }
 
@@ -752,6 +767,10 @@ pub struct PeerStatus {
     pub decided: u64,
     /// The last height of which it said that it has a certificate, likewise.
     pub certified: u64,
+    /// In which round its slot of the last height was decided (1 is as fast as can be); nothing if it had none.
+    pub rounds: Option<u32>,
+    /// Milliseconds to it and back; nothing if it is not connected, or is the asked one.
+    pub round_trip_ms: Option<f64>,
 }
 
 impl Status {

@@ -80,12 +80,20 @@ function state(status: Validator, peer: Peer): string {
   return status.benched.includes(peer.validator) ? "benched" : "votes";
 }
 
+/** Milliseconds there and back, with three digits at most. */
+export function latency(row: Pick<Peer, "round_trip_ms">): string {
+  if (row.round_trip_ms === null) return "–";
+  const digits = row.round_trip_ms < 10 ? 2 : row.round_trip_ms < 100 ? 1 : 0;
+  return `${row.round_trip_ms.toFixed(digits)} ms`;
+}
+
 function inWords(status: Validator): string {
   const faulty = Math.floor((status.validators - 1) / 3);
   const away = status.validators - (status.follows ? 0 : 1) - status.connected;
   const bears = `${count(status.validators)} validators, of which ${count(faulty)} may be away or false.`;
   const sees = away === 0 ? "This node is connected to all others." : `This node is not connected to ${count(away)} of them.`;
-  return `${bears} ${sees}`;
+  const lacks = status.stranded ? " It lacks blocks that nobody holds any more, and fetches a state instead." : "";
+  return `${bears} ${sees}${lacks}`;
 }
 
 function validatorsTable() {
@@ -99,6 +107,8 @@ function validatorsTable() {
       { name: "State", cell: (row) => ({ text: row.state, class: row.state === "votes" ? "" : "warned" }) },
       { name: "Height", class: "number", cell: (row) => height(row, row.decided) },
       { name: "Certified", class: "number wide", cell: (row) => height(row, row.certified) },
+      { name: "Rounds", class: "number", cell: (row) => ({ text: row.rounds === null ? "–" : count(row.rounds), title: "in which its slot of the last height was decided" }) },
+      { name: "Latency", class: "number", cell: (row) => ({ text: latency(row), title: "there and back" }) },
       {
         name: "Sub-blocks",
         class: "number",

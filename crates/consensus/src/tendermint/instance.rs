@@ -132,6 +132,12 @@ impl Instance {
         (!matches!(message, Message::Decision(_))).then(|| Message::Decision(decision.clone()))
     }
 
+    /// Whose payload was decided, and in which round, the first being 1.
+    pub(crate) fn decided_in(&self) -> Option<(Index, Round)> {
+        let decision = self.desk.decision.as_ref()?;
+        Some((self.decision()?.slot, decision.round + 1))
+    }
+
     /// Whether a proposal is asked of this validator.
     pub(crate) fn is_asked(&self) -> bool {
         self.desk.request.is_some() && !self.halted

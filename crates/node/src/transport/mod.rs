@@ -435,6 +435,14 @@ impl Transport {
         self.link(peer).counters()
     }
 
+    /// The time to a connected peer and back, as its connection estimates it.
+    ///
+    /// # Panics
+    /// If there is no such peer.
+    pub fn round_trip(&self, peer: Index) -> Option<Duration> {
+        self.link(peer).live().map(|live| live.connection.rtt())
+    }
+
     /// Connections that were refused because the key is on no list, the handshake was none, or too many came at once.
     pub fn strangers(&self) -> u64 {
         self.shared.strangers.load(Ordering::Relaxed)
