@@ -1,7 +1,8 @@
 //! `walras wallet`: keys, operations, balances, and what happens to them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake, Transaction};
@@ -9,7 +10,9 @@ use serde_json::Value;
 
 use crate::decimal::{from_units, to_unit_price, to_units};
 use crate::keystore::{self, Passphrase};
-use std::process::ExitCode;
+
+/// How long a node that lags is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Holds keys, sends any operation, looks at balances.
 #[derive(clap::Subcommand)]
@@ -252,20 +255,26 @@ impl Server {
         }
     }
 
-    /// Fails if the node lags behind the others: what it says of an account's sequence numbers may be out of date, and a
-    /// transaction that repeats one that is done would seem to be committed.
-    fn has_caught_up(&self) -> anyhow::Result<()> {
-        let unreachable = || format!("no node answers at {}; give another --server", self.server);
-        let mut response = Self::agent().get(format!("{}/readyz", self.server)).call().with_context(unreachable)?;
-        if response.status().is_success() {
-            return Ok(());
+    /// Waits while the node lags behind the others, or has just started: what it says of an account's sequence numbers may be
+    /// out of date, and a transaction that repeats one that is done would seem to be committed.
+    fn wait_until_caught_up(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            let unreachable = || format!("no node answers at {}; give another --server", self.server);
+            let mut response = Self::agent().get(format!("{}/readyz", self.server)).call().with_context(unreachable)?;
+            if response.status().is_success() {
+                return Ok(());
+            }
+            let value: Value = response.body_mut().read_json().unwrap_or_default();
+            if begun.elapsed() > PATIENCE {
+                bail!(
+                    "the node has not caught up ({}), and may name a sequence number that is used; try again later, give \
+                     another --server, or the number with --sequence",
+                    text(&value["error"]["message"])
+                );
+            }
+            std::thread::sleep(Duration::from_millis(200));
         }
-        let value: Value = response.body_mut().read_json().unwrap_or_default();
-        bail!(
-            "the node has not caught up ({}), and may name a sequence number that is used; try again shortly, give another \
-             --server, or the number with --sequence",
-            text(&value["error"]["message"])
-        )
     }
 
     fn chain(&self) -> anyhow::Result<u64> {
@@ -313,7 +322,7 @@ impl Sender {
         let sequence = match self.sequence {
             Some(sequence) => sequence,
             None => {
-                self.server.has_caught_up()?;
+                self.server.wait_until_caught_up()?;
                 let state = self.server.get(&format!("/v1/accounts/{account}"))?;
                 state["sequence"]["next"].as_u64().context("the node names no next sequence number")?
             }
