@@ -144,7 +144,7 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
     let wire_bytes = (wire(&cluster) - wire_before) as f64;
     let rejoin = rejoin(&mut cluster, trouble)?;
     // Who is far away hears of the last blocks a little later.
-    wait_until(|| cluster.agrees());
+    let agree = wait_until(|| cluster.agrees());
     let result = json!({
         "validators": validators,
         "place": format!("{place:?}"),
@@ -163,7 +163,7 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
             "execution": of(&["executor", "apply", "publisher", "roots"]),
         },
         "rejoin": rejoin,
-        "agree": cluster.agrees(),
+        "agree": agree,
     });
     Ok(result)
 }
@@ -174,11 +174,16 @@ pub(crate) fn percentiles(values: &mut [f64]) -> Value {
     json!({"p50": at(0.5), "p99": at(0.99), "max": values.last()})
 }
 
-pub(crate) fn wait_until(done: impl Fn() -> bool) {
+/// Waits for a minute at most; whether it came to be so.
+pub(crate) fn wait_until(done: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
-    while !done() && begun.elapsed() < Duration::from_secs(60) {
+    while begun.elapsed() < Duration::from_secs(60) {
+        if done() {
+            return true;
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
+    false
 }
 
 fn height(cluster: &Cluster) -> u64 {
