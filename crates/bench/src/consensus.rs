@@ -1,5 +1,5 @@
 //! A network of validators under load, on real sockets and disks: throughput, latency to commitment and to certificate,
-//! bytes, syncs and processor time, healthy and with one validator dead, slow or away.
+//! bytes, syncs and processor time, healthy and with one validator dead, far away or Byzantine.
 //!
 //! All validators run in this process, each with its own store; processor time is told apart by the names of threads.
 
@@ -15,6 +15,7 @@ use primitives::{Transaction, TransactionId};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Settings, transactions};
+use crate::impostor::Impostor;
 use crate::switch::{Link, between_regions};
 
 /// What to measure.
@@ -36,6 +37,8 @@ enum Trouble {
     None,
     Dead,
     Slow,
+    /// An [`Impostor`] in its place.
+    Byzantine,
 }
 
 /// What links are like.
@@ -59,6 +62,7 @@ pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Value, Exchan
             scenarios.extend([
                 (Place::Loopback, Trouble::Dead),
                 (Place::Loopback, Trouble::Slow),
+                (Place::Loopback, Trouble::Byzantine),
                 (Place::Regions, Trouble::None),
             ]);
         }
@@ -106,16 +110,19 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
         }
     }
     wait_until(|| cluster.running().all(|node| node.status().is_some_and(|status| status.connected == last)));
-    if trouble == Trouble::Dead {
+    let is_away = matches!(trouble, Trouble::Dead | Trouble::Byzantine);
+    if is_away {
         cluster.nodes[last] = None;
     }
+    let impostor =
+        (trouble == Trouble::Byzantine).then(|| Impostor::start(cluster.network(last).clone())).transpose()?;
     let total = options.rate * options.seconds;
     let sent = transactions(traders, 0, total);
     let bytes: usize = sent.iter().map(|transaction| borsh::to_vec(transaction).map_or(0, |bytes| bytes.len())).sum();
     let (wire_before, processor_before, syncs_before) = (wire(&cluster), processor(), syncs(&cluster));
     let heights_before = height(&cluster);
     let begun = Instant::now();
-    let times = load(&cluster, &sent, options.rate, trouble == Trouble::Dead);
+    let times = load(&cluster, &sent, options.rate, is_away);
     let seconds = begun.elapsed().as_secs_f64();
     let heights = (height(&cluster) - heights_before).max(1);
     let processor: HashMap<String, f64> = processor()
@@ -142,7 +149,8 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
     let copies = (validators - 1) as f64;
     let syncs = (syncs(&cluster) - syncs_before) as f64 / heights as f64 / cluster.running().count() as f64;
     let wire_bytes = (wire(&cluster) - wire_before) as f64;
-    let rejoin = rejoin(&mut cluster, trouble)?;
+    let frames_to_impostor = impostor.map(Impostor::stop);
+    let rejoin = rejoin(&mut cluster, is_away)?;
     // Who is far away hears of the last blocks a little later.
     let agree = wait_until(|| cluster.agrees());
     let result = json!({
@@ -162,6 +170,7 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
             "signatures": of(&["verifier", "intake"]),
             "execution": of(&["executor", "apply", "publisher", "roots"]),
         },
+        "frames_to_impostor": frames_to_impostor,
         "rejoin": rejoin,
         "agree": agree,
     });
@@ -205,9 +214,9 @@ fn syncs(cluster: &Cluster) -> u64 {
 }
 
 /// Sends all transactions at the rate, and waits until they are certified.
-fn load(cluster: &Cluster, sent: &[Transaction], rate: u64, last_is_dead: bool) -> Times {
+fn load(cluster: &Cluster, sent: &[Transaction], rate: u64, last_is_away: bool) -> Times {
     let nodes: Vec<&Exchange> = cluster.running().collect();
-    let live = cluster.nodes.len() - usize::from(last_is_dead);
+    let live = cluster.nodes.len() - usize::from(last_is_away);
     let times = Mutex::new(Times::default());
     let times = &times;
     let over = AtomicBool::new(false);
@@ -282,9 +291,9 @@ fn note(times: &Mutex<Times>, index: usize, block: &Committed) {
     }
 }
 
-/// Starts the dead validator and waits until it is where the others are.
-fn rejoin(cluster: &mut Cluster, trouble: Trouble) -> Result<Value, ExchangeError> {
-    if trouble != Trouble::Dead {
+/// Starts the validator that was away and waits until it is where the others are.
+fn rejoin(cluster: &mut Cluster, was_away: bool) -> Result<Value, ExchangeError> {
+    if !was_away {
         return Ok(Value::Null);
     }
     let behind = height(cluster);

@@ -1,15 +1,11 @@
 //! Validators on real sockets and disks, with links that lose, delay and part them, and one that is an impostor.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use bench::cluster::{Cluster, Settings, transactions};
+use bench::impostor::Impostor;
 use bench::switch::Link;
-use consensus::{Frame, Index, Mask, Proposal, Rules, Status, Vote, Votes};
-use node::transport::{Class, Event, Transport};
-use primitives::SubBlock;
+use consensus::Rules;
 
 const TRADERS: u64 = 200;
 
@@ -159,63 +155,14 @@ fn an_impostor_with_a_validators_key_stops_nobody() {
     load.send(60);
     load.settle();
     load.cluster.nodes[3] = None;
-    let network = load.cluster.network(3).clone();
-    let (events, heard) = sync_channel(1_024);
-    let transport = Transport::start(network.transport(), events).expect("the port is free again");
-    let over = Arc::new(AtomicBool::new(false));
-    let stopped = over.clone();
-    let impostor = std::thread::spawn(move || {
-        let mut sent = 0u64;
-        while !stopped.load(Ordering::Relaxed) {
-            let Ok(event) = heard.recv_timeout(Duration::from_millis(20)) else { continue };
-            let Event::Frame { peer, bytes, .. } = event else { continue };
-            sent += 1;
-            let Ok(frame) = Frame::from_bytes(&bytes) else { continue };
-            for (to, answer) in misbehave(&network, peer, frame, sent) {
-                let class = if answer.is_bulk() { Class::Bulk } else { Class::Votes };
-                transport.send(to, class, answer.to_bytes().into());
-            }
-        }
-        sent
-    });
+    let impostor = Impostor::start(load.cluster.network(3).clone()).expect("the port is free again");
     for _ in 0..10 {
         load.send(30);
         std::thread::sleep(Duration::from_millis(200));
     }
     load.settle();
-    over.store(true, Ordering::Relaxed);
-    assert!(impostor.join().expect("no panic") > 20, "the others spoke with it");
+    assert!(impostor.stop() > 20, "the others spoke with it");
     load.cluster.start_one(3).expect("the real one starts");
     load.send(30);
     load.settle();
-}
-
-/// Two sub-blocks for each height, votes for both values, frames of other epochs and heights.
-fn misbehave(network: &node::Network, peer: Index, frame: Frame, number: u64) -> Vec<(Index, Frame)> {
-    match frame {
-        Frame::Status(status) => vec![(peer, Frame::Status(Status { asks: false, waits: true, ..status }))],
-        Frame::Proposal(proposal, _) => (0..3)
-            .map(|to| {
-                let sub_block = SubBlock { time_ms: u64::from(to % 2) + number, ..SubBlock::default() };
-                let payload: consensus::Payload = sub_block.to_payload().into();
-                let signed = Proposal::sign(&network.chain, proposal.height, network.me, &payload, &network.secret);
-                (to, Frame::Proposal(signed, payload))
-            })
-            .collect(),
-        Frame::Votes(votes) => {
-            let mut answers = Vec::new();
-            for vote in votes.unpack() {
-                let (slot, round) = (vote.slot(), vote.round().max(1));
-                answers.extend([false, true].map(|value| Vote::Estimate { slot, round, value }));
-                answers.push(Vote::Auxiliary { slot, round, values: Mask::ALL[(number % 3) as usize] });
-            }
-            let (epoch, height) = match number % 5 {
-                0 => (7, votes.height),
-                1 => (0, votes.height + 1_000),
-                _ => (0, votes.height),
-            };
-            vec![(peer, Frame::Votes(Votes::pack(epoch, height, answers)))]
-        }
-        _ => Vec::new(),
-    }
 }

@@ -116,7 +116,7 @@ pub enum Bench {
         runs: u32,
     },
     /// A network of validators under load: throughput, latency to commitment and certificate, bytes, syncs, processor
-    /// time; healthy, and with one dead or slow.
+    /// time; healthy, and with one dead, slow or Byzantine.
     #[command(
         after_help = "Examples:\n  walras bench consensus --json\n  walras bench consensus --validators 4 --rate 15000 --seconds 10"
     )]

@@ -225,7 +225,6 @@ fn a_long_frame_does_not_hold_up_a_short_one() {
     assert_eq!(order[..3], [1; 3], "{order:?}");
 }
 
-/// A shell that takes no events bounds what is read; what the sender cannot get rid of is dropped, the oldest first.
 #[test]
 fn each_side_hears_how_far_the_others_clock_is_off() {
     let net = Net::new(2);
@@ -235,6 +234,7 @@ fn each_side_hears_how_far_the_others_clock_is_off() {
     assert!(matches!(second.next(), Event::Up { peer: 0, ahead_ms: -60_000 }));
 }
 
+/// A shell that takes no events bounds what is read; what the sender cannot get rid of is dropped, the oldest first.
 #[test]
 fn a_slow_reader_bounds_both_sides() {
     const FRAMES: u8 = 200;
@@ -250,12 +250,14 @@ fn a_slow_reader_bounds_both_sides() {
     }
     let counters = from.transport.counters(1);
     let (sent, dropped) = (counters.bulk_sent.frames, counters.bulk_dropped.frames);
-    assert!(dropped > 0 && sent + dropped + 3 == u64::from(FRAMES), "{counters:?}");
+    // At most three wait, and fewer where the last of them are on their way already.
+    let waiting = u64::from(FRAMES) - sent - dropped;
+    assert!(dropped > 0 && waiting <= 3, "{counters:?}");
     // What the reader may hold, and what the streams may have on their way; the rest waits at the sender.
     let most = link::LONG_FRAMES_HELD + endpoint::BULK_STREAMS as usize;
     assert!(sent as usize <= most, "{sent} frames were sent to a reader who takes none");
     assert!(to.transport.counters(0).bulk_received.frames <= link::LONG_FRAMES_HELD as u64);
-    let mut heard: Vec<u8> = (0..sent + 3).map(|_| to.frame().2[0]).collect();
+    let mut heard: Vec<u8> = (0..sent + waiting).map(|_| to.frame().2[0]).collect();
     heard.sort_unstable();
     assert_eq!(heard[heard.len() - 3..], [FRAMES - 3, FRAMES - 2, FRAMES - 1], "the newest are kept");
     assert_eq!(from.transport.counters(1).bulk_dropped.frames, dropped);
