@@ -12,7 +12,7 @@
 //! committee of `e`; from then on it trusts the keys of `e` for the heights of `e`, and forgets those of `e − 1`.
 //!
 //! So who has the genesis walks to the present with one handover an epoch ([`Lineage`]); `walras light` does, and so does a
-//! validator before it believes a state that others send it ([`crate::state_sync`]).
+//! validator before it believes a state that others send it (`state_sync`).
 //!
 //! Of all certificates that would do, the one that is kept is of the lowest height ([`Lineage::state_height`]), so that all
 //! nodes keep the same. The registry is written down before the block above it is applied, since a restart may begin at a
