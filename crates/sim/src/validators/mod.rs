@@ -497,23 +497,27 @@ impl Network {
         if !self.steps.is_multiple_of(64) {
             return false;
         }
-        let pending = self.events.values().any(|event| {
-            matches!(event, Event::Submit(_) | Event::Kill { .. } | Event::Wake { .. } | Event::Cut { .. })
-        });
+        // Looked at last: there may be very many events.
+        let is_pending = || {
+            let is_fault = |event: &Event| {
+                matches!(event, Event::Submit(_) | Event::Kill { .. } | Event::Wake { .. } | Event::Cut { .. })
+            };
+            self.events.values().any(is_fault)
+        };
         let correct: Vec<&Node> = self.correct().iter().map(|i| &self.nodes[usize::from(*i)]).collect();
         let running = || correct.iter().filter(|node| !node.stopped);
         let last = running().map(|node| node.blocks.len()).max().unwrap_or(0) as u64;
-        !pending
-            && running().all(|node| {
-                let settled = |e: &Engine| {
-                    e.decided() == last && e.certified() == last && e.opening().is_none_or(|o| !o.urgent && !o.nudged)
-                };
-                node.waiting.is_empty()
-                    && node.state.as_ref().is_none_or(|state| state.accusations.is_empty())
-                    && node.proposed.values().all(BTreeSet::is_empty)
-                    && node.blocks.len() as u64 == last
-                    && node.engine.as_ref().is_some_and(settled)
-            })
+        let is_done = |node: &&Node| {
+            let settled = |e: &Engine| {
+                e.decided() == last && e.certified() == last && e.opening().is_none_or(|o| !o.urgent && !o.nudged)
+            };
+            node.waiting.is_empty()
+                && node.state.as_ref().is_none_or(|state| state.accusations.is_empty())
+                && node.proposed.values().all(BTreeSet::is_empty)
+                && node.blocks.len() as u64 == last
+                && node.engine.as_ref().is_some_and(settled)
+        };
+        running().all(is_done) && !is_pending()
     }
 
     fn handle(&mut self, to: Index, event: Event) {
