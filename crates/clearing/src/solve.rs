@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::amounts::{Amounts, amounts};
 use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
-use crate::impossible::{Impossible, impossible};
+use crate::impossible::{Case, Impossible, impossible};
 use crate::market::{Part, Split};
 use crate::newton::{again, is_nearer, newton};
 use crate::outcome::{Clearing, Obstacle, Report, Trade};
@@ -165,10 +165,11 @@ impl<'a> Market<'a> {
     }
 
     /// Tries to show that the book has no full clearing at any prices, where `clearing` is not full. `None` leaves it open.
-    /// The proof may take as long as a hundred clearings of the book.
+    /// The proof may take as long as some thousand clearings of the book.
     pub fn impossible(&self, params: &Params, clearing: &Clearing) -> Option<Impossible> {
         let Obstacle::Short(short) = clearing.report.obstacle.as_ref()?;
-        impossible(self.book, params, &clearing.valuations, short)
+        let Clearing { valuations, trades, .. } = clearing;
+        impossible(&Case { book: self.book, params, valuations, trades, short })
     }
 
     /// Puts prices and amounts together.

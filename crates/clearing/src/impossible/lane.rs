@@ -239,6 +239,19 @@ impl Lane {
         inside.min_by(|a, b| off(a).total_cmp(&off(b)))
     }
 
+    /// The net rates at which something changes for the offers that may fill.
+    pub(super) fn turns(&self, sure: f64) -> impl Iterator<Item = f64> {
+        self.options
+            .iter()
+            .flat_map(move |option| [option.asked / option.amount, option.asked_most / option.amount / sure])
+    }
+
+    /// What is paid more, at least, for each unit that the ratio rises over its least, but for so many units.
+    pub(super) fn paid_more(&self) -> (f64, f64) {
+        let net = if self.ratio.0 > 0.0 { self.rate.0 / self.ratio.0 } else { 0.0 };
+        (self.must.0 * net, self.count)
+    }
+
     /// The net rate below which fewer units than `sold` can be sold.
     fn rate_to_sell(&self, sold: f64) -> f64 {
         let need = sold - self.must.0;
@@ -409,6 +422,10 @@ impl Lane {
     /// The same if any offers may fill, in any order: the cheapest, and one in part.
     fn most_loosely(&self, paid: f64) -> f64 {
         let (mut sold, mut rest) = (self.must.0, paid - self.must.1);
+        // Whoever sells anything is paid a unit.
+        if rest < 1.0 - paid * 1e-12 {
+            return self.must.0;
+        }
         for option in &self.cheapest {
             if option.paid <= rest {
                 (sold, rest) = (sold + option.amount, rest - option.paid);
@@ -435,7 +452,8 @@ impl Lane {
             let slope = option.paid / option.amount;
             let gain = |option: &Choice| option.amount * (slope - self.unit(option));
             let less = self.options.iter().map(gain).fold(0.0, f64::max) + self.rate.0;
-            return ((paid + rest * slope - less) * (1.0 - 1e-12)).max(self.must.1);
+            let least = if sold - self.must.0 > 0.5 { self.must.1 + 1.0 } else { self.must.1 };
+            return ((paid + rest * slope - less) * (1.0 - 1e-12)).max(least);
         }
         paid
     }
@@ -445,7 +463,9 @@ impl Lane {
         let full = |option: &Choice| (option.amount * own - option.paid * other).max(0.0);
         let part = |option: &Choice| {
             let rounded = ((option.paid + 1.0) * (own / self.unit(option) - other)).max(0.0) + own;
-            rounded.min(option.amount * own) - full(option)
+            // What is paid is rounded down by less than a unit.
+            let lost = option.amount * (own - other * self.unit(option) * (1.0 - DOUBT)).max(0.0) + other;
+            rounded.min(lost).min(option.amount * own) - full(option)
         };
         let sum = self.must.0 * own - self.must.1 * other + self.options.iter().map(full).sum::<f64>();
         let most = sum + self.options.iter().map(part).fold(0.0, f64::max);

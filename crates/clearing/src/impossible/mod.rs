@@ -29,14 +29,23 @@
 //! or what it is paid, or by the units that a pair sells, and both halves are tried. If no zone is left, there is no full
 //! clearing at any prices.
 //!
+//! What this does not rule out is searched again, *thoroughly*: with
+//!
+//! 6. the ranges of ratios divided where something changes for an offer, and bounds for each piece, where what two assets
+//!    can leave of each other goes together: see `pieces`;
+//! 7. a bound on how far all prices together can lie from those of the clearing: see `circulation`;
+//! 8. zones squeezed every few cuts: the outer parts of every range of ratios are ruled out if they are empty at once.
+//!
 //! Where to cut decides how many zones there are. Assets, and pairs of them, that were contradicted are cut first, the
 //! latest more than the earlier ones (Boussemart, Hemery, Lecoutre and Sais 2004); and where a half was just ruled out at
 //! once, the next zones are cut there, too, so that cuts that did not matter are not tried both ways over and over
-//! (Lecoutre, Sais, Tabary and Vidal 2009).
+//! (Lecoutre, Sais, Tabary and Vidal 2009). A thorough search cuts some
+//! times in turn where most might be left over.
 //!
 //! # Properties
 //!
-//! - **Sound**: every bound is rounded to the side that proves less; what an offer asks for is known in whole units. A book that has a full clearing is never said to have none.
+//! - **Sound**: every bound is rounded to the side that proves less; what an offer asks for is known in whole units. A book
+//!   that has a full clearing is never said to have none.
 //! - **Not complete**: turns of narrowing are counted, and a zone too small to be cut is given up. Parts of the market are
 //!   tried one by one, small ones first.
 //! - Never part of [`crate::clear`]; it costs only who asks.
@@ -47,11 +56,13 @@
 //! it, and a clearing may be full because nothing can be paid. Such a clearing is no way out, so here such an offer must
 //! fill like any other, unless already its limit asks for more than can exist.
 //!
-//! Pools and buy orders are not bounded here: a part of the market that has any is given up.
+//! Pools and buy orders are not bounded here: a book that has any is given up.
 
+mod circulation;
 mod divide;
 mod lane;
 mod narrow;
+mod pieces;
 #[cfg(test)]
 mod tests;
 mod worth;
@@ -62,18 +73,26 @@ use std::rc::Rc;
 use primitives::{AssetId, Price};
 
 use crate::book::{Book, PairBook, Params};
+use crate::outcome::Trade;
 use crate::rate::approx;
+use circulation::Circulation;
 use divide::Cut;
 use lane::{Band, Flow, Lane, Terms};
+use pieces::{Duo, Pieces};
 use zone::Zone;
 
-/// Turns of narrowing at most, times the pairs of each; so many offers cost as much as a pair.
-const MOST_WORK: usize = 6_000_000;
+/// Whether a search is thorough, one after the other, and turns of narrowing at most, times the pairs of each; so many
+/// offers cost as much as a pair.
+const SEARCHES: [(bool, usize); 2] = [(false, 6_000_000), (true, 4_000_000)];
 /// Turns of a part of few pairs, at most.
 const MOST_TURNS: usize = 40_000;
 /// Cuts that lead to a zone, at most.
 const MOST_DEPTH: u32 = 400;
 const OFFERS_PER_PAIR: usize = 4;
+/// After so many cuts, a zone is squeezed.
+const SQUEEZE_EVERY: u32 = 6;
+/// Turns of narrowing ratios by pieces, and pieces by ratios.
+const MOST_LOOKS: usize = 4;
 
 /// That no prices have a full clearing has been shown, see [`crate::Market::impossible`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,25 +114,35 @@ impl Impossible {
     }
 }
 
-/// Tries to show that `book` has no full clearing; `valuations` are those of its clearing, in which `short` were short.
-pub(crate) fn impossible(book: &Book, params: &Params, valuations: &[Price], short: &[AssetId]) -> Option<Impossible> {
-    if !book.pools.is_empty() || !book.buys.is_empty() {
+/// A clearing that is not full.
+pub(crate) struct Case<'a> {
+    pub(crate) book: &'a Book<'a>,
+    pub(crate) params: &'a Params,
+    pub(crate) valuations: &'a [Price],
+    pub(crate) trades: &'a [Trade],
+    pub(crate) short: &'a [AssetId],
+}
+
+/// Tries to show that the book of `case` has no full clearing.
+pub(crate) fn impossible(case: &Case) -> Option<Impossible> {
+    if !case.book.pools.is_empty() || !case.book.buys.is_empty() {
         return None;
     }
-    let mut parts: Vec<Vec<u32>> = short.iter().map(|asset| connected(book, *asset)).collect();
+    let mut parts: Vec<Vec<u32>> = case.short.iter().map(|asset| connected(case.book, *asset)).collect();
     parts.sort();
     parts.dedup();
-    let mut proofs: Vec<Proof> =
-        parts.iter().map(|assets| Proof::new(book, params, valuations, assets, short)).collect();
-    // The small ones first; what they leave is for the others.
-    proofs.sort_by_key(|proof| proof.work);
-    let (mut left, count) = (MOST_WORK, proofs.len());
-    proofs.into_iter().enumerate().find_map(|(at, mut proof)| {
-        proof.left = (left / (count - at) / proof.work).min(MOST_TURNS);
-        let most = proof.left;
-        let done = proof.succeeds();
-        left -= (most - proof.left) * proof.work;
-        done.then(|| proof.conclusion())
+    SEARCHES.into_iter().find_map(|(thorough, mut left)| {
+        let mut searches: Vec<Search> = parts.iter().map(|assets| Search::new(case, assets, thorough)).collect();
+        // The small ones first; what they leave is for the others.
+        searches.sort_by_key(|search| search.work);
+        let count = searches.len();
+        searches.into_iter().enumerate().find_map(|(at, mut search)| {
+            search.left = (left / (count - at) / search.work).min(MOST_TURNS);
+            let most = search.left;
+            let done = search.is_exhausted();
+            left -= (most - search.left) * search.work;
+            done.then(|| search.conclusion())
+        })
     })
 }
 
@@ -133,11 +162,13 @@ fn connected(book: &Book, asset: AssetId) -> Vec<u32> {
     }
 }
 
-/// A pair between two assets of the proof.
+/// A pair between two assets of the search.
 struct Link {
     offers: Vec<Terms>,
     sell: usize,
     buy: usize,
+    /// The duo that it is a link of.
+    duo: usize,
 }
 
 /// A zone, and what is known of amounts there.
@@ -147,13 +178,21 @@ struct Node {
     /// What every link can do, in this zone or one around it.
     lanes: Vec<Rc<Lane>>,
     flows: Vec<Flow>,
+    /// Of every duo, in a thorough search.
+    pieces: Vec<Rc<Pieces>>,
+    /// The worth that circulates along every duo, in a thorough search.
+    circulating: Rc<Vec<f64>>,
 }
 
-struct Proof<'a> {
-    params: &'a Params,
+/// The search of one part of the market.
+struct Search<'a> {
+    case: &'a Case<'a>,
     assets: Vec<u32>,
+    thorough: bool,
     band: Band,
     links: Vec<Link>,
+    duos: Vec<Duo>,
+    circulation: Circulation,
     /// Prices of the clearing.
     center: Vec<f64>,
     /// Assets that are short in the clearing.
@@ -166,35 +205,51 @@ struct Proof<'a> {
     blame: Vec<f64>,
     blame_of_pairs: Vec<f64>,
     step: f64,
+    /// The most that what each duo trades in the last zone was worth more than what it was paid.
+    worths: Vec<f64>,
+    /// Whether to cut where most might be left over.
+    is_by_worth: bool,
     /// The assets that the last cut was between of which a half was ruled out at once.
     last: Option<(usize, usize)>,
 }
 
-impl<'a> Proof<'a> {
-    fn new(book: &'a Book, params: &'a Params, valuations: &[Price], assets: &[u32], short: &[AssetId]) -> Proof<'a> {
+impl<'a> Search<'a> {
+    fn new(case: &'a Case<'a>, assets: &[u32], thorough: bool) -> Search<'a> {
         let place = |asset: AssetId| assets.binary_search(&asset.0).ok();
-        let link = |pair: &'a PairBook<'a>| {
-            let (sell, buy) = (place(pair.sell)?, place(pair.buy)?);
-            let offers = pair.offers().map(|(limit, amount)| Terms::of(limit, amount)).collect();
-            Some(Link { offers, sell, buy })
-        };
-        let links: Vec<Link> = book.pairs.iter().filter_map(link).collect();
-        let mut is_short = vec![false; assets.len()];
-        short.iter().filter_map(|asset| place(*asset)).for_each(|place| is_short[place] = true);
-        Proof {
-            params,
-            assets: assets.to_vec(),
+        let mut links: Vec<Link> = case.book.pairs.iter().filter_map(|pair| Link::of(pair, place)).collect();
+        let duos = Duo::all(&links);
+        for (at, link) in duos.iter().enumerate().flat_map(|(at, duo)| duo.links.map(|link| (at, link))) {
+            link.into_iter().for_each(|link| links[link].duo = at);
+        }
+        let center: Vec<f64> = assets.iter().map(|asset| approx(case.valuations[*asset as usize])).collect();
+        let mut sold = vec![0.0; links.len()];
+        for trade in case.trades {
+            let ends = (place(trade.sell), place(trade.buy));
+            let link = links.iter().position(|link| (Some(link.sell), Some(link.buy)) == ends);
+            link.into_iter().for_each(|link| sold[link] = trade.sold as f64 * center[links[link].sell]);
+        }
+        let mut short = vec![false; assets.len()];
+        case.short.iter().filter_map(|asset| place(*asset)).for_each(|place| short[place] = true);
+        let Params { epsilon, mu, .. } = case.params;
+        Search {
+            case,
+            thorough,
+            band: Band { net: 1.0 - epsilon.to_f64(), sure: 1.0 - mu.to_f64() },
+            circulation: Circulation::new(&duos, &sold, assets.len()),
+            worths: vec![0.0; duos.len()],
+            duos,
+            center,
             left: 0,
             work: links.iter().map(|link| 1 + link.offers.len() / OFFERS_PER_PAIR).sum::<usize>().max(1),
-            band: Band { net: 1.0 - params.epsilon.to_f64(), sure: 1.0 - params.mu.to_f64() },
             links,
-            center: assets.iter().map(|asset| approx(valuations[*asset as usize])).collect(),
             zones: 0,
-            blame: is_short.iter().map(|short| if *short { 10.0 } else { 1.0 }).collect(),
+            blame: short.iter().map(|short| if *short { 10.0 } else { 1.0 }).collect(),
             blame_of_pairs: vec![1.0; assets.len() * assets.len()],
             step: 1.0,
             last: None,
-            short: is_short,
+            is_by_worth: false,
+            short,
+            assets: assets.to_vec(),
         }
     }
 
@@ -208,11 +263,18 @@ impl<'a> Proof<'a> {
         let lane = |link: &Link| Rc::new(Lane::new(&link.offers, self.band, (0.0, f64::INFINITY)));
         let lanes: Vec<Rc<Lane>> = self.links.iter().map(lane).collect();
         let flows = lanes.iter().map(|lane| lane.flow()).collect();
-        Node { zone: Zone::all(self.center.len()), lanes, flows }
+        let pieces = vec![Rc::default(); self.duos.len()];
+        Node {
+            zone: Zone::all(self.center.len()),
+            lanes,
+            flows,
+            pieces,
+            circulating: self.circulation.of_clearing.clone(),
+        }
     }
 
     /// Whether no prices at all have a full clearing, as far as it can be seen within what is left to try.
-    fn succeeds(&mut self) -> bool {
+    fn is_exhausted(&mut self) -> bool {
         let mut all = self.everything();
         self.is_empty(&mut all) || self.shaved(all).is_none_or(|node| self.rule_out(node, 0))
     }
@@ -222,6 +284,13 @@ impl<'a> Proof<'a> {
         if self.is_empty(&mut node) {
             return true;
         }
+        if self.thorough && depth.is_multiple_of(SQUEEZE_EVERY) {
+            match self.squeezed(node) {
+                Some(squeezed) => node = squeezed,
+                None => return true,
+            }
+        }
+        self.is_by_worth = self.thorough && (depth / SQUEEZE_EVERY).is_multiple_of(2);
         let Some(cut) = self.cut(&node).filter(|_| depth < MOST_DEPTH) else { return false };
         node.halves(cut).into_iter().flatten().all(|half| {
             let before = self.zones;
@@ -246,13 +315,42 @@ impl<'a> Proof<'a> {
         if self.left == 0 {
             return false;
         }
-        let empty = !self.settle(node) || self.is_lacking(node);
+        let empty =
+            !self.settle(node) || if self.thorough { self.is_empty_by_pieces(node) } else { self.is_lacking(node) };
         self.zones += u32::from(empty);
         empty
+    }
+
+    /// The same by pieces of ratios, in a zone in which amounts do not contradict each other.
+    fn is_empty_by_pieces(&mut self, node: &mut Node) -> bool {
+        for _ in 0..MOST_LOOKS {
+            if !self.look_at_pieces(node) {
+                return true;
+            }
+            let Some(dropped) = self.tighten(node) else { return true };
+            let Some(shrunk) = self.shrink(node) else { return true };
+            if self.is_far(node) || self.is_lacking(node) {
+                return true;
+            }
+            if shrunk && !self.settle(node) {
+                return true;
+            }
+            if !dropped && !shrunk {
+                break;
+            }
+        }
+        false
     }
 }
 
 impl Link {
+    /// That of `pair`, if both its assets have a `place`.
+    fn of(pair: &PairBook, place: impl Fn(AssetId) -> Option<usize>) -> Option<Link> {
+        let (sell, buy) = (place(pair.sell)?, place(pair.buy)?);
+        let offers = pair.offers().map(|(limit, amount)| Terms::of(limit, amount)).collect();
+        Some(Link { offers, sell, buy, duo: 0 })
+    }
+
     /// Its assets, in order.
     fn ends(&self) -> (usize, usize) {
         (self.sell.min(self.buy), self.sell.max(self.buy))
@@ -287,7 +385,12 @@ impl Node {
 
     /// The bounds on the ratio of the prices of a link's assets.
     fn ratio(&self, link: &Link) -> (f64, f64) {
-        (self.zone.least(link.sell, link.buy), self.zone.most(link.sell, link.buy))
+        self.between((link.sell, link.buy))
+    }
+
+    /// The bounds on the ratio of the prices of two assets.
+    fn between(&self, (i, j): (usize, usize)) -> (f64, f64) {
+        (self.zone.least(i, j), self.zone.most(i, j))
     }
 
     /// By what part it can vary.

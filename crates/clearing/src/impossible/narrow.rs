@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::lane::{Band, Flow, Lane};
-use super::{Node, Proof};
+use super::{Node, Search};
 
 /// Rounds of narrowing amounts in one zone.
 const MOST_ROUNDS: usize = 60;
@@ -14,13 +14,16 @@ const OFF: f64 = 1e-12;
 /// A bound on a ratio that narrows its range by less than this part is left alone.
 const WORTH: f64 = 0.03;
 
+/// No blame is ever less.
+const LEAST_BLAME: f64 = 1e-90;
+
 /// Where amounts contradict each other.
 enum Conflict {
     Asset(usize),
     Link(usize),
 }
 
-impl Proof<'_> {
+impl Search<'_> {
     /// Narrows ratios and amounts by each other until nothing changes; false if they contradict each other.
     pub(super) fn settle(&mut self, node: &mut Node) -> bool {
         self.look(node, false);
@@ -64,7 +67,7 @@ impl Proof<'_> {
     /// The most of each asset that can be sold and not paid out: all that is kept is commission and what rounding leaves,
     /// and worth no more than that of all pairs.
     fn caps(&self, node: &Node) -> Vec<f64> {
-        let kept = |(lane, flow): (&Rc<Lane>, &Flow)| lane.kept(flow, self.params.epsilon.to_f64());
+        let kept = |(lane, flow): (&Rc<Lane>, &Flow)| lane.kept(flow, self.case.params.epsilon.to_f64());
         let kept: Vec<f64> = node.lanes.iter().zip(&node.flows).map(kept).collect();
         let cap = |asset: usize| {
             let of = |(link, kept): (&super::Link, &f64)| {
@@ -142,7 +145,8 @@ impl Proof<'_> {
         assets.iter().for_each(|asset| self.blame[*asset] += self.step / assets.len() as f64);
         self.step *= 1.01;
         if self.step > 1e100 {
-            self.blame.iter_mut().chain(&mut self.blame_of_pairs).for_each(|blame| *blame /= self.step);
+            let all = self.blame.iter_mut().chain(&mut self.blame_of_pairs);
+            all.for_each(|blame| *blame = (*blame / self.step).max(LEAST_BLAME));
             self.step = 1.0;
         }
     }
@@ -165,11 +169,11 @@ fn is_much(old: (f64, f64), new: (f64, f64)) -> bool {
 }
 
 /// The whole number below a bound from above, and above one from below; beyond whole doubles, a little off to be safe.
-fn whole_up(x: f64) -> f64 {
+pub(super) fn whole_up(x: f64) -> f64 {
     if x < 9e15 { x.floor() } else { x * (1.0 + OFF) }
 }
 
-fn whole_down(x: f64) -> f64 {
+pub(super) fn whole_down(x: f64) -> f64 {
     if x < 9e15 { x.ceil() } else { x * (1.0 - OFF) }
 }
 
@@ -178,6 +182,11 @@ fn add(sum: &mut (f64, f64), more: (f64, f64)) {
 }
 
 impl Flow {
+    /// Nothing is sold or paid.
+    pub(super) const NONE: Flow = Flow { sold: (0.0, 0.0), paid: (0.0, 0.0) };
+    /// Nothing is known.
+    pub(super) const ANY: Flow = Flow { sold: (0.0, f64::INFINITY), paid: (0.0, f64::INFINITY) };
+
     /// Both hold.
     pub(super) fn meet(&mut self, other: &Flow) {
         let both = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.min(b.1));

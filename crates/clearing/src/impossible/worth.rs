@@ -7,10 +7,10 @@
 //! pairs among them save is more than what they all can spare, and whether there are such assets is a flow problem: what
 //! each pair saves is to be borne by one of its two assets or the other, and none bears more than it can spare.
 
-use super::{Node, Proof};
+use super::{Node, Search};
 
 /// Sums of doubles are off by no more than this part of them.
-const OFF: f64 = 1e-9;
+const OFF: f64 = 1e-11;
 
 /// What is borne by whom.
 struct Burden {
@@ -22,34 +22,40 @@ struct Burden {
     borne: Vec<f64>,
 }
 
-impl Proof<'_> {
+impl Search<'_> {
     /// Whether some assets together must pay out more than can be sold of them.
     pub(super) fn is_lacking(&mut self, node: &Node) -> bool {
-        let base = (0..self.center.len()).max_by(|a, b| self.blame[*a].total_cmp(&self.blame[*b])).unwrap_or(0);
-        let prices: Vec<f64> =
-            (0..self.center.len()).map(|asset| node.zone.middle(asset, base).unwrap_or(0.0)).collect();
+        let assets = self.center.len();
+        let base = self.most_blamed();
+        let prices: Vec<f64> = (0..assets).map(|asset| node.zone.middle(asset, base).unwrap_or(0.0)).collect();
         let mut burden = self.burden(node, &prices);
         let Some(inside) = burden.unbearable() else { return false };
         let lacks = self.lacks(&inside, &prices, node);
         if lacks {
-            let members: Vec<usize> = (0..inside.len()).filter(|asset| inside[*asset]).collect();
+            let members: Vec<usize> = (0..assets).filter(|asset| inside[*asset]).collect();
             self.blame(&members);
         }
         lacks
     }
 
-    fn burden(&self, node: &Node, prices: &[f64]) -> Burden {
+    /// The asset that has stood in the way most.
+    pub(super) fn most_blamed(&self) -> usize {
+        (0..self.blame.len()).max_by(|a, b| self.blame[*a].total_cmp(&self.blame[*b])).unwrap_or(0)
+    }
+
+    fn burden(&mut self, node: &Node, prices: &[f64]) -> Burden {
         let assets = prices.len();
         let mut spare = vec![0.0; assets];
         let mut borne = vec![0.0; assets * assets];
-        for (at, link) in self.links.iter().enumerate() {
-            let (lane, flow) = (&node.lanes[at], &node.flows[at]);
-            let (own, other) = (prices[link.sell], prices[link.buy]);
-            let (sold, paid) = (own * flow.sold.1, other * flow.paid.0);
-            spare[link.sell] += sold;
-            spare[link.buy] -= paid;
-            if own > 0.0 && other > 0.0 {
-                borne[link.sell * assets + link.buy] += (sold - paid - lane.gain(flow, own, other)).max(0.0);
+        for at in 0..self.duos.len() {
+            let (i, j) = self.duos[at].assets;
+            let [one, two] = [(prices[i], 0.0), (0.0, prices[j])].map(|(own, other)| self.worth(node, at, own, other));
+            spare[i] += one;
+            spare[j] += two;
+            self.worths[at] = 0.0;
+            if prices[i] > 0.0 && prices[j] > 0.0 {
+                self.worths[at] = self.worth(node, at, prices[i], prices[j]);
+                borne[i * assets + j] += (one + two - self.worths[at]).max(0.0);
             }
         }
         // What nothing is known about can bear anything.
@@ -61,18 +67,31 @@ impl Proof<'_> {
     /// Whether what is sold of the assets `inside` is worth less than what must be paid out of them.
     pub(super) fn lacks(&self, inside: &[bool], prices: &[f64], node: &Node) -> bool {
         let (mut left, mut moved) = (0.0, 0.0);
-        for (at, link) in self.links.iter().enumerate() {
-            let (lane, flow) = (&node.lanes[at], &node.flows[at]);
-            let worth = match (inside[link.sell], inside[link.buy]) {
-                (false, false) => 0.0,
-                (true, false) => prices[link.sell] * flow.sold.1,
-                (false, true) => -prices[link.buy] * flow.paid.0,
-                (true, true) => lane.gain(flow, prices[link.sell], prices[link.buy]),
-            };
-            left += worth;
-            moved += worth.abs();
+        for (at, duo) in self.duos.iter().enumerate() {
+            let price = |asset: usize| if inside[asset] { prices[asset] } else { 0.0 };
+            let (own, other) = (price(duo.assets.0), price(duo.assets.1));
+            left += self.worth(node, at, own, other);
+            let size =
+                |link: usize, own: f64, other: f64| node.flows[link].sold.1 * own + node.flows[link].paid.0 * other;
+            moved += duo.links[0].map_or(0.0, |link| size(link, own, other));
+            moved += duo.links[1].map_or(0.0, |link| size(link, other, own));
         }
         left < -OFF * moved
+    }
+
+    /// The most that what the duo at `at` sells is worth more than what it is paid: of its pieces, if it has any.
+    fn worth(&self, node: &Node, at: usize, own: f64, other: f64) -> f64 {
+        if own == 0.0 && other == 0.0 {
+            return 0.0;
+        }
+        let pieces = &node.pieces[at].list;
+        if !pieces.is_empty() {
+            return pieces.iter().map(|piece| piece.worth(own, other)).fold(f64::NEG_INFINITY, f64::max);
+        }
+        let of = |link: Option<usize>, own: f64, other: f64| {
+            link.map_or(0.0, |link| node.lanes[link].gain(&node.flows[link], own, other))
+        };
+        of(self.duos[at].links[0], own, other) + of(self.duos[at].links[1], other, own)
     }
 }
 
