@@ -48,6 +48,20 @@ pub struct Amounts {
     pub spending: Spending,
 }
 
+impl Amounts {
+    /// Both, where they have no pair or pool in common; full if both are.
+    fn beside(mut self, other: Amounts) -> Amounts {
+        self.sold.iter_mut().zip(&other.sold).for_each(|(sold, other)| *sold += other);
+        self.pools.extend(other.pools);
+        self.pools.sort_by_key(|trade| trade.pool);
+        self.buys.extend(other.buys);
+        self.full &= other.full;
+        self.short.extend(other.short);
+        self.spending = self.spending.plus(other.spending);
+        self
+    }
+}
+
 /// How often amounts are made executable, with ever more in reserve for it.
 const ROUNDINGS: u32 = 8;
 
@@ -62,9 +76,54 @@ pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations:
     if short.is_empty() {
         return (program.full(book, params, valuations, &values), Lack::new());
     }
-    program.maximise(&values);
     let lack = std::mem::take(&mut program.lack);
-    (program.amounts(book, short), lack)
+    let apart = apart(book, supply, params, valuations, short.clone());
+    let amounts = apart.unwrap_or_else(|| {
+        program.maximise(&values);
+        program.amounts(book, short)
+    });
+    (amounts, lack)
+}
+
+/// The amounts where assets are `short` and something trades apart from them: that is full, as if it were alone, and what
+/// trades with those assets, by whatever way, trades as much as it can. `None` if nothing is apart.
+fn apart(
+    book: &Book,
+    supply: &Supply,
+    params: &Params,
+    valuations: &[Price],
+    mut short: Vec<usize>,
+) -> Option<Amounts> {
+    loop {
+        let with = trading_with(book, &short);
+        let is_with = |link: &usize| with[book.link(*link).0.0 as usize];
+        let (with, rest): (Vec<usize>, Vec<usize>) = (0..book.links()).partition(is_with);
+        if rest.is_empty() {
+            return None;
+        }
+        let (mut program, values) = program(book, supply, params, valuations, rest);
+        let more = program.fit(&values);
+        if more.is_empty() {
+            let full = program.amounts(book, Vec::new());
+            return Some(amounts_of(book, supply, params, valuations, with).beside(full));
+        }
+        short.extend(more);
+    }
+}
+
+/// Of every asset, whether it trades with one of `assets`, by whatever way, or is one.
+fn trading_with(book: &Book, assets: &[usize]) -> Vec<bool> {
+    let mut reached = vec![false; book.assets as usize];
+    assets.iter().for_each(|asset| reached[*asset] = true);
+    let ends = |link: usize| (book.link(link).0.0 as usize, book.link(link).1.0 as usize);
+    loop {
+        let new = (0..book.links()).map(ends).filter(|(sell, buy)| reached[*sell] != reached[*buy]);
+        let new: Vec<(usize, usize)> = new.collect();
+        if new.is_empty() {
+            return reached;
+        }
+        new.iter().for_each(|(sell, buy)| (reached[*sell], reached[*buy]) = (true, true));
+    }
 }
 
 /// The same, if they are full at these `valuations`; what is lacking if not.
@@ -202,5 +261,45 @@ impl Program<'_> {
         short.sort_unstable();
         short.dedup();
         short
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{hard, hard_of_any_size};
+    use crate::{Offer, Rate, SortedOffers, clear, fills, verify};
+
+    /// A book that no prices clear in full, and beside it one that has a full clearing: its offers fill as if it were alone.
+    #[test]
+    fn what_is_short_takes_nothing_from_what_trades_apart() {
+        let poor = hard_of_any_size(580);
+        [6, 8, 9, 11].map(|seed| are_apart(&poor.book(), &hard(1_000, seed).book()));
+    }
+
+    fn are_apart(poor: &Book, plain: &Book) {
+        let moved = |book: &Book, by: u32| -> Vec<Offer> {
+            let of = |pair: &crate::PairBook| -> Vec<Offer> {
+                let [sell, buy] = [pair.sell, pair.buy].map(|asset| AssetId(asset.0 + by));
+                pair.offers().map(|(limit, amount)| Offer { sell, buy, amount, limit }).collect()
+            };
+            book.pairs.iter().flat_map(of).collect()
+        };
+        let offers = [moved(poor, 0), moved(plain, poor.assets)].concat();
+        let (sorted, params) = (SortedOffers::new(poor.assets + plain.assets, &offers), Params::default());
+        let book = sorted.book();
+        let clearing = clear(&book, &params, None).expect("a proper book");
+        verify(&book, &params, &clearing).expect("it verifies");
+        assert!(!clearing.full && clear(plain, &params, None).expect("a proper book").full);
+        for pair in book.pairs.iter().filter(|pair| pair.sell.0 >= poor.assets) {
+            let [own, other] = [pair.sell, pair.buy].map(|asset| clearing.valuations[asset.0 as usize]);
+            let rate = Rate::new(own, other, params.epsilon, params.mu);
+            let trade = clearing.trades.iter().find(|trade| (trade.sell, trade.buy) == (pair.sell, pair.buy));
+            let filled = fills(pair, &rate, trade.map_or(0, |trade| trade.sold));
+            let is_filled = |at: &usize| *at < filled.full && !filled.holes.contains(at);
+            let must = pair.offers().enumerate().filter(|(_, offer)| rate.must_fill(offer.0, offer.1));
+            let left: Vec<_> = must.filter(|(at, _)| !is_filled(at)).collect();
+            assert!(left.is_empty(), "{} for {}: {left:?}", pair.sell.0, pair.buy.0);
+        }
     }
 }

@@ -37,6 +37,16 @@ pub struct Market<'a> {
     split: Split,
 }
 
+/// Whether fewer assets are short in `next` than in `best`, or as many and less utility is lost.
+fn is_better(next: &Clearing, best: &Clearing) -> bool {
+    let short = |clearing: &Clearing| match &clearing.report.obstacle {
+        Some(Obstacle::Short(short)) => short.len(),
+        _ => 0,
+    };
+    let (next, best) = ((short(next), &next.report), (short(best), &best.report));
+    next.0 < best.0 || (next.0 == best.0 && next.1.unrealized_utility_ratio < best.1.unrealized_utility_ratio)
+}
+
 /// Prices of a whole book.
 #[derive(Clone, Debug)]
 pub struct Prices {
@@ -82,7 +92,7 @@ impl<'a> Market<'a> {
             let prices = self.attempt(params, last, Some(&best.valuations), number);
             solved = prices.solved;
             let next = self.settle(params, prices, &mut effort);
-            if next.full || next.report.unrealized_utility_ratio < best.report.unrealized_utility_ratio {
+            if is_better(&next, &best) {
                 best = next;
             }
         }
@@ -93,27 +103,32 @@ impl<'a> Market<'a> {
         Ok(best)
     }
 
-    /// The clearing at prices that a walk finds for those parts that have no full amounts in `before`, if then all of
-    /// the book is full; `before` if not.
+    /// The clearing at prices that a walk finds for those parts that have no full amounts in `before`; `before` if it finds
+    /// none for any.
     fn walk(&self, params: &Params, before: Clearing, last: Option<&[Price]>, effort: &mut Effort) -> Clearing {
         let of_part =
             |part: &Part| part.assets.iter().map(|asset| approx(before.valuations[*asset as usize])).collect();
         let scene = |part| Scene { book: self.book, supply: &self.supply, params, part };
         let mut prices: Vec<Vec<f64>> = self.split.parts.iter().map(of_part).collect();
+        let mut has_found = false;
         for (part, prices) in self.split.parts.iter().zip(&mut prices) {
             let (walked, spent) = walk(scene(part), prices.clone());
             effort.add(spent);
-            let Some(found) = walked else { return before };
-            *prices = found;
+            if let Some(found) = walked {
+                has_found |= found != *prices;
+                *prices = found;
+            }
+        }
+        if !has_found {
+            return before;
         }
         let prices: Vec<&[f64]> = prices.iter().map(|prices| &prices[..]).collect();
         let valuations = self.split.join(self.book, &self.supply, &prices, last);
         let amounts = amounts(self.book, &self.supply, params, &valuations).0;
-        if !amounts.full {
-            return before;
-        }
         let Report { iterations, demand_queries, imbalance, .. } = before.report;
-        self.conclude(params, Prices { valuations, iterations, demand_queries, imbalance, solved: true }, amounts)
+        let prices = Prices { valuations, iterations, demand_queries, imbalance, solved: true };
+        let after = self.conclude(params, prices, amounts);
+        if is_better(&after, &before) { after } else { before }
     }
 
     /// The clearing at `prices`, or at prices near them if only those have a full one.

@@ -117,7 +117,7 @@ fn inverse_of(mut rows: Vec<f64>, size: usize) -> Vec<f64> {
 }
 
 /// What one link can leave within a piece, valued at the clearing, and how that falls as its rate rises.
-struct Side {
+pub(super) struct Side {
     by_offers: f64,
     by_flow: f64,
     /// Worth that must be paid more for each unit that the ratio rises, but for `rounded`.
@@ -126,7 +126,7 @@ struct Side {
 }
 
 impl Side {
-    fn new((lane, flow): &(Rc<Lane>, Flow), own: f64, other: f64) -> Side {
+    pub(super) fn new((lane, flow): &(Rc<Lane>, Flow), own: f64, other: f64) -> Side {
         let (slope, rounded) = lane.paid_more();
         Side {
             by_offers: lane.gain(&Flow::ANY, own, other),
@@ -138,7 +138,7 @@ impl Side {
 
     /// The most of what it leaves and `pull` times the logarithm of the ratio over `center`, for ratios between two; and
     /// the logarithm where that is.
-    fn most(&self, pull: f64, (least, most): (f64, f64), center: f64) -> (f64, f64) {
+    pub(super) fn most(&self, pull: f64, (least, most): (f64, f64), center: f64) -> (f64, f64) {
         let far = (most / center).ln();
         let by_flow = (self.by_flow + pull * far, far);
         if self.slope <= 0.0 || least <= 0.0 {

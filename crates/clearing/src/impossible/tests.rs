@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use std::rc::Rc;
 
+use super::circulation::Side;
 use super::divide::Cut;
 use super::lane::{Band, Flow, Lane, Terms};
 use super::pieces::most_left;
@@ -179,6 +180,12 @@ proptest! {
         let kept = ratio * sold - paid;
         prop_assert!(lane.kept(&flow, params.epsilon.to_f64()) >= kept - ratio * sold * 1e-9, "kept {kept}");
         prop_assert!(lane.gain(&flow, ratio * worth, 1.0) >= ratio * worth * sold - paid - ratio * sold * 1e-9);
+        let side = Side::new(&(Rc::new(lane.clone()), flow), ratio * worth, 1.0);
+        for pull in [0.0, 0.5, 1.0, 30.0].map(|pull| pull * ratio * sold) {
+            let left = ratio * worth * sold - paid - pull * worth.ln();
+            let (most, _) = side.most(pull, lane.ratio, ratio * worth);
+            prop_assert!(most >= left - (ratio * sold + pull) * 1e-9, "{most} {left}, pull {pull}");
+        }
         let (least, most) = lane.rates(&flow, band.sure / band.net);
         let is = ratio * band.net;
         prop_assert!(least * (1.0 - 1e-12) <= is && is <= most * (1.0 + 1e-12), "{least} {is} {most}");
