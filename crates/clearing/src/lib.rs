@@ -74,7 +74,8 @@
 //! - **Very large parts** have a sparse system in place of a dense one, see `sparse`; the paper stops at decomposition.
 //! - **Pools and buy orders** are of this crate: `pool` and `order` state their rules. Buy orders make no prices, as
 //!   §8 has it.
-//! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named.
+//! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named. What does not trade
+//!   with them, by whatever way, is full all the same.
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired unit
 //!   by unit, what is still short is made dearer by what it lacks, and prices are sought at which offers stand deeper in
 //!   the band from μ to ε, before 3 is given up: see `repair` and `search`. Small parts that still have no full amounts
