@@ -95,7 +95,7 @@ fn apart(
     mut short: Vec<usize>,
 ) -> Option<Amounts> {
     loop {
-        let with = trading_with(book, &short);
+        let with = book.trading_with(&short);
         let is_with = |link: &usize| with[book.link(*link).0.0 as usize];
         let (with, rest): (Vec<usize>, Vec<usize>) = (0..book.links()).partition(is_with);
         if rest.is_empty() {
@@ -108,21 +108,6 @@ fn apart(
             return Some(amounts_of(book, supply, params, valuations, with).beside(full));
         }
         short.extend(more);
-    }
-}
-
-/// Of every asset, whether it trades with one of `assets`, by whatever way, or is one.
-fn trading_with(book: &Book, assets: &[usize]) -> Vec<bool> {
-    let mut reached = vec![false; book.assets as usize];
-    assets.iter().for_each(|asset| reached[*asset] = true);
-    let ends = |link: usize| (book.link(link).0.0 as usize, book.link(link).1.0 as usize);
-    loop {
-        let new = (0..book.links()).map(ends).filter(|(sell, buy)| reached[*sell] != reached[*buy]);
-        let new: Vec<(usize, usize)> = new.collect();
-        if new.is_empty() {
-            return reached;
-        }
-        new.iter().for_each(|(sell, buy)| (reached[*sell], reached[*buy]) = (true, true));
     }
 }
 

@@ -37,16 +37,6 @@ pub struct Market<'a> {
     split: Split,
 }
 
-/// Whether fewer assets are short in `next` than in `best`, or as many and less utility is lost.
-fn is_better(next: &Clearing, best: &Clearing) -> bool {
-    let short = |clearing: &Clearing| match &clearing.report.obstacle {
-        Some(Obstacle::Short(short)) => short.len(),
-        _ => 0,
-    };
-    let (next, best) = ((short(next), &next.report), (short(best), &best.report));
-    next.0 < best.0 || (next.0 == best.0 && next.1.unrealized_utility_ratio < best.1.unrealized_utility_ratio)
-}
-
 /// Prices of a whole book.
 #[derive(Clone, Debug)]
 pub struct Prices {
@@ -229,4 +219,14 @@ impl<'a> Market<'a> {
             Solver::Tatonnement => tatonnement(scene, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
         }
     }
+}
+
+/// Whether fewer assets are short in `next` than in `best`, or as many and less utility is lost.
+fn is_better(next: &Clearing, best: &Clearing) -> bool {
+    let short = |clearing: &Clearing| match &clearing.report.obstacle {
+        Some(Obstacle::Short(short)) => short.len(),
+        _ => 0,
+    };
+    let (next, best) = ((short(next), &next.report), (short(best), &best.report));
+    next.0 < best.0 || (next.0 == best.0 && next.1.unrealized_utility_ratio < best.1.unrealized_utility_ratio)
 }

@@ -21,13 +21,14 @@ use super::{Node, Search};
 /// Steps of the search for the best circulation, in one zone.
 const STEPS: usize = 8;
 /// Sums of doubles are off by no more than this part of them.
-const OFF: f64 = 1e-9;
+const OFF: f64 = 1e-11;
 /// No logarithm of a ratio of prices over another is more than this.
 const MOST_LOG: f64 = 100.0;
 /// Wishes further away than this count as this.
 const MOST_WISH: f64 = 3.0;
 
 /// How worth can circulate between assets.
+#[derive(Default)]
 pub(super) struct Circulation {
     /// What circulated in the clearing, for each duo from its first asset to its second.
     pub(super) of_clearing: Rc<Vec<f64>>,
@@ -123,6 +124,8 @@ pub(super) struct Side {
     /// Worth that must be paid more for each unit that the ratio rises, but for `rounded`.
     slope: f64,
     rounded: f64,
+    /// What moves, of which the rest is the small difference.
+    moved: f64,
 }
 
 impl Side {
@@ -133,6 +136,7 @@ impl Side {
             by_flow: lane.gain(flow, own, other),
             slope: other * slope,
             rounded: other * rounded,
+            moved: flow.sold.1 * own + flow.paid.0 * other,
         }
     }
 
@@ -166,6 +170,10 @@ impl Valued {
         let side = |side: usize, own, other| piece.sides[side].as_ref().map(|side| Side::new(side, own, other));
         let ratio = (piece.ratio.0.max(range.0), piece.ratio.1.min(range.1));
         Valued { ratio, sides: [side(0, own, other), side(1, other, own)] }
+    }
+
+    fn moved(&self) -> f64 {
+        self.sides.iter().flatten().map(|side| side.moved).sum()
     }
 
     /// The most that it leaves with `pull` on its ratio, and the logarithm of the ratio over `center` where that is.
@@ -233,7 +241,7 @@ impl Search<'_> {
     /// Whether `flows` are a circulation but for what makes no difference.
     fn circulates(&self, flows: &[f64]) -> bool {
         let off: f64 = divergence(&self.duos, flows, self.center.len()).iter().map(|off| off.abs()).sum();
-        off * MOST_LOG < 0.25 * OFF * flows.iter().map(|flow| flow.abs()).sum::<f64>()
+        off < 0.25 * OFF * flows.iter().map(|flow| flow.abs()).sum::<f64>()
     }
 
     /// The pieces of every duo, valued.
@@ -254,7 +262,7 @@ impl Search<'_> {
             let most = pieces.iter().map(|piece| piece.most(*flow, center));
             let most = most.fold((f64::NEG_INFINITY, 0.0), |best, next| if next.0 > best.0 { next } else { best });
             sum.left += most.0;
-            sum.size += most.0.abs() + flow.abs();
+            sum.size += pieces.iter().map(Valued::moved).fold(most.0.abs() + MOST_LOG * flow.abs(), f64::max);
             sum.wishes.push(most.1);
         }
         sum

@@ -39,8 +39,8 @@
 //! Where to cut decides how many zones there are. Assets, and pairs of them, that were contradicted are cut first, the
 //! latest more than the earlier ones (Boussemart, Hemery, Lecoutre and Sais 2004); and where a half was just ruled out at
 //! once, the next zones are cut there, too, so that cuts that did not matter are not tried both ways over and over
-//! (Lecoutre, Sais, Tabary and Vidal 2009). A thorough search cuts some
-//! times in turn where most might be left over.
+//! (Lecoutre, Sais, Tabary and Vidal 2009). A thorough search goes by turns:
+//! some cuts first where most might be left over.
 //!
 //! # Properties
 //!
@@ -86,6 +86,8 @@ use zone::Zone;
 const SEARCHES: [(bool, usize); 2] = [(false, 6_000_000), (true, 4_000_000)];
 /// Turns of a part of few pairs, at most.
 const MOST_TURNS: usize = 40_000;
+/// Assets of a part that is searched thoroughly, at most: that takes the inverse of a matrix of so many rows.
+const MOST_ASSETS: usize = 256;
 /// Cuts that lead to a zone, at most.
 const MOST_DEPTH: u32 = 400;
 const OFFERS_PER_PAIR: usize = 4;
@@ -132,7 +134,8 @@ pub(crate) fn impossible(case: &Case) -> Option<Impossible> {
     parts.sort();
     parts.dedup();
     SEARCHES.into_iter().find_map(|(thorough, mut left)| {
-        let mut searches: Vec<Search> = parts.iter().map(|assets| Search::new(case, assets, thorough)).collect();
+        let parts = parts.iter().filter(|assets| !thorough || assets.len() <= MOST_ASSETS);
+        let mut searches: Vec<Search> = parts.map(|assets| Search::new(case, assets, thorough)).collect();
         // The small ones first; what they leave is for the others.
         searches.sort_by_key(|search| search.work);
         let count = searches.len();
@@ -148,18 +151,8 @@ pub(crate) fn impossible(case: &Case) -> Option<Impossible> {
 
 /// The assets that trade, by whatever way, with `asset`; rising.
 fn connected(book: &Book, asset: AssetId) -> Vec<u32> {
-    let mut reached = vec![false; book.assets as usize];
-    reached[asset.0 as usize] = true;
-    loop {
-        let before = reached.iter().filter(|reached| **reached).count();
-        for pair in &book.pairs {
-            let (sell, buy) = (pair.sell.0 as usize, pair.buy.0 as usize);
-            (reached[sell], reached[buy]) = (reached[sell] || reached[buy], reached[sell] || reached[buy]);
-        }
-        if reached.iter().filter(|reached| **reached).count() == before {
-            return (0..book.assets).filter(|asset| reached[*asset as usize]).collect();
-        }
-    }
+    let reached = book.trading_with(&[asset.0 as usize]);
+    (0..book.assets).filter(|asset| reached[*asset as usize]).collect()
 }
 
 /// A pair between two assets of the search.
@@ -222,20 +215,18 @@ impl<'a> Search<'a> {
             link.into_iter().for_each(|link| links[link].duo = at);
         }
         let center: Vec<f64> = assets.iter().map(|asset| approx(case.valuations[*asset as usize])).collect();
-        let mut sold = vec![0.0; links.len()];
-        for trade in case.trades {
-            let ends = (place(trade.sell), place(trade.buy));
-            let link = links.iter().position(|link| (Some(link.sell), Some(link.buy)) == ends);
-            link.into_iter().for_each(|link| sold[link] = trade.sold as f64 * center[links[link].sell]);
-        }
         let mut short = vec![false; assets.len()];
         case.short.iter().filter_map(|asset| place(*asset)).for_each(|place| short[place] = true);
+        let circulation = match thorough {
+            true => Circulation::new(&duos, &sold_in(case.trades, &links, &center, place), assets.len()),
+            false => Circulation::default(),
+        };
         let Params { epsilon, mu, .. } = case.params;
         Search {
             case,
             thorough,
             band: Band { net: 1.0 - epsilon.to_f64(), sure: 1.0 - mu.to_f64() },
-            circulation: Circulation::new(&duos, &sold, assets.len()),
+            circulation,
             worths: vec![0.0; duos.len()],
             duos,
             center,
@@ -341,6 +332,17 @@ impl<'a> Search<'a> {
         }
         false
     }
+}
+
+/// The worth that each link sold in `trades`.
+fn sold_in(trades: &[Trade], links: &[Link], center: &[f64], place: impl Fn(AssetId) -> Option<usize>) -> Vec<f64> {
+    let mut sold = vec![0.0; links.len()];
+    for trade in trades {
+        let ends = (place(trade.sell), place(trade.buy));
+        let link = links.iter().position(|link| (Some(link.sell), Some(link.buy)) == ends);
+        link.into_iter().for_each(|link| sold[link] = trade.sold as f64 * center[links[link].sell]);
+    }
+    sold
 }
 
 impl Link {

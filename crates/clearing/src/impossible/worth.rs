@@ -39,7 +39,7 @@ impl Search<'_> {
     }
 
     /// The asset that has stood in the way most.
-    pub(super) fn most_blamed(&self) -> usize {
+    fn most_blamed(&self) -> usize {
         (0..self.blame.len()).max_by(|a, b| self.blame[*a].total_cmp(&self.blame[*b])).unwrap_or(0)
     }
 
