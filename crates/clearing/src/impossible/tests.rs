@@ -129,36 +129,6 @@ proptest! {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
-
-    /// Where all that is sold is paid out and nothing is kept, what is left is nothing but for the rounding of doubles.
-    #[test]
-    fn what_balances_to_the_last_unit_is_not_given_up(
-        amounts in prop::collection::vec(1u64..1_000_000_000_000, 3..30), one in 0.1f64..10.0, two in 0.1f64..10.0,
-    ) {
-        let offer = |sell: u32, buy: u32, amount: Amount, limit: Price| Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit };
-        let third = Price::from_f64(0.333_333_333).expect("a price");
-        let three = Price::from_f64(3.0).expect("a price");
-        let mut offers: Vec<Offer> = amounts.iter().map(|amount| offer(0, 1, *amount, three)).collect();
-        offers.push(offer(1, 0, 3 * amounts.iter().sum::<Amount>(), third));
-        let (sorted, mut params) = (SortedOffers::new(2, &offers), params(15, 10));
-        params.epsilon = Fraction::ZERO;
-        let book = sorted.book();
-        let center = [one * 3.0 * two, one].map(|price| Price::from_f64(price).expect("a price"));
-        let sold = amounts.iter().sum();
-        let trades = [Trade { sell: AssetId(0), buy: AssetId(1), sold }, Trade { sell: AssetId(1), buy: AssetId(0), sold: 3 * sold }];
-        prop_assert!(is_full_clearing(&book, &params, &[three, Price::ONE], &trades));
-        prop_assert!(!is_ruled_out(&book, &params, &center, &trades));
-    }
-}
-
-/// Whether these are a full clearing.
-fn is_full_clearing(book: &Book, params: &Params, valuations: &[Price], trades: &[Trade]) -> bool {
-    let (valuations, trades) = (valuations.to_vec(), trades.to_vec());
-    verify(book, params, &Clearing { valuations, trades, full: true, ..Clearing::default() }).is_ok()
-}
-
 /// Offers of one pair, of a few units or many, sorted by limits around `scale`.
 fn pair() -> impl Strategy<Value = (Vec<Price>, Vec<Amount>, f64)> {
     let offer = (85u32..115, prop_oneof![1u64..40, 900u64..1100, 1_000_000u64..100_000_000]);
