@@ -29,7 +29,8 @@
 //! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
 //! | say why an offer did or did not trade | `explain` | |
-//! | show that no prices would do | `impossible` | |
+//! | prices of small parts that only some whole units allow: branch and bound | `zones`, `linear` | |
+//! | show that no prices would do | `zones` | |
 //!
 //! [`clear`] does all of it; [`Market`] offers the steps one by one.
 //!
@@ -78,9 +79,9 @@
 //!   with them, by whatever way, is full all the same.
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired unit
 //!   by unit, what is still short is made dearer by what it lacks, and prices are sought at which offers stand deeper in
-//!   the band from μ to ε, before 3 is given up: see `repair` and `search`. Small parts that still have no full amounts
-//!   walk on their own among prices nearby: see `walk`.
-//! - **Some books have no full clearing** in whole units at any prices; that can be shown, if asked for: see `impossible`.
+//!   the band from μ to ε, before 3 is given up: see `repair` and `search`. For small parts that still have no full
+//!   amounts, prices nearby are searched by branch and bound, each part on its own: see `zones::nearby`.
+//! - **Some books have no full clearing** in whole units at any prices; that can be shown, if asked for: see `zones`.
 
 #[cfg(test)]
 extern crate self as clearing;
@@ -96,7 +97,7 @@ mod explain;
 mod fills;
 mod float;
 mod flow;
-mod impossible;
+mod linear;
 mod market;
 mod newton;
 mod order;
@@ -117,18 +118,17 @@ mod tatonnement;
 mod threshold;
 mod value;
 mod verify;
-mod walk;
 mod wide;
 #[cfg(test)]
 #[path = "../../bench/src/workload.rs"]
 #[allow(dead_code)]
 mod workload;
+mod zones;
 
 pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
 pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
-pub use impossible::Impossible;
 pub use order::{BuyOrder, Purchase, TRIES};
 pub use outcome::{Clearing, Obstacle, Report, Spending, Trade};
 pub use pool::{Pool, PoolTrade};
@@ -136,3 +136,4 @@ pub use rate::Rate;
 pub use run::{RUN, Run, RunError, Total};
 pub use solve::{Market, Prices, clear};
 pub use verify::{Verified, Violation, verify};
+pub use zones::Impossible;

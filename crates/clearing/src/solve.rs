@@ -6,7 +6,6 @@ use rayon::prelude::*;
 use crate::amounts::{Amounts, amounts};
 use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
-use crate::impossible::{Case, Impossible, impossible};
 use crate::market::{Part, Split};
 use crate::newton::{again, is_nearer, newton};
 use crate::outcome::{Clearing, Obstacle, Report, Trade};
@@ -16,7 +15,7 @@ use crate::search::{ATTEMPTS, Effort, Found, Scene, Target, moved};
 use crate::start::start;
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
-use crate::walk::walk;
+use crate::zones::{Case, Impossible, impossible, nearby};
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
 ///
@@ -87,25 +86,30 @@ impl<'a> Market<'a> {
             }
         }
         if !best.full && params.solver == Solver::Newton {
-            best = self.walk(params, best, last, &mut effort);
+            best = self.search(params, best, last, &mut effort);
         }
         best.report.spending = effort.spent;
         Ok(best)
     }
 
-    /// The clearing at prices that a walk finds for those parts that have no full amounts in `before`; `before` if it finds
+    /// The clearing at prices that a search finds for those parts that have no full amounts in `before`; `before` if it finds
     /// none for any.
-    fn walk(&self, params: &Params, before: Clearing, last: Option<&[Price]>, effort: &mut Effort) -> Clearing {
+    fn search(&self, params: &Params, before: Clearing, last: Option<&[Price]>, effort: &mut Effort) -> Clearing {
         let of_part =
             |part: &Part| part.assets.iter().map(|asset| approx(before.valuations[*asset as usize])).collect();
-        let scene = |part| Scene { book: self.book, supply: &self.supply, params, part };
         let mut prices: Vec<Vec<f64>> = self.split.parts.iter().map(of_part).collect();
         let mut has_found = false;
         for (part, prices) in self.split.parts.iter().zip(&mut prices) {
-            let (walked, spent) = walk(scene(part), prices.clone());
+            let scene = Scene { book: self.book, supply: &self.supply, params, part };
+            let (lack, spent) = scene.lack(prices);
             effort.add(spent);
-            if let Some(found) = walked {
-                has_found |= found != *prices;
+            if lack.is_none() {
+                continue;
+            }
+            let (found, spent) = nearby(scene, prices);
+            effort.add(spent);
+            if let Some(found) = found {
+                has_found = true;
                 *prices = found;
             }
         }

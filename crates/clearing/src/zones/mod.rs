@@ -1,13 +1,13 @@
-//! A proof that a book has no full clearing at any prices.
+//! What amounts are possible at sets of prices: a search for prices at which all is full (`nearby`), and a proof that there
+//! are none, which is told here.
 //!
 //! In real numbers a full clearing always exists; in whole units it need not: where a few offers of units worth a lot face
-//! each other, every price may force somebody to be paid units that nobody sells. This module looks for a proof of
-//! that.
+//! each other, every price may force somebody to be paid units that nobody sells.
 //!
 //! # The way
 //!
-//! A *zone* is a set of price vectors, given by bounds on the ratios of prices; all prices together are the first zone.
-//! In a zone,
+//! A *zone* is a set of price vectors, given by bounds on the ratios of prices; all prices together are the first zone of
+//! the proof. In a zone,
 //!
 //! 1. the rate of every pair lies between two bounds, so some of its offers must fill, some may, others cannot; what
 //!    each is paid is bounded by its limit and the lower rate, in whole units: see `lane`;
@@ -48,7 +48,7 @@
 //!   that has a full clearing is never said to have none.
 //! - **Not complete**: turns of narrowing are counted, and a zone too small to be cut is given up. Parts of the market are
 //!   tried one by one, small ones first.
-//! - Never part of [`crate::clear`]; it costs only who asks.
+//! - The proof is never part of [`crate::clear`]; it costs only who asks.
 //!
 //! # What counts as full
 //!
@@ -62,7 +62,9 @@ mod circulation;
 mod divide;
 mod lane;
 mod narrow;
+mod nearby;
 mod pieces;
+mod relaxation;
 #[cfg(test)]
 mod tests;
 mod worth;
@@ -80,6 +82,8 @@ use divide::Cut;
 use lane::{Band, Flow, Lane, Terms};
 use pieces::{Duo, Pieces};
 use zone::Zone;
+
+pub(crate) use nearby::nearby;
 
 /// Whether a search is thorough, one after the other, and turns of narrowing at most, times the pairs of each; so many
 /// offers cost as much as a pair.
@@ -297,7 +301,7 @@ impl<'a> Search<'a> {
     fn ends(&self, cut: Cut) -> (usize, usize) {
         match cut {
             Cut::Ratio(i, j, _) => (i.min(j), i.max(j)),
-            Cut::Sold(at, _) => self.links[at].ends(),
+            Cut::Sold(at, _) | Cut::Paid(at, _) => self.links[at].ends(),
         }
     }
 
@@ -334,6 +338,11 @@ impl<'a> Search<'a> {
     }
 }
 
+/// So many units at most, and more.
+fn split(most: f64) -> [(f64, f64); 2] {
+    [(0.0, most), (most + 1.0, f64::INFINITY)]
+}
+
 /// The worth that each link sold in `trades`.
 fn sold_in(trades: &[Trade], links: &[Link], center: &[f64], place: impl Fn(AssetId) -> Option<usize>) -> Vec<f64> {
     let mut sold = vec![0.0; links.len()];
@@ -364,7 +373,8 @@ impl Node {
     fn halves(&self, cut: Cut) -> [Option<Node>; 2] {
         match cut {
             Cut::Ratio(i, j, bound) => [self.below(i, j, bound), self.above(i, j, bound)],
-            Cut::Sold(at, most) => [(0.0, most), (most + 1.0, f64::INFINITY)].map(|sold| self.where_sold(at, sold)),
+            Cut::Sold(at, most) => split(most).map(|sold| self.with_flow(at, Flow { sold, ..Flow::ANY })),
+            Cut::Paid(at, most) => split(most).map(|paid| self.with_flow(at, Flow { paid, ..Flow::ANY })),
         }
     }
 
@@ -376,11 +386,11 @@ impl Node {
         Some(Node { zone: self.zone.above(i, j, bound)?, ..self.clone() })
     }
 
-    /// Where the link at `at` sells so many units.
-    fn where_sold(&self, at: usize, sold: (f64, f64)) -> Option<Node> {
+    /// Where the link at `at` sells and is paid no other amounts than `known`.
+    fn with_flow(&self, at: usize, known: Flow) -> Option<Node> {
         let mut node = self.clone();
         let flow = &mut node.flows[at];
-        flow.meet(&Flow { sold, paid: (0.0, f64::INFINITY) });
+        flow.meet(&known);
         flow.follow(&node.lanes[at], &self.flows[at]);
         (!flow.is_empty()).then_some(node)
     }

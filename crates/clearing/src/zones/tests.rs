@@ -251,17 +251,7 @@ fn full_clearings_are_never_cut_away() {
         let mut search = Search::new(&case, &around, thorough);
         search.left = usize::MAX;
         let prices: Vec<f64> = around.iter().map(|asset| clearing.valuations[*asset as usize].to_f64()).collect();
-        let sold: Vec<(f64, f64)> = (search.links.iter())
-            .map(|link| {
-                let [sell, buy] = [link.sell, link.buy].map(|place| AssetId(around[place]));
-                let trade = clearing.trades.iter().find(|trade| (trade.sell, trade.buy) == (sell, buy));
-                let [own, other] = [sell, buy].map(|asset| clearing.valuations[asset.0 as usize]);
-                let pair = &book.pairs[book.position(sell, buy).expect("a pair")];
-                let rate = Rate::new(own, other, params.epsilon, params.mu);
-                let fills = fills(pair, &rate, trade.map_or(0, |trade| trade.sold));
-                (fills.sold as f64, fills.bought as f64)
-            })
-            .collect();
+        let sold = amounts_of(&search, book, params, &clearing, &around);
         let mut node = search.everything();
         let mut depth = 0;
         while clearing.full && depth < 60 {
@@ -279,14 +269,87 @@ fn full_clearings_are_never_cut_away() {
                 assert!(!search.lacks(&inside, &weights, &node), "seed {seed}, depth {depth}: {inside:?}");
             }
             let Some(cut) = search.cut(&node) else { break };
-            let above = match cut {
-                Cut::Ratio(i, j, bound) => prices[i] / prices[j] > bound,
-                Cut::Sold(at, most) => sold[at].0 > most,
-            };
             let [first, second] = node.halves(cut);
-            node = if above { second } else { first }.expect("the clearing is within");
+            node = if is_above(cut, &prices, &sold) { second } else { first }.expect("the clearing is within");
             depth += 1;
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// The relaxation of a zone with a full clearing finds something there, however the zone was cut.
+    #[test]
+    fn relaxations_allow_full_clearings(
+        offers in offers(4, 12), epsilon in 4u32..16, band in 1u32..4, off in prop::array::uniform4(-1.0f64..1.0),
+    ) {
+        let (sorted, params) = (SortedOffers::new(4, &offers), params(epsilon, epsilon - band));
+        let book = sorted.book();
+        let clearing = clear(&book, &params, None).expect("a proper book");
+        let Some(first) = clearing.trades.first().filter(|_| clearing.full) else { return Ok(()) };
+        let around = connected(&book, first.sell);
+        let center = clearing.valuations.iter().zip(off).map(|(value, off)| value.to_f64() * (1.0 + 0.004 * off));
+        let center: Vec<Price> = center.map(|price| Price::from_f64(price).expect("a price")).collect();
+        let case = Case { book: &book, params: &params, valuations: &center, trades: &[], short: &[] };
+        let mut search = Search::new(&case, &around, false);
+        let prices: Vec<f64> = around.iter().map(|asset| clearing.valuations[*asset as usize].to_f64()).collect();
+        let sold = amounts_of(&search, &book, &params, &clearing, &around);
+        let mut node = search.around(0.01).expect("there are prices");
+        for _ in 0..40 {
+            prop_assert!(search.settle(&mut node));
+            let relaxed = search.relaxed(&node);
+            let is_inside = |pair: (usize, usize)| node.zone.most(pair.0, pair.1) > prices[pair.0] / prices[pair.1] * (1.0 + 3e-9);
+            let mut pairs = search.duos.iter().flat_map(|duo| [duo.assets, (duo.assets.1, duo.assets.0)]);
+            if !pairs.all(is_inside) {
+                // At the very edge of the zone nothing is promised.
+                break;
+            }
+            prop_assert!(relaxed.is_some());
+            let relaxed = relaxed.expect("it is there");
+            for (i, j) in search.duos.iter().map(|duo| duo.assets) {
+                let ratio = relaxed.prices[i] / relaxed.prices[j];
+                prop_assert!(node.zone.least(i, j) <= ratio && ratio <= node.zone.most(i, j));
+            }
+            let Some(cut) = search.cut_off(&node, &relaxed) else { break };
+            let [first, second] = node.halves(cut);
+            node = if is_above(cut, &prices, &sold) { second } else { first }.expect("the clearing is within");
+        }
+    }
+}
+
+/// Whether prices and amounts are above `cut`.
+fn is_above(cut: Cut, prices: &[f64], sold: &[(f64, f64)]) -> bool {
+    match cut {
+        Cut::Ratio(i, j, bound) => prices[i] / prices[j] > bound,
+        Cut::Sold(at, most) => sold[at].0 > most,
+        Cut::Paid(at, most) => sold[at].1 > most,
+    }
+}
+
+/// What each link of `search` sells and is paid in `clearing`.
+fn amounts_of(search: &Search, book: &Book, params: &Params, clearing: &Clearing, assets: &[u32]) -> Vec<(f64, f64)> {
+    let of = |link: &super::Link| {
+        let [sell, buy] = [link.sell, link.buy].map(|place| AssetId(assets[place]));
+        let trade = clearing.trades.iter().find(|trade| (trade.sell, trade.buy) == (sell, buy));
+        let [own, other] = [sell, buy].map(|asset| clearing.valuations[asset.0 as usize]);
+        let pair = &book.pairs[book.position(sell, buy).expect("a pair")];
+        let rate = Rate::new(own, other, params.epsilon, params.mu);
+        let fills = fills(pair, &rate, trade.map_or(0, |trade| trade.sold));
+        (fills.sold as f64, fills.bought as f64)
+    };
+    search.links.iter().map(of).collect()
+}
+
+/// Books of which only the search finds full clearings, not the attempts before it.
+#[test]
+fn what_only_the_search_finds_is_full() {
+    let small = [96, 558, 598, 857, 1058, 1172, 1228, 1982, 2279, 2407, 2697, 2760, 2979].map(|seed| hard(1_000, seed));
+    for sorted in small.into_iter().chain([hard_of_any_size(341)]) {
+        let (book, params) = (sorted.book(), Params::default());
+        let clearing = clear(&book, &params, None).expect("a proper book");
+        assert!(clearing.full);
+        verify(&book, &params, &clearing).expect("it verifies");
     }
 }
 

@@ -24,8 +24,8 @@ const DOUBT: f64 = 1e-13;
 
 /// An offer that may fill and need not.
 #[derive(Clone, Copy, Debug)]
-struct Choice {
-    amount: f64,
+pub(super) struct Choice {
+    pub(super) amount: f64,
     /// What it asks for, or less, and that or more.
     asked: f64,
     asked_most: f64,
@@ -133,6 +133,13 @@ pub(super) struct Band {
     pub(super) sure: f64,
 }
 
+impl Band {
+    /// The ratios from which on an offer may fill, and must.
+    pub(super) fn turns(&self, offer: &Choice) -> (f64, f64) {
+        (offer.asked / offer.amount / self.net, offer.asked_most / offer.amount / self.sure)
+    }
+}
+
 impl Lane {
     /// The pair of `offers`, by limits, where `p_sell / p_buy` is within `ratio`.
     pub(super) fn new(offers: &[Terms], band: Band, ratio: (f64, f64)) -> Lane {
@@ -159,6 +166,21 @@ impl Lane {
             lane.cheapest.sort_by(|a, b| (a.paid / a.amount).total_cmp(&(b.paid / b.amount)));
         }
         lane
+    }
+
+    /// Units that are sold at any rate between the bounds.
+    pub(super) fn must_sell(&self) -> f64 {
+        self.must.0
+    }
+
+    /// The offers that may fill and need not, in execution order.
+    pub(super) fn options(&self) -> &[Choice] {
+        &self.options
+    }
+
+    /// By how much pay-outs are rounded down, at most.
+    pub(super) fn most_rounded(&self) -> f64 {
+        self.rounded + self.options.iter().map(|option| self.rounding(option.amount, option.paid)).sum::<f64>() + 1.0
     }
 
     /// What it can do as far as only the rate is known.

@@ -159,4 +159,6 @@ pub(super) enum Cut {
     Ratio(usize, usize, f64),
     /// A link sells so many units, or more.
     Sold(usize, f64),
+    /// A link is paid so many units, or more.
+    Paid(usize, f64),
 }
