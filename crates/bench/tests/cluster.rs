@@ -6,8 +6,11 @@ use bench::cluster::{Cluster, Settings, transactions};
 use bench::impostor::Impostor;
 use bench::switch::Link;
 use consensus::Rules;
+use node::Exchange;
 
 const TRADERS: u64 = 200;
+/// Nothing happens for so long only if nothing will.
+const STUCK: Duration = Duration::from_secs(180);
 
 fn settings(validators: usize) -> Settings {
     let mut settings = Settings {
@@ -38,11 +41,16 @@ impl Load<'_> {
 
     /// Waits until one validator has applied all that was sent, and all others what it has.
     fn settle(&self) {
-        let begun = Instant::now();
+        let (mut moved, mut before) = (Instant::now(), Vec::new());
         let most = || self.cluster.running().map(|node| node.totals().0).max().unwrap_or(0);
         while most() < self.next || !self.cluster.agrees() {
-            let status: Vec<_> = self.cluster.running().map(|node| (node.totals(), node.status())).collect();
-            assert!(begun.elapsed() < Duration::from_secs(180), "stuck: {} sent, {status:?}", self.next);
+            let of = |node: &Exchange| (node.read(|ledger| (ledger.height(), ledger.last_block())), node.totals());
+            let now: Vec<_> = self.cluster.running().map(of).collect();
+            if now != before {
+                (moved, before) = (Instant::now(), now);
+            }
+            let status = || self.cluster.running().map(Exchange::status).collect::<Vec<_>>();
+            assert!(moved.elapsed() < STUCK, "stuck: {} sent, {before:?}, {:?}", self.next, status());
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -26,7 +26,7 @@ use super::{Case, Node, Search};
 /// How far ratios of prices may be from those given, one zone after the other.
 const WIDTHS: [f64; 3] = [0.001, 0.003, 0.01];
 /// Relaxations in the search of one zone, at most, and squares of their columns in all.
-const MOST_LOOKS: usize = 300;
+const MOST_LOOKS: usize = 100;
 const MOST_CELLS: usize = 2_500_000;
 /// Offers of one part beyond which it is not searched: units are small beside amounts there.
 const MOST_OFFERS: usize = 50_000;

@@ -25,7 +25,7 @@ pub(super) const COARSE: f64 = 1e5;
 const NEAR: f64 = 1e-12;
 
 /// Offers that may fill and need not, at most.
-const MOST_OPTIONS: usize = 600;
+const MOST_OPTIONS: usize = 400;
 
 /// What the relaxation of a zone came to.
 pub(super) struct Relaxed {
