@@ -52,8 +52,9 @@ type Sum = Vec<(usize, f64)>;
 struct Program {
     rows: Vec<Row>,
     start: Vec<f64>,
-    /// The worth that is sold of every asset less what is paid, and at most sold.
-    balances: Vec<(Sum, f64)>,
+    /// Of every asset, the worth that is sold less what is paid, and the most that is sold.
+    balances: Vec<Sum>,
+    turnover: Vec<f64>,
 }
 
 /// The columns of one link.
@@ -106,47 +107,62 @@ impl Search<'_> {
 
     /// Adds what the link at `at` sells and is paid.
     fn columns(&self, node: &Node, at: usize, program: &mut Program) -> Columns {
-        let (link, lane, flow) = (&self.links[at], &node.lanes[at], &node.flows[at]);
-        let (sell, buy) = (link.sell, link.buy);
-        let (own, other) = (self.center[sell], self.center[buy]);
+        let (link, flow) = (&self.links[at], &node.flows[at]);
+        let (sell, own) = (link.sell, self.center[link.sell]);
         let mut columns = Columns::default();
         if flow.sold.1 < 0.5 {
             return columns;
         }
-        let must = lane.must_sell().min(flow.sold.1);
+        let must = node.lanes[at].must_sell().min(flow.sold.1);
         columns.sold.push((sell, must * own));
-        for (option, choice) in lane.options().iter().enumerate().filter(|_| flow.sold.1 > must) {
-            let amount = choice.amount.min(flow.sold.1 - must);
-            let column = program.column();
-            columns.sold.push((column, amount * own));
-            columns.options.push((column, option, amount * own));
-            program.at_most_zero(vec![(column, 1.0), (sell, -1.0)]);
-            let ((least, most), (may, must)) = (node.ratio(link), self.band.turns(choice));
-            if may > least * (1.0 + NEAR) && may < most {
-                let slope = may / (may - least);
-                program.at_most_zero(vec![(column, 1.0), (sell, -slope), (buy, slope * least * other / own)]);
-            }
-            if must < most * (1.0 - NEAR) && amount >= choice.amount {
-                let slope = most / (most - must);
-                program.at_most_zero(vec![(column, -1.0), (sell, slope), (buy, -slope * must * other / own)]);
-            }
+        if flow.sold.1 > must {
+            self.add_options(node, at, flow.sold.1 - must, &mut columns, program);
         }
         if !columns.options.is_empty() {
             program.at_most_zero(plus(&columns.sold, 1.0, &[(sell, -flow.sold.1 * own)]));
             program.at_most_zero(plus(&columns.sold, -1.0, &[(sell, flow.sold.0 * own)]));
         }
-        columns.paid = plus(&columns.sold, self.band.net, &[]);
-        if flow.paid.1 < COARSE {
-            let (column, unit) = (program.column(), flow.paid.1.max(1.0) * other);
-            program.at_most_zero(vec![(column, -unit), (buy, flow.paid.0 * other)]);
-            program.at_most_zero(plus(&columns.paid, 1.0, &[(column, -unit), (buy, -lane.most_rounded() * other)]));
-            columns.paid = vec![(column, unit)];
-        }
-        let (balance, turnover) = &mut program.balances[sell];
-        (*balance, *turnover) = (plus(balance, 1.0, &columns.sold), *turnover + flow.sold.1 * own);
-        let balance = &mut program.balances[buy].0;
-        *balance = plus(balance, 1.0, &plus(&columns.paid, -1.0, &[]));
+        columns.paid = self.paid(node, at, &columns.sold, program);
+        program.balance(link.sell, &columns.sold, 1.0);
+        program.balance(link.buy, &columns.paid, -1.0);
+        program.turnover[link.sell] += flow.sold.1 * own;
         columns
+    }
+
+    /// Adds the offers of a link that may fill and need not, by so many units each at most.
+    fn add_options(&self, node: &Node, at: usize, units: f64, columns: &mut Columns, program: &mut Program) {
+        let (link, (least, most)) = (&self.links[at], node.ratio(&self.links[at]));
+        let (sell, buy) = (link.sell, link.buy);
+        let (own, other) = (self.center[sell], self.center[buy]);
+        for (option, offer) in node.lanes[at].options().iter().enumerate() {
+            let (amount, column) = (offer.amount.min(units), program.column());
+            columns.sold.push((column, amount * own));
+            columns.options.push((column, option, amount * own));
+            program.at_most_zero(vec![(column, 1.0), (sell, -1.0)]);
+            let (may, must) = self.band.turns(offer);
+            if may > least * (1.0 + NEAR) && may < most {
+                let slope = may / (may - least);
+                program.at_most_zero(vec![(column, 1.0), (sell, -slope), (buy, slope * least * other / own)]);
+            }
+            if must < most * (1.0 - NEAR) && amount >= offer.amount {
+                let slope = most / (most - must);
+                program.at_most_zero(vec![(column, -1.0), (sell, slope), (buy, -slope * must * other / own)]);
+            }
+        }
+    }
+
+    /// What a link is paid that sells `sold`: just what the rate says, or the least in whole units.
+    fn paid(&self, node: &Node, at: usize, sold: &Sum, program: &mut Program) -> Sum {
+        let (lane, flow) = (&node.lanes[at], &node.flows[at]);
+        let (buy, other) = (self.links[at].buy, self.center[self.links[at].buy]);
+        let paid = plus(sold, self.band.net, &[]);
+        if flow.paid.1 >= COARSE {
+            return paid;
+        }
+        let (column, unit) = (program.column(), flow.paid.1.max(1.0) * other);
+        program.at_most_zero(vec![(column, -unit), (buy, flow.paid.0 * other)]);
+        program.at_most_zero(plus(&paid, 1.0, &[(column, -unit), (buy, -lane.most_rounded() * other)]));
+        vec![(column, unit)]
     }
 }
 
@@ -158,7 +174,8 @@ impl Program {
         Program {
             rows: vec![first(1.0), first(-1.0), none_lacks],
             start: vec![1.0; assets + 1],
-            balances: vec![Default::default(); assets],
+            balances: vec![Sum::new(); assets],
+            turnover: vec![0.0; assets],
         }
     }
 
@@ -167,6 +184,11 @@ impl Program {
         self.start.push(0.5);
         self.rows.push(Row { terms: vec![(self.start.len() - 1, -1.0)], bound: 0.0 });
         self.start.len() - 1
+    }
+
+    /// Adds `by` times `sum` to what `asset` has left.
+    fn balance(&mut self, asset: usize, sum: &Sum, by: f64) {
+        self.balances[asset] = plus(&self.balances[asset], 1.0, &plus(sum, by, &[]));
     }
 
     /// Adds `Σ terms ≤ 0`, scaled.
@@ -182,8 +204,11 @@ impl Program {
     /// What lacks least.
     fn solve(mut self) -> Option<Vec<f64>> {
         let lacking = self.balances.len();
-        for (balance, turnover) in std::mem::take(&mut self.balances).iter().filter(|balance| balance.1 > 0.0) {
-            self.at_most_zero(plus(balance, -1.0 / turnover, &[(lacking, -1.0)]));
+        for (asset, balance) in std::mem::take(&mut self.balances).iter().enumerate() {
+            let turnover = self.turnover[asset];
+            if turnover > 0.0 {
+                self.at_most_zero(plus(balance, -1.0 / turnover, &[(lacking, -1.0)]));
+            }
         }
         let mut cost = vec![0.0; self.start.len()];
         cost[lacking] = 1.0;
