@@ -66,6 +66,13 @@ fn others() -> Vec<(String, u64)> {
     for seed in 0..8 {
         result.push((format!("newton hard {seed}"), on_any_threads(&workload::hard(5_000, seed).book(), None).0));
     }
+    // Of these, only the search for prices nearby finds full clearings.
+    let searched = [("341", workload::hard_of_any_size(341)), ("598 of 1000", workload::hard(1_000, 598))];
+    for (seed, sorted) in &searched {
+        let (digest, clearing) = on_any_threads(&sorted.book(), None);
+        assert!(clearing.full);
+        result.push((format!("newton searched {seed}"), digest));
+    }
     let sorted = workload::cycle_book(20, 2_000, 1);
     let (cold, clearing) = on_any_threads(&sorted.book(), None);
     let (warm, _) = on_any_threads(&sorted.book(), Some(&clearing.valuations));
