@@ -80,7 +80,8 @@
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired unit
 //!   by unit, what is still short is made dearer by what it lacks, and prices are sought at which offers stand deeper in
 //!   the band from μ to ε, before 3 is given up: see `repair` and `search`. For small parts that still have no full
-//!   amounts, prices nearby are searched by branch and bound, each part on its own: see `zones::nearby`.
+//!   amounts, prices nearby are searched by branch and bound, and where that finds none, or cannot be done, by a walk, each
+//!   part on its own: see `zones::nearby` and `walk`.
 //! - **Some books have no full clearing** in whole units at any prices; that can be shown, if asked for: see `zones`.
 
 #[cfg(test)]
@@ -118,6 +119,7 @@ mod tatonnement;
 mod threshold;
 mod value;
 mod verify;
+mod walk;
 mod wide;
 #[cfg(test)]
 #[path = "../../bench/src/workload.rs"]

@@ -77,8 +77,9 @@ fn minimise_ordered(cost: &[f64], rows: &[Row], start: Vec<f64>) -> Option<Vec<f
         }
         solver.step(&missed)?;
     }
-    let off = solver.missed().iter().fold(0.0, |most: f64, off| most.max(off.abs()));
-    (off < OFF).then_some(solver.x)
+    // Where numbers have got out of hand, some are none.
+    let is_within = solver.missed().iter().all(|off| off.abs() < OFF) && solver.x.iter().all(|x| x.is_finite());
+    is_within.then_some(solver.x)
 }
 
 struct Solver<'a> {
@@ -322,6 +323,12 @@ mod tests {
     fn sees_that_there_is_nothing() {
         let rows = [row(&[(0, 1.0), (1, 1.0)], 1.0), row(&[(0, -1.0)], -1.0), row(&[(1, -1.0)], -1.0)];
         assert_eq!(minimise(&[1.0, 1.0], &rows, &[0.0; 2]), None);
+    }
+
+    #[test]
+    fn numbers_out_of_hand_are_no_answer() {
+        let rows = [row(&[(0, 1.0)], f64::NAN), row(&[(0, -1.0)], 0.0)];
+        assert_eq!(minimise(&[1.0], &rows, &[0.5]), None);
     }
 
     proptest! {

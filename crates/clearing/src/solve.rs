@@ -15,6 +15,7 @@ use crate::search::{ATTEMPTS, Effort, Found, Scene, Target, moved};
 use crate::start::start;
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
+use crate::walk::walk;
 use crate::zones::{Case, Impossible, impossible, nearby};
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
@@ -92,7 +93,7 @@ impl<'a> Market<'a> {
         Ok(best)
     }
 
-    /// The clearing at prices that a search finds for those parts that have no full amounts in `before`; `before` if it finds
+    /// The clearing at prices that a search or a walk finds for those parts that have no full amounts in `before`; `before` if it finds
     /// none for any.
     fn search(&self, params: &Params, before: Clearing, last: Option<&[Price]>, effort: &mut Effort) -> Clearing {
         let of_part =
@@ -106,8 +107,13 @@ impl<'a> Market<'a> {
             if lack.is_none() {
                 continue;
             }
-            let (found, spent) = nearby(scene, prices);
+            let (mut found, spent) = nearby(scene, prices);
             effort.add(spent);
+            if found.is_none() {
+                let (walked, spent) = walk(scene, prices.clone());
+                effort.add(spent);
+                found = walked;
+            }
             if let Some(found) = found {
                 has_found = true;
                 *prices = found;

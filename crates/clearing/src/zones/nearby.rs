@@ -12,8 +12,9 @@
 //! # Properties
 //!
 //! - A function of the book and the given prices.
-//! - Small zones are searched before large ones; each has its budget, in relaxations and in what those take.
-//! - Parts with pools, and of very many offers, are not searched: a pool is in no lane.
+//! - Small zones are searched before large ones, until the budget of all is used up: what relaxations may take, counted
+//!   before they are solved.
+//! - Parts with pools, and of very many offers, are not searched: a pool is in no lane. They are left to `walk`.
 
 use crate::outcome::Spending;
 use crate::search::Scene;
@@ -25,9 +26,10 @@ use super::{Case, Node, Search};
 
 /// How far ratios of prices may be from those given, one zone after the other.
 const WIDTHS: [f64; 3] = [0.001, 0.003, 0.01];
-/// Relaxations in the search of one zone, at most, and squares of their columns in all.
+/// Relaxations in the search of one zone, at most.
 const MOST_LOOKS: usize = 100;
-const MOST_CELLS: usize = 2_500_000;
+/// Cubes of the columns of all relaxations, at most: who clears a block waits for it.
+const MOST_WORK: usize = 150_000_000;
 /// Offers of one part beyond which it is not searched: units are small beside amounts there.
 const MOST_OFFERS: usize = 50_000;
 /// Zones are cut this near to where something changes for an offer.
@@ -49,11 +51,12 @@ pub(crate) fn nearby(scene: Scene, prices: &[f64]) -> (Option<Vec<f64>>, Spendin
     }
     let valuations = scene.valuations(prices);
     let case = Case { book: scene.book, params: scene.params, valuations: &valuations, trades: &[], short: &[] };
+    let mut work = 0;
     let found = WIDTHS.into_iter().find_map(|width| {
         let search = Search::new(&case, &scene.part.assets, false);
-        let mut nearby = Nearby { scene, search, spent: Spending::default(), looks: 0, cells: 0 };
+        let mut nearby = Nearby { scene, search, spent: Spending::default(), looks: 0, work };
         let found = nearby.within(width);
-        spent = spent.plus(nearby.spent);
+        (spent, work) = (spent.plus(nearby.spent), nearby.work);
         found
     });
     (found, spent)
@@ -65,7 +68,7 @@ struct Nearby<'a> {
     search: Search<'a>,
     spent: Spending,
     looks: usize,
-    cells: usize,
+    work: usize,
 }
 
 /// A zone, its relaxation, and what all assets lack together at the prices of that.
@@ -94,12 +97,16 @@ impl Nearby<'_> {
 
     /// `None` if nothing can be full in the zone of `node`, or too much is open there, or there were too many looks.
     fn look(&mut self, mut node: Node) -> Option<Look> {
-        if self.looks == MOST_LOOKS || self.cells > MOST_CELLS || !self.search.settle(&mut node) {
+        if self.looks == MOST_LOOKS || self.work > MOST_WORK || !self.search.settle(&mut node) {
             return None;
         }
+        let relaxation = self.search.relaxation(&node)?;
         self.looks += 1;
-        let relaxed = self.search.relaxed(&node)?;
-        self.cells += relaxed.columns * relaxed.columns;
+        self.work += relaxation.columns().pow(3);
+        if self.work > MOST_WORK {
+            return None;
+        }
+        let relaxed = self.search.solved(&node, relaxation)?;
         let (lack, spent) = self.scene.lack(&relaxed.prices);
         self.spent = self.spent.plus(spent);
         Some(Look { node, relaxed, lack: lack.map_or(0.0, |lack| lack.iter().sum()) })

@@ -23,16 +23,13 @@ const LACKING: f64 = 1e-7;
 pub(super) const COARSE: f64 = 1e5;
 /// An offer whose turning point is this near to the end of the zone is not bounded by a line.
 const NEAR: f64 = 1e-12;
-
 /// Offers that may fill and need not, at most.
-const MOST_OPTIONS: usize = 400;
+const MOST_OPTIONS: usize = 200;
 
 /// What the relaxation of a zone came to.
 pub(super) struct Relaxed {
     pub(super) prices: Vec<f64>,
     pub(super) links: Vec<Sold>,
-    /// Columns of the linear program.
-    pub(super) columns: usize,
 }
 
 /// What a link sells in it, in units, but not whole ones.
@@ -57,6 +54,19 @@ struct Program {
     turnover: Vec<f64>,
 }
 
+/// The linear program of a zone, and the columns of every link.
+pub(super) struct Relaxation {
+    program: Program,
+    links: Vec<Columns>,
+}
+
+impl Relaxation {
+    /// Columns of the program.
+    pub(super) fn columns(&self) -> usize {
+        self.program.start.len()
+    }
+}
+
 /// The columns of one link.
 #[derive(Default)]
 struct Columns {
@@ -69,16 +79,21 @@ struct Columns {
 impl Search<'_> {
     /// The relaxation of the zone of `node`, `None` if there is nothing in it, or too much is open. The ratios of prices must
     /// be bounded.
-    pub(super) fn relaxed(&self, node: &Node) -> Option<Relaxed> {
+    pub(super) fn relaxation(&self, node: &Node) -> Option<Relaxation> {
         if node.lanes.iter().map(|lane| lane.options().len()).sum::<usize>() > MOST_OPTIONS {
             return None;
         }
-        let assets = self.center.len();
-        let mut program = Program::new(assets);
+        let mut program = Program::new(self.center.len());
         self.bound_ratios(node, &mut program)?;
-        let links: Vec<Columns> = (0..self.links.len()).map(|at| self.columns(node, at, &mut program)).collect();
-        let x = program.solve()?;
-        if x[assets] > LACKING {
+        let links = (0..self.links.len()).map(|at| self.columns(node, at, &mut program)).collect();
+        Some(Relaxation { program, links })
+    }
+
+    /// What `relaxation` of the zone of `node` comes to, `None` if something must be lacking.
+    pub(super) fn solved(&self, node: &Node, relaxation: Relaxation) -> Option<Relaxed> {
+        let x = relaxation.program.solve()?;
+        let (ratios, lacking) = x.split_at(self.center.len());
+        if lacking[0] > LACKING || ratios.iter().any(|ratio| *ratio <= 0.0) {
             return None;
         }
         let worth = |sum: &Sum| sum.iter().map(|(column, factor)| factor * x[*column]).sum::<f64>();
@@ -89,8 +104,8 @@ impl Search<'_> {
             columns.options.iter().for_each(|(column, option, unit)| options[*option] = x[*column] * unit / own);
             Sold { sold: worth(&columns.sold) / own, paid: worth(&columns.paid) / other, options }
         };
-        let links = links.iter().enumerate().map(sold).collect();
-        Some(Relaxed { prices, links, columns: x.len() })
+        let links = relaxation.links.iter().enumerate().map(sold).collect();
+        Some(Relaxed { prices, links })
     }
 
     /// `None` if some ratio is known so well that nothing would be left.

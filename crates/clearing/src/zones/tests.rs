@@ -298,7 +298,7 @@ proptest! {
         let mut node = search.around(0.01).expect("there are prices");
         for _ in 0..40 {
             prop_assert!(search.settle(&mut node));
-            let relaxed = search.relaxed(&node);
+            let relaxed = search.relaxation(&node).and_then(|relaxation| search.solved(&node, relaxation));
             let is_inside = |pair: (usize, usize)| node.zone.most(pair.0, pair.1) > prices[pair.0] / prices[pair.1] * (1.0 + 3e-9);
             let mut pairs = search.duos.iter().flat_map(|duo| [duo.assets, (duo.assets.1, duo.assets.0)]);
             if !pairs.all(is_inside) {
@@ -350,6 +350,26 @@ fn what_only_the_search_finds_is_full() {
         let clearing = clear(&book, &params, None).expect("a proper book");
         assert!(clearing.full);
         verify(&book, &params, &clearing).expect("it verifies");
+    }
+}
+
+/// Books of few units near par, most of which nothing clears: what the search makes of them is a clearing all the same.
+#[test]
+fn books_of_few_units_always_end_in_a_clearing() {
+    for (seed, (offers, units)) in
+        (0..).zip([(50, 100), (100, 100), (100, 1_000), (200, 1_000), (300, 1_000), (100, 10_000)])
+    {
+        let mut random = crate::workload::Seeded::new(seed);
+        let mut offer = || {
+            let sell = random.below(20) as u32;
+            let buy = (sell + 1 + random.below(19) as u32) % 20;
+            let limit = Price::from_f64(random.between(0.97, 1.03)).expect("a price");
+            Offer { sell: AssetId(sell), buy: AssetId(buy), amount: units / 100 + random.below(units), limit }
+        };
+        let offers: Vec<Offer> = (0..offers).map(|_| offer()).collect();
+        let (sorted, params) = (SortedOffers::new(20, &offers), Params::default());
+        let clearing = clear(&sorted.book(), &params, None).expect("a proper book");
+        verify(&sorted.book(), &params, &clearing).expect("it verifies");
     }
 }
 
