@@ -403,12 +403,14 @@ function increments(exchange, height, channel) {
 
 /**
  * Starts the exchange with a block every `interval_ms`. Besides `url`, the answer has the faults that tests inflict:
- * `cut` refuses and closes streams until `mend`; `skip` leaves one sequence number out; `mute` stops all sending.
+ * `cut` closes the streams, `skip` leaves one sequence number out, `mute` stops all sending. Until `mend`, who comes back is
+ * left without an answer: a page that returned at once would show what went wrong for less than half a second.
  */
 export async function startFixture({ port = 0, height: start = 260, interval_ms = 500 } = {}) {
   const exchange = new Exchange();
   exchange.grow(start);
-  const faults = { cut: false, mute: false };
+  const faults = { hold: false, mute: false };
+  const held = [];
   const clients = new Map();
   let height = start;
 
@@ -425,7 +427,8 @@ export async function startFixture({ port = 0, height: start = 260, interval_ms 
 
   const sockets = new WebSocketServer({ noServer: true });
   server.on("upgrade", (request, socket, head) => {
-    if (faults.cut || request.url !== "/v1/stream") return socket.destroy();
+    if (request.url !== "/v1/stream") return socket.destroy();
+    if (faults.hold) return held.push(socket.on("error", () => socket.destroy()));
     sockets.handleUpgrade(request, socket, head, accept);
   });
 
@@ -463,20 +466,23 @@ export async function startFixture({ port = 0, height: start = 260, interval_ms 
     height: () => height,
     streams: () => clients.size,
     cut() {
-      faults.cut = true;
+      faults.hold = true;
       for (const { socket } of clients.values()) socket.terminate();
     },
     skip() {
+      faults.hold = true;
       for (const client of clients.values()) client.sequence += 1;
     },
     mute() {
-      faults.mute = true;
+      faults.hold = faults.mute = true;
     },
     mend() {
-      faults.cut = faults.mute = false;
+      faults.hold = faults.mute = false;
+      for (const socket of held.splice(0)) socket.destroy();
     },
     async close() {
       clearInterval(timer);
+      this.mend();
       for (const { socket } of clients.values()) socket.terminate();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

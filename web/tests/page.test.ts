@@ -288,11 +288,10 @@ describe.skipIf(given)("the page before a node that fails", () => {
     await open("");
     await state("live");
     fault();
-    await state("waiting");
-    const banner = await page.innerText(".banner");
-    expect(banner).toContain("Reconnecting");
-    expect(banner).toContain(words);
-    expect(await page.innerText(".state")).toContain("Reconnecting");
+    const banner = page.locator(".banner", { hasText: words });
+    await banner.waitFor();
+    expect(await banner.innerText()).toContain("Reconnecting");
+    expect(await page.innerText(".state[data-state=waiting]")).toContain("Reconnecting");
     await picture(`reconnecting-${words.replace(/\W+/g, "-")}`);
     fixture!.mend();
     await state("live");
