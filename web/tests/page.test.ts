@@ -52,6 +52,7 @@ beforeEach(async () => {
   page.on("pageerror", (error) => complaints.push(error.message));
 });
 afterEach(async () => {
+  fixture?.mend();
   await page.close();
 });
 
