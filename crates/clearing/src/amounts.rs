@@ -14,6 +14,9 @@
 //! Amounts stay whole units throughout, and every step rounds in the auctioneer's favour, so that nothing is left to
 //! repair but the last partial fill of each pair, which may have to give up a few units more.
 //!
+//! Assets that trade with each other at these prices, by whatever way, and with no others are a *group*: nothing that happens
+//! in one matters to another. So each has a program of its own, and what is short in one takes nothing from the rest.
+//!
 //! A pool is one more pair, from the side that it sells at these prices. Buy orders come last: see `order`.
 //!
 //! **Deviations from the paper**: no floating-point linear program; with ε = 0 and ε > 0 the same method. When L
@@ -24,6 +27,7 @@ use rayon::prelude::*;
 
 use crate::arc::{Arc, arc};
 use crate::book::{Book, Params};
+use crate::connected::connected;
 use crate::flow::Program;
 use crate::order::Purchase;
 use crate::outcome::Spending;
@@ -48,20 +52,6 @@ pub struct Amounts {
     pub spending: Spending,
 }
 
-impl Amounts {
-    /// Both, where they have no pair or pool in common; full if both are.
-    fn beside(mut self, other: Amounts) -> Amounts {
-        self.sold.iter_mut().zip(&other.sold).for_each(|(sold, other)| *sold += other);
-        self.pools.extend(other.pools);
-        self.pools.sort_by_key(|trade| trade.pool);
-        self.buys.extend(other.buys);
-        self.full &= other.full;
-        self.short.extend(other.short);
-        self.spending = self.spending.plus(other.spending);
-        self
-    }
-}
-
 /// How often amounts are made executable, with ever more in reserve for it.
 const ROUNDINGS: u32 = 8;
 
@@ -71,44 +61,12 @@ pub(crate) type Lack = Vec<f64>;
 /// The amounts of all pairs and pools at `valuations`, whatever they are, and the buy orders that are filled; and what
 /// is lacking if they are not full. Runs on the current rayon pool; the answer does not depend on it.
 pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> (Amounts, Lack) {
-    let (mut program, values) = program(book, supply, params, valuations, (0..book.links()).collect());
-    let short = program.fit(&values);
-    if short.is_empty() {
-        return (program.full(book, params, valuations, &values), Lack::new());
+    let mut trade = Trade::new(book, supply, params, valuations, (0..book.links()).collect());
+    if trade.fit() {
+        return (trade.full(params, valuations), Lack::new());
     }
-    let lack = std::mem::take(&mut program.lack);
-    let apart = apart(book, supply, params, valuations, short.clone());
-    let amounts = apart.unwrap_or_else(|| {
-        program.maximise(&values);
-        program.amounts(book, short)
-    });
-    (amounts, lack)
-}
-
-/// The amounts where assets are `short` and something trades apart from them: that is full, as if it were alone, and what
-/// trades with those assets, by whatever way, trades as much as it can. `None` if nothing is apart.
-fn apart(
-    book: &Book,
-    supply: &Supply,
-    params: &Params,
-    valuations: &[Price],
-    mut short: Vec<usize>,
-) -> Option<Amounts> {
-    loop {
-        let with = book.trading_with(&short);
-        let is_with = |link: &usize| with[book.link(*link).0.0 as usize];
-        let (with, rest): (Vec<usize>, Vec<usize>) = (0..book.links()).partition(is_with);
-        if rest.is_empty() {
-            return None;
-        }
-        let (mut program, values) = program(book, supply, params, valuations, rest);
-        let more = program.fit(&values);
-        if more.is_empty() {
-            let full = program.amounts(book, Vec::new());
-            return Some(amounts_of(book, supply, params, valuations, with).beside(full));
-        }
-        short.extend(more);
-    }
+    trade.maximise();
+    (trade.amounts(), trade.lack())
 }
 
 /// The same, if they are full at these `valuations`; what is lacking if not.
@@ -118,12 +76,8 @@ pub(crate) fn full_amounts(
     params: &Params,
     valuations: &[Price],
 ) -> Result<Amounts, (Lack, Spending)> {
-    let (mut program, values) = program(book, supply, params, valuations, (0..book.links()).collect());
-    if program.fit(&values).is_empty() {
-        Ok(program.full(book, params, valuations, &values))
-    } else {
-        Err((program.lack, program.spending))
-    }
+    let mut trade = Trade::new(book, supply, params, valuations, (0..book.links()).collect());
+    if trade.fit() { Ok(trade.full(params, valuations)) } else { Err((trade.lack(), trade.spending())) }
 }
 
 /// What `links` alone lack at `valuations`; `None` if they have full amounts there.
@@ -134,9 +88,9 @@ pub(crate) fn lack_of(
     valuations: &[Price],
     links: Vec<usize>,
 ) -> (Option<Lack>, Spending) {
-    let (mut program, values) = program(book, supply, params, valuations, links);
-    let full = program.fit(&values).is_empty();
-    ((!full).then_some(program.lack), program.spending)
+    let mut trade = Trade::new(book, supply, params, valuations, links);
+    let full = trade.fit();
+    ((!full).then(|| trade.lack()), trade.spending())
 }
 
 /// The amounts of `links` alone at `valuations`.
@@ -147,58 +101,134 @@ pub(crate) fn amounts_of(
     valuations: &[Price],
     links: Vec<usize>,
 ) -> Amounts {
-    let (mut program, values) = program(book, supply, params, valuations, links);
-    let short = program.fit(&values);
-    if !short.is_empty() {
-        program.maximise(&values);
+    let mut trade = Trade::new(book, supply, params, valuations, links);
+    if !trade.fit() {
+        trade.maximise();
     }
-    program.amounts(book, short)
+    trade.amounts()
 }
 
 /// Whether `links` alone have full amounts at `valuations`.
 pub(crate) fn are_full(book: &Book, supply: &Supply, params: &Params, valuations: &[Price], links: Vec<usize>) -> bool {
-    let (mut program, values) = program(book, supply, params, valuations, links);
-    program.fit(&values).is_empty()
+    Trade::new(book, supply, params, valuations, links).fit()
 }
 
-/// The flow program over `links`, and the valuations as doubles.
-fn program<'a>(
-    book: &'a Book,
-    supply: &'a Supply,
-    params: &Params,
-    valuations: &[Price],
-    links: Vec<usize>,
-) -> (Program<'a>, Vec<f64>) {
-    let links = links.into_par_iter().with_min_len(64);
-    let arcs: Vec<Arc> = links.filter_map(|link| arc(book, supply, params, valuations, link)).collect();
-    (Program::new(book, arcs), valuations.iter().map(|value| approx(*value)).collect())
+/// All that trades at some prices.
+struct Trade<'a> {
+    book: &'a Book<'a>,
+    groups: Vec<Group<'a>>,
 }
 
-impl Program<'_> {
-    fn amounts(&self, book: &Book, short: Vec<usize>) -> Amounts {
-        let (mut sold, mut pools) = (vec![0; book.pairs.len()], Vec::new());
-        for arc in self.arcs.iter().filter(|arc| arc.sold > 0) {
-            match sold.get_mut(arc.link) {
-                Some(sold) => *sold = arc.sold,
-                None => pools.push(PoolTrade {
-                    pool: ((arc.link - book.pairs.len()) / 2) as u32,
-                    sell: AssetId(arc.sell as u32),
-                    buy: AssetId(arc.buy as u32),
-                    sold: arc.sold,
-                    bought: arc.paid_exactly(arc.sold) as Amount,
-                }),
-            }
+/// What trades among assets that trade with no others.
+struct Group<'a> {
+    /// Rising; the program knows them by their places here.
+    assets: Vec<usize>,
+    values: Vec<f64>,
+    program: Program<'a>,
+    /// Places of the assets that are short, once it has been tried to meet every bound.
+    short: Vec<usize>,
+}
+
+impl<'a> Trade<'a> {
+    fn new(
+        book: &'a Book<'a>,
+        supply: &'a Supply<'a>,
+        params: &Params,
+        valuations: &[Price],
+        links: Vec<usize>,
+    ) -> Trade<'a> {
+        let links = links.into_par_iter().with_min_len(64);
+        let arcs: Vec<Arc> = links.filter_map(|link| arc(book, supply, params, valuations, link)).collect();
+        let groups = apart(book, arcs).into_iter().map(|(assets, arcs)| Group {
+            values: assets.iter().map(|asset| approx(valuations[*asset])).collect(),
+            program: Program::new(assets.len(), arcs),
+            assets,
+            short: Vec::new(),
+        });
+        Trade { book, groups: groups.collect() }
+    }
+
+    /// Finds amounts that meet every bound, where there are any; false if something is short.
+    fn fit(&mut self) -> bool {
+        self.groups.par_iter_mut().for_each(|group| group.short = group.program.fit(&group.values));
+        self.groups.iter().all(|group| group.short.is_empty())
+    }
+
+    /// Lets groups in which something is short trade as much as they can.
+    fn maximise(&mut self) {
+        let short = self.groups.par_iter_mut().filter(|group| !group.short.is_empty());
+        short.for_each(|group| group.program.maximise(&group.values));
+    }
+
+    fn lack(&self) -> Lack {
+        let mut lack = vec![0.0; self.book.assets as usize];
+        for group in self.groups.iter().filter(|group| !group.short.is_empty()) {
+            group.assets.iter().zip(&group.program.lack).for_each(|(asset, own)| lack[*asset] = *own);
         }
-        let short: Vec<AssetId> = short.into_iter().map(|asset| AssetId(asset as u32)).collect();
-        Amounts { sold, pools, buys: Vec::new(), full: short.is_empty(), short, spending: self.spending }
+        lack
+    }
+
+    /// As one try.
+    fn spending(&self) -> Spending {
+        let all = self.groups.iter().map(|group| group.program.spending).fold(Spending::default(), Spending::plus);
+        Spending { tries: 1, ..all }
     }
 
     /// The amounts that have been found, which meet every bound, and buy orders besides.
-    fn full(&mut self, book: &Book, params: &Params, valuations: &[Price], values: &[f64]) -> Amounts {
-        let buys = self.fill_orders(book, params, valuations, values);
-        Amounts { buys, ..self.amounts(book, Vec::new()) }
+    fn full(&mut self, params: &Params, valuations: &[Price]) -> Amounts {
+        let mut buys = Vec::new();
+        if !self.book.buys.is_empty() {
+            let Group { program, values, .. } = &mut self.groups[0];
+            buys = program.fill_orders(self.book, params, valuations, values);
+        }
+        Amounts { buys, ..self.amounts() }
     }
 
+    fn amounts(&self) -> Amounts {
+        let book = self.book;
+        let (mut sold, mut pools) = (vec![0; book.pairs.len()], Vec::new());
+        for arc in self.groups.iter().flat_map(|group| &group.program.arcs).filter(|arc| arc.sold > 0) {
+            match sold.get_mut(arc.link) {
+                Some(sold) => *sold = arc.sold,
+                None => {
+                    let (sell, buy) = book.link(arc.link);
+                    let pool = ((arc.link - book.pairs.len()) / 2) as u32;
+                    let bought = arc.paid_exactly(arc.sold) as Amount;
+                    pools.push(PoolTrade { pool, sell, buy, sold: arc.sold, bought });
+                }
+            }
+        }
+        pools.sort_by_key(|trade| trade.pool);
+        let of_group =
+            |group: &Group| group.short.iter().map(|at| AssetId(group.assets[*at] as u32)).collect::<Vec<_>>();
+        let mut short: Vec<AssetId> = self.groups.iter().flat_map(of_group).collect();
+        short.sort_unstable();
+        Amounts { sold, pools, buys: Vec::new(), full: short.is_empty(), short, spending: self.spending() }
+    }
+}
+
+/// The groups that `arcs` fall into: the assets of each, rising, and its arcs, with assets named by their places there.
+fn apart<'a>(book: &Book, arcs: Vec<Arc<'a>>) -> Vec<(Vec<usize>, Vec<Arc<'a>>)> {
+    if !book.buys.is_empty() {
+        // A buy order may take what any asset leaves for any other.
+        return vec![((0..book.assets as usize).collect(), arcs)];
+    }
+    let (group_of, count) = connected(book.assets as usize, arcs.iter().map(|arc| (arc.sell, arc.buy)));
+    let mut groups: Vec<(Vec<usize>, Vec<Arc>)> = (0..count).map(|_| Default::default()).collect();
+    let mut place = vec![0; group_of.len()];
+    for (asset, group) in group_of.iter().enumerate().filter_map(|(asset, group)| Some((asset, (*group)?))) {
+        place[asset] = groups[group].0.len();
+        groups[group].0.push(asset);
+    }
+    for mut arc in arcs {
+        let group = group_of[arc.sell].expect("what trades has a group");
+        (arc.sell, arc.buy) = (place[arc.sell], place[arc.buy]);
+        groups[group].1.push(arc);
+    }
+    groups
+}
+
+impl Program<'_> {
     /// Finds amounts that meet every bound; returns the assets that are short, none if there are such amounts.
     fn fit(&mut self, values: &[f64]) -> Vec<usize> {
         let short = self.try_bounds(values);

@@ -280,21 +280,6 @@ impl Book<'_> {
         self.pairs.len() + 2 * self.pools.len()
     }
 
-    /// Of every asset, whether it trades with one of `assets`, by whatever way, or is one.
-    pub(crate) fn trading_with(&self, assets: &[usize]) -> Vec<bool> {
-        let mut reached = vec![false; self.assets as usize];
-        assets.iter().for_each(|asset| reached[*asset] = true);
-        let ends = |link: usize| (self.link(link).0.0 as usize, self.link(link).1.0 as usize);
-        loop {
-            let new = (0..self.links()).map(ends).filter(|(sell, buy)| reached[*sell] != reached[*buy]);
-            let new: Vec<(usize, usize)> = new.collect();
-            if new.is_empty() {
-                return reached;
-            }
-            new.iter().for_each(|(sell, buy)| (reached[*sell], reached[*buy]) = (true, true));
-        }
-    }
-
     /// The assets that a link sells and buys. Links are the pairs, and then both sides of every pool.
     pub(crate) fn link(&self, index: usize) -> (AssetId, AssetId) {
         match self.pairs.get(index) {

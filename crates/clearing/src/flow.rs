@@ -3,7 +3,6 @@
 use primitives::Amount;
 
 use crate::arc::Arc;
-use crate::book::Book;
 use crate::outcome::Spending;
 use rayon::prelude::*;
 
@@ -48,8 +47,7 @@ impl Edge {
 }
 
 impl<'a> Program<'a> {
-    pub(crate) fn new(book: &Book, arcs: Vec<Arc<'a>>) -> Program<'a> {
-        let assets = book.assets as usize;
+    pub(crate) fn new(assets: usize, arcs: Vec<Arc<'a>>) -> Program<'a> {
         let mut first = vec![0; assets + 1];
         for arc in &arcs {
             first[arc.sell + 1] += 1;
@@ -72,7 +70,7 @@ impl<'a> Program<'a> {
             slack: vec![0; assets],
             bought: vec![0; assets],
             reserve: vec![0; assets],
-            spending: Spending { tries: 1, ..Spending::default() },
+            spending: Spending::default(),
             lack: vec![0.0; assets],
             level: vec![0; assets],
             spent: vec![false; assets],
@@ -262,7 +260,7 @@ impl<'a> Program<'a> {
 mod tests {
     use super::*;
     use crate::arc::arc;
-    use crate::book::{Params, SortedOffers};
+    use crate::book::{Book, Params, SortedOffers};
     use crate::rate::approx;
     use crate::solve::Market;
     use crate::supply::Supply;
@@ -301,7 +299,7 @@ mod tests {
     fn check(book: &Book<'_>, params: &Params, valuations: &[Price], infeasible: bool) {
         let supply = Supply::new(book);
         let arcs = (0..book.pairs.len()).filter_map(|pair| arc(book, &supply, params, valuations, pair));
-        let mut program = Program::new(book, arcs.collect());
+        let mut program = Program::new(book.assets as usize, arcs.collect());
         let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
         let short = program.solve();
         assert_eq!(!short.is_empty(), infeasible);

@@ -91,6 +91,7 @@ mod amounts;
 mod arc;
 mod blocks;
 mod book;
+mod connected;
 mod demand;
 mod dense;
 mod effective;

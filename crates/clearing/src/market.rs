@@ -17,8 +17,9 @@
 use primitives::{AssetId, Price};
 
 use crate::blocks::blocks;
-use crate::book::Book;
+use crate::book::{Book, PairBook};
 use crate::float::{exp, ln};
+use crate::pool::Pool;
 use crate::rate::approx;
 use crate::supply::Supply;
 
@@ -39,6 +40,29 @@ pub(crate) struct Pair {
     pub(crate) buy: u32,
     /// The link of the book: a pair of it, or a side of a pool.
     pub(crate) index: u32,
+}
+
+impl Part {
+    /// This part as a market of its own: whatever is done with it there costs no more than it is large.
+    pub(crate) fn alone<'a>(&self, book: &Book<'a>) -> (Book<'a>, Part) {
+        let place = |asset: AssetId| AssetId(self.assets.binary_search(&asset.0).expect("an asset of the part") as u32);
+        let mut links: Vec<usize> = self.pairs.iter().map(|pair| pair.index as usize).collect();
+        links.sort_unstable();
+        let pool_of = |link: &usize| link.checked_sub(book.pairs.len());
+        let pairs = links.iter().filter_map(|link| book.pairs.get(*link)).map(|pair| {
+            let PairBook { sell, buy, runs } = pair;
+            PairBook { sell: place(*sell), buy: place(*buy), runs: runs.clone() }
+        });
+        // Both sides of a pool are between the same two assets, and so in one part.
+        let pools = links.iter().filter_map(pool_of).filter(|side| side.is_multiple_of(2)).map(|side| {
+            let pool = book.pools[side / 2];
+            Pool { a: place(pool.a), b: place(pool.b), ..pool }
+        });
+        let (pairs, pools) = (pairs.collect(), pools.collect());
+        let book = Book { assets: self.assets.len() as u32, pairs, pools, ..Book::default() };
+        let part = part(&book, &(0..book.links()).collect::<Vec<_>>());
+        (book, part)
+    }
 }
 
 /// The parts of a market.

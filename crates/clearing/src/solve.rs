@@ -93,31 +93,32 @@ impl<'a> Market<'a> {
         Ok(best)
     }
 
-    /// The clearing at prices that a search or a walk finds for those parts that have no full amounts in `before`; `before` if it finds
-    /// none for any.
+    /// The clearing at prices that a search or a walk finds for those parts that have no full amounts in `before`; `before`
+    /// if it finds none for any.
     fn search(&self, params: &Params, before: Clearing, last: Option<&[Price]>, effort: &mut Effort) -> Clearing {
+        let parts = &self.split.parts;
         let of_part =
             |part: &Part| part.assets.iter().map(|asset| approx(before.valuations[*asset as usize])).collect();
-        let mut prices: Vec<Vec<f64>> = self.split.parts.iter().map(of_part).collect();
+        let mut prices: Vec<Vec<f64>> = parts.iter().map(of_part).collect();
+        let lacks = |at: &usize| self.alone(params, *at, |scene| scene.lack(&prices[*at])).0.is_some();
+        let lacking: Vec<usize> = (0..parts.len()).into_par_iter().filter(lacks).collect();
+        let among = lacking.len();
+        let look = |at: &usize| {
+            self.alone(params, *at, |scene| {
+                let (found, spent) = nearby(scene, &prices[*at], among);
+                if found.is_some() {
+                    return (found, spent);
+                }
+                let (found, more) = walk(scene, prices[*at].clone(), among);
+                (found, spent.plus(more))
+            })
+        };
+        let looked: Vec<_> = lacking.par_iter().map(look).collect();
         let mut has_found = false;
-        for (part, prices) in self.split.parts.iter().zip(&mut prices) {
-            let scene = Scene { book: self.book, supply: &self.supply, params, part };
-            let (lack, spent) = scene.lack(prices);
+        for (at, (found, spent)) in lacking.into_iter().zip(looked) {
             effort.add(spent);
-            if lack.is_none() {
-                continue;
-            }
-            let (mut found, spent) = nearby(scene, prices);
-            effort.add(spent);
-            if found.is_none() {
-                let (walked, spent) = walk(scene, prices.clone());
-                effort.add(spent);
-                found = walked;
-            }
-            if let Some(found) = found {
-                has_found = true;
-                *prices = found;
-            }
+            has_found |= found.is_some();
+            found.into_iter().for_each(|found| prices[at] = found);
         }
         if !has_found {
             return before;
@@ -129,6 +130,13 @@ impl<'a> Market<'a> {
         let prices = Prices { valuations, iterations, demand_queries, imbalance, solved: true };
         let after = self.conclude(params, prices, amounts);
         if is_better(&after, &before) { after } else { before }
+    }
+
+    /// What `look` finds of the part at this place, as a market of its own.
+    fn alone<T>(&self, params: &Params, at: usize, look: impl FnOnce(Scene) -> T) -> T {
+        let (book, part) = self.split.parts[at].alone(self.book);
+        let supply = Supply::new(&book);
+        look(Scene { book: &book, supply: &supply, params, part: &part })
     }
 
     /// The clearing at `prices`, or at prices near them if only those have a full one.

@@ -26,7 +26,7 @@ const MOST_OFFERS: usize = 50_000;
 const STEPS: [f64; 5] = [3e-3, 1e-3, 3e-4, 1e-4, 3e-5];
 
 /// Prices near `prices` at which the part has full amounts, if the walk finds any, and what it took.
-pub(crate) fn walk(scene: Scene, prices: Vec<f64>) -> (Option<Vec<f64>>, Spending) {
+pub(crate) fn walk(scene: Scene, prices: Vec<f64>, among: usize) -> (Option<Vec<f64>>, Spending) {
     let (lack, mut spent) = scene.lack(&prices);
     let Some(lack) = lack else { return (Some(prices), spent) };
     let offers: usize = scene.part.pairs.iter().map(|pair| scene.offers(pair.index as usize)).sum();
@@ -35,7 +35,8 @@ pub(crate) fn walk(scene: Scene, prices: Vec<f64>) -> (Option<Vec<f64>>, Spendin
     }
     let mut at = Place { lack: of_part(scene, &lack), prices };
     let mut moves = Moves(0);
-    let tries = (MOST_WORK / (scene.part.pairs.len() + offers / OFFERS_PER_PAIR)).clamp(FEWEST_TRIES, MOST_TRIES);
+    let tries = (MOST_WORK / among / (scene.part.pairs.len() + offers / OFFERS_PER_PAIR))
+        .clamp(FEWEST_TRIES / among, MOST_TRIES);
     for number in 0..tries {
         let prices = at.moved(&mut moves, STEPS[number % STEPS.len()]);
         let (lack, spending) = scene.lack(&prices);

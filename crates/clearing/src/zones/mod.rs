@@ -75,6 +75,7 @@ use std::rc::Rc;
 use primitives::{AssetId, Price};
 
 use crate::book::{Book, PairBook, Params};
+use crate::connected::connected;
 use crate::outcome::Trade;
 use crate::rate::approx;
 use circulation::Circulation;
@@ -134,9 +135,7 @@ pub(crate) fn impossible(case: &Case) -> Option<Impossible> {
     if !case.book.pools.is_empty() || !case.book.buys.is_empty() {
         return None;
     }
-    let mut parts: Vec<Vec<u32>> = case.short.iter().map(|asset| connected(case.book, *asset)).collect();
-    parts.sort();
-    parts.dedup();
+    let parts = trading_with(case.book, case.short);
     SEARCHES.into_iter().find_map(|(thorough, mut left)| {
         let parts = parts.iter().filter(|assets| !thorough || assets.len() <= MOST_ASSETS);
         let mut searches: Vec<Search> = parts.map(|assets| Search::new(case, assets, thorough)).collect();
@@ -153,10 +152,16 @@ pub(crate) fn impossible(case: &Case) -> Option<Impossible> {
     })
 }
 
-/// The assets that trade, by whatever way, with `asset`; rising.
-fn connected(book: &Book, asset: AssetId) -> Vec<u32> {
-    let reached = book.trading_with(&[asset.0 as usize]);
-    (0..book.assets).filter(|asset| reached[*asset as usize]).collect()
+/// The groups of assets that trade, by whatever way, with some of `short`; rising.
+fn trading_with(book: &Book, short: &[AssetId]) -> Vec<Vec<u32>> {
+    let pairs = book.pairs.iter().map(|pair| (pair.sell.0 as usize, pair.buy.0 as usize));
+    let (group_of, _) = connected(book.assets as usize, pairs);
+    let mut groups: Vec<usize> = short.iter().filter_map(|asset| group_of[asset.0 as usize]).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let is_of = |asset: &u32, group: usize| group_of[*asset as usize] == Some(group);
+    let members = |group: &usize| (0..book.assets).filter(|asset| is_of(asset, *group)).collect();
+    groups.iter().map(members).collect()
 }
 
 /// A pair between two assets of the search.

@@ -42,7 +42,7 @@ const BY_UNITS: f64 = 0.1;
 const KNOWN: f64 = 1e-9;
 
 /// Prices near `prices` at which the part has full amounts, if any are found, and what it took.
-pub(crate) fn nearby(scene: Scene, prices: &[f64]) -> (Option<Vec<f64>>, Spending) {
+pub(crate) fn nearby(scene: Scene, prices: &[f64], among: usize) -> (Option<Vec<f64>>, Spending) {
     let mut spent = Spending::default();
     let is_pool = |pair: &crate::market::Pair| pair.index as usize >= scene.book.pairs.len();
     let offers: usize = scene.part.pairs.iter().map(|pair| scene.offers(pair.index as usize)).sum();
@@ -51,12 +51,12 @@ pub(crate) fn nearby(scene: Scene, prices: &[f64]) -> (Option<Vec<f64>>, Spendin
     }
     let valuations = scene.valuations(prices);
     let case = Case { book: scene.book, params: scene.params, valuations: &valuations, trades: &[], short: &[] };
-    let mut work = 0;
+    let mut left = MOST_WORK / among;
     let found = WIDTHS.into_iter().find_map(|width| {
         let search = Search::new(&case, &scene.part.assets, false);
-        let mut nearby = Nearby { scene, search, spent: Spending::default(), looks: 0, work };
+        let mut nearby = Nearby { scene, search, spent: Spending::default(), looks: 0, left };
         let found = nearby.within(width);
-        (spent, work) = (spent.plus(nearby.spent), nearby.work);
+        (spent, left) = (spent.plus(nearby.spent), nearby.left);
         found
     });
     (found, spent)
@@ -68,7 +68,8 @@ struct Nearby<'a> {
     search: Search<'a>,
     spent: Spending,
     looks: usize,
-    work: usize,
+    /// What relaxations may still take.
+    left: usize,
 }
 
 /// A zone, its relaxation, and what all assets lack together at the prices of that.
@@ -97,15 +98,12 @@ impl Nearby<'_> {
 
     /// `None` if nothing can be full in the zone of `node`, or too much is open there, or there were too many looks.
     fn look(&mut self, mut node: Node) -> Option<Look> {
-        if self.looks == MOST_LOOKS || self.work > MOST_WORK || !self.search.settle(&mut node) {
+        if self.looks == MOST_LOOKS || !self.search.settle(&mut node) {
             return None;
         }
         let relaxation = self.search.relaxation(&node)?;
         self.looks += 1;
-        self.work += relaxation.columns().pow(3);
-        if self.work > MOST_WORK {
-            return None;
-        }
+        self.left = self.left.checked_sub(relaxation.columns().pow(3))?;
         let relaxed = self.search.solved(&node, relaxation)?;
         let (lack, spent) = self.scene.lack(&relaxed.prices);
         self.spent = self.spent.plus(spent);

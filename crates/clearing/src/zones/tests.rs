@@ -9,7 +9,7 @@ use super::circulation::Side;
 use super::divide::Cut;
 use super::lane::{Band, Flow, Lane, Terms};
 use super::pieces::most_left;
-use super::{Case, Node, Search, connected};
+use super::{Case, Node, Search, trading_with};
 use crate::workload::{hard, hard_of_any_size};
 use crate::{Book, Clearing, Offer, PairBook, Params, Rate, Solver, SortedOffers, Trade, clear, fills, verify};
 
@@ -88,9 +88,9 @@ fn offers(assets: u32, most: usize) -> impl Strategy<Value = Vec<Offer>> {
 fn is_ruled_out(book: &Book, params: &Params, valuations: &[Price], trades: &[Trade]) -> bool {
     let short: Vec<AssetId> = (0..book.assets).map(AssetId).collect();
     let case = Case { book, params, valuations, trades, short: &short };
-    short.iter().any(|asset| {
+    trading_with(book, &short).iter().any(|assets| {
         [false, true].into_iter().any(|thorough| {
-            let mut search = Search::new(&case, &connected(book, *asset), thorough);
+            let mut search = Search::new(&case, assets, thorough);
             search.left = 3_000;
             search.is_exhausted()
         })
@@ -240,7 +240,7 @@ fn full_clearings_are_never_cut_away() {
         let (book, params) = (sorted.book(), Params::default());
         let clearing = clear(&book, &params, None).expect("a proper book");
         let Some(asset) = clearing.trades.first().map(|trade| trade.sell) else { continue };
-        let around = connected(&book, asset);
+        let around = trading_with(&book, &[asset]).remove(0);
         // A search starts at prices that are off a little, some times.
         let off = |(at, value): (usize, &Price)| value.to_f64() * (1.0 + 0.02 * (at as u64 * seed % 5) as f64);
         let center: Vec<Price> = (clearing.valuations.iter().enumerate())
@@ -288,7 +288,7 @@ proptest! {
         let book = sorted.book();
         let clearing = clear(&book, &params, None).expect("a proper book");
         let Some(first) = clearing.trades.first().filter(|_| clearing.full) else { return Ok(()) };
-        let around = connected(&book, first.sell);
+        let around = trading_with(&book, &[first.sell]).remove(0);
         let center = clearing.valuations.iter().zip(off).map(|(value, off)| value.to_f64() * (1.0 + 0.004 * off));
         let center: Vec<Price> = center.map(|price| Price::from_f64(price).expect("a price")).collect();
         let case = Case { book: &book, params: &params, valuations: &center, trades: &[], short: &[] };
