@@ -171,6 +171,19 @@ fn rounded(x: f64, digits: u32) -> f64 {
     text.parse().expect("a number printed is a number read")
 }
 
+/// Markets of so many assets and offers each that trade apart from each other, near par and of few units: with four to six
+/// offers for each asset, about half of them have no full clearing that is found.
+pub fn of_few_units(markets: u32, assets: u32, offers: u32, seed: u64) -> Vec<Offer> {
+    let mut random = Seeded::new(seed);
+    let mut next = |first: u32| {
+        let sell = random.below(u64::from(assets)) as u32;
+        let buy = (sell + 1 + random.below(u64::from(assets) - 1) as u32) % assets;
+        let limit = Price::from_f64(random.between(0.97, 1.03)).expect("near par");
+        Offer { sell: AssetId(first + sell), buy: AssetId(first + buy), amount: 1 + random.below(100), limit }
+    };
+    (0..offers * markets).map(|at| next(at / offers * assets)).collect()
+}
+
 /// A market of `count` numeraires, assets `0..count`, and others that trade against one of them each. `linked`
 /// numeraires trade among themselves, too: one offer in twenty. Limits lie from 2 % below the true price to 1 % above.
 pub fn numeraires(assets: u32, count: u32, offers: usize, linked: bool, seed: u64) -> Vec<Offer> {

@@ -86,6 +86,29 @@ impl Split {
         Split { parts, group_of, groups }
     }
 
+    /// Whether all that can trade is one group.
+    pub(crate) fn is_one(&self) -> bool {
+        self.parts.iter().all(|part| self.group(part) == self.group(&self.parts[0]))
+    }
+
+    /// The group that `part` is of.
+    fn group(&self, part: &Part) -> usize {
+        self.group_of[part.assets[0] as usize]
+    }
+
+    /// The groups of which some of `assets` are, each as one part.
+    pub(crate) fn groups_of(&self, book: &Book, assets: &[AssetId]) -> Vec<Part> {
+        let mut links = vec![Vec::new(); self.groups];
+        for part in &self.parts {
+            links[self.group(part)].extend(part.pairs.iter().map(|pair| pair.index as usize));
+        }
+        let mut groups: Vec<usize> = assets.iter().map(|asset| self.group_of[asset.0 as usize]).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups.retain(|group| !links[*group].is_empty());
+        groups.into_iter().map(|group| part(book, &links[group])).collect()
+    }
+
     /// Joins `prices`, given for each part up to a factor of its own, to valuations of all assets.
     pub(crate) fn join(&self, book: &Book, supply: &Supply, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
         let mut log: Vec<Option<f64>> = vec![None; self.group_of.len()];

@@ -8,7 +8,7 @@ use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
 use crate::market::{Part, Split};
 use crate::newton::{again, is_nearer, newton};
-use crate::outcome::{Clearing, Obstacle, Report, Trade};
+use crate::outcome::{Clearing, Obstacle, Report, Spending, Trade};
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
 use crate::search::{ATTEMPTS, Effort, Found, Scene, Target, moved};
@@ -72,7 +72,16 @@ impl<'a> Market<'a> {
     pub fn clear(&self, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
         params.check()?;
         last.map_or(Ok(()), |last| self.check_length(last))?;
+        Ok(self.clear_among(params, last, 1))
+    }
+
+    /// The same, where so many markets share what may be spent on searches.
+    fn clear_among(&self, params: &Params, last: Option<&[Price]>, among: usize) -> Clearing {
         let prices = self.attempt(params, last, None, 0);
+        if params.solver == Solver::Newton && !self.split.is_one() {
+            let amounts = amounts(self.book, &self.supply, params, &prices.valuations).0;
+            return self.group_by_group(params, self.conclude(params, prices, amounts), last, among);
+        }
         let (mut solved, mut effort) = (prices.solved, Effort::of(self.book));
         let mut best = self.settle(params, prices, &mut effort);
         for number in 1..ATTEMPTS.len() {
@@ -87,22 +96,57 @@ impl<'a> Market<'a> {
             }
         }
         if !best.full && params.solver == Solver::Newton {
-            best = self.search(params, best, last, &mut effort);
+            best = self.search(params, best, last, among, &mut effort);
         }
         best.report.spending = effort.spent;
-        Ok(best)
+        best
+    }
+
+    /// The clearing at the prices at which each group that has something short in `before` clears alone.
+    fn group_by_group(&self, params: &Params, before: Clearing, last: Option<&[Price]>, among: usize) -> Clearing {
+        let Some(Obstacle::Short(short)) = &before.report.obstacle else { return before };
+        let groups = self.split.groups_of(self.book, short);
+        let clear = |group: &Part| {
+            let (book, _) = group.alone(self.book);
+            let market = Market::new(&book).expect("part of a proper book");
+            let last: Option<Vec<Price>> = last.map(|last| of_part(last, group));
+            market.clear_among(params, last.as_deref(), among * groups.len())
+        };
+        let cleared: Vec<Clearing> = groups.par_iter().map(clear).collect();
+        let mut valuations = before.valuations.clone();
+        for (group, clearing) in groups.iter().zip(&cleared) {
+            group.assets.iter().zip(&clearing.valuations).for_each(|(asset, own)| valuations[*asset as usize] = *own);
+        }
+        let of_part = |part: &Part| of_part(&valuations, part).into_iter().map(approx).collect();
+        let prices: Vec<Vec<f64>> = self.split.parts.iter().map(of_part).collect();
+        let mut spent = before.report.spending;
+        let mut best = self.again(params, before, &prices, last, &mut spent);
+        for clearing in &cleared {
+            let Report { iterations, demand_queries, spending, .. } = clearing.report;
+            best.report.iterations += iterations;
+            best.report.demand_queries += demand_queries;
+            spent = spent.plus(spending);
+        }
+        best.report.spending = spent;
+        best
     }
 
     /// The clearing at prices that a search or a walk finds for those parts that have no full amounts in `before`; `before`
     /// if it finds none for any.
-    fn search(&self, params: &Params, before: Clearing, last: Option<&[Price]>, effort: &mut Effort) -> Clearing {
+    fn search(
+        &self,
+        params: &Params,
+        before: Clearing,
+        last: Option<&[Price]>,
+        among: usize,
+        effort: &mut Effort,
+    ) -> Clearing {
         let parts = &self.split.parts;
-        let of_part =
-            |part: &Part| part.assets.iter().map(|asset| approx(before.valuations[*asset as usize])).collect();
-        let mut prices: Vec<Vec<f64>> = parts.iter().map(of_part).collect();
+        let prices = |part: &Part| of_part(&before.valuations, part).into_iter().map(approx).collect();
+        let mut prices: Vec<Vec<f64>> = parts.iter().map(prices).collect();
         let lacks = |at: &usize| self.alone(params, *at, |scene| scene.lack(&prices[*at])).0.is_some();
         let lacking: Vec<usize> = (0..parts.len()).into_par_iter().filter(lacks).collect();
-        let among = lacking.len();
+        let among = among * lacking.len();
         let look = |at: &usize| {
             self.alone(params, *at, |scene| {
                 let (found, spent) = nearby(scene, &prices[*at], among);
@@ -120,14 +164,24 @@ impl<'a> Market<'a> {
             has_found |= found.is_some();
             found.into_iter().for_each(|found| prices[at] = found);
         }
-        if !has_found {
-            return before;
-        }
+        if has_found { self.again(params, before, &prices, last, &mut effort.spent) } else { before }
+    }
+
+    /// The clearing at these prices of all parts, if it is better than the one `before`.
+    fn again(
+        &self,
+        params: &Params,
+        before: Clearing,
+        prices: &[Vec<f64>],
+        last: Option<&[Price]>,
+        spent: &mut Spending,
+    ) -> Clearing {
         let prices: Vec<&[f64]> = prices.iter().map(|prices| &prices[..]).collect();
         let valuations = self.split.join(self.book, &self.supply, &prices, last);
         let amounts = amounts(self.book, &self.supply, params, &valuations).0;
         let Report { iterations, demand_queries, imbalance, .. } = before.report;
         let prices = Prices { valuations, iterations, demand_queries, imbalance, solved: true };
+        *spent = spent.plus(amounts.spending);
         let after = self.conclude(params, prices, amounts);
         if is_better(&after, &before) { after } else { before }
     }
@@ -237,6 +291,11 @@ impl<'a> Market<'a> {
             Solver::Tatonnement => tatonnement(scene, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
         }
     }
+}
+
+/// Those of `part`, of the valuations of all assets.
+fn of_part(valuations: &[Price], part: &Part) -> Vec<Price> {
+    part.assets.iter().map(|asset| valuations[*asset as usize]).collect()
 }
 
 /// Whether fewer assets are short in `next` than in `best`, or as many and less utility is lost.

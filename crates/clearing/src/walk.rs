@@ -9,23 +9,24 @@
 //!
 //! - The moves are drawn from one fixed sequence, so that the walk is a function of the book.
 //! - Each part walks on its own: what is full stays as it is.
+//! - The parts that walk share the tries.
 
 use crate::amounts::Lack;
 use crate::outcome::Spending;
 use crate::search::Scene;
 
-/// Pairs looked at on one walk, over all tries; so many offers cost as much as a pair.
-const MOST_WORK: usize = 150_000;
+/// Pairs looked at on all walks together, over all tries; so many offers cost as much as a pair.
+const MOST_WORK: usize = 100_000;
 const OFFERS_PER_PAIR: usize = 20;
-/// Tries of the walk of a part of few pairs, and of one of many.
-const MOST_TRIES: usize = 3_000;
-const FEWEST_TRIES: usize = 100;
+/// Tries of the walk of one part. Three thousand took ten times as long, and found two more of 330 books near par of few
+/// units.
+const MOST_TRIES: usize = 300;
 /// Offers of one part beyond which there is no walk: units are small beside amounts there.
 const MOST_OFFERS: usize = 50_000;
 /// How far one price moves at most, a size for each try in turn.
 const STEPS: [f64; 5] = [3e-3, 1e-3, 3e-4, 1e-4, 3e-5];
 
-/// Prices near `prices` at which the part has full amounts, if the walk finds any, and what it took.
+/// Prices near `prices` at which the part, one `among` so many, has full amounts, if the walk finds any, and what it took.
 pub(crate) fn walk(scene: Scene, prices: Vec<f64>, among: usize) -> (Option<Vec<f64>>, Spending) {
     let (lack, mut spent) = scene.lack(&prices);
     let Some(lack) = lack else { return (Some(prices), spent) };
@@ -35,8 +36,8 @@ pub(crate) fn walk(scene: Scene, prices: Vec<f64>, among: usize) -> (Option<Vec<
     }
     let mut at = Place { lack: of_part(scene, &lack), prices };
     let mut moves = Moves(0);
-    let tries = (MOST_WORK / among / (scene.part.pairs.len() + offers / OFFERS_PER_PAIR))
-        .clamp(FEWEST_TRIES / among, MOST_TRIES);
+    let work = scene.part.pairs.len() + offers / OFFERS_PER_PAIR;
+    let tries = (MOST_WORK / among / work).min(MOST_TRIES);
     for number in 0..tries {
         let prices = at.moved(&mut moves, STEPS[number % STEPS.len()]);
         let (lack, spending) = scene.lack(&prices);

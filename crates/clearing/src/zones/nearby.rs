@@ -12,9 +12,9 @@
 //! # Properties
 //!
 //! - A function of the book and the given prices.
-//! - Small zones are searched before large ones, until the budget of all is used up: what relaxations may take, counted
-//!   before they are solved.
-//! - Parts with pools, and of very many offers, are not searched: a pool is in no lane. They are left to `walk`.
+//! - Small zones are searched before large ones, until the budget is used up: what relaxations may take, counted before
+//!   they are solved. Parts that are searched share it.
+//! - Parts with pools, and of very many offers or assets, are not searched: a pool is in no lane. They are left to `walk`.
 
 use crate::outcome::Spending;
 use crate::search::Scene;
@@ -28,10 +28,12 @@ use super::{Case, Node, Search};
 const WIDTHS: [f64; 3] = [0.001, 0.003, 0.01];
 /// Relaxations in the search of one zone, at most.
 const MOST_LOOKS: usize = 100;
-/// Cubes of the columns of all relaxations, at most: who clears a block waits for it.
+/// Cubes of the columns of all relaxations of all parts, at most: who clears a block waits for it.
 const MOST_WORK: usize = 150_000_000;
 /// Offers of one part beyond which it is not searched: units are small beside amounts there.
 const MOST_OFFERS: usize = 50_000;
+/// Ratios times pairs of a part beyond which it is not searched: each pair that bounds a zone may bound every ratio.
+const MOST_RATIOS: usize = 20_000_000;
 /// Zones are cut this near to where something changes for an offer.
 const NEAR: f64 = 1e-11;
 /// What is off by a smaller part of the turnover of its assets is not cut.
@@ -41,12 +43,13 @@ const BY_UNITS: f64 = 0.1;
 /// A ratio is known if it is known so well.
 const KNOWN: f64 = 1e-9;
 
-/// Prices near `prices` at which the part has full amounts, if any are found, and what it took.
+/// Prices near `prices` at which the part, one `among` so many, has full amounts, if any are found, and what it took.
 pub(crate) fn nearby(scene: Scene, prices: &[f64], among: usize) -> (Option<Vec<f64>>, Spending) {
     let mut spent = Spending::default();
     let is_pool = |pair: &crate::market::Pair| pair.index as usize >= scene.book.pairs.len();
     let offers: usize = scene.part.pairs.iter().map(|pair| scene.offers(pair.index as usize)).sum();
-    if offers > MOST_OFFERS || scene.part.pairs.iter().any(is_pool) {
+    let ratios = scene.part.assets.len().pow(2);
+    if offers > MOST_OFFERS || scene.part.pairs.len() * ratios > MOST_RATIOS || scene.part.pairs.iter().any(is_pool) {
         return (None, spent);
     }
     let valuations = scene.valuations(prices);
