@@ -61,12 +61,15 @@ pub(crate) type Lack = Vec<f64>;
 /// The amounts of all pairs and pools at `valuations`, whatever they are, and the buy orders that are filled; and what
 /// is lacking if they are not full. Runs on the current rayon pool; the answer does not depend on it.
 pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> (Amounts, Lack) {
-    let mut trade = Trade::new(book, supply, params, valuations, (0..book.links()).collect());
-    if trade.fit() {
-        return (trade.full(params, valuations), Lack::new());
+    if let Some(amounts) = with_orders(book, supply, params, valuations) {
+        return (amounts, Lack::new());
     }
-    trade.maximise();
-    (trade.amounts(), trade.lack())
+    let mut flows = Flows::new(book, supply, params, valuations, (0..book.links()).collect());
+    if flows.fit() {
+        return (flows.amounts(), Lack::new());
+    }
+    flows.maximise();
+    (flows.amounts(), flows.lack())
 }
 
 /// The same, if they are full at these `valuations`; what is lacking if not.
@@ -76,8 +79,27 @@ pub(crate) fn full_amounts(
     params: &Params,
     valuations: &[Price],
 ) -> Result<Amounts, (Lack, Spending)> {
-    let mut trade = Trade::new(book, supply, params, valuations, (0..book.links()).collect());
-    if trade.fit() { Ok(trade.full(params, valuations)) } else { Err((trade.lack(), trade.spending())) }
+    if let Some(amounts) = with_orders(book, supply, params, valuations) {
+        return Ok(amounts);
+    }
+    let mut flows = Flows::new(book, supply, params, valuations, (0..book.links()).collect());
+    if flows.fit() { Ok(flows.amounts()) } else { Err((flows.lack(), flows.spending())) }
+}
+
+/// The amounts and the buy orders that are filled, if there are any orders, and amounts are full without them.
+fn with_orders(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> Option<Amounts> {
+    if book.buys.is_empty() {
+        return None;
+    }
+    // An order takes from what one asset leaves and adds to another, of whatever groups: all is one.
+    let arcs = arcs(book, supply, params, valuations, (0..book.links()).collect());
+    let group = Group::new((0..book.assets as usize).collect(), arcs, valuations);
+    let mut flows = Flows { book, groups: vec![group] };
+    flows.fit().then(|| {
+        let Group { program, values, .. } = &mut flows.groups[0];
+        let buys = program.fill_orders(book, params, valuations, values);
+        Amounts { buys, ..flows.amounts() }
+    })
 }
 
 /// What `links` alone lack at `valuations`; `None` if they have full amounts there.
@@ -88,9 +110,9 @@ pub(crate) fn lack_of(
     valuations: &[Price],
     links: Vec<usize>,
 ) -> (Option<Lack>, Spending) {
-    let mut trade = Trade::new(book, supply, params, valuations, links);
-    let full = trade.fit();
-    ((!full).then(|| trade.lack()), trade.spending())
+    let mut flows = Flows::new(book, supply, params, valuations, links);
+    let full = flows.fit();
+    ((!full).then(|| flows.lack()), flows.spending())
 }
 
 /// The amounts of `links` alone at `valuations`.
@@ -101,20 +123,20 @@ pub(crate) fn amounts_of(
     valuations: &[Price],
     links: Vec<usize>,
 ) -> Amounts {
-    let mut trade = Trade::new(book, supply, params, valuations, links);
-    if !trade.fit() {
-        trade.maximise();
+    let mut flows = Flows::new(book, supply, params, valuations, links);
+    if !flows.fit() {
+        flows.maximise();
     }
-    trade.amounts()
+    flows.amounts()
 }
 
 /// Whether `links` alone have full amounts at `valuations`.
 pub(crate) fn are_full(book: &Book, supply: &Supply, params: &Params, valuations: &[Price], links: Vec<usize>) -> bool {
-    Trade::new(book, supply, params, valuations, links).fit()
+    Flows::new(book, supply, params, valuations, links).fit()
 }
 
 /// All that trades at some prices.
-struct Trade<'a> {
+struct Flows<'a> {
     book: &'a Book<'a>,
     groups: Vec<Group<'a>>,
 }
@@ -129,23 +151,17 @@ struct Group<'a> {
     short: Vec<usize>,
 }
 
-impl<'a> Trade<'a> {
+impl<'a> Flows<'a> {
     fn new(
         book: &'a Book<'a>,
         supply: &'a Supply<'a>,
         params: &Params,
         valuations: &[Price],
         links: Vec<usize>,
-    ) -> Trade<'a> {
-        let links = links.into_par_iter().with_min_len(64);
-        let arcs: Vec<Arc> = links.filter_map(|link| arc(book, supply, params, valuations, link)).collect();
-        let groups = apart(book, arcs).into_iter().map(|(assets, arcs)| Group {
-            values: assets.iter().map(|asset| approx(valuations[*asset])).collect(),
-            program: Program::new(assets.len(), arcs),
-            assets,
-            short: Vec::new(),
-        });
-        Trade { book, groups: groups.collect() }
+    ) -> Flows<'a> {
+        let groups = apart(book.assets as usize, arcs(book, supply, params, valuations, links));
+        let group = |(assets, arcs)| Group::new(assets, arcs, valuations);
+        Flows { book, groups: groups.into_iter().map(group).collect() }
     }
 
     /// Finds amounts that meet every bound, where there are any; false if something is short.
@@ -174,16 +190,6 @@ impl<'a> Trade<'a> {
         Spending { tries: 1, ..all }
     }
 
-    /// The amounts that have been found, which meet every bound, and buy orders besides.
-    fn full(&mut self, params: &Params, valuations: &[Price]) -> Amounts {
-        let mut buys = Vec::new();
-        if !self.book.buys.is_empty() {
-            let Group { program, values, .. } = &mut self.groups[0];
-            buys = program.fill_orders(self.book, params, valuations, values);
-        }
-        Amounts { buys, ..self.amounts() }
-    }
-
     fn amounts(&self) -> Amounts {
         let book = self.book;
         let (mut sold, mut pools) = (vec![0; book.pairs.len()], Vec::new());
@@ -207,13 +213,28 @@ impl<'a> Trade<'a> {
     }
 }
 
-/// The groups that `arcs` fall into: the assets of each, rising, and its arcs, with assets named by their places there.
-fn apart<'a>(book: &Book, arcs: Vec<Arc<'a>>) -> Vec<(Vec<usize>, Vec<Arc<'a>>)> {
-    if !book.buys.is_empty() {
-        // A buy order may take what any asset leaves for any other.
-        return vec![((0..book.assets as usize).collect(), arcs)];
+impl<'a> Group<'a> {
+    fn new(assets: Vec<usize>, arcs: Vec<Arc<'a>>, valuations: &[Price]) -> Group<'a> {
+        let values = assets.iter().map(|asset| approx(valuations[*asset])).collect();
+        Group { values, program: Program::new(assets.len(), arcs), assets, short: Vec::new() }
     }
-    let (group_of, count) = connected(book.assets as usize, arcs.iter().map(|arc| (arc.sell, arc.buy)));
+}
+
+/// What `links` have to trade.
+fn arcs<'a>(
+    book: &'a Book<'a>,
+    supply: &'a Supply<'a>,
+    params: &Params,
+    valuations: &[Price],
+    links: Vec<usize>,
+) -> Vec<Arc<'a>> {
+    let links = links.into_par_iter().with_min_len(64);
+    links.filter_map(|link| arc(book, supply, params, valuations, link)).collect()
+}
+
+/// The groups that `arcs` fall into: the assets of each, rising, and its arcs, with assets named by their places there.
+fn apart(assets: usize, arcs: Vec<Arc>) -> Vec<(Vec<usize>, Vec<Arc>)> {
+    let (group_of, count) = connected(assets, arcs.iter().map(|arc| (arc.sell, arc.buy)));
     let mut groups: Vec<(Vec<usize>, Vec<Arc>)> = (0..count).map(|_| Default::default()).collect();
     let mut place = vec![0; group_of.len()];
     for (asset, group) in group_of.iter().enumerate().filter_map(|(asset, group)| Some((asset, (*group)?))) {
@@ -283,7 +304,7 @@ impl Program<'_> {
 mod tests {
     use super::*;
     use crate::workload::{hard, hard_of_any_size};
-    use crate::{Offer, Rate, SortedOffers, clear, fills, verify};
+    use crate::{BuyOrder, Offer, Rate, SortedOffers, clear, fills, verify};
 
     /// A book that no prices clear in full, and beside it one that has a full clearing: its offers fill as if it were alone.
     #[test]
@@ -306,6 +327,10 @@ mod tests {
         let clearing = clear(&book, &params, None).expect("a proper book");
         verify(&book, &params, &clearing).expect("it verifies");
         assert!(!clearing.full && clear(plain, &params, None).expect("a proper book").full);
+        // Nor do orders join what trades apart.
+        let order = BuyOrder { buy: AssetId(0), sell: AssetId(poor.assets), bought: 1, most: 1 };
+        let with_order = Book { buys: vec![order], ..book.clone() };
+        assert_eq!(clear(&with_order, &params, None).expect("a proper book").trades, clearing.trades);
         for pair in book.pairs.iter().filter(|pair| pair.sell.0 >= poor.assets) {
             let [own, other] = [pair.sell, pair.buy].map(|asset| clearing.valuations[asset.0 as usize]);
             let rate = Rate::new(own, other, params.epsilon, params.mu);

@@ -82,9 +82,9 @@
 //!   the band from μ to ε, before 3 is given up: see `repair` and `search`. For small parts that still have no full
 //!   amounts, prices nearby are searched by branch and bound, and where that finds none, or cannot be done, by a walk, each
 //!   part on its own: see `zones::nearby` and `walk`.
-//! - **Groups of assets that trade apart** have amounts of their own, and one in which something is short is cleared again
-//!   alone, so that no group is worse for another, and the cost of many grows with their number alone: what may be spent on
-//!   searches is shared among all.
+//! - **What trades apart is cleared apart**: amounts are found for each set of assets between which anything trades at the
+//!   prices, and a group of the market (see `market`) in which something is short is cleared again alone. So no group is
+//!   worse for another, and the cost of many grows with their number: what may be spent on searches is shared among all.
 //! - **Some books have no full clearing** in whole units at any prices; that can be shown, if asked for: see `zones`.
 
 #[cfg(test)]

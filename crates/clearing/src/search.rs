@@ -51,10 +51,11 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// The larger the book, the fewer tries.
-    pub(crate) fn of(book: &Book) -> Effort {
+    /// The larger the book, one `among` so many, the fewer tries.
+    pub(crate) fn of(book: &Book, among: usize) -> Effort {
         const OFFERS: usize = 20_000_000;
-        Effort { spent: Spending::default(), most: (OFFERS / book.offers().max(1)).clamp(8, 64) as u32 }
+        let most = OFFERS / (book.offers() * among).max(1);
+        Effort { spent: Spending::default(), most: most.clamp(8, 64) as u32 }
     }
 
     /// How many price vectors may still be tried.

@@ -82,7 +82,7 @@ impl<'a> Market<'a> {
             let amounts = amounts(self.book, &self.supply, params, &prices.valuations).0;
             return self.group_by_group(params, self.conclude(params, prices, amounts), last, among);
         }
-        let (mut solved, mut effort) = (prices.solved, Effort::of(self.book));
+        let (mut solved, mut effort) = (prices.solved, Effort::of(self.book, among));
         let mut best = self.settle(params, prices, &mut effort);
         for number in 1..ATTEMPTS.len() {
             if best.full || !solved || effort.left() == 0 {
@@ -117,10 +117,10 @@ impl<'a> Market<'a> {
         for (group, clearing) in groups.iter().zip(&cleared) {
             group.assets.iter().zip(&clearing.valuations).for_each(|(asset, own)| valuations[*asset as usize] = *own);
         }
-        let of_part = |part: &Part| of_part(&valuations, part).into_iter().map(approx).collect();
-        let prices: Vec<Vec<f64>> = self.split.parts.iter().map(of_part).collect();
+        let prices = |part: &Part| of_part(&valuations, part).into_iter().map(approx).collect();
+        let prices: Vec<Vec<f64>> = self.split.parts.iter().map(prices).collect();
         let mut spent = before.report.spending;
-        let mut best = self.again(params, before, &prices, last, &mut spent);
+        let mut best = self.improved(params, before, &prices, last, &mut spent);
         for clearing in &cleared {
             let Report { iterations, demand_queries, spending, .. } = clearing.report;
             best.report.iterations += iterations;
@@ -144,8 +144,10 @@ impl<'a> Market<'a> {
         let parts = &self.split.parts;
         let prices = |part: &Part| of_part(&before.valuations, part).into_iter().map(approx).collect();
         let mut prices: Vec<Vec<f64>> = parts.iter().map(prices).collect();
-        let lacks = |at: &usize| self.alone(params, *at, |scene| scene.lack(&prices[*at])).0.is_some();
-        let lacking: Vec<usize> = (0..parts.len()).into_par_iter().filter(lacks).collect();
+        let lack = |at: usize| self.alone(params, at, |scene| scene.lack(&prices[at]));
+        let lacks: Vec<_> = (0..parts.len()).into_par_iter().map(lack).collect();
+        lacks.iter().for_each(|(_, spent)| effort.add(*spent));
+        let lacking: Vec<usize> = (0..parts.len()).filter(|at| lacks[*at].0.is_some()).collect();
         let among = among * lacking.len();
         let look = |at: &usize| {
             self.alone(params, *at, |scene| {
@@ -164,11 +166,11 @@ impl<'a> Market<'a> {
             has_found |= found.is_some();
             found.into_iter().for_each(|found| prices[at] = found);
         }
-        if has_found { self.again(params, before, &prices, last, &mut effort.spent) } else { before }
+        if has_found { self.improved(params, before, &prices, last, &mut effort.spent) } else { before }
     }
 
     /// The clearing at these prices of all parts, if it is better than the one `before`.
-    fn again(
+    fn improved(
         &self,
         params: &Params,
         before: Clearing,

@@ -32,7 +32,8 @@ const MOST_LOOKS: usize = 100;
 const MOST_WORK: usize = 150_000_000;
 /// Offers of one part beyond which it is not searched: units are small beside amounts there.
 const MOST_OFFERS: usize = 50_000;
-/// Ratios times pairs of a part beyond which it is not searched: each pair that bounds a zone may bound every ratio.
+/// Ratios times pairs of a part beyond which it is not searched if it is alone: each pair that bounds a zone may bound every
+/// ratio.
 const MOST_RATIOS: usize = 20_000_000;
 /// Zones are cut this near to where something changes for an offer.
 const NEAR: f64 = 1e-11;
@@ -49,13 +50,19 @@ pub(crate) fn nearby(scene: Scene, prices: &[f64], among: usize) -> (Option<Vec<
     let is_pool = |pair: &crate::market::Pair| pair.index as usize >= scene.book.pairs.len();
     let offers: usize = scene.part.pairs.iter().map(|pair| scene.offers(pair.index as usize)).sum();
     let ratios = scene.part.assets.len().pow(2);
-    if offers > MOST_OFFERS || scene.part.pairs.len() * ratios > MOST_RATIOS || scene.part.pairs.iter().any(is_pool) {
+    if offers > MOST_OFFERS
+        || scene.part.pairs.len() * ratios > MOST_RATIOS / among
+        || scene.part.pairs.iter().any(is_pool)
+    {
         return (None, spent);
     }
     let valuations = scene.valuations(prices);
     let case = Case { book: scene.book, params: scene.params, valuations: &valuations, trades: &[], short: &[] };
     let mut left = MOST_WORK / among;
     let found = WIDTHS.into_iter().find_map(|width| {
+        if left == 0 {
+            return None;
+        }
         let search = Search::new(&case, &scene.part.assets, false);
         let mut nearby = Nearby { scene, search, spent: Spending::default(), looks: 0, left };
         let found = nearby.within(width);
@@ -101,12 +108,17 @@ impl Nearby<'_> {
 
     /// `None` if nothing can be full in the zone of `node`, or too much is open there, or there were too many looks.
     fn look(&mut self, mut node: Node) -> Option<Look> {
-        if self.looks == MOST_LOOKS || !self.search.settle(&mut node) {
+        if self.looks == MOST_LOOKS || self.left == 0 || !self.search.settle(&mut node) {
             return None;
         }
         let relaxation = self.search.relaxation(&node)?;
         self.looks += 1;
-        self.left = self.left.checked_sub(relaxation.columns().pow(3))?;
+        let work = relaxation.columns().pow(3);
+        if work > self.left {
+            self.left = 0;
+            return None;
+        }
+        self.left -= work;
         let relaxed = self.search.solved(&node, relaxation)?;
         let (lack, spent) = self.scene.lack(&relaxed.prices);
         self.spent = self.spent.plus(spent);
