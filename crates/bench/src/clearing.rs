@@ -6,7 +6,7 @@
 //! | assets | time by number of assets |
 //! | hard | shares of hard books that end full, by kind, and what stood in the way of the others |
 //! | coingecko | SPEEDEX §6.2: a batch a day of real prices and volumes, the book carried over |
-//! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or do not |
+//! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or do not; many small markets apart |
 //! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are found in a quarter of a second |
 //!
 //! Sorting is left out, as the ledger never does it. `sum_up` is what its owner keeps between batches: what every run of
@@ -41,7 +41,8 @@ pub enum Suite {
     Hard,
     /// The daily batches of SPEEDEX §6.2, from the price files in this folder.
     Coingecko(PathBuf),
-    /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two.
+    /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two; and many small markets apart, of
+    /// which half are not full.
     Decomposition,
     /// The fewest offers that a solver needs to be quick, by ε and μ.
     Figure2,

@@ -171,8 +171,8 @@ fn rounded(x: f64, digits: u32) -> f64 {
     text.parse().expect("a number printed is a number read")
 }
 
-/// Markets of so many assets and offers each that trade apart from each other, near par and of few units: with four to six
-/// offers for each asset, about half of them have no full clearing that is found.
+/// Markets of so many assets and offers each that trade apart from each other, near par and of few units: of three assets and
+/// twelve offers each, about half have no full clearing that is found.
 pub fn of_few_units(markets: u32, assets: u32, offers: u32, seed: u64) -> Vec<Offer> {
     let mut random = Seeded::new(seed);
     let mut next = |first: u32| {

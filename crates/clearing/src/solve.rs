@@ -117,8 +117,7 @@ impl<'a> Market<'a> {
         for (group, clearing) in groups.iter().zip(&cleared) {
             group.assets.iter().zip(&clearing.valuations).for_each(|(asset, own)| valuations[*asset as usize] = *own);
         }
-        let prices = |part: &Part| of_part(&valuations, part).into_iter().map(approx).collect();
-        let prices: Vec<Vec<f64>> = self.split.parts.iter().map(prices).collect();
+        let prices: Vec<Vec<f64>> = self.split.parts.iter().map(|part| prices_of(&valuations, part)).collect();
         let mut spent = before.report.spending;
         let mut best = self.improved(params, before, &prices, last, &mut spent);
         for clearing in &cleared {
@@ -142,8 +141,7 @@ impl<'a> Market<'a> {
         effort: &mut Effort,
     ) -> Clearing {
         let parts = &self.split.parts;
-        let prices = |part: &Part| of_part(&before.valuations, part).into_iter().map(approx).collect();
-        let mut prices: Vec<Vec<f64>> = parts.iter().map(prices).collect();
+        let mut prices: Vec<Vec<f64>> = parts.iter().map(|part| prices_of(&before.valuations, part)).collect();
         let lack = |at: usize| self.alone(params, at, |scene| scene.lack(&prices[at]));
         let lacks: Vec<_> = (0..parts.len()).into_par_iter().map(lack).collect();
         lacks.iter().for_each(|(_, spent)| effort.add(*spent));
@@ -277,8 +275,7 @@ impl<'a> Market<'a> {
 
     /// Prices of one part.
     fn price(&self, part: &Part, params: &Params, target: Target, last: Option<&[Price]>) -> Found {
-        let of_part = |last: &[Price]| part.assets.iter().map(|asset| approx(last[*asset as usize])).collect();
-        let last: Option<Vec<f64>> = last.map(of_part);
+        let last = last.map(|last| prices_of(last, part));
         let scene = Scene { book: self.book, supply: &self.supply, params, part };
         match params.solver {
             Solver::Newton => {
@@ -298,6 +295,11 @@ impl<'a> Market<'a> {
 /// Those of `part`, of the valuations of all assets.
 fn of_part(valuations: &[Price], part: &Part) -> Vec<Price> {
     part.assets.iter().map(|asset| valuations[*asset as usize]).collect()
+}
+
+/// The same, as the prices that solvers work with.
+fn prices_of(valuations: &[Price], part: &Part) -> Vec<f64> {
+    of_part(valuations, part).into_iter().map(approx).collect()
 }
 
 /// Whether fewer assets are short in `next` than in `best`, or as many and less utility is lost.

@@ -187,7 +187,7 @@ pub enum Suite {
     Hard,
     /// The daily batches of SPEEDEX §6.2, the book carried over from day to day.
     Coingecko,
-    /// 10,000 assets against 20 numeraires, on one thread and on two.
+    /// 10,000 assets against 20 numeraires, on one thread and on two; many small markets that trade apart.
     Decomposition,
     /// The fewest offers that a solver needs to be quick, by epsilon and mu: SPEEDEX figure 2.
     Figure2,
