@@ -141,6 +141,8 @@ pub(crate) struct Commits {
     /// The first valid one of each signer.
     by_signer: Vec<Commit>,
     heard: Members,
+    /// Who contradicted itself: one proof is enough.
+    convicted: Members,
 }
 
 /// What a commit brought.
@@ -162,12 +164,15 @@ impl Commits {
             return Counted::New;
         }
         let first = self.by_signer.iter().find(|first| first.signer == commit.signer).expect("heard");
-        if first.statement == commit.statement { Counted::Known } else { Counted::Contradiction(*first) }
+        let contradicts = first.statement != commit.statement && self.convicted.insert(commit.signer);
+        if contradicts { Counted::Contradiction(*first) } else { Counted::Known }
     }
 
-    /// Whether this signer was heard with this very statement: its signature need not be checked again.
+    /// Whether a commit is no news, so that its signature need not be checked: its signer was heard with this very
+    /// statement, or was convicted.
     pub(crate) fn has(&self, commit: &Commit) -> bool {
-        self.heard.contains(commit.signer) && self.by_signer.contains(commit)
+        self.convicted.contains(commit.signer)
+            || (self.heard.contains(commit.signer) && self.by_signer.contains(commit))
     }
 
     /// The statement that at least so many made.

@@ -189,9 +189,17 @@ pub enum Refused {
     /// A message of the protocol that this network does not decide by.
     #[error("of another protocol")]
     Protocol,
+    /// A validator says of itself what cannot be: more certified than decided, or a height that no chain reaches.
+    #[error("an impossible status")]
+    Status,
 }
 
 impl Refused {
+    /// Whether no correct validator sends such a frame, however late it comes.
+    pub fn is_offence(self) -> bool {
+        !matches!(self, Refused::Epoch | Refused::Ahead | Refused::Slot)
+    }
+
     /// A short name, for metrics.
     pub fn code(self) -> &'static str {
         match self {
@@ -203,6 +211,7 @@ impl Refused {
             Refused::Slot => "slot",
             Refused::Sync => "sync",
             Refused::Protocol => "protocol",
+            Refused::Status => "status",
         }
     }
 }
@@ -250,8 +259,8 @@ pub struct Opening {
     pub height: u64,
     /// Whether others have begun it: propose at once, and be it an empty sub-block.
     pub urgent: bool,
-    /// Whether an outcome waits to be certified, or a benched validator has something to propose: propose before long,
-    /// and be it an empty sub-block.
+    /// Whether an outcome waits to be certified, a benched validator has something to propose, or nothing was decided
+    /// for a heartbeat: propose before long, if need be an empty sub-block.
     pub nudged: bool,
 }
 
@@ -284,6 +293,8 @@ pub struct Engine {
     proposed: u64,
     /// The last height with a transaction in it.
     pub(crate) busy: u64,
+    /// Heights up to here begin although nobody has a transaction: the network was idle for a heartbeat.
+    pub(crate) beat: u64,
     outbox: BTreeMap<u64, BTreeSet<Vote>>,
     /// The same, where heights are decided by rounds.
     pub(crate) rounds_outbox: BTreeMap<u64, Vec<tendermint::Message>>,
@@ -322,6 +333,7 @@ impl Engine {
             silent_to: if follows { u64::MAX } else { 0 },
             proposed: 0,
             busy: start.applied,
+            beat: 0,
             outbox: BTreeMap::new(),
             rounds_outbox: BTreeMap::new(),
             logged: BTreeMap::new(),
@@ -462,9 +474,13 @@ impl Engine {
         self.certified
     }
 
-    /// The last height that any validator is known to have a certificate of.
+    /// The last height that a correct validator is sure to have a certificate of, as far as the connected ones say: the
+    /// (f+1)-th highest of what they say. The highest would be what a liar says.
     pub fn certified_anywhere(&self) -> u64 {
-        self.peers.iter().map(|peer| peer.status.certified).fold(self.certified, u64::max)
+        let known = self.peers[..self.committee.size].iter().filter(|peer| peer.is_known);
+        let mut said: Vec<u64> = known.map(|peer| peer.status.certified).collect();
+        said.sort_unstable_by(|a, b| b.cmp(a));
+        said.get(self.committee.faulty).copied().unwrap_or(0).max(self.certified)
     }
 
     /// The heights that are being decided, with the state machine of each; `None` where it has rounds.
@@ -510,7 +526,20 @@ impl Engine {
         let urgent = self.live.range(height..).any(|(_, live)| live.is_begun());
         let benched = self.benches.at(self.decided.0 + 1);
         let waits = benched.iter().any(|index| self.peers[usize::from(index)].status.waits);
-        Some(Opening { height, urgent, nudged: waits || height <= self.busy + self.rules.lag })
+        Some(Opening { height, urgent, nudged: waits || self.must_end(height) })
+    }
+
+    /// Whether a height is needed though nobody has a transaction: an outcome waits to be certified, or the network was
+    /// idle for a heartbeat.
+    pub(crate) fn must_end(&self, height: u64) -> bool {
+        height <= self.beat.max(self.busy.saturating_add(self.rules.lag))
+    }
+
+    /// Nothing was decided for a heartbeat. The next height begins here, whoever is its first proposer: if that one is
+    /// silent or down, the height's rounds find another. So an idle network keeps deciding heights, and whatever counts
+    /// heights (the silence after a lost vote log, epochs, unbonding) comes to its end.
+    pub fn on_heartbeat(&mut self) {
+        self.beat = self.decided.0.saturating_add(1);
     }
 
     /// Says whether something waits here to be proposed.
@@ -595,7 +624,7 @@ impl Engine {
         let next = (1..=size).map(|step| ((usize::from(self.me) + step) % size) as Index);
         let able = next.filter(|index| {
             let peer = &self.peers[usize::from(*index)];
-            let keeps_up = peer.is_known && peer.status.decided + self.rules.window >= self.decided.0;
+            let keeps_up = peer.is_known && peer.status.decided.saturating_add(self.rules.window) >= self.decided.0;
             *index != self.me && keeps_up && !benched.contains(*index)
         });
         let able: Vec<Index> = able.collect();
@@ -764,7 +793,11 @@ impl Engine {
         self.answer_late(from, height);
         let held = self.live.get(&height).and_then(|live| live.held(slot, &digest)).cloned();
         if let Some((proposal, payload)) = held {
-            self.send([from].into_iter().collect(), Frame::Proposal(proposal, payload));
+            let frame = Frame::Proposal(proposal, payload);
+            // Who has had enough for now asks again.
+            if self.grant(from, frame.weight()) {
+                self.send([from].into_iter().collect(), frame);
+            }
         }
         Ok(())
     }

@@ -141,21 +141,22 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Puts votes together; their order is not kept.
+    /// Puts votes together; their order is not kept, and of two echoes or two readies for one slot, which no correct
+    /// validator makes, one is dropped.
     pub fn pack(epoch: u64, height: u64, votes: impl IntoIterator<Item = Vote>) -> Votes {
-        let mut packed = Votes { epoch, height, ..Votes::default() };
+        let (mut echoes, mut readies) = (BTreeMap::new(), BTreeMap::new());
         let mut rounds: BTreeMap<Round, RoundVotes> = BTreeMap::new();
         for vote in votes {
             let (round, slot) = (vote.round(), vote.slot());
             let new = || RoundVotes { round, ..RoundVotes::default() };
             match vote {
-                Vote::Echo { slot, digest } => packed.echoes.push((slot, digest)),
-                Vote::Ready { slot, digest } => packed.readies.push((slot, digest)),
+                Vote::Echo { slot, digest } => drop(echoes.insert(slot, digest)),
+                Vote::Ready { slot, digest } => drop(readies.insert(slot, digest)),
                 _ => rounds.entry(round).or_insert_with(new).slots(&vote).insert(slot),
             }
         }
-        packed.rounds = rounds.into_values().collect();
-        packed
+        let (echoes, readies) = (echoes.into_iter().collect(), readies.into_iter().collect());
+        Votes { epoch, height, echoes, readies, rounds: rounds.into_values().collect() }
     }
 
     /// Takes them apart again.
@@ -183,7 +184,9 @@ impl Votes {
         let slots = |of: &RoundVotes| {
             of.estimates.iter().chain(&of.suggestions).chain(&of.auxiliaries).all(Slots::is_canonical)
         };
-        self.rounds.is_sorted_by(|a, b| a.round < b.round) && self.rounds.iter().all(slots)
+        let once = |of: &[(Index, Digest)]| of.is_sorted_by(|a, b| a.0 < b.0);
+        let in_order = self.rounds.is_sorted_by(|a, b| a.round < b.round);
+        once(&self.echoes) && once(&self.readies) && in_order && self.rounds.iter().all(slots)
     }
 }
 
@@ -204,6 +207,23 @@ impl Frame {
                 Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "votes in no canonical order"))
             }
             _ => Ok(frame),
+        }
+    }
+
+    /// About how many bytes it has, for budgets: the exact number would have to be encoded to be known.
+    pub(crate) fn weight(&self) -> usize {
+        const SIGNED: usize = 160;
+        match self {
+            Frame::Votes(votes) => 40 * (votes.echoes.len() + votes.readies.len()) + 32 * votes.rounds.len() + 32,
+            Frame::Proposal(_, payload) | Frame::Transactions(payload) => SIGNED + payload.len(),
+            Frame::Rounds(messages) => messages.messages.iter().map(|message| SIGNED * message.signatures()).sum(),
+            Frame::Certificate(certificate) => SIGNED * (1 + certificate.signatures.len()),
+            Frame::Sync(blocks) => blocks
+                .iter()
+                .flat_map(|block| &block.sub_blocks)
+                .map(|(_, payload)| SIGNED + payload.len())
+                .sum::<usize>(),
+            Frame::Commit(_) | Frame::Fetch { .. } | Frame::Status(_) | Frame::SyncRequest { .. } => SIGNED,
         }
     }
 
@@ -233,7 +253,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn votes_travel_whole(votes in prop::collection::btree_set(vote(), 0..60)) {
+        fn votes_travel_whole(mut votes in prop::collection::btree_set(vote(), 0..60)) {
+            let mut once = std::collections::BTreeSet::new();
+            votes.retain(|vote| match vote {
+                Vote::Echo { slot, .. } => once.insert((true, *slot)),
+                Vote::Ready { slot, .. } => once.insert((false, *slot)),
+                _ => true,
+            });
             let packed = Votes::pack(3, 9, votes.iter().copied());
             let mut unpacked = packed.unpack();
             unpacked.sort();
@@ -258,6 +284,17 @@ mod tests {
             if let Ok(frame) = Frame::from_bytes(&bytes) {
                 prop_assert_eq!(frame.to_bytes(), bytes);
             }
+        }
+    }
+
+    #[test]
+    fn a_frame_that_repeats_a_vote_is_no_frame() {
+        let echo = (1, Digest([1; 32]));
+        for other in [echo, (1, Digest([2; 32])), (0, Digest([1; 32]))] {
+            let repeats = Votes { echoes: vec![echo, other], ..Votes::default() };
+            assert!(Frame::from_bytes(&Frame::Votes(repeats).to_bytes()).is_err());
+            let repeats = Votes { readies: vec![echo, other], ..Votes::default() };
+            assert!(Frame::from_bytes(&Frame::Votes(repeats).to_bytes()).is_err());
         }
     }
 

@@ -38,6 +38,15 @@
 //! late votes with it; f+1 commits that contradict the own one stop the validator. When nothing more is to be decided,
 //! `lag` empty heights follow the last busy one, so that its outcome is certified too.
 //!
+//! **Heartbeats** ([`Engine::on_heartbeat`]). When nothing was decided for a heartbeat, every validator begins the next
+//! height, also with nothing to propose and whoever its first proposer is. So an idle network keeps deciding heights, and
+//! everything that ends at a height ends: the silence after a lost vote log, epochs, unbonding.
+//!
+//! **What others say of themselves** is never added to unchecked nor believed alone. A status that cannot be true is refused.
+//! Whether this validator lags is decided by the (f+1)-th highest of what the connected members of the committee say.
+//! Answers on demand (sub-blocks, votes said again, archived heights) come out of an allowance of bytes for each peer,
+//! which every tick refills; whoever has used it up asks again later.
+//!
 //! **Absence** ([`benches`]). Whoever was left out of three superblocks in a row has no slot for 1, 2, 4, … 64 heights.
 //!
 //! **Loss and restarts** (`links`, [`Entry`]). A validator tells the others how far it is; when a link comes up, or a
@@ -68,8 +77,11 @@
 //! - *Evidence* convicts the faulty alone: two signed proposals for one slot, two signed commits of one height.
 //! - *Order of slots*: the sub-blocks of a superblock are ordered by a hash over the superblock below, so that nobody is
 //!   first by right.
-//! - *Bounded state*: at most 2W heights with n proposals each, and two for who signs two; each sender has one echo, one ready and one auxiliary vote a slot and round, two estimates, and rounds
-//!   are taken from at most [`ROUNDS_AHEAD`] ahead.
+//! - *Bounded state*: at most 2W heights with n proposals each, and two for a validator that signs two. Of each sender:
+//!   one echo, one ready and one auxiliary vote a slot and round, two estimates, and one proof that it contradicted itself.
+//!   Rounds are taken from at most [`ROUNDS_AHEAD`] ahead, in Tendermint from one turn of proposers ahead, where only the
+//!   first value proposed in a round is fetched.
+//! - *Bounded answers*: f faulty validators cannot make a correct one send more than their allowances.
 //!
 //! A fault-free height costs 4n³+2n² messages if each vote travels alone, sending to oneself counted (288 for n = 4, 1,470
 //! for n = 7), and five message delays. Votes of one turn are meant to travel together.
@@ -97,8 +109,11 @@
 //! - A validator that hears of another digest than the one it holds asks for that sub-block: it is the evidence.
 //! - Between two epochs nothing is pipelined: the last heights of one are certified before the first of the next is
 //!   proposed, which costs one round of messages an epoch and lets each engine know one committee.
-//! - A faulty validator can keep one that has lost its log silent by claiming to be far ahead; it must then be started
-//!   again without that link. It costs that validator's votes, nothing else.
+//! - A validator that has lost its log believes the highest height that any of the others says it takes part in, not the
+//!   (f+1)-th highest: of n = 4, the only other correct validator that saw the former self vote may be the one that is
+//!   ahead of all. So a faulty validator can keep it silent by claiming to be far ahead; it must then be started again
+//!   without that link. A lost log counts as a fault: together with a liar it is more than f = 1. It costs that
+//!   validator's votes, nothing else.
 
 pub mod benches;
 pub mod binary;
@@ -128,5 +143,6 @@ pub use engine::{
 };
 pub use frame::{Decided, Frame, Status, Votes};
 pub use height::{Decision, Height, Settings};
+pub use links::HEIGHT_MAX;
 pub use message::{Effect, Record, Timer, Vote};
 pub use proposal::{Evidence, Payload, Proposal, payload_digest};

@@ -17,6 +17,10 @@ use crate::frame::{Frame, Status, Votes};
 const STALLED: u32 = 20;
 /// For so many ticks who was asked for a sub-block is given time to send it, before another one is asked.
 const PATIENCE: u32 = 3;
+/// No chain ever reaches this height; what claims to be above it is refused, so that sums of heights cannot overflow.
+pub const HEIGHT_MAX: u64 = 1 << 48;
+/// What an allowance grows by in so many ticks is a whole allowance.
+const REFILL: usize = 8;
 
 /// Another validator.
 #[derive(Clone, Debug, Default)]
@@ -28,24 +32,51 @@ pub(crate) struct Peer {
     answered: std::collections::BTreeSet<u64>,
     /// No decided heights are asked of it before this tick: it gave false ones.
     pub(crate) shunned_to: u64,
+    /// Bytes that it was sent on demand, less what ticks have forgiven.
+    spent: usize,
 }
 
 impl Engine {
     /// A link came up, perhaps again: what was under way on the old one may be lost.
     pub fn on_up(&mut self, peer: Index) {
-        self.peers[usize::from(peer)] = Peer::default();
+        self.forget_peer(peer);
         let status = Frame::Status(Status { asks: true, ..self.status() });
         self.send([peer].into_iter().collect(), status);
     }
 
     /// A link went down.
     pub fn on_down(&mut self, peer: Index) {
-        self.peers[usize::from(peer)].is_known = false;
+        self.forget_peer(peer);
+    }
+
+    /// Forgets what a validator said of itself. What it was sent and how it lied outlives the link.
+    fn forget_peer(&mut self, peer: Index) {
+        let peer = &mut self.peers[usize::from(peer)];
+        *peer = Peer { shunned_to: peer.shunned_to, spent: peer.spent, ..Peer::default() };
+    }
+
+    /// Most bytes that a validator is sent on demand at once: sub-blocks of its own slot or another for every height of
+    /// the horizon, twice. An eighth of it is granted anew at every tick.
+    fn allowance(&self) -> usize {
+        (2 * self.rules.horizon() as usize).saturating_mul(self.rules.payload_bytes + (64 << 10))
+    }
+
+    /// Takes bytes from what a validator may have on demand; false if it has had enough for now, and must ask later.
+    pub(crate) fn grant(&mut self, to: Index, bytes: usize) -> bool {
+        let most = self.allowance();
+        let spent = &mut self.peers[usize::from(to)].spent;
+        let granted = spent.saturating_add(bytes) <= most;
+        if granted {
+            *spent += bytes;
+        }
+        granted
     }
 
     /// Now and then: says how far it is, asks again for what is missing, and says again what may have been lost.
     pub fn on_tick(&mut self) {
         self.moved = true;
+        let forgiven = self.allowance() / REFILL;
+        self.peers.iter_mut().for_each(|peer| peer.spent = peer.spent.saturating_sub(forgiven));
         self.sync_tick();
         if self.rules.protocol == Protocol::Tendermint {
             self.begin_next(true);
@@ -57,7 +88,8 @@ impl Engine {
             live.age += 1;
             if live.age.is_multiple_of(STALLED) {
                 for index in self.takers(height).iter().collect::<Vec<_>>() {
-                    self.say_again(index, height);
+                    let frames = self.said_about(height, index);
+                    self.send_all(index, frames);
                 }
             }
         }
@@ -116,6 +148,10 @@ impl Engine {
     pub(crate) fn on_status(&mut self, from: Index, status: Status) -> Result<(), Refused> {
         let own = self.status();
         let horizon = self.rules.horizon();
+        let Status { decided, certified, live, .. } = status;
+        if decided > HEIGHT_MAX || certified > decided || live < decided || live - decided > horizon {
+            return Err(Refused::Status);
+        }
         let epoch = self.chain.epoch;
         let peer = &mut self.peers[usize::from(from)];
         // What was sent to it in another epoch it did not take.
@@ -131,7 +167,11 @@ impl Engine {
         let takes_to = if takes { peer.status.decided.saturating_add(horizon) } else { 0 };
         let news: Vec<u64> = self.live.keys().copied().filter(|h| *h > heard_to && *h <= takes_to).collect();
         for height in news {
-            self.say_again(from, height);
+            let frames = self.said_about(height, from);
+            // Who has had enough is told at a later tick, with all who have not heard.
+            if self.grant(from, frames.iter().map(Frame::weight).sum()) {
+                self.send_all(from, frames);
+            }
         }
         if status.asks {
             self.send([from].into_iter().collect(), Frame::Status(own));
@@ -148,7 +188,10 @@ impl Engine {
             return;
         }
         for certificate in self.certificates.range(wants).map(|(_, c)| c.clone()).collect::<Vec<_>>() {
-            self.send([to].into_iter().collect(), Frame::Certificate(certificate));
+            let frame = Frame::Certificate(certificate);
+            if self.grant(to, frame.weight()) {
+                self.send([to].into_iter().collect(), frame);
+            }
         }
     }
 
@@ -165,9 +208,10 @@ impl Engine {
         self.send([to].into_iter().collect(), frame);
     }
 
-    /// Says everything about a height once more: the own sub-block, the votes, the commit.
-    fn say_again(&mut self, to: Index, height: u64) {
-        let Some(live) = self.live.get(&height) else { return };
+    /// Everything that was said here about a height: the own sub-block, unless `to` is known to hold it, the votes, the
+    /// commit.
+    fn said_about(&self, height: u64, to: Index) -> Vec<Frame> {
+        let Some(live) = self.live.get(&height) else { return Vec::new() };
         let mut frames = Vec::new();
         let mine = live.proposal_of(self.me);
         let has = |slot: Index| live.has_heard(slot, to);
@@ -177,6 +221,10 @@ impl Engine {
         }
         frames.extend(self.said_in_rounds(height));
         frames.extend(live.commit.map(Frame::Commit));
+        frames
+    }
+
+    fn send_all(&mut self, to: Index, frames: Vec<Frame>) {
         let to: Members = [to].into_iter().collect();
         frames.into_iter().for_each(|frame| self.send(to, frame));
     }

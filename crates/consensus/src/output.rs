@@ -57,6 +57,10 @@ impl Engine {
                 |(slot, payload): &(Index, Payload)| *slot == self.me && Some(payload_digest(payload)) == proposed;
             mine = proposed.map(|_| sub_blocks.iter().any(held));
         }
+        // The certificate may have come first, and name another superblock: then more than f are faulty.
+        if let Some(certified) = self.certificates.get(&height).map(|certificate| certificate.statement) {
+            self.compare(Statement { superblock: digest, ..certified }, certified);
+        }
         sub_blocks.sort_by_key(|(slot, _)| order(&self.chain, &parent, *slot));
         self.turn.decided.push(Superblock { height, digest, sub_blocks, mine, rounds });
         self.moved = true;
@@ -143,8 +147,11 @@ impl Engine {
             if live.superblock.is_some() {
                 live.height.halt();
             }
-            if let Some(ours) = live.commit {
-                self.compare(ours.statement, certificate.statement);
+            let (theirs, ours, superblock) = (certificate.statement, live.commit, live.superblock);
+            if let Some(ours) = ours {
+                self.compare(ours.statement, theirs);
+            } else if let Some(superblock) = superblock {
+                self.compare(Statement { superblock, ..theirs }, theirs);
             }
         }
         self.compare_root(&certificate);

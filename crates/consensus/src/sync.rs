@@ -36,7 +36,9 @@ impl Engine {
     /// Asks another validator for decided heights, if others are ahead and this one did not move since the last tick.
     pub(crate) fn sync_tick(&mut self) {
         self.sync.tick += 1;
-        let behind = self.certified_anywhere() > self.certified;
+        // What one says is enough to ask it: its answer is checked.
+        let said = self.peers.iter().filter(|peer| peer.is_known).map(|peer| peer.status.certified);
+        let behind = said.max().unwrap_or(0) > self.certified;
         let moved = std::mem::replace(&mut self.sync.certified_before, self.certified) != self.certified;
         self.sync.still = if behind && !moved { self.sync.still + 1 } else { 0 };
         self.sync.stranded &= behind && !moved;
@@ -58,7 +60,7 @@ impl Engine {
         };
         let ahead: Vec<Index> = (0..self.peers.len()).map(|index| index as Index).filter(ahead).collect();
         if ahead.is_empty() {
-            self.sync.stranded = self.peers.iter().any(|peer| peer.is_known && peer.status.certified >= from);
+            self.sync.stranded = self.certified_anywhere() >= from;
             return;
         }
         self.sync.turn += 1;
@@ -74,7 +76,8 @@ impl Engine {
             return Err(Refused::Sync);
         }
         let to = to.min(self.certified.min(self.applied));
-        if from <= to {
+        // An answer holds the sub-blocks of one height at least. Who has had enough for now asks again.
+        if from <= to && self.grant(peer, self.rules.payload_bytes) {
             self.turn.serve.push((peer, from, to));
         }
         Ok(())

@@ -399,7 +399,7 @@ impl Exchange {
                 threads.push(spawn("roots", &shared, move |shared| follow(shared, &changes, Some(&rooted)))?);
                 let execute = move |shared: &Arc<Shared>| execute(shared, &agreed, &made, &changed, &applied);
                 threads.push(spawn("executor", &shared, execute)?);
-                threads.push(spawn("archive", &shared, move |shared| answers.run(shared, asked))?);
+                threads.push(spawn("archive", &shared, move |shared| answers.run(shared, &asked))?);
                 threads.push(spawn("states", &shared, move |shared| state_sync.run(shared))?);
                 threads.push(spawn("verifier", &shared, move |shared| verify_ahead(shared, unverified))?);
                 threads.push(spawn("consensus", &shared, move |shared| validator.run(shared))?);

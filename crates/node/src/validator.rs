@@ -32,10 +32,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use consensus::{
@@ -63,8 +64,8 @@ const INPUTS: usize = 4_096;
 const INPUTS_OF_A_TURN: usize = 512;
 /// Superblocks that wait for the executor; the engine never has more under way.
 const DECIDED: usize = 256;
-/// Requests of validators that lag.
-const REQUESTS: usize = 64;
+/// Frames that no correct validator sends, after which a peer is disconnected for a while.
+const OFFENCES_MAX: u32 = 50;
 /// Between two ticks of the engine.
 const TICK: Duration = Duration::from_millis(200);
 /// How often the mempool is looked at.
@@ -112,7 +113,7 @@ pub(crate) struct Validator {
     line: Line,
     inputs: Receiver<Input>,
     agreed: SyncSender<Agreed>,
-    requests: SyncSender<Request>,
+    requests: Arc<Requests>,
     /// What others ask and answer about states.
     states: SyncSender<Heard>,
     to_verify: SyncSender<(Index, Digest, Payload)>,
@@ -129,6 +130,8 @@ pub(crate) struct Validator {
     intake: SyncSender<Submission>,
     /// State root and receipts root of heights of which the other is not known yet.
     halves: BTreeMap<Height, [Option<Digest>; 2]>,
+    /// Frames of each peer that no correct validator sends; one is forgiven at every tick.
+    offences: BTreeMap<Index, u32>,
     /// Who said that this node's key is in use elsewhere.
     duplicates: consensus::Members,
     /// By how many milliseconds the clocks of those that are connected were ahead of the own one.
@@ -147,6 +150,57 @@ pub(crate) struct Request {
     peer: Index,
     from: u64,
     to: u64,
+}
+
+/// Requests that wait for the archive thread: the newest of each peer. Peers take turns, so that none crowds out others.
+#[derive(Default)]
+pub(crate) struct Requests {
+    waiting: Mutex<Waiting>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    by_peer: BTreeMap<Index, Request>,
+    /// Whom the last request was of.
+    last: Index,
+    closed: bool,
+}
+
+impl Requests {
+    fn put(&self, request: Request) {
+        poisoned(self.waiting.lock()).by_peer.insert(request.peer, request);
+        self.came.notify_one();
+    }
+
+    /// Nothing more is put; whoever waits for a request ends.
+    fn close(&self) {
+        poisoned(self.waiting.lock()).closed = true;
+        self.came.notify_all();
+    }
+
+    /// The request of the peer whose turn it is; waits for one. `None` once closed.
+    fn next(&self) -> Option<Request> {
+        let mut waiting = poisoned(self.waiting.lock());
+        loop {
+            if waiting.closed {
+                return None;
+            }
+            let (last, peers) = (waiting.last, &waiting.by_peer);
+            let next = peers.range((Bound::Excluded(last), Bound::Unbounded)).next().or_else(|| peers.iter().next());
+            if let Some(peer) = next.map(|(peer, _)| *peer) {
+                waiting.last = peer;
+                return waiting.by_peer.remove(&peer);
+            }
+            waiting = poisoned(self.came.wait(waiting));
+        }
+    }
+}
+
+impl Drop for Validator {
+    fn drop(&mut self) {
+        self.requests.close();
+    }
 }
 
 /// The channels into the threads of a validator.
@@ -185,11 +239,11 @@ impl Validator {
         shared.certified_durably.store(finality.durable_height(), Ordering::Release);
         let (inputs, received) = sync_channel(INPUTS);
         let (agreed, to_execute) = sync_channel(DECIDED);
-        let (requests, asked) = sync_channel(REQUESTS);
+        let requests = Arc::new(Requests::default());
         let (to_verify, unverified) = sync_channel(verified::WAITING_MAX);
         let line = Line::open(&network, inputs.clone())?;
         *poisoned(shared.transport.lock()) = Arc::downgrade(line.transport());
-        let threads = Threads { unverified, asked, certificates: finality.archive(), state_sync };
+        let threads = Threads { unverified, asked: requests.clone(), certificates: finality.archive(), state_sync };
         let now = Instant::now();
         let validator = Validator {
             engine,
@@ -211,6 +265,7 @@ impl Validator {
             skip: 0,
             intake,
             halves: BTreeMap::new(),
+            offences: BTreeMap::new(),
             duplicates: consensus::Members::default(),
             clocks: BTreeMap::new(),
             rounds: BTreeMap::new(),
@@ -259,6 +314,7 @@ impl Validator {
         let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
         self.engine = engine;
+        self.offences.clear();
         self.duplicates = consensus::Members::default();
         self.left_out = false;
         let stays = network.has_the_links_of(&self.network);
@@ -302,7 +358,11 @@ impl Validator {
             if self.network.rules.protocol == Protocol::Dbft {
                 self.engine.set_waiting(shared.lock_mempool().ready() > 0);
             }
+            if self.last_decided.elapsed() >= self.network.heartbeat {
+                self.engine.on_heartbeat();
+            }
             self.engine.on_tick();
+            self.offences.values_mut().for_each(|count| *count = count.saturating_sub(1));
             self.accuse(shared);
             self.take_back(shared);
             self.measure(shared);
@@ -333,8 +393,8 @@ impl Validator {
             Input::Transport(_, Event::Frame { peer, bytes, .. }) => match Frame::from_bytes(&bytes) {
                 Ok(frame) => self.on_frame(peer, frame, shared),
                 Err(error) => {
-                    shared.metrics.refused_frame(consensus::Refused::Undecodable);
                     tracing::debug!(peer, %error, "an undecodable frame");
+                    self.offend(peer, consensus::Refused::Undecodable, shared);
                 }
             },
             Input::Transport(_, Event::Refused { peer, reason }) => self.refused(peer, reason, shared),
@@ -367,7 +427,7 @@ impl Validator {
     fn compare_clocks(&mut self, peer: Index, ahead_ms: i64, shared: &Shared) {
         self.clocks.insert(peer, ahead_ms);
         let minutes = ahead_ms / 60_000;
-        if ahead_ms.abs() > CLOCK_OFF_MS {
+        if ahead_ms.unsigned_abs() > CLOCK_OFF_MS.unsigned_abs() {
             tracing::warn!(peer, minutes, "the clock of this validator and the own one differ");
         }
         let faulty = self.network.chain.committee().faulty;
@@ -451,10 +511,7 @@ impl Validator {
 
     fn is_due(&self, opening: &Opening, shared: &Shared) -> bool {
         let waited = self.last_proposal.elapsed() >= Duration::from_millis(shared.config.blocks.interval_ms);
-        opening.urgent
-            || is_time(shared)
-            || (opening.nudged && waited)
-            || self.last_proposal.elapsed() >= self.network.heartbeat
+        opening.urgent || is_time(shared) || (opening.nudged && waited)
     }
 
     /// Whether the block below is still being applied: then it is waited for a little, so that a clearing can be claimed.
@@ -527,17 +584,26 @@ impl Validator {
         turn.decided.into_iter().for_each(|superblock| self.hand_on(superblock, shared));
         self.archive(turn.certified, shared)?;
         for (peer, from, to) in turn.serve {
-            let request = Request { transport: Arc::downgrade(self.line.transport()), peer, from, to };
-            // Who lags asks again.
-            let _ = self.requests.try_send(request);
+            self.requests.put(Request { transport: Arc::downgrade(self.line.transport()), peer, from, to });
         }
         turn.handed.iter().for_each(|(peer, payload)| self.take_in(*peer, payload));
         turn.evidence.iter().for_each(|evidence| self.report(evidence, shared));
         for (peer, why) in turn.refused {
-            shared.metrics.refused_frame(why);
             tracing::debug!(peer, %why, "a frame was refused");
+            self.offend(peer, why, shared);
         }
         Ok(())
+    }
+
+    /// Counts a refused frame. A peer that goes on sending what no correct validator sends is disconnected for a while.
+    fn offend(&mut self, peer: Index, why: consensus::Refused, shared: &Shared) {
+        shared.metrics.refused_frame(why);
+        let offences = self.offences.entry(peer).or_default();
+        *offences += u32::from(why.is_offence());
+        if *offences >= OFFENCES_MAX {
+            *offences = 0;
+            self.line.transport().limit(peer);
+        }
     }
 
     /// Makes entries durable, with one sync.
@@ -785,7 +851,7 @@ impl Status {
 /// What the smaller threads of a validator work with.
 pub(crate) struct Threads {
     pub(crate) unverified: Receiver<(Index, Digest, Payload)>,
-    pub(crate) asked: Receiver<Request>,
+    pub(crate) asked: Arc<Requests>,
     pub(crate) certificates: Archive<RealDisk>,
     pub(crate) state_sync: StateSync,
 }
@@ -799,8 +865,8 @@ pub(crate) struct Answers {
 
 impl Answers {
     /// The archive thread.
-    pub(crate) fn run(&self, shared: &Arc<Shared>, asked: Receiver<Request>) {
-        for Request { transport, peer, from, to } in asked {
+    pub(crate) fn run(&self, shared: &Arc<Shared>, asked: &Requests) {
+        while let Some(Request { transport, peer, from, to }) = asked.next() {
             match self.answer(shared, from, to) {
                 Ok(frame) => {
                     if let Some(transport) = transport.upgrade() {

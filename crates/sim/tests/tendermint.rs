@@ -75,6 +75,33 @@ fn a_lost_vote_log_costs_silence_and_no_contradiction() {
     }
 }
 
+/// All stop, one without its vote log, and nobody submits anything afterwards.
+fn idle_after_a_lost_log(seed: u64) -> Network {
+    let mut network = network(4, 350 + seed);
+    (network.blackouts, network.lost_logs) = (1, 1);
+    network
+}
+
+#[test]
+fn an_idle_network_lets_a_validator_without_a_log_come_back() {
+    for seed in 0..6 {
+        assert!(settled(idle_after_a_lost_log(seed), 4).heights > 8);
+    }
+}
+
+#[test]
+fn a_network_that_never_beats_is_caught() {
+    let stalls = |seed: u64| {
+        std::panic::catch_unwind(|| {
+            let mut network = idle_after_a_lost_log(seed);
+            network.heartbeat = u64::MAX;
+            settled(network, 4)
+        })
+        .is_err()
+    };
+    assert!((0..6).any(stalls));
+}
+
 #[test]
 fn a_late_validator_catches_up_though_another_lies() {
     for seed in 0..4 {

@@ -26,8 +26,7 @@ impl Engine {
         let first = proposer(height, 0, self.committee.size) == self.me;
         let proposed = live.is_some_and(|live| live.proposal_of(self.me).is_some());
         let opens = !proposed && asked.unwrap_or(first);
-        let nudged = height <= self.busy + self.rules.lag;
-        opens.then_some(Opening { height, urgent: asked == Some(true), nudged })
+        opens.then_some(Opening { height, urgent: asked == Some(true), nudged: self.must_end(height) })
     }
 
     /// Whether the ledger is far enough to propose the next height, where that is done by one at a time. Who waits for
@@ -50,16 +49,15 @@ impl Engine {
         }
     }
 
-    /// Begins the next height if somebody has something to propose, or an outcome waits to be certified: then its
-    /// proposer is waited for, and followed by another if it is silent.
+    /// Begins the next height if somebody has something to propose, or at a tick (`nudged`) if the height is needed all
+    /// the same: then its proposer is waited for, and followed by another if it is silent.
     pub(crate) fn begin_next(&mut self, nudged: bool) {
         let height = self.decided.0 + 1;
         if height <= self.silent_to || !self.can_propose() {
             return;
         }
         let others = self.peers[..self.committee.size].iter().any(|peer| peer.is_known && peer.status.waits);
-        let outcome = nudged && height <= self.busy + self.rules.lag;
-        if self.waits || others || outcome {
+        if self.waits || others || (nudged && self.must_end(height)) {
             self.advance_rounds(height, Instance::begin);
         }
     }

@@ -49,6 +49,8 @@ pub(crate) struct Instance {
     holders: BTreeMap<Value, Members>,
     /// What another's precommits decided; the payload may be missing.
     certified: Option<(Round, Value)>,
+    /// The first value that was proposed in each round, and whether the proposer was seen to sign another.
+    proposals: BTreeMap<Round, (Value, bool)>,
 }
 
 /// Where the effects of the round logic end up.
@@ -101,6 +103,7 @@ impl Instance {
             held: BTreeSet::new(),
             holders: BTreeMap::new(),
             certified: None,
+            proposals: BTreeMap::new(),
         }
     }
 
@@ -193,11 +196,12 @@ impl Instance {
         let size = self.desk.chain.keys.len();
         match message {
             Message::Vote(vote) => self.is_new_vote(vote),
-            Message::Proposal(proposal) => self.desk.is_from_proposer(proposal),
+            Message::Proposal(proposal) => self.is_new_proposal(proposal),
             Message::Entry(entry) => {
                 let alike = |vote: &Vote| vote.height == self.desk.height && vote.round == entry.round;
                 let sound = entry.votes.len() <= size && entry.votes.iter().all(alike);
-                if sound { Ok(true) } else { Err(Refused::Undecodable) }
+                let enters = if entry.skips { entry.round > self.round() } else { entry.round >= self.round() };
+                if sound { Ok(enters || !self.begun) } else { Err(Refused::Undecodable) }
             }
             Message::Polka(quorum) | Message::Decision(quorum)
                 if quorum.signatures.len() > size || usize::from(quorum.value.slot) >= size =>
@@ -218,6 +222,9 @@ impl Instance {
         if vote.height != self.desk.height {
             return Err(Refused::Undecodable);
         }
+        if !self.is_in_reach(vote.round) {
+            return Ok(false);
+        }
         let (votes, lifted) = (self.state.driver.votes(), vote.lift());
         if votes.has_vote(&lifted) || votes.is_saturated_conflict(&lifted) {
             return Ok(false);
@@ -235,10 +242,33 @@ impl Instance {
         Ok(true)
     }
 
+    /// A proposal is news if it is the first of its round, or the second and another: that one is evidence, and nothing
+    /// is fetched for it.
+    fn is_new_proposal(&mut self, proposal: &Proposal) -> Result<bool, Refused> {
+        let known = self.proposals.get(&proposal.round).copied();
+        let is_known = known.is_some_and(|(first, contradicted)| contradicted || first == proposal.value);
+        if is_known || !self.is_in_reach(proposal.round) {
+            return Ok(false);
+        }
+        self.desk.check_proposal(proposal)?;
+        let entry = self.proposals.entry(proposal.round).or_insert((proposal.value, false));
+        entry.1 = known.is_some();
+        self.desk.checked = Some(proposal.signature);
+        Ok(true)
+    }
+
+    /// Whether a round is near enough for its votes and proposals to be kept: at most one turn of proposers above the own
+    /// one. Whoever lags by more is brought along by a certificate of a later round, which every validator says again.
+    fn is_in_reach(&self, round: Round) -> bool {
+        round <= self.round().saturating_add(self.desk.chain.keys.len() as Round)
+    }
+
     /// The value of a message whose payload is to be fetched, if it is not here.
     pub(crate) fn lacks(&self, message: &Message) -> Option<Value> {
         let value = match message {
-            Message::Proposal(proposal) => proposal.value,
+            Message::Proposal(Proposal { round, value, .. }) => {
+                self.proposals.get(round).filter(|(first, _)| first == value)?.0
+            }
             Message::Decision(quorum) => quorum.value,
             Message::Vote(_) | Message::Polka(_) | Message::Entry(_) => return None,
         };
@@ -283,6 +313,11 @@ impl Instance {
     pub(crate) fn restore(&mut self, records: Vec<Record>) {
         let height = self.desk.height;
         let inputs: Vec<Input<Types>> = records.iter().map(|record| logged(record, height)).collect();
+        for record in &records {
+            if let Record::Taken(Message::Proposal(Proposal { round, value, .. })) = record {
+                self.proposals.entry(*round).or_insert((*value, false));
+            }
+        }
         self.state.index_wal_entries(&inputs);
         self.desk.replayed = records;
         self.begun = true;
@@ -493,8 +528,8 @@ impl Desk {
         }
     }
 
-    /// Whether a proposal is of the proposer of its round.
-    fn is_from_proposer(&mut self, proposal: &Proposal) -> Result<bool, Refused> {
+    /// Refuses a proposal that is not signed by the proposer of its round.
+    fn check_proposal(&self, proposal: &Proposal) -> Result<(), Refused> {
         let size = self.chain.keys.len();
         if proposal.height != self.height {
             return Err(Refused::Undecodable);
@@ -505,8 +540,7 @@ impl Desk {
         if !proposal.is_signed(&self.chain) {
             return Err(Refused::Signature);
         }
-        self.checked = Some(proposal.signature);
-        Ok(true)
+        Ok(())
     }
 
     fn is_signed(&self, message: &SignedMessage<Types, ConsensusMsg<Types>>) -> bool {

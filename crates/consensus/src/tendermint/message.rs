@@ -142,6 +142,15 @@ impl Message {
             Message::Entry(entry) => entry.round,
         }
     }
+
+    /// How many signatures it carries.
+    pub(crate) fn signatures(&self) -> usize {
+        match self {
+            Message::Proposal(_) | Message::Vote(_) => 1,
+            Message::Polka(quorum) | Message::Decision(quorum) => 1 + quorum.signatures.len(),
+            Message::Entry(entry) => 1 + entry.votes.len(),
+        }
+    }
 }
 
 /// Messages about one height that travel together.

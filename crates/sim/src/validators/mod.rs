@@ -50,6 +50,7 @@ pub enum Faults {
 const UNIT: u64 = 20_000;
 const GRACE: u64 = 8_000;
 const TICK: u64 = 25_000;
+const HEARTBEAT: u64 = 500_000;
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -219,6 +220,9 @@ pub struct Network {
     pub unit: u64,
     /// How long absent sub-blocks are waited for.
     pub grace: u64,
+    /// After how long without a decision the next height begins with nothing to propose; `u64::MAX` for never, which is
+    /// a broken shell, to be caught.
+    pub heartbeat: u64,
     /// Heights of an epoch, if validators change; one then follows, each epoch another.
     pub epoch_heights: Option<u64>,
     committee: Committee,
@@ -301,6 +305,7 @@ impl Network {
             quantum: 0,
             unit: UNIT,
             grace: GRACE,
+            heartbeat: HEARTBEAT,
             arrived: BTreeMap::new(),
             epoch_heights: None,
             committee: Committee::new(size),
@@ -431,15 +436,6 @@ impl Network {
                 self.push(when, index, Event::Submit(self.transactions));
             }
         }
-        // A node that listens needs heights to go on.
-        if self.lost_logs > 0 {
-            for index in self.correct() {
-                for i in 0..50 {
-                    self.transactions += 1;
-                    self.push(1_500_000 + i * 50_000, index, Event::Submit(self.transactions));
-                }
-            }
-        }
     }
 
     fn connect(&mut self, a: Index, b: Index, delay: u64) {
@@ -509,7 +505,8 @@ impl Network {
         let last = running().map(|node| node.blocks.len()).max().unwrap_or(0) as u64;
         let is_done = |node: &&Node| {
             let settled = |e: &Engine| {
-                e.decided() == last && e.certified() == last && e.opening().is_none_or(|o| !o.urgent && !o.nudged)
+                let quiet = e.opening().is_none_or(|o| !o.urgent && !o.nudged);
+                e.decided() == last && e.certified() == last && quiet && (!e.is_silent() || e.follows())
             };
             node.waiting.is_empty()
                 && node.state.as_ref().is_none_or(|state| state.accusations.is_empty())
@@ -557,7 +554,13 @@ impl Network {
                 self.input(to, |engine| engine.on_timer(height, timer));
             }
             Event::Tick { life: of } if of == life => {
-                self.input(to, |engine| engine.on_tick());
+                let idle = self.now.saturating_sub(self.nodes[usize::from(to)].decided_at) >= self.heartbeat;
+                self.input(to, |engine| {
+                    if idle {
+                        engine.on_heartbeat();
+                    }
+                    engine.on_tick();
+                });
                 self.push(TICK, to, Event::Tick { life });
                 self.propose(to, true);
             }
