@@ -189,9 +189,10 @@ impl State {
         let fault = self.point();
         let content = self.files.get_mut(&id).expect("an open file has content");
         match fault {
+            // What an earlier sync has lost was marked clean: it reaches the disk only if it is written again.
             None | Some(Fault::Misdirected(_)) => {
-                content.pending.clear();
-                content.durable.clone_from(&content.now);
+                let Content { durable, pending, .. } = content;
+                pending.drain(..).for_each(|change| change.apply(durable));
                 return Ok(());
             }
             Some(Fault::Error) => {}

@@ -233,8 +233,11 @@ impl<D: Disk> Log<D> {
             let (offset, bytes) = (scan.end, scan.length - scan.end);
             repairs.push(Repair { file: path.clone(), offset, bytes, height: scan.next });
         }
-        // After a mere kill the operating system may still hold what was never synced.
+        // After a mere kill the operating system may still hold what was never synced, and after a sync that failed it
+        // may take such pages for written: the next sync carries only what is written again.
+        rewrite(&file, scan.end + scan.kept_mark).map_err(StoreError::io("rewrite the end of", &path))?;
         file.sync().map_err(StoreError::io("sync", &path))?;
+        disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))?;
         *files.segments_mut() = segments;
         if let Some(segment) = files.segments_mut().last_mut() {
             segment.offsets = Some(scan.offsets);
@@ -245,6 +248,17 @@ impl<D: Disk> Log<D> {
         log.mark()?;
         Ok(log)
     }
+}
+
+/// Writes the first `length` bytes of a file over themselves.
+fn rewrite(file: &impl DiskFile, length: u64) -> std::io::Result<()> {
+    let mut buffer = vec![0; SEARCH_BYTES.min(length as usize)];
+    for offset in (0..length).step_by(SEARCH_BYTES) {
+        let part = &mut buffer[..SEARCH_BYTES.min((length - offset) as usize)];
+        file.read_at(offset, part)?;
+        file.write_at(offset, part)?;
+    }
+    Ok(())
 }
 
 /// The files of a log by their headers, without one that was being made at a crash, and without those past `limit`.

@@ -201,6 +201,20 @@ fn a_failed_sync_is_not_tried_again() {
     }
 }
 
+/// A restart hands out blocks that a failed sync has left in memory only: it must make them durable first.
+#[test]
+fn a_block_that_a_restart_reads_survives_a_power_cut() {
+    let (disk, mut store) = started();
+    store.append(5, &block(5)).expect("appended");
+    disk.inject(disk.points(), Fault::Half);
+    assert!(matches!(store.sync(), Err(StoreError::Io { .. })));
+    drop(store);
+    let (store, _) = Store::open(disk.clone(), Options::default()).expect("opens");
+    assert_eq!(store.last_height(), 5);
+    let (after, _) = Store::open(disk.after_crash(Surviving::Nothing), Options::default()).expect("opens again");
+    assert_eq!(after.last_height(), 5);
+}
+
 #[test]
 fn a_full_disk_stops_the_store_and_loses_nothing() {
     for room in 0..120 {

@@ -238,6 +238,23 @@ fn missing_files_are_noticed() {
     assert!(matches!(open(disk), Err(StoreError::VotesLost(_))));
 }
 
+/// A sync that fails leaves pages that the system takes for written. What a restart reads from them it may send, so it
+/// must have made it durable first.
+#[test]
+fn a_vote_that_a_restart_reads_survives_a_power_cut() {
+    let disk = FaultDisk::new(9);
+    let mut log = VoteLog::create(disk.clone(), OPTIONS).expect("created");
+    log.append(7, b"a vote").expect("appended");
+    disk.inject(disk.points(), Fault::Half);
+    assert!(matches!(log.sync(), Err(StoreError::Io { .. })));
+    drop(log);
+    let (log, votes) = open(disk.clone()).expect("opened");
+    assert_eq!(votes.records[&7], [b"a vote"]);
+    let (_, found) = open(disk.after_crash(Surviving::Nothing)).expect("opened after the power cut");
+    assert_eq!(found.records, votes.records);
+    drop(log);
+}
+
 proptest! {
     /// Whatever call fails, every later one refuses, and what was synced before comes back.
     #[test]
