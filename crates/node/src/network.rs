@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules, Setup};
 use ledger::{Ledger, Member};
 use primitives::{Digest, PublicKey, SecretKey};
@@ -12,6 +13,8 @@ use crate::transport::{Peer, Settings};
 
 /// Bytes of bulk that may wait for each peer.
 const BULK_BYTES_WAITING: usize = 64 << 20;
+/// Followers that a validator keeps a link to, at most: those with the largest stakes.
+const FOLLOWERS_MAX: usize = 32;
 /// What a frame with sub-blocks holds besides them.
 const FRAME_OVERHEAD: usize = 1 << 20;
 
@@ -28,7 +31,8 @@ pub struct Network {
     pub secret: SecretKey,
     /// Where to listen (UDP).
     pub listen: SocketAddr,
-    /// All validators by index, and after them who follows: others who have staked, and this node if it is none of these.
+    /// All validators by index, and after them who follows: others who have staked, up to a limit those with the largest
+    /// stakes, and this node if it is none of these.
     pub peers: Vec<Peer>,
     /// Validators of any committee at most: as many sub-blocks may be in one superblock.
     pub committee_max: usize,
@@ -69,7 +73,8 @@ impl Network {
         let Some(members) = ledger.committee(epoch).filter(|_| !schedule.is_fixed()) else { return self.clone() };
         let registered = ledger.validators().registry().iter().filter(|one| one.member.stake > 0 && !one.excluded);
         let others = registered.map(|one| &one.member).filter(|one| members.iter().all(|member| member.key != one.key));
-        let mut peers: Vec<Peer> = members.iter().chain(others).map(|member| self.peer(member)).collect();
+        let followers = largest(others.collect(), FOLLOWERS_MAX.min(MEMBERS_MAX.saturating_sub(members.len() + 1)));
+        let mut peers: Vec<Peer> = members.iter().chain(followers).map(|member| self.peer(member)).collect();
         let own = self.secret.public();
         if peers.iter().all(|peer| peer.key != own) {
             peers.push(Peer { key: own, address: self.listen.to_string() });
@@ -105,6 +110,35 @@ impl Network {
     }
 }
 
+/// Those with the largest stakes, the largest first, so that many small stakes crowd nobody out.
+fn largest(mut members: Vec<&Member>, most: usize) -> Vec<&Member> {
+    members.sort_unstable_by_key(|member| (std::cmp::Reverse(member.stake), member.account));
+    members.truncate(most);
+    members
+}
+
 fn position(peers: &[Peer], key: &PublicKey) -> Option<Index> {
     peers.iter().position(|peer| peer.key == *key).map(|index| index as Index)
+}
+
+#[cfg(test)]
+mod tests {
+    use primitives::Address;
+
+    use super::*;
+
+    #[test]
+    fn many_small_stakes_crowd_nobody_out() {
+        let member = |number: u16, stake| {
+            let [high, low] = number.to_be_bytes();
+            let key = SecretKey::from_seed([low; 32]).public();
+            let account = Address(std::array::from_fn(|at| if at == 0 { high } else { low }));
+            Member { account, key, address: String::new(), stake }
+        };
+        let dust = (0..400).map(|number| member(number, 1));
+        let all: Vec<Member> = dust.chain([member(1_000, 50), member(1_001, 70)]).collect();
+        let kept = largest(all.iter().collect(), FOLLOWERS_MAX);
+        assert_eq!(kept.len(), FOLLOWERS_MAX);
+        assert_eq!([kept[0].stake, kept[1].stake, kept[2].stake], [70, 50, 1]);
+    }
 }

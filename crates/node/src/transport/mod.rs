@@ -223,9 +223,11 @@ pub enum Reason {
     Limited,
     /// No hello came.
     Silent,
+    /// Frames that no correct validator sends, one after the other.
+    Abusive,
 }
 
-const REASONS: [(Reason, &str); 11] = [
+const REASONS: [(Reason, &str); 12] = [
     (Reason::Stopping, "the process stops"),
     (Reason::Replaced, "a newer connection takes its place"),
     (Reason::Duplicate, "there is another connection already"),
@@ -237,6 +239,7 @@ const REASONS: [(Reason, &str); 11] = [
     (Reason::Slow, "votes were not taken as fast as they came"),
     (Reason::Limited, "limited after earlier offences"),
     (Reason::Silent, "no hello came"),
+    (Reason::Abusive, "too many frames that no correct validator sends"),
 ];
 
 impl Reason {
@@ -254,8 +257,8 @@ impl Reason {
 
     /// Whether it is the fault of who is told.
     fn is_offence(self) -> bool {
-        use Reason::{Malformed, OtherNetwork, OtherVersion, Silent, TooLarge};
-        matches!(self, Malformed | OtherNetwork | OtherVersion | Silent | TooLarge)
+        use Reason::{Abusive, Malformed, OtherNetwork, OtherVersion, Silent, TooLarge};
+        matches!(self, Abusive | Malformed | OtherNetwork | OtherVersion | Silent | TooLarge)
     }
 }
 
@@ -446,6 +449,19 @@ impl Transport {
     /// Connections that were refused because the key is on no list, the handshake was none, or too many came at once.
     pub fn strangers(&self) -> u64 {
         self.shared.strangers.load(Ordering::Relaxed)
+    }
+
+    /// Ends the connection to a peer whose frames the shell refused too often. Nothing of it is listened to for a while,
+    /// longer each time.
+    ///
+    /// # Panics
+    /// If there is no such peer.
+    pub fn limit(&self, peer: Index) {
+        let link = self.link(peer);
+        link.offend(Reason::Abusive);
+        if let Some(live) = link.live() {
+            Reason::Abusive.close(&live.connection);
+        }
     }
 
     /// Ends all connections, telling the peers.
