@@ -7,6 +7,8 @@ export type Status = {
   version: string;
   chain: number | string;
   engine: string;
+  /** Why no block can be decided, in words. */
+  stalled: string | null;
   height: number;
   block: string;
   time_ms: number;

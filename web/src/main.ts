@@ -131,12 +131,14 @@ function connectionState() {
     element,
     update() {
       const { connection } = live;
-      element.dataset["state"] = connection.state;
+      const stalled = connection.state === "live" ? (live.status?.stalled ?? null) : null;
+      element.dataset["state"] = stalled ? "stalled" : connection.state;
       document.documentElement.classList.toggle("stale", connection.state === "waiting");
-      setText(text, { connecting: "Connecting", live: "Live", waiting: "Reconnecting" }[connection.state]);
+      setText(text, stalled ? "Stalled" : { connecting: "Connecting", live: "Live", waiting: "Reconnecting" }[connection.state]);
       setText(height, live.height > 0 ? count(live.height) : "");
       height.dataset["height"] = String(live.height);
-      const trouble = connection.state === "waiting" ? reconnecting(connection.reason) : live.problem ? explain(live.problem) : null;
+      const problem = live.problem ? explain(live.problem) : stalled;
+      const trouble = connection.state === "waiting" ? reconnecting(connection.reason) : problem;
       banner.hidden = trouble === null;
       if (trouble) setText(banner, trouble);
     },

@@ -33,6 +33,18 @@ pub struct Http {
     pub batch_transactions: usize,
     /// Most requests served at once.
     pub concurrent_requests: usize,
+    /// Another address for `/healthz`, `/readyz` and `/metrics`, which no client of the interface can crowd out.
+    pub probes: Option<SocketAddr>,
+    /// Most connections.
+    pub connections: usize,
+    /// Most connections from one address.
+    pub connections_of_one: usize,
+    /// How long a connection may take to send the head of its next request.
+    pub head_seconds: u64,
+    /// How long a request may take to send its body.
+    pub body_seconds: u64,
+    /// Bytes of request bodies that may be here at once.
+    pub body_bytes_waiting: usize,
     /// Most WebSocket connections.
     pub stream_connections: usize,
     /// Host names, beside loopback ones and IP addresses, that a browser may call this node by.
@@ -99,6 +111,12 @@ impl Default for Http {
             body_bytes: 16 << 20,
             batch_transactions: 10_000,
             concurrent_requests: 1_024,
+            probes: None,
+            connections: 4_096,
+            connections_of_one: 1_024,
+            head_seconds: 20,
+            body_seconds: 30,
+            body_bytes_waiting: 256 << 20,
             stream_connections: 1_024,
             hosts: Vec::new(),
         }
@@ -190,9 +208,11 @@ fn invalid(place: impl std::fmt::Display, message: String) -> ConfigError {
     ConfigError::Invalid { place: place.to_string(), message: message.trim_end().to_string() }
 }
 
-/// The defaults as a table: what keys there are.
+/// The defaults as a table: what keys there are. An address that is not set by default stands in it all the same.
 fn known() -> toml::Table {
-    toml::Table::try_from(Config::default()).expect("the defaults are a table")
+    let mut defaults = Config::default();
+    defaults.http.probes = Some(defaults.http.listen);
+    toml::Table::try_from(defaults).expect("the defaults are a table")
 }
 
 fn check_keys(table: &toml::Table, place: &str) -> Result<(), ConfigError> {

@@ -215,7 +215,7 @@ pub(crate) struct Shared {
     /// The links to other validators; nothing in a solo node. Its threads hold this, so this does not hold it.
     pub(crate) transport: Mutex<Weak<Transport>>,
     /// How this validator stands; nothing in a solo node.
-    pub(crate) status: Mutex<Option<validator::Status>>,
+    pub(crate) status: Mutex<Option<validator::ValidatorStatus>>,
 }
 
 /// A running pipeline.
@@ -409,7 +409,7 @@ impl Exchange {
     }
 
     /// How this validator stands among the others; `None` in a solo node.
-    pub fn status(&self) -> Option<validator::Status> {
+    pub fn status(&self) -> Option<validator::ValidatorStatus> {
         poisoned(self.shared.status.lock()).clone()
     }
 

@@ -9,16 +9,18 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use futures_util::StreamExt;
 use ledger::{Pair, Place, SEQUENCE_WINDOW};
 use primitives::{Address, AssetId, Digest, Price, Transaction, TransactionId, to_hex};
 use serde::Deserialize;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::cache::ProvenReceipts;
 use crate::candles::Interval;
+use crate::door::Limits;
 use crate::exchange::{Answer, Closed, Exchange, Shared};
 use crate::json::{self, ErrorBody, ErrorText};
 use crate::markets::{self, Sides};
@@ -39,6 +41,8 @@ pub struct Api {
     pub symbols: Arc<json::Symbols>,
     /// Permits for requests.
     requests: Arc<Semaphore>,
+    /// Permits for bytes of bodies.
+    body_room: Arc<Semaphore>,
     /// Permits for connections of the stream.
     pub(crate) streams: Arc<Semaphore>,
 }
@@ -76,6 +80,16 @@ impl Failure {
         Failure(StatusCode::SERVICE_UNAVAILABLE, ErrorText { code: "follows", message })
     }
 
+    fn too_large() -> Failure {
+        let message = "the body is larger than this node takes; see `body_bytes` under /v1/limits".into();
+        Failure(StatusCode::PAYLOAD_TOO_LARGE, ErrorText { code: "too_large", message })
+    }
+
+    fn slow(seconds: u64) -> Failure {
+        let message = format!("the body did not arrive within {seconds} s; send it at once, or in smaller batches");
+        Failure(StatusCode::REQUEST_TIMEOUT, ErrorText { code: "too_slow", message })
+    }
+
     fn busy(code: &'static str, message: &str) -> Failure {
         Failure(StatusCode::TOO_MANY_REQUESTS, ErrorText { code, message: message.into() })
     }
@@ -101,6 +115,7 @@ impl Api {
         Api {
             symbols: Arc::new(exchange.read(json::Symbols::of)),
             requests: Arc::new(Semaphore::new(http.concurrent_requests)),
+            body_room: Arc::new(Semaphore::new(Limits::new(http).body_bytes_waiting)),
             streams: Arc::new(Semaphore::new(http.stream_connections)),
             exchange,
         }
@@ -161,6 +176,7 @@ pub fn router(api: Api) -> Router {
         .routes(routes!(send_batch))
         .split_for_parts();
     let body_bytes = api.shared().config.http.body_bytes;
+    let description = described(description);
     let description = Arc::new(description.to_json().expect("the description is plain data"));
     let openapi = move || {
         let description = description.clone();
@@ -169,9 +185,6 @@ pub fn router(api: Api) -> Router {
     router
         .route("/v1/openapi.json", axum::routing::get(openapi))
         .route("/v1/stream", axum::routing::get(stream::open))
-        .route("/healthz", axum::routing::get(async || "alive\n"))
-        .route("/readyz", axum::routing::get(ready))
-        .route("/metrics", axum::routing::get(metrics))
         .fallback(page::serve)
         .method_not_allowed_fallback(async || {
             let message = "this address answers to another method; see /v1/openapi.json".into();
@@ -179,21 +192,116 @@ pub fn router(api: Api) -> Router {
         })
         .layer(DefaultBodyLimit::max(body_bytes))
         .layer(middleware::from_fn_with_state(api.clone(), guard))
+        .with_state(api.clone())
+        .merge(probes(api))
+}
+
+/// The description with a sentence for each response, which the format demands.
+fn described(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let sentence = |status: &str| match status {
+        "200" => "The answer.",
+        "202" => "Taken, and not committed yet: ask for the transaction again.",
+        "400" => "Something in the request is malformed; the message names it.",
+        "404" => "There is no such thing, or this node no longer has it.",
+        "408" => "The body did not arrive in time.",
+        "413" => "The body is too large, or holds too many transactions.",
+        "415" => "The body is of a kind that is not taken.",
+        "422" => "The transaction is refused; the code names the reason.",
+        "429" => "Too much at once; try again after the time in `Retry-After`.",
+        "503" => "The node cannot serve this now; try again after the time in `Retry-After`.",
+        _ => "See the message.",
+    };
+    for item in description.paths.paths.values_mut() {
+        for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+            for (status, response) in &mut operation.responses.responses {
+                if let utoipa::openapi::RefOr::T(response) = response
+                    && response.description.is_empty()
+                {
+                    response.description = sentence(status).into();
+                }
+            }
+        }
+    }
+    description
+}
+
+/// What says how the node is. It is answered however many requests are being served.
+pub fn probes(api: Api) -> Router {
+    Router::new()
+        .route("/healthz", axum::routing::get(async || "alive\n"))
+        .route("/readyz", axum::routing::get(ready))
+        .route("/metrics", axum::routing::get(metrics))
+        .layer(middleware::from_fn_with_state(api.clone(), check_host))
         .with_state(api)
 }
 
-/// Turns away names that are not ours (a page of another site may have been pointed here) and floods.
+/// Turns away names that are not ours: a page of another site may have been pointed here.
+async fn check_host(State(api): State<Api>, request: Request, next: Next) -> Response {
+    if is_own_host(request.headers(), &api.shared().config.http.hosts) {
+        return next.run(request).await;
+    }
+    let message = "this node is not called by that name; list it under [http] hosts".into();
+    Failure(StatusCode::MISDIRECTED_REQUEST, ErrorText { code: "wrong_host", message }).into_response()
+}
+
+/// Turns away names that are not ours, and floods. The body is read first, so that a slow sender keeps nobody from being
+/// served.
 async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
     if !is_own_host(request.headers(), &api.shared().config.http.hosts) {
-        let message = "this node is not called by that name; list it under [http] hosts".into();
-        return Failure(StatusCode::MISDIRECTED_REQUEST, ErrorText { code: "wrong_host", message }).into_response();
+        return check_host(State(api), request, next).await;
     }
+    let (request, _room) = match read_body(&api, request).await {
+        Ok(read) => read,
+        Err(failure) => return failure.into_response(),
+    };
     let Ok(_permit) = api.requests.clone().try_acquire_owned() else {
         return Failure::busy("too_many_requests", "too many requests at once; try again shortly").into_response();
     };
-    let mut response = next.run(request).await;
+    let mut response = in_our_words(next.run(request).await).await;
     response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     response
+}
+
+/// Reads the body of a request. Its bytes count, as they arrive, against what all bodies may have.
+async fn read_body(api: &Api, request: Request) -> Result<(Request, OwnedSemaphorePermit), Failure> {
+    let http = &api.shared().config.http;
+    let mut room = api.body_room.clone().try_acquire_many_owned(0).expect("nothing can be had");
+    let (head, body) = request.into_parts();
+    let (mut body, mut bytes) = (body.into_data_stream(), Vec::new());
+    let read = async {
+        while let Some(part) = body.next().await {
+            let part = part.map_err(|error| Failure::malformed(format!("the body did not arrive whole: {error}")))?;
+            if bytes.len() + part.len() > http.body_bytes {
+                return Err(Failure::too_large());
+            }
+            let more = api.body_room.clone().try_acquire_many_owned(part.len() as u32);
+            room.merge(more.map_err(|_| Failure::busy("too_many_bytes", "too many bytes at once; try again shortly"))?);
+            bytes.extend_from_slice(&part);
+        }
+        Ok(())
+    };
+    let limit = Duration::from_secs(http.body_seconds);
+    tokio::time::timeout(limit, read).await.map_err(|_| Failure::slow(http.body_seconds))??;
+    Ok((Request::from_parts(head, bytes.into()), room))
+}
+
+/// Puts what the library says of a request into the form of all other errors.
+async fn in_our_words(response: Response) -> Response {
+    const LONGEST: usize = 4 << 10;
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    if !status.is_client_error() || !kind.starts_with("text/plain") {
+        return response;
+    }
+    let text = axum::body::to_bytes(response.into_body(), LONGEST).await.unwrap_or_default();
+    let message = String::from_utf8_lossy(&text).trim().to_string();
+    let code = match status {
+        StatusCode::NOT_FOUND => "not_found",
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
+        _ => "malformed",
+    };
+    Failure(status, ErrorText { code, message }).into_response()
 }
 
 fn is_own_host(headers: &HeaderMap, hosts: &[String]) -> bool {
@@ -210,6 +318,11 @@ async fn ready(State(api): State<Api>) -> Response {
         return Failure::stopping().into_response();
     }
     match api.exchange.status() {
+        Some(status) if status.stall().is_some() => {
+            let message = status.stall().expect("there is one");
+            let error = ErrorText { code: "no_quorum", message };
+            Failure(StatusCode::SERVICE_UNAVAILABLE, error).into_response()
+        }
         Some(status) if !status.is_caught_up() => {
             let message = format!(
                 "height {} of {}, {} of {} other validators connected{}",
@@ -236,8 +349,8 @@ fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, text: &str) -
 }
 
 /// The node in numbers.
-#[utoipa::path(get, path = "/v1/status", responses((status = 200, body = json::Status)))]
-async fn status(State(api): State<Api>) -> Answered<json::Status> {
+#[utoipa::path(get, path = "/v1/status", responses((status = 200, body = json::NodeStatus)))]
+async fn status(State(api): State<Api>) -> Answered<json::NodeStatus> {
     api.blocking(|api| {
         let shared = api.shared();
         let (height, block, accounts, offers, chain) = api.exchange.read(|ledger| {
@@ -249,10 +362,11 @@ async fn status(State(api): State<Api>) -> Answered<json::Status> {
             (last, views.rate_per_second(), views.totals)
         };
         let state = shared.newest_root();
-        Json(json::Status {
+        Json(json::NodeStatus {
             version: env!("CARGO_PKG_VERSION"),
             chain,
             engine: api.exchange.status().map_or("solo", |status| status.engine),
+            stalled: api.exchange.status().and_then(|status| status.stall()),
             height,
             block: block.to_string(),
             time_ms,
@@ -713,8 +827,8 @@ async fn certificate(State(api): State<Api>, Path(height): Path<u64>) -> Answere
 
 /// How this validator stands among the others.
 #[utoipa::path(get, path = "/v1/validator",
-    responses((status = 200, body = crate::validator::Status), (status = 404, body = ErrorBody)))]
-async fn validator(State(api): State<Api>) -> Answered<crate::validator::Status> {
+    responses((status = 200, body = crate::validator::ValidatorStatus), (status = 404, body = ErrorBody)))]
+async fn validator(State(api): State<Api>) -> Answered<crate::validator::ValidatorStatus> {
     let status = api.blocking(|api| api.exchange.status()).await?;
     status.map(Json).ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
 }
@@ -978,10 +1092,7 @@ async fn send_batch(
 
 fn whole(body: Result<Bytes, axum::extract::rejection::BytesRejection>) -> Result<Bytes, Failure> {
     body.map_err(|error| match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let message = "the body is larger than this node takes; see `body_bytes` under /v1/limits".into();
-            Failure(StatusCode::PAYLOAD_TOO_LARGE, ErrorText { code: "too_large", message })
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
         _ => Failure::malformed(format!("the body did not arrive whole: {error}")),
     })
 }

@@ -42,13 +42,15 @@ impl From<Refusal> for ErrorText {
 
 /// The node in numbers.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Status {
+pub struct NodeStatus {
     /// Version of this software.
     pub version: &'static str,
     /// The chain's number.
     pub chain: u64,
     /// Who decides blocks.
     pub engine: &'static str,
+    /// Why no block can be decided, in words; nothing while enough validators are connected.
+    pub stalled: Option<String>,
     /// Height of the last block.
     pub height: u64,
     /// Its digest.

@@ -7,6 +7,7 @@ pub mod accusations;
 pub mod cache;
 mod candles;
 pub mod config;
+mod door;
 pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
@@ -48,7 +49,7 @@ pub struct Node {
     exchange: Arc<Exchange>,
     address: SocketAddr,
     stop: watch::Sender<bool>,
-    server: tokio::task::JoinHandle<std::io::Result<()>>,
+    server: tokio::task::JoinHandle<()>,
 }
 
 /// Why a node does not start.
@@ -60,6 +61,9 @@ pub enum StartError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {1}; choose another with --listen or [http] listen")]
     Listen(SocketAddr, std::io::Error),
+    /// The address for probes cannot be listened on.
+    #[error("cannot listen for probes on {0}: {1}; choose another with [http] probes")]
+    ListenForProbes(SocketAddr, std::io::Error),
 }
 
 impl Node {
@@ -76,12 +80,20 @@ impl Node {
         let listen = config.http.listen;
         let listener = TcpListener::bind(listen).await.map_err(|error| StartError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(listen, error))?;
+        let probes = match config.http.probes {
+            Some(listen) => {
+                Some(TcpListener::bind(listen).await.map_err(|error| StartError::ListenForProbes(listen, error))?)
+            }
+            None => None,
+        };
         let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data, network))?);
-        let (stop, mut stopped) = watch::channel(false);
-        let router = http::router(http::Api::new(exchange.clone()));
-        let signal = async move { drop(stopped.wait_for(|stop| *stop).await) };
-        let serve = axum::serve(listener, router).with_graceful_shutdown(signal);
-        let server = tokio::spawn(async move { serve.await });
+        let (stop, stopped) = watch::channel(false);
+        let api = http::Api::new(exchange.clone());
+        let limits = door::Limits::new(&exchange.shared.config.http);
+        if let Some(listener) = probes {
+            tokio::spawn(door::serve(listener, http::probes(api.clone()), limits, stopped.clone()));
+        }
+        let server = tokio::spawn(door::serve(listener, http::router(api), limits, stopped));
         tracing::info!(%address, page = page::is_embedded(), "listening");
         Ok(Node { exchange, address, stop, server })
     }

@@ -699,7 +699,7 @@ impl Validator {
     }
 
     fn measure(&self, shared: &Shared) {
-        let status = Status {
+        let status = ValidatorStatus {
             engine: self.network.rules.protocol.name(),
             me: self.network.me,
             validators: self.network.chain.keys.len(),
@@ -707,6 +707,8 @@ impl Validator {
             certified: self.engine.certified(),
             certified_anywhere: self.engine.certified_anywhere(),
             connected: self.engine.connected(),
+            needed: self.network.chain.committee().round,
+            idle_ms: self.last_decided.elapsed().as_millis() as u64,
             epoch: self.network.chain.epoch,
             follows: self.engine.follows(),
             silent: self.engine.is_silent() && !self.engine.follows(),
@@ -793,7 +795,7 @@ fn open_votes(data: &Path, engine: &mut Engine) -> Result<Option<VoteLog<RealDis
 
 /// How a validator stands, for people and probes.
 #[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
-pub struct Status {
+pub struct ValidatorStatus {
     /// How heights are decided: `dbft` or `tendermint`.
     pub engine: &'static str,
     /// Its index.
@@ -808,6 +810,10 @@ pub struct Status {
     pub certified_anywhere: u64,
     /// Other validators that are connected.
     pub connected: usize,
+    /// How many validators, this one included, it takes to decide a height.
+    pub needed: usize,
+    /// For how long nothing was decided.
+    pub idle_ms: u64,
     /// The epoch that it is in.
     pub epoch: u64,
     /// Whether it is none of the epoch's validators, and follows them.
@@ -839,12 +845,19 @@ pub struct PeerStatus {
     pub round_trip_ms: Option<f64>,
 }
 
-impl Status {
+impl ValidatorStatus {
     /// Whether it votes, is connected to a quorum, and is about where the others are.
     pub fn is_caught_up(&self) -> bool {
-        let faulty = (self.validators - 1) / 3;
-        let quorum = self.connected + usize::from(!self.follows) >= self.validators - faulty;
-        !self.silent && quorum && self.decided + CAUGHT_UP >= self.certified_anywhere
+        !self.silent && self.stall().is_none() && self.decided + CAUGHT_UP >= self.certified_anywhere
+    }
+
+    /// Why no height can be decided, as far as this validator sees: too few are connected. In words for people.
+    pub fn stall(&self) -> Option<String> {
+        let connected = self.connected + usize::from(!self.follows);
+        let (all, needed, seconds) = (self.validators, self.needed, self.idle_ms / 1_000);
+        (connected < needed).then(|| {
+            format!("Stalled: {connected} of {all} validators connected, {needed} needed, no block for {seconds} s")
+        })
     }
 }
 

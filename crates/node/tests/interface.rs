@@ -382,3 +382,116 @@ fn machines_can_read_what_there_is() {
         }
     });
 }
+
+/// A connection that has sent the head of a request and not its body.
+fn slow_post(server: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(server).expect("listens");
+    let head = "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{";
+    stream.write_all(head.as_bytes()).expect("sent");
+    stream
+}
+
+fn look(server: SocketAddr, path: &str) -> (u16, Value) {
+    call(server, "GET", path, "", b"")
+}
+
+#[test]
+fn slow_senders_keep_nobody_from_being_served() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut config = config();
+    (config.http.concurrent_requests, config.http.body_seconds) = (4, 2);
+    with_node(config, &directory.path().join("data"), |server| {
+        let mut slow: Vec<TcpStream> = (0..40).map(|_| slow_post(server)).collect();
+        for path in ["/healthz", "/readyz", "/metrics", "/v1/status"] {
+            assert_eq!(look(server, path).0, 200, "{path}");
+        }
+        let mut answer = String::new();
+        slow[0].read_to_string(&mut answer).expect("it is closed");
+        assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("\"too_slow\""), "{answer}");
+    });
+}
+
+#[test]
+fn idle_connections_are_closed_and_one_address_has_its_share() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let probes = std::net::TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a free port");
+    let mut config = config();
+    (config.http.connections_of_one, config.http.head_seconds, config.http.probes) = (6, 2, Some(probes));
+    with_node(config, &directory.path().join("data"), move |server| {
+        let mut idle: Vec<TcpStream> = (0..6).map(|_| TcpStream::connect(server).expect("listens")).collect();
+        // The door is full for this address; whoever comes is turned away at once, and probes are answered elsewhere.
+        let mut turned_away = TcpStream::connect(server).expect("listens");
+        assert_eq!(turned_away.read(&mut [0; 1]).unwrap_or(0), 0);
+        for path in ["/healthz", "/readyz", "/metrics"] {
+            assert_eq!(look(probes, path).0, 200, "{path}");
+        }
+        assert_eq!(look(probes, "/v1/status").0, 404, "nothing else is there");
+        for stream in &mut idle {
+            // Closed without a word, or told that it was too slow.
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+        assert_eq!(look(server, "/v1/status").0, 200);
+    });
+}
+
+#[test]
+fn bytes_of_bodies_are_bounded_together() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut config = config();
+    (config.http.body_bytes, config.http.body_bytes_waiting) = (1_000, 1_000);
+    with_node(config, &directory.path().join("data"), |server| {
+        let mut held = TcpStream::connect(server).expect("listens");
+        let head = "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n";
+        held.write_all(&[head.as_bytes(), &[b' '; 900]].concat()).expect("sent");
+        let refused = || call(server, "POST", "/v1/transactions", "application/json", &[b' '; 200]);
+        let mut seen = refused();
+        for _ in 0..500 {
+            if seen.0 == 429 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            seen = refused();
+        }
+        assert_eq!((seen.0, &seen.1["error"]["code"]), (429, &json!("too_many_bytes")));
+        drop(held);
+    });
+}
+
+#[test]
+fn whatever_the_library_refuses_has_the_form_of_all_errors() {
+    let directory = tempfile::tempdir().expect("a directory");
+    with_node(config(), &directory.path().join("data"), |server| {
+        for path in ["/v1/blocks?limit=many", "/v1/blocks?limit=-1", "/v1/blocks/x", "/v1/accounts/%ff"] {
+            let (status, body) = look(server, path);
+            assert_eq!(status, 400, "{path}");
+            assert_eq!(body["error"]["code"], "malformed", "{path}: {body}");
+            assert!(body["error"]["message"].as_str().is_some_and(|message| !message.is_empty()), "{path}");
+        }
+    });
+}
+
+/// Every operation of the description.
+fn operations(description: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let paths = description["paths"].as_object().expect("paths");
+    paths.iter().flat_map(|(path, item)| item.as_object().expect("operations").values().map(move |of| (path, of)))
+}
+
+#[test]
+fn the_description_says_what_each_response_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    with_node(config(), &directory.path().join("data"), |server| {
+        let description = get(server, "/v1/openapi.json");
+        let mut responses = 0;
+        for (path, operation) in operations(&description) {
+            for (status, response) in operation["responses"].as_object().expect("responses") {
+                assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{path} {status}");
+                responses += 1;
+            }
+        }
+        assert!(responses > 50, "{responses}");
+        let schemas = &description["components"]["schemas"];
+        // One name, one meaning: the node's status is not its validator's.
+        assert!(schemas["NodeStatus"]["properties"]["mempool"].is_object());
+        assert!(schemas["ValidatorStatus"]["properties"]["peers"].is_object());
+    });
+}
