@@ -5,9 +5,10 @@
 //! partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks sequence numbers, takes debits, and is paid refunds, payments
 //! and fills; what the auctioneer keeps is burnt.
 //!
-//! Where the block carries the clearing that its proposer claims, or another has attached one ([`Attached`],
-//! [`Ledger::apply_attached`]), that is checked instead of solving (SPEEDEX §K.3): an offer that the marginal key shows to trade in full goes straight from
-//! its transaction to its fill and never enters book or trie. The state after is the same.
+//! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
+//! node that catches up has the batch in the archived receipts; it checks that one instead of solving
+//! ([`Ledger::apply_attached`], SPEEDEX §K.3). An offer that the marginal key shows to trade in full then goes straight
+//! from its transaction to its fill and never enters book or trie. The state after is the same.
 //!
 //! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
 //! the filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
@@ -20,7 +21,7 @@ use clearing::{Clearing, Params};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
-use crate::attached::{Attached, Source, Violation};
+use crate::attached::{Attached, Violation};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
@@ -61,7 +62,7 @@ pub enum Stage {
     Filter,
     /// Reading offers, cancellations and payments off the transactions, and working offers into the book.
     Orders,
-    /// Prices and amounts; for a follower the check of those that it was given.
+    /// Prices and amounts, or the check of those that were given.
     Clearing,
     /// Fills, and taking them out of the book.
     Settlement,
@@ -96,9 +97,7 @@ pub struct Applied {
     pub batch: Batch,
     /// Accounts that changed, by address.
     pub modified: Vec<Address>,
-    /// Where the clearing comes from.
-    pub source: Source,
-    /// How the prices were found, where they were looked for.
+    /// How the prices were found; none if nothing was for sale, or the clearing was given.
     pub report: Option<clearing::Report>,
     /// What the tries have to learn.
     pub changes: Changes,
@@ -126,8 +125,8 @@ pub enum Fault {
         /// What the block names.
         got: Digest,
     },
-    /// The clearing that came with the block is false.
-    #[error("block {height}: its clearing is false: {violation}")]
+    /// The clearing that was given for the block is false.
+    #[error("block {height}: the given clearing is false: {violation}")]
     Attached {
         /// The block's height.
         height: Height,
@@ -168,12 +167,11 @@ struct Traded {
     pairs: Vec<PairOutcome>,
     /// Change of what offers lock.
     locked: Sums,
-    source: Source,
     report: Option<clearing::Report>,
 }
 
 impl Ledger {
-    /// Applies the next block, by the clearing that it carries if that holds. `stage` is called at the end of each step.
+    /// Applies the next block by the clearing that the solver finds. `stage` is called at the end of each step.
     ///
     /// # Errors
     /// [`Fault`] if the block is not the next one, or an invariant broke.
@@ -186,12 +184,15 @@ impl Ledger {
         self.run(block, None, signatures, stage)
     }
 
-    /// Applies the next block as [`Ledger::apply`] does, but checks the clearing that came with it instead of looking for
+    /// Applies the next block as [`Ledger::apply`] does, but checks the clearing that is given instead of looking for
     /// one. Only where that clearing says that not every offer could be served is the book solved: then it must be what
-    /// the solver finds, or a proposer could choose prices at which nothing trades.
+    /// the solver finds.
+    ///
+    /// A book has many clearings that pass, so the check alone does not say that this is the block's. Use it for batches of
+    /// certified or own receipts, and hold the state root against the one that the next block names.
     ///
     /// # Errors
-    /// [`Fault`] if the block is not the next one, its clearing is false (the state is as it was), or an invariant broke.
+    /// [`Fault`] if the block is not the next one, the clearing is false (the state is as it was), or an invariant broke.
     pub fn apply_attached(
         &mut self,
         block: &Superblock,
@@ -234,7 +235,7 @@ impl Ledger {
         stage(Stage::Filter);
         let orders = Orders::of(&transactions, &filtered);
         let mut traded = match attached {
-            None => self.trade_as_claimed(block, &orders, stage)?,
+            None => self.trade(block.height, &orders, stage)?,
             Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
         };
         let outcomes = outcomes(&filtered, &traded.pairs);
@@ -244,8 +245,7 @@ impl Ledger {
             asset: fill.pair.buy,
             amount: fill.bought,
         });
-        let earns = !matches!(traded.source, Source::SolverInstead(_));
-        let (payouts, bonded) = self.follow_validators(block, earns, &transactions, &orders);
+        let (payouts, bonded) = self.follow_validators(block, &transactions, &orders);
         let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
         self.burn(&transactions, &filtered, &mut traded.batch, &mut effects.issued);
@@ -258,8 +258,8 @@ impl Ledger {
         let validators = self.validators.digest();
         let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect(), validators };
         stage(Stage::Effects);
-        let Traded { batch, source, report, .. } = traded;
-        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, source, report, changes })
+        let Traded { batch, report, .. } = traded;
+        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, report, changes })
     }
 
     fn check_succession(&self, block: &Superblock) -> Result<(), Fault> {
@@ -272,32 +272,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Trades by the clearing that the block carries if that holds, else by the solver's.
-    fn trade_as_claimed(
-        &mut self,
-        block: &Superblock,
-        orders: &Orders,
-        stage: &mut dyn FnMut(Stage),
-    ) -> Result<Traded, Fault> {
-        let Some(claimed) = block.clearing() else { return self.trade(block.height, orders, stage) };
-        stage(Stage::Orders);
-        match self.check_claimed(orders, claimed) {
-            Ok((attached, pairs)) => {
-                stage(Stage::Clearing);
-                Ok(self.make(&attached, pairs))
-            }
-            Err(violation) => {
-                let mut once = |next: Stage| {
-                    if next != Stage::Orders {
-                        stage(next)
-                    }
-                };
-                let traded = self.trade(block.height, orders, &mut once)?;
-                Ok(Traded { source: Source::SolverInstead(violation), ..traded })
-            }
-        }
-    }
-
     /// Places the orders, clears the book and takes out what executes.
     fn trade(&mut self, height: Height, orders: &Orders, stage: &mut dyn FnMut(Stage)) -> Result<Traded, Fault> {
         let by_pair = orders.by_pair();
@@ -308,7 +282,7 @@ impl Ledger {
         let Some(Clearing { valuations, trades, full, report, .. }) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
             let batch = Batch { full: true, ..Batch::default() };
-            return Ok(Traded { batch, pairs, locked, source: Source::Solver, report: None });
+            return Ok(Traded { batch, pairs, locked, report: None });
         };
         let prices = self.prices(&valuations);
         let trades: Vec<(Pair, Amount)> =
@@ -335,10 +309,10 @@ impl Ledger {
             .collect();
         let batch = batch(&valuations, full, &pairs);
         self.revalue(&valuations);
-        Ok(Traded { batch, pairs, locked, source: Source::Solver, report: Some(report) })
+        Ok(Traded { batch, pairs, locked, report: Some(report) })
     }
 
-    /// Checks a clearing that came with the block, and makes the changes that it comes to.
+    /// Checks a clearing that is given, and makes the changes that it comes to.
     fn trade_as(
         &mut self,
         height: Height,
@@ -357,7 +331,7 @@ impl Ledger {
         let locked = self.book.make(&pairs);
         let batch = batch(&attached.valuations, attached.full, &pairs);
         self.revalue(&attached.valuations);
-        Traded { batch, pairs, locked, source: Source::Proposer, report: None }
+        Traded { batch, pairs, locked, report: None }
     }
 
     /// Prices and amounts for a whole book on top of this ledger's valuations; `None` if nothing is for sale.
@@ -406,11 +380,10 @@ impl Ledger {
         }
     }
 
-    /// What the registry pays out, to proposers if the block `earns` them anything, and the change of what it holds.
+    /// What the registry pays out, and the change of what it holds.
     fn follow_validators(
         &mut self,
         block: &Superblock,
-        earns: bool,
         transactions: &[&Transaction],
         orders: &Orders,
     ) -> (Vec<Credit>, Sums) {
@@ -423,7 +396,7 @@ impl Ledger {
             (body.account, &body.operation)
         };
         let operations: Vec<_> = orders.staking.iter().map(operation).collect();
-        let moved = Arc::make_mut(&mut self.validators).apply(block, earns, &operations);
+        let moved = Arc::make_mut(&mut self.validators).apply(block, &operations);
         bonded.add(STAKED, moved.bonded);
         (moved.credits, bonded)
     }

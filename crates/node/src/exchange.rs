@@ -23,7 +23,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Source, Stage};
+use ledger::{Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Stage};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
@@ -436,11 +436,6 @@ impl Exchange {
         self.shared.metrics.vote_syncs.get()
     }
 
-    /// Blocks since start whose clearing came with them and held, by contrast with those that were solved here.
-    pub fn clearings_attached(&self) -> u64 {
-        self.shared.metrics.clearings_attached()
-    }
-
     /// The links to other validators; `None` in a solo node.
     pub fn transport(&self) -> Option<Arc<Transport>> {
         poisoned(self.shared.transport.lock()).upgrade()
@@ -842,7 +837,6 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&Syn
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         poisoned(shared.views.write()).commit(&committed, &transactions);
         shared.metrics.committed(&committed);
-        note_source(shared, &block, &applied.source);
         let batch = &committed.batch;
         poisoned(shared.candles.write()).add(batch.height, batch.time_ms, &batch.batch);
         answer_waiters(shared, &committed);
@@ -863,22 +857,12 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&Syn
             fills = summary.fills,
             pairs = summary.pairs,
             full = summary.full,
-            clearing = applied.source.name(),
             ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>()),
             log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
             "block"
         );
         // No reader, no matter.
         drop(shared.events.send(committed));
-    }
-}
-
-/// Counts where a block's clearing comes from, and names who claimed a false one.
-fn note_source(shared: &Shared, block: &Superblock, source: &Source) {
-    shared.metrics.cleared(source);
-    if let Source::SolverInstead(violation) = source {
-        let proposer = block.sub_blocks.first().map(|sub_block| sub_block.proposer);
-        tracing::warn!(height = block.height, ?proposer, %violation, "a proposer claimed a false clearing");
     }
 }
 
