@@ -21,7 +21,7 @@ use clearing::{Clearing, Params};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
-use crate::attached::{Attached, Violation};
+use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
@@ -103,8 +103,8 @@ pub struct Applied {
     pub changes: Changes,
 }
 
-/// Why a block cannot be applied at all. After [`Fault::Clearing`] and [`Fault::Conservation`] the state may be half
-/// changed: stop, and recover from the log. After the others it is as it was.
+/// Why a block cannot be applied at all. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
+/// state may be half changed: stop, and recover from the log. After the others it is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Not the next block.
@@ -140,6 +140,16 @@ pub enum Fault {
         height: Height,
         /// What it said.
         reason: String,
+    },
+    /// The auctioneer pays out more of an asset than it took in.
+    #[error("block {height}: the auctioneer pays out {units} units of asset {asset} more than it took in, stop")]
+    Auctioneer {
+        /// The block's height.
+        height: Height,
+        /// The asset.
+        asset: AssetId,
+        /// Units that it lacks.
+        units: u128,
     },
     /// Money appeared or vanished.
     #[error(
@@ -248,7 +258,7 @@ impl Ledger {
         let (payouts, bonded) = self.follow_validators(block, &transactions, &orders);
         let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
-        self.burn(&transactions, &filtered, &mut traded.batch, &mut effects.issued);
+        self.burn(block.height, filtered.admitted_len(), &mut traded.batch, &mut effects.issued)?;
         self.check_conservation(block.height, &effects.balances, &traded.locked, &bonded, &effects.issued)?;
         self.height = block.height;
         self.last_block = digest;
@@ -307,6 +317,8 @@ impl Ledger {
             .into_par_iter()
             .map(|(orders, executed)| PairOutcome::new(orders, executed.unwrap_or_default(), &prices))
             .collect();
+        conserved(self.assets.len(), &pairs)
+            .map_err(|violation| Fault::Clearing { height, reason: violation.to_string() })?;
         let batch = batch(&valuations, full, &pairs);
         self.revalue(&valuations);
         Ok(Traded { batch, pairs, locked, report: Some(report) })
@@ -359,14 +371,17 @@ impl Ledger {
         self.assets.iter_mut().zip(valuations).for_each(|(asset, valuation)| asset.valuation = *valuation);
     }
 
-    /// Burns fees and what the auctioneer keeps.
-    fn burn(&mut self, transactions: &[&Transaction], filtered: &Filtered, batch: &mut Batch, issued: &mut Sums) {
+    /// Burns what the auctioneer keeps, and the fees of `admitted` transactions.
+    fn burn(&mut self, height: Height, admitted: usize, batch: &mut Batch, issued: &mut Sums) -> Result<(), Fault> {
         let mut kept = Sums::default();
         for trade in &batch.trades {
             kept.add(trade.pair.sell, i128::from(trade.sold));
             kept.add(trade.pair.buy, -i128::from(trade.bought));
         }
-        let admitted = transactions.len() - filtered.refusals.iter().flatten().count();
+        if let Some(asset) = (0..self.assets.len()).find(|asset| kept.get(*asset) < 0) {
+            let units = kept.get(asset).unsigned_abs();
+            return Err(Fault::Auctioneer { height, asset: AssetId(asset as u32), units });
+        }
         kept.add(AssetId(0), i128::from(self.fee) * admitted as i128);
         for (number, asset) in self.assets.iter_mut().enumerate() {
             let id = AssetId(number as u32);
@@ -378,6 +393,7 @@ impl Ledger {
                 batch.burnt.push((id, kept as Amount));
             }
         }
+        Ok(())
     }
 
     /// What the registry pays out, and the change of what it holds.
@@ -448,12 +464,33 @@ fn outcomes(filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {
     outcomes
 }
 
-impl Outcome {
-    /// The refusal, if the transaction had no effect.
-    pub fn refusal(&self) -> Option<Refusal> {
-        match self {
-            Outcome::Refused(refusal) => Some(*refusal),
-            Outcome::Applied | Outcome::Offered(_) => None,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Genesis;
+    use primitives::Fraction;
+
+    fn ledger() -> Ledger {
+        let assets = ["USD", "EUR"].map(|symbol| (symbol.to_string(), 2, Address::default())).to_vec();
+        let balances = vec![(Address([1; 20]), AssetId(0), 1_000), (Address([1; 20]), AssetId(1), 1_000)];
+        let (fee, mu) = (5, Fraction::power_of_two(10));
+        Ledger::new(&Genesis { fee, mu, assets, balances, ..Genesis::default() }).expect("sound")
+    }
+
+    /// The fees of the block do not cover what the auctioneer lacks either.
+    #[test]
+    fn an_auctioneer_who_lacks_a_unit_stops_the_block() {
+        let pair = |sell, buy| Pair { sell: AssetId(sell), buy: AssetId(buy) };
+        let trades = vec![
+            PairTrade { pair: pair(0, 1), sold: 10, bought: 10 },
+            PairTrade { pair: pair(1, 0), sold: 11, bought: 11 },
+        ];
+        let mut batch = Batch { trades, ..Batch::default() };
+        let (mut ledger, mut issued) = (ledger(), Sums::default());
+        let fault = ledger.burn(1, 7, &mut batch, &mut issued).expect_err("it pays 11 units of 10");
+        assert_eq!(fault, Fault::Auctioneer { height: 1, asset: AssetId(0), units: 1 });
+        batch.trades[0].sold = 11;
+        ledger.burn(1, 7, &mut batch, &mut issued).expect("nothing is lacking");
+        assert_eq!(batch.burnt, [(AssetId(0), 35), (AssetId(1), 1)]);
     }
 }

@@ -230,7 +230,7 @@ impl Ledger {
 }
 
 /// No more of an asset is paid out than was sold.
-fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), Violation> {
+pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), Violation> {
     let mut totals = vec![(0u128, 0u128); assets];
     for fill in pairs.iter().flat_map(|pair| &pair.fills) {
         totals[fill.pair.sell.0 as usize].0 += u128::from(fill.sold);

@@ -40,7 +40,7 @@ pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
 pub use genesis::{Asset, Genesis, GenesisError, Membership, RULES};
 pub use pair_offers::{Edit, PairOffers};
-pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};
+pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};
 pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};

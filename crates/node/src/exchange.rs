@@ -23,7 +23,9 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Stage};
+use ledger::{
+    Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Stage, outcomes_by_id,
+};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
@@ -767,7 +769,10 @@ fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId]) -> Result<
     stages.0.push(("log", log_ms));
     let mut mempool = shared.lock_mempool();
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
-    mempool.settle(ids.iter().copied().zip(transactions), ledger.fee());
+    // A copy with a false signature does not settle the transaction that it copies.
+    let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
+    let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
+    mempool.settle(settled.map(|(_, settled)| settled), ledger.fee());
     shared.metrics.mempool.set(mempool.len() as i64);
     let changes = std::mem::take(&mut applied.changes);
     Ok((applied, changes, stages.0))
@@ -897,10 +902,11 @@ fn answer_waiters(shared: &Shared, committed: &Committed) {
     if waiters.is_empty() {
         return;
     }
-    for (_, id, outcome) in &committed.outcomes {
-        for waiter in waiters.remove(id).into_iter().flatten() {
+    let outcomes = committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome));
+    for (id, outcome) in outcomes_by_id(outcomes) {
+        for waiter in waiters.remove(&id).into_iter().flatten() {
             // Whoever waited may have gone away.
-            let _ = waiter.send(Found { height: committed.summary.height, outcome: *outcome });
+            let _ = waiter.send(Found { height: committed.summary.height, outcome });
         }
     }
 }
