@@ -173,7 +173,7 @@ fn genesis(traders: u64) -> Genesis {
         mu: Fraction::power_of_two(10),
         assets: (0..ASSETS).map(|asset| (format!("A{asset:02}"), 2, issuer)).collect(),
         balances: addresses.into_iter().flat_map(balance).collect(),
-        membership: None,
+        ..Genesis::default()
     }
 }
 

@@ -70,7 +70,7 @@ impl Population {
             }
         }
         let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
-        Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances, membership: None }
+        Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances, ..Genesis::default() }
     }
 
     /// An account that may act once more in this block; few are drawn often (SPEEDEX §7: by a power law).

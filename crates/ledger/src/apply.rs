@@ -5,9 +5,10 @@
 //! partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks sequence numbers, takes debits, and is paid refunds, payments
 //! and fills; what the auctioneer keeps is burnt.
 //!
-//! Where the block carries the clearing that its proposer claims, or another has attached one ([`Attached`],
-//! [`Ledger::apply_attached`]), that is checked instead of solving (SPEEDEX §K.3): an offer that the marginal key shows to trade in full goes straight from
-//! its transaction to its fill and never enters book or trie. The state after is the same.
+//! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
+//! node that catches up has the batch in the archived receipts; it checks that one instead of solving
+//! ([`Ledger::apply_attached`], SPEEDEX §K.3). An offer that the marginal key shows to trade in full then goes straight
+//! from its transaction to its fill and never enters book or trie. The state after is the same.
 //!
 //! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
 //! the filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
@@ -20,7 +21,7 @@ use clearing::{Clearing, Params};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
-use crate::attached::{Attached, Source, Violation};
+use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
@@ -61,7 +62,7 @@ pub enum Stage {
     Filter,
     /// Reading offers, cancellations and payments off the transactions, and working offers into the book.
     Orders,
-    /// Prices and amounts; for a follower the check of those that it was given.
+    /// Prices and amounts, or the check of those that were given.
     Clearing,
     /// Fills, and taking them out of the book.
     Settlement,
@@ -96,16 +97,14 @@ pub struct Applied {
     pub batch: Batch,
     /// Accounts that changed, by address.
     pub modified: Vec<Address>,
-    /// Where the clearing comes from.
-    pub source: Source,
-    /// How the prices were found, where they were looked for.
+    /// How the prices were found; none if nothing was for sale, or the clearing was given.
     pub report: Option<clearing::Report>,
     /// What the tries have to learn.
     pub changes: Changes,
 }
 
-/// Why a block cannot be applied at all. After [`Fault::Clearing`] and [`Fault::Conservation`] the state may be half
-/// changed: stop, and recover from the log. After the others it is as it was.
+/// Why a block cannot be applied at all. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
+/// state may be half changed: stop, and recover from the log. After the others it is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Not the next block.
@@ -126,8 +125,8 @@ pub enum Fault {
         /// What the block names.
         got: Digest,
     },
-    /// The clearing that came with the block is false.
-    #[error("block {height}: its clearing is false: {violation}")]
+    /// The clearing that was given for the block is false.
+    #[error("block {height}: the given clearing is false: {violation}")]
     Attached {
         /// The block's height.
         height: Height,
@@ -141,6 +140,16 @@ pub enum Fault {
         height: Height,
         /// What it said.
         reason: String,
+    },
+    /// The auctioneer pays out more of an asset than it took in.
+    #[error("block {height}: the auctioneer pays out {units} units of asset {asset} more than it took in, stop")]
+    Auctioneer {
+        /// The block's height.
+        height: Height,
+        /// The asset.
+        asset: AssetId,
+        /// Units that it lacks.
+        units: u128,
     },
     /// Money appeared or vanished.
     #[error(
@@ -168,12 +177,11 @@ struct Traded {
     pairs: Vec<PairOutcome>,
     /// Change of what offers lock.
     locked: Sums,
-    source: Source,
     report: Option<clearing::Report>,
 }
 
 impl Ledger {
-    /// Applies the next block, by the clearing that it carries if that holds. `stage` is called at the end of each step.
+    /// Applies the next block by the clearing that the solver finds. `stage` is called at the end of each step.
     ///
     /// # Errors
     /// [`Fault`] if the block is not the next one, or an invariant broke.
@@ -186,12 +194,15 @@ impl Ledger {
         self.run(block, None, signatures, stage)
     }
 
-    /// Applies the next block as [`Ledger::apply`] does, but checks the clearing that came with it instead of looking for
+    /// Applies the next block as [`Ledger::apply`] does, but checks the clearing that is given instead of looking for
     /// one. Only where that clearing says that not every offer could be served is the book solved: then it must be what
-    /// the solver finds, or a proposer could choose prices at which nothing trades.
+    /// the solver finds.
+    ///
+    /// A book has many clearings that pass, so the check alone does not say that this is the block's. Use it for batches of
+    /// certified or own receipts, and hold the state root against the one that the next block names.
     ///
     /// # Errors
-    /// [`Fault`] if the block is not the next one, its clearing is false (the state is as it was), or an invariant broke.
+    /// [`Fault`] if the block is not the next one, the clearing is false (the state is as it was), or an invariant broke.
     pub fn apply_attached(
         &mut self,
         block: &Superblock,
@@ -234,7 +245,7 @@ impl Ledger {
         stage(Stage::Filter);
         let orders = Orders::of(&transactions, &filtered);
         let mut traded = match attached {
-            None => self.trade_as_claimed(block, &orders, stage)?,
+            None => self.trade(block.height, &orders, stage)?,
             Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
         };
         let outcomes = outcomes(&filtered, &traded.pairs);
@@ -244,11 +255,10 @@ impl Ledger {
             asset: fill.pair.buy,
             amount: fill.bought,
         });
-        let earns = !matches!(traded.source, Source::SolverInstead(_));
-        let (payouts, bonded) = self.follow_validators(block, earns, &transactions, &orders);
+        let (payouts, bonded) = self.follow_validators(block, &transactions, &orders);
         let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
-        self.burn(&transactions, &filtered, &mut traded.batch, &mut effects.issued);
+        self.burn(block.height, filtered.admitted_len(), &mut traded.batch, &mut effects.issued)?;
         self.check_conservation(block.height, &effects.balances, &traded.locked, &bonded, &effects.issued)?;
         self.height = block.height;
         self.last_block = digest;
@@ -258,8 +268,8 @@ impl Ledger {
         let validators = self.validators.digest();
         let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect(), validators };
         stage(Stage::Effects);
-        let Traded { batch, source, report, .. } = traded;
-        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, source, report, changes })
+        let Traded { batch, report, .. } = traded;
+        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, report, changes })
     }
 
     fn check_succession(&self, block: &Superblock) -> Result<(), Fault> {
@@ -272,32 +282,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Trades by the clearing that the block carries if that holds, else by the solver's.
-    fn trade_as_claimed(
-        &mut self,
-        block: &Superblock,
-        orders: &Orders,
-        stage: &mut dyn FnMut(Stage),
-    ) -> Result<Traded, Fault> {
-        let Some(claimed) = block.clearing() else { return self.trade(block.height, orders, stage) };
-        stage(Stage::Orders);
-        match self.check_claimed(orders, claimed) {
-            Ok((attached, pairs)) => {
-                stage(Stage::Clearing);
-                Ok(self.make(&attached, pairs))
-            }
-            Err(violation) => {
-                let mut once = |next: Stage| {
-                    if next != Stage::Orders {
-                        stage(next)
-                    }
-                };
-                let traded = self.trade(block.height, orders, &mut once)?;
-                Ok(Traded { source: Source::SolverInstead(violation), ..traded })
-            }
-        }
-    }
-
     /// Places the orders, clears the book and takes out what executes.
     fn trade(&mut self, height: Height, orders: &Orders, stage: &mut dyn FnMut(Stage)) -> Result<Traded, Fault> {
         let by_pair = orders.by_pair();
@@ -308,7 +292,7 @@ impl Ledger {
         let Some(Clearing { valuations, trades, full, report, .. }) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
             let batch = Batch { full: true, ..Batch::default() };
-            return Ok(Traded { batch, pairs, locked, source: Source::Solver, report: None });
+            return Ok(Traded { batch, pairs, locked, report: None });
         };
         let prices = self.prices(&valuations);
         let trades: Vec<(Pair, Amount)> =
@@ -333,12 +317,14 @@ impl Ledger {
             .into_par_iter()
             .map(|(orders, executed)| PairOutcome::new(orders, executed.unwrap_or_default(), &prices))
             .collect();
+        conserved(self.assets.len(), &pairs)
+            .map_err(|violation| Fault::Clearing { height, reason: violation.to_string() })?;
         let batch = batch(&valuations, full, &pairs);
         self.revalue(&valuations);
-        Ok(Traded { batch, pairs, locked, source: Source::Solver, report: Some(report) })
+        Ok(Traded { batch, pairs, locked, report: Some(report) })
     }
 
-    /// Checks a clearing that came with the block, and makes the changes that it comes to.
+    /// Checks a clearing that is given, and makes the changes that it comes to.
     fn trade_as(
         &mut self,
         height: Height,
@@ -357,7 +343,7 @@ impl Ledger {
         let locked = self.book.make(&pairs);
         let batch = batch(&attached.valuations, attached.full, &pairs);
         self.revalue(&attached.valuations);
-        Traded { batch, pairs, locked, source: Source::Proposer, report: None }
+        Traded { batch, pairs, locked, report: None }
     }
 
     /// Prices and amounts for a whole book on top of this ledger's valuations; `None` if nothing is for sale.
@@ -385,14 +371,17 @@ impl Ledger {
         self.assets.iter_mut().zip(valuations).for_each(|(asset, valuation)| asset.valuation = *valuation);
     }
 
-    /// Burns fees and what the auctioneer keeps.
-    fn burn(&mut self, transactions: &[&Transaction], filtered: &Filtered, batch: &mut Batch, issued: &mut Sums) {
+    /// Burns what the auctioneer keeps, and the fees of `admitted` transactions.
+    fn burn(&mut self, height: Height, admitted: usize, batch: &mut Batch, issued: &mut Sums) -> Result<(), Fault> {
         let mut kept = Sums::default();
         for trade in &batch.trades {
             kept.add(trade.pair.sell, i128::from(trade.sold));
             kept.add(trade.pair.buy, -i128::from(trade.bought));
         }
-        let admitted = transactions.len() - filtered.refusals.iter().flatten().count();
+        if let Some(asset) = (0..self.assets.len()).find(|asset| kept.get(*asset) < 0) {
+            let units = kept.get(asset).unsigned_abs();
+            return Err(Fault::Auctioneer { height, asset: AssetId(asset as u32), units });
+        }
         kept.add(AssetId(0), i128::from(self.fee) * admitted as i128);
         for (number, asset) in self.assets.iter_mut().enumerate() {
             let id = AssetId(number as u32);
@@ -404,13 +393,13 @@ impl Ledger {
                 batch.burnt.push((id, kept as Amount));
             }
         }
+        Ok(())
     }
 
-    /// What the registry pays out, to proposers if the block `earns` them anything, and the change of what it holds.
+    /// What the registry pays out, and the change of what it holds.
     fn follow_validators(
         &mut self,
         block: &Superblock,
-        earns: bool,
         transactions: &[&Transaction],
         orders: &Orders,
     ) -> (Vec<Credit>, Sums) {
@@ -423,7 +412,7 @@ impl Ledger {
             (body.account, &body.operation)
         };
         let operations: Vec<_> = orders.staking.iter().map(operation).collect();
-        let moved = Arc::make_mut(&mut self.validators).apply(block, earns, &operations);
+        let moved = Arc::make_mut(&mut self.validators).apply(block, &operations);
         bonded.add(STAKED, moved.bonded);
         (moved.credits, bonded)
     }
@@ -475,12 +464,33 @@ fn outcomes(filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {
     outcomes
 }
 
-impl Outcome {
-    /// The refusal, if the transaction had no effect.
-    pub fn refusal(&self) -> Option<Refusal> {
-        match self {
-            Outcome::Refused(refusal) => Some(*refusal),
-            Outcome::Applied | Outcome::Offered(_) => None,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Genesis;
+    use primitives::Fraction;
+
+    fn ledger() -> Ledger {
+        let assets = ["USD", "EUR"].map(|symbol| (symbol.to_string(), 2, Address::default())).to_vec();
+        let balances = vec![(Address([1; 20]), AssetId(0), 1_000), (Address([1; 20]), AssetId(1), 1_000)];
+        let (fee, mu) = (5, Fraction::power_of_two(10));
+        Ledger::new(&Genesis { fee, mu, assets, balances, ..Genesis::default() }).expect("sound")
+    }
+
+    /// The fees of the block do not cover what the auctioneer lacks either.
+    #[test]
+    fn an_auctioneer_who_lacks_a_unit_stops_the_block() {
+        let pair = |sell, buy| Pair { sell: AssetId(sell), buy: AssetId(buy) };
+        let trades = vec![
+            PairTrade { pair: pair(0, 1), sold: 10, bought: 10 },
+            PairTrade { pair: pair(1, 0), sold: 11, bought: 11 },
+        ];
+        let mut batch = Batch { trades, ..Batch::default() };
+        let (mut ledger, mut issued) = (ledger(), Sums::default());
+        let fault = ledger.burn(1, 7, &mut batch, &mut issued).expect_err("it pays 11 units of 10");
+        assert_eq!(fault, Fault::Auctioneer { height: 1, asset: AssetId(0), units: 1 });
+        batch.trades[0].sold = 11;
+        ledger.burn(1, 7, &mut batch, &mut issued).expect("nothing is lacking");
+        assert_eq!(batch.burnt, [(AssetId(0), 35), (AssetId(1), 1)]);
     }
 }

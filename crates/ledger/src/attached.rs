@@ -1,40 +1,21 @@
-//! The clearing that travels with a proposed block, and its check by whoever follows (SPEEDEX §K.3).
+//! A clearing that is known already, and its check (SPEEDEX §K.3).
 //!
-//! A single proposer solves the book and attaches valuations, what every pair sells, and each pair's marginal key: the
-//! place of the last offer that executes. A follower walks each pair's offers up to that key, resting ones merged with
-//! the block's own, and holds the claim against the one rule that turns amounts into fills; then it holds every asset
-//! against conservation, and, where fullness is claimed, the offers behind the key against μ. So the check costs what
-//! trades and not what rests, and nothing is changed before all of it has passed.
+//! A replay and a node that catches up have the batch of a block in its receipts: valuations, what every pair sells, and
+//! each pair's marginal key, the place of the last offer that executes. The check walks each pair's offers up to that
+//! key, resting ones merged with the block's own. It compares the clearing with the one rule that turns amounts into fills,
+//! then every asset with conservation, and, where fullness is claimed, the offers behind the key with μ. So the check costs
+//! what trades and not what rests, and nothing is changed before all of it has passed.
 //!
-//! # The clearing that a block carries
-//!
-//! A block with one proposer may carry the clearing that the proposer claims ([`SubBlock::clearing`]), so that what was
-//! decided says which clearing counts, and no two ledgers can differ about it though a book has many clearings:
-//!
-//! - Nothing is claimed: what the solver finds counts.
-//! - What is claimed holds on the state that the block is applied to: it counts, whatever the solver would have found.
-//! - What is claimed does not decode, denies fullness, or is false there: what the solver finds counts, and the proposer
-//!   gets no reward for the block.
-//!
-//! Which of these it is follows from state and block alone, so all that apply the block agree: its proposer, followers,
-//! those that catch up, and every replay of the log ([`Source`] tells). A proposer claims a clearing
-//! ([`Ledger::clearing_of`]) if it has applied the block below, which then is the state that its own will be applied to, so
-//! that what a correct proposer claims always holds; else it claims nothing, at no cost. A false claim costs the others the
-//! check, which walks no offer that the claimed prices do not reach, and its proposer the reward; nobody's trade is lost by it.
-//!
-//! [`SubBlock::clearing`]: primitives::SubBlock::clearing
-//!
-//! **Deviations from the paper.** There a proposal without a true clearing is invalid, and validators have to know the
-//! state to vote. Here votes do not wait for execution, so a claim is judged when the block is applied, and a false one is
-//! replaced. There a validator checks neither optimality nor μ, so a proposer can choose prices at
-//! which nothing trades. Here a clearing is full, which anybody can check, or it must be the one that the solver finds;
-//! in a block it must be full, since whoever has to look for the solver's need not be told it.
+//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass such a
+//! check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every validator
+//! solves, and the clearing of a block is the one that the solver finds. The check serves batches that were solved before;
+//! the state root after them says whether they were the right ones.
 
 use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use clearing::{PairBook, Violation as Wrong};
-use primitives::{Amount, AssetId, Price, Transaction};
+use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use crate::Ledger;
@@ -43,7 +24,7 @@ use crate::orders::{Orders, PairOrders};
 use crate::receipt::Batch;
 use crate::settle::{Executed, PairOutcome, Prices, execute, work};
 
-/// What one pair sells in a proposed clearing.
+/// What one pair sells in a given clearing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct AttachedTrade {
     /// The pair.
@@ -54,7 +35,7 @@ pub struct AttachedTrade {
     pub marginal: Place,
 }
 
-/// A clearing as it travels beside the block that it belongs to.
+/// A clearing that is given beside the block that it belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Attached {
     /// One valuation per asset, by number; none where nothing is for sale.
@@ -63,28 +44,6 @@ pub struct Attached {
     pub trades: Vec<AttachedTrade>,
     /// Whether every offer better than the rate by more than μ executes in full.
     pub full: bool,
-}
-
-/// Where the clearing of a block comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The solver: none came with the block.
-    Solver,
-    /// It came with the block, and holds.
-    Proposer,
-    /// The solver: the one that the block carries is false.
-    SolverInstead(Violation),
-}
-
-impl Source {
-    /// The name in reports and metrics.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Source::Solver => "solved",
-            Source::Proposer => "attached",
-            Source::SolverInstead(_) => "refused",
-        }
-    }
 }
 
 /// The first thing found wrong with an attached clearing.
@@ -115,12 +74,6 @@ pub enum Violation {
         /// The offer's place.
         place: Place,
     },
-    /// The bytes that a block carries are no clearing.
-    #[error("the bytes are no clearing")]
-    Undecodable,
-    /// The clearing that a block carries denies fullness.
-    #[error("a clearing that is not full is not taken from a block")]
-    NotClaimedFull,
     /// Fullness is denied, and the solver finds another clearing.
     #[error("the clearing says that it is not full, and is not the one that the solver finds")]
     NotTheBest,
@@ -152,39 +105,6 @@ impl Attached {
 }
 
 impl Ledger {
-    /// The clearing that a block of these transactions carries, for whoever proposes it as the next one: all are rightly
-    /// signed. `None` if nothing is for sale or not every offer could be served, as then nobody is spared anything.
-    pub fn clearing_of(&self, transactions: &[Transaction]) -> Option<Attached> {
-        let transactions: Vec<&Transaction> = transactions.iter().collect();
-        let orders = Orders::of(&transactions, &self.filter(&transactions, None));
-        let mut book = self.book.clone();
-        book.place(&orders.by_pair());
-        let found = self.clear(&book).ok().flatten().filter(|found| found.full)?;
-        let prices = self.prices(&found.valuations);
-        let trades = found.trades.par_iter().filter_map(|trade| {
-            let pair = Pair { sell: trade.sell, buy: trade.buy };
-            let executed = book.execute(pair, trade.sold, &prices)?;
-            let sold = executed.fills.iter().map(|fill| fill.sold).sum();
-            Some(AttachedTrade { pair, sold, marginal: executed.fills.last()?.place })
-        });
-        let trades = trades.collect();
-        Some(Attached { valuations: found.valuations, trades, full: true })
-    }
-
-    /// What the clearing that a block carries comes to. Changes nothing.
-    pub(crate) fn check_claimed(
-        &self,
-        orders: &Orders,
-        claimed: &[u8],
-    ) -> Result<(Attached, Vec<PairOutcome>), Violation> {
-        let attached: Attached = borsh::from_slice(claimed).map_err(|_| Violation::Undecodable)?;
-        if !attached.full {
-            return Err(Violation::NotClaimedFull);
-        }
-        let pairs = self.check_attached(orders, &attached)?;
-        Ok((attached, pairs))
-    }
-
     /// What the attached clearing comes to for every pair that is ordered or traded. Changes nothing.
     pub(crate) fn check_attached(&self, orders: &Orders, attached: &Attached) -> Result<Vec<PairOutcome>, Violation> {
         attached.check_order()?;
@@ -310,7 +230,7 @@ impl Ledger {
 }
 
 /// No more of an asset is paid out than was sold.
-fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), Violation> {
+pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), Violation> {
     let mut totals = vec![(0u128, 0u128); assets];
     for fill in pairs.iter().flat_map(|pair| &pair.fills) {
         totals[fill.pair.sell.0 as usize].0 += u128::from(fill.sold);

@@ -39,6 +39,13 @@ pub(crate) struct Filtered {
     pub refusals: Vec<Option<Refusal>>,
 }
 
+impl Filtered {
+    /// Number of transactions that are applied.
+    pub(crate) fn admitted_len(&self) -> usize {
+        self.admitted.iter().map(Vec::len).sum()
+    }
+}
+
 /// A transaction that stands alone.
 struct Candidate<'a> {
     index: u32,
@@ -91,7 +98,8 @@ impl Ledger {
                 Err(refusal) => refused.push((index, refusal)),
             }
         }
-        candidates.sort_unstable_by_key(|c| (c.position, c.transaction.body.sequence, c.transaction.signature.0));
+        candidates
+            .sort_unstable_by_key(|c| (c.position, c.transaction.body.sequence, c.transaction.signature.0, c.index));
         for account in candidates.chunk_by(|a, b| a.position == b.position) {
             self.filter_account(shard.at(account[0].position), account, &mut refused);
         }

@@ -6,6 +6,9 @@ use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, 
 use crate::validators::{Member, STAKED, Terms};
 
 const CONTEXT: &str = "walras 2026 genesis v1";
+/// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block does.
+/// A change of results is a new number. A chain names the rules in force in its genesis.
+pub const RULES: u32 = 1;
 /// Most validators of a committee: an index is a byte.
 const COMMITTEE_MAX: u32 = 256;
 
@@ -25,8 +28,10 @@ pub struct Asset {
 }
 
 /// What every validator of a chain must agree on before the first block.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Genesis {
+    /// The number of the rules that the chain follows; [`RULES`] in this binary.
+    pub rules: u32,
     /// The number of the chain; signed into every transaction.
     pub chain: u64,
     /// Units of asset 0 that each native transaction costs. They are burnt.
@@ -41,6 +46,22 @@ pub struct Genesis {
     pub balances: Vec<(Address, AssetId, Amount)>,
     /// Of a network of validators: who they are, and how others take their place.
     pub membership: Option<Membership>,
+}
+
+impl Default for Genesis {
+    /// Nothing, by the rules of this binary.
+    fn default() -> Genesis {
+        Genesis {
+            rules: RULES,
+            chain: 0,
+            fee: 0,
+            epsilon: Fraction::default(),
+            mu: Fraction::default(),
+            assets: Vec::new(),
+            balances: Vec::new(),
+            membership: None,
+        }
+    }
 }
 
 /// The validators at the start, and what holds for all who follow them. Their stakes and the pool are units of asset 0
@@ -58,6 +79,9 @@ pub struct Membership {
 /// What is wrong with a genesis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GenesisError {
+    /// The chain follows rules that this binary does not know.
+    #[error("the chain follows rules {0}, this binary follows rules {RULES}: start a version of walras for rules {0}")]
+    Rules(u32),
     /// A symbol that cannot be used.
     #[error("asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', and not used before")]
     Symbol(usize, String),
@@ -101,9 +125,9 @@ impl Genesis {
     }
 
     fn digest_with(&self, membership: Option<&Membership>) -> Digest {
-        let Genesis { chain, fee, epsilon, mu, assets, balances, .. } = self;
+        let Genesis { rules, chain, fee, epsilon, mu, assets, balances, .. } = self;
         let mut bytes =
-            borsh::to_vec(&(chain, fee, epsilon, mu, assets, balances)).expect("writing to memory cannot fail");
+            borsh::to_vec(&(rules, chain, fee, epsilon, mu, assets, balances)).expect("writing to memory cannot fail");
         membership
             .map_or(Ok(()), |membership| membership.serialize(&mut bytes))
             .expect("writing to memory cannot fail");
@@ -115,6 +139,9 @@ impl Genesis {
     /// # Errors
     /// [`GenesisError`] names the first entry that is wrong.
     pub fn issued_assets(&self) -> Result<Vec<Asset>, GenesisError> {
+        if self.rules != RULES {
+            return Err(GenesisError::Rules(self.rules));
+        }
         if self.mu <= self.epsilon {
             return Err(GenesisError::Band { mu: self.mu, epsilon: self.epsilon });
         }

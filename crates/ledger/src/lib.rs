@@ -5,9 +5,8 @@
 //! next block. Neither knows a clock, a disk or a socket.
 //!
 //! The flow of a block (`apply`): `filter` (which transactions count) → `orders` (what they ask for) → clearing, or the
-//! check of an `attached` one → `settle` (the books) → `validators` (stakes, committees and
-//! rewards) → `effects` (the accounts) → `changes` → `roots`. The phase for
-//! contracts comes between effects and roots.
+//! check of an `attached` one → `settle` (the books) → `validators` (stakes, committees and rewards) → `effects` (the
+//! accounts) → `changes` → `roots`. The phase for contracts comes between effects and roots.
 
 mod account;
 mod accounts;
@@ -35,13 +34,13 @@ mod validators;
 pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window, WindowError};
 pub use accounts::{Accounts, SHARDS, Shard};
 pub use apply::{Applied, Fault, Signatures, Stage};
-pub use attached::{Attached, AttachedTrade, Source, Violation};
+pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
-pub use genesis::{Asset, Genesis, GenesisError, Membership};
+pub use genesis::{Asset, Genesis, GenesisError, Membership, RULES};
 pub use pair_offers::{Edit, PairOffers};
-pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why};
+pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};
 pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};

@@ -95,12 +95,44 @@ pub struct BlockReceipts {
     pub height: Height,
     /// Digest of the block.
     pub block: Digest,
-    /// Each transaction's id and outcome, in the order of the block.
+    /// Each transaction's id and outcome, in the order of the block. One id may stand here more than once; the outcome of
+    /// the transaction that it names is in [`outcomes_by_id`].
     pub outcomes: Vec<(TransactionId, Outcome)>,
     /// Accounts that the block changed, by address.
     pub modified: Vec<Address>,
     /// The batch.
     pub batch: Batch,
+}
+
+impl Outcome {
+    /// The refusal, if the transaction had no effect.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Outcome::Refused(refusal) => Some(*refusal),
+            Outcome::Applied | Outcome::Offered(_) => None,
+        }
+    }
+
+    /// The place of this outcome among those of one id: effects first, then refusals by number, and last those of copies.
+    /// `None` for a false signature: whoever wrote it had nothing from the signer, and cannot speak under the id.
+    fn rank(&self) -> Option<u8> {
+        match self.refusal() {
+            None => Some(0),
+            Some(Refusal::BadSignature) => None,
+            Some(Refusal::Duplicate) => Some(u8::MAX),
+            Some(refusal) => Some(refusal as u8),
+        }
+    }
+}
+
+/// The one outcome of each transaction of a block, by id. Of several outcomes under one id an effect counts, else the
+/// refusal of the lowest number; copies with a false signature have no outcome under the id.
+pub fn outcomes_by_id(outcomes: impl IntoIterator<Item = (TransactionId, Outcome)>) -> Vec<(TransactionId, Outcome)> {
+    let ranked = outcomes.into_iter().filter_map(|(id, outcome)| Some((id, outcome.rank()?, outcome)));
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.sort_by_key(|(id, rank, _)| (*id, *rank));
+    ranked.dedup_by_key(|(id, _, _)| *id);
+    ranked.into_iter().map(|(id, _, outcome)| (id, outcome)).collect()
 }
 
 impl Batch {

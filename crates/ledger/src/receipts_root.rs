@@ -16,7 +16,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
 use trie::{Proof, Trie};
 
-use crate::receipt::{BlockReceipts, Outcome};
+use crate::receipt::{BlockReceipts, Outcome, outcomes_by_id};
 use crate::roots::ProofFault;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
@@ -84,19 +84,10 @@ impl ReceiptsParts {
 }
 
 impl ReceiptsTrie {
-    /// The tries of a block's receipts. Copies of one transaction have one entry: that of the copy that counts.
+    /// The tries of a block's receipts. Each id has one entry: see [`outcomes_by_id`].
     pub fn new(receipts: &BlockReceipts) -> ReceiptsTrie {
-        let mut entries: Vec<_> = receipts
-            .outcomes
-            .iter()
-            .map(|(id, outcome)| {
-                let is_copy = outcome.refusal() == Some(crate::Refusal::Duplicate);
-                (id.0, is_copy, outcome)
-            })
-            .collect();
-        entries.sort_unstable_by_key(|(id, is_copy, _)| (*id, *is_copy));
-        entries.dedup_by_key(|(id, _, _)| *id);
-        let entries: Vec<_> = entries.into_iter().map(|(id, _, outcome)| (id, Some(outcome_digest(outcome)))).collect();
+        let entries = outcomes_by_id(receipts.outcomes.iter().copied());
+        let entries: Vec<_> = entries.iter().map(|(id, outcome)| (id.0, Some(outcome_digest(outcome)))).collect();
         let mut outcomes = Trie::new();
         outcomes.apply(&entries);
         let mut changed: Vec<_> = receipts.modified.iter().map(|account| (account.0, Some(MODIFIED))).collect();
@@ -124,8 +115,8 @@ impl ReceiptsTrie {
     pub fn prove(&mut self, id: &TransactionId, receipts: &BlockReceipts) -> ReceiptProof {
         let parts = self.parts();
         let path = self.outcomes.prove(&id.0).expect("the root was just taken").as_bytes().to_vec();
-        let of_id = receipts.outcomes.iter().filter(|(known, _)| known == id).map(|(_, outcome)| *outcome);
-        let outcome = of_id.min_by_key(|outcome| outcome.refusal() == Some(crate::Refusal::Duplicate));
+        let of_id = receipts.outcomes.iter().filter(|(known, _)| known == id).copied();
+        let outcome = outcomes_by_id(of_id).first().map(|(_, outcome)| *outcome);
         ReceiptProof { outcome, parts, path }
     }
 

@@ -13,7 +13,7 @@ use crate::accounts::Accounts;
 use crate::book::{Offer, OrderBook, Pair};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
-use crate::{AuditError, Ledger, Validators};
+use crate::{AuditError, GenesisError, Ledger, RULES, Validators};
 
 const ENTRIES: usize = 32_768;
 
@@ -28,6 +28,7 @@ enum Chunk {
 
 #[derive(BorshSerialize, BorshDeserialize)]
 struct Head {
+    rules: u32,
     chain: u64,
     fee: Amount,
     epsilon: Fraction,
@@ -50,6 +51,9 @@ pub enum SnapshotError {
     /// The stream ended early.
     #[error("the snapshot ends after {0} chunks, before its end mark")]
     Incomplete(usize),
+    /// The state is of a chain that this binary cannot follow.
+    #[error("the snapshot cannot be used: {0}")]
+    Genesis(#[from] GenesisError),
     /// The state breaks an invariant.
     #[error("the snapshot's state is not sound: {0}")]
     Unsound(#[from] AuditError),
@@ -64,6 +68,7 @@ impl<'a> Snapshot<'a> {
     /// Of `ledger` as it stands.
     pub fn of(ledger: &'a Ledger) -> Snapshot<'a> {
         let head = Chunk::Head(Head {
+            rules: RULES,
             chain: ledger.chain,
             fee: ledger.fee,
             epsilon: ledger.epsilon,
@@ -129,6 +134,9 @@ impl Restore {
         self.chunks += 1;
         let out_of_place = || SnapshotError::OutOfPlace(number);
         match chunk {
+            Chunk::Head(head) if number == 0 && head.rules != RULES => {
+                return Err(GenesisError::Rules(head.rules).into());
+            }
             Chunk::Head(head) if number == 0 => self.head = Some(head),
             _ if self.head.is_none() || self.complete => return Err(out_of_place()),
             Chunk::Head(_) => return Err(out_of_place()),
@@ -175,7 +183,7 @@ impl Restore {
         let (Some(head), true) = (self.head, self.complete) else {
             return Err(SnapshotError::Incomplete(self.chunks));
         };
-        let Head { chain, fee, epsilon, mu, height, last_block, assets, validators } = head;
+        let Head { rules: _, chain, fee, epsilon, mu, height, last_block, assets, validators } = head;
         let validators = Arc::new(validators);
         let (accounts, book) = (self.accounts, self.book);
         let ledger = Ledger { chain, fee, epsilon, mu, height, last_block, assets, accounts, book, validators };

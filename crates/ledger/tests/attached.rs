@@ -37,7 +37,7 @@ fn scene() -> (Ledger, Superblock) {
     let balances = (0..3).flat_map(|p| (0..3).map(move |asset| (key(p).address(), AssetId(asset), 10_000))).collect();
     let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
     let ledger =
-        Ledger::new(&Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances, membership: None }).expect("sound");
+        Ledger::new(&Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances, ..Genesis::default() }).expect("sound");
     let offer = |person: u8, sequence: u64, sell: u32, buy: u32| {
         let limit = Price::from_f64(0.9 + sequence as f64 / 100.0).expect("in range");
         let operation =

@@ -37,7 +37,8 @@ fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
         .flat_map(|person| (0..ASSETS).map(move |asset| (address(person), AssetId(asset), 3_000)))
         .filter(|(_, asset, _)| asset.0 != 3)
         .collect();
-    Genesis { chain: 7, fee, epsilon, mu: Fraction::power_of_two(10), assets, balances, membership: Some(membership()) }
+    let (mu, membership) = (Fraction::power_of_two(10), Some(membership()));
+    Genesis { chain: 7, fee, epsilon, mu, assets, balances, membership, ..Genesis::default() }
 }
 
 /// The key of a validator's node.

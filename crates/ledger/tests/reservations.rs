@@ -24,7 +24,8 @@ fn ledger() -> Ledger {
     let assets = vec![("USD".into(), 2, people[0]), ("EUR".into(), 2, people[1])];
     let balances = people.iter().flat_map(|p| [(*p, AssetId(0), 1_100), (*p, AssetId(1), 1_000)]).collect();
     let (epsilon, mu) = (Fraction::ZERO, Fraction::power_of_two(10));
-    let genesis = Genesis { chain: 1, fee: FEE, epsilon, mu, assets, balances, membership: Some(membership()) };
+    let membership = Some(membership());
+    let genesis = Genesis { chain: 1, fee: FEE, epsilon, mu, assets, balances, membership, ..Genesis::default() };
     let mut ledger = Ledger::new(&genesis).expect("sound");
     let offer = |person: u8, sequence| unsigned(person, sequence, create_offer(5, 2.0));
     let native = (0..PEOPLE).flat_map(|person| (1..=5).map(move |sequence| offer(person, sequence))).collect();

@@ -23,7 +23,9 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Source, Stage};
+use ledger::{
+    Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Stage, outcomes_by_id,
+};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
@@ -436,11 +438,6 @@ impl Exchange {
         self.shared.metrics.vote_syncs.get()
     }
 
-    /// Blocks since start whose clearing came with them and held, by contrast with those that were solved here.
-    pub fn clearings_attached(&self) -> u64 {
-        self.shared.metrics.clearings_attached()
-    }
-
     /// The links to other validators; `None` in a solo node.
     pub fn transport(&self) -> Option<Arc<Transport>> {
         poisoned(self.shared.transport.lock()).upgrade()
@@ -772,7 +769,10 @@ fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId]) -> Result<
     stages.0.push(("log", log_ms));
     let mut mempool = shared.lock_mempool();
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
-    mempool.settle(ids.iter().copied().zip(transactions), ledger.fee());
+    // A copy with a false signature does not settle the transaction that it copies.
+    let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
+    let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
+    mempool.settle(settled.map(|(_, settled)| settled), ledger.fee());
     shared.metrics.mempool.set(mempool.len() as i64);
     let changes = std::mem::take(&mut applied.changes);
     Ok((applied, changes, stages.0))
@@ -842,7 +842,6 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&Syn
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         poisoned(shared.views.write()).commit(&committed, &transactions);
         shared.metrics.committed(&committed);
-        note_source(shared, &block, &applied.source);
         let batch = &committed.batch;
         poisoned(shared.candles.write()).add(batch.height, batch.time_ms, &batch.batch);
         answer_waiters(shared, &committed);
@@ -863,22 +862,12 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&Syn
             fills = summary.fills,
             pairs = summary.pairs,
             full = summary.full,
-            clearing = applied.source.name(),
             ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>()),
             log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
             "block"
         );
         // No reader, no matter.
         drop(shared.events.send(committed));
-    }
-}
-
-/// Counts where a block's clearing comes from, and names who claimed a false one.
-fn note_source(shared: &Shared, block: &Superblock, source: &Source) {
-    shared.metrics.cleared(source);
-    if let Source::SolverInstead(violation) = source {
-        let proposer = block.sub_blocks.first().map(|sub_block| sub_block.proposer);
-        tracing::warn!(height = block.height, ?proposer, %violation, "a proposer claimed a false clearing");
     }
 }
 
@@ -913,10 +902,11 @@ fn answer_waiters(shared: &Shared, committed: &Committed) {
     if waiters.is_empty() {
         return;
     }
-    for (_, id, outcome) in &committed.outcomes {
-        for waiter in waiters.remove(id).into_iter().flatten() {
+    let outcomes = committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome));
+    for (id, outcome) in outcomes_by_id(outcomes) {
+        for waiter in waiters.remove(&id).into_iter().flatten() {
             // Whoever waited may have gone away.
-            let _ = waiter.send(Found { height: committed.summary.height, outcome: *outcome });
+            let _ = waiter.send(Found { height: committed.summary.height, outcome });
         }
     }
 }

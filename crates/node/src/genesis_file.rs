@@ -11,6 +11,7 @@ use crate::founding::{Founding, Part};
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    rules: u32,
     chain: u64,
     #[serde(default)]
     fee: String,
@@ -121,6 +122,7 @@ impl File {
             amount: amount.to_string(),
         };
         File {
+            rules: genesis.rules,
             chain: genesis.chain,
             fee: genesis.fee.to_string(),
             epsilon: genesis.epsilon.to_string(),
@@ -158,6 +160,7 @@ impl File {
             Ok((account, AssetId(asset as u32), amount))
         });
         Ok(Genesis {
+            rules: self.rules,
             chain: self.chain,
             fee: if self.fee.is_empty() { 0 } else { parse(file, "fee".into(), &self.fee)? },
             epsilon: parse(file, "epsilon".into(), &self.epsilon)?,
@@ -179,6 +182,7 @@ mod tests {
 
     fn genesis() -> Genesis {
         Genesis {
+            rules: ledger::RULES,
             chain: 31_337,
             fee: 3,
             epsilon: Fraction::power_of_two(15),
@@ -202,7 +206,8 @@ mod tests {
             ("\"2^-10\"", "\"2^-16\"", "mu"),
             ("9223372036854775807", "9223372036854775808", "9223372036854775807"),
             ("9223372036854775807", "many", "balances[0].amount"),
-            ("\"chain\"", "\"chian\"", "line 2"),
+            ("\"chain\"", "\"chian\"", "line 3"),
+            ("\"rules\": 1", "\"rules\": 2", "the chain follows rules 2, this binary follows rules 1"),
         ] {
             assert!(text.contains(from), "{from}");
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
@@ -276,7 +281,8 @@ mod tests {
     fn the_identity_of_a_network_covers_everything_but_addresses() {
         let (genesis, founding) = (genesis(), founding());
         let digest = founding.digest(&genesis);
-        let changes: [fn(&mut Genesis, &mut Founding); 21] = [
+        let changes: [fn(&mut Genesis, &mut Founding); 22] = [
+            |genesis, _| genesis.rules += 1,
             |genesis, _| genesis.chain += 1,
             |genesis, _| genesis.balances[0].2 -= 1,
             |_, founding| founding.validators[1].stake += 1,

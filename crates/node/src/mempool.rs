@@ -221,7 +221,7 @@ mod tests {
         let assets = vec![("USD".into(), 2, me), ("EUR".into(), 2, Address([5; 20]))];
         let balances = vec![(me, AssetId(0), 1_000), (me, AssetId(1), 1_000)];
         let (epsilon, mu) = (Fraction::ZERO, Fraction::power_of_two(10));
-        Ledger::new(&Genesis { chain: 1, fee, epsilon, mu, assets, balances, membership: None }).expect("sound")
+        Ledger::new(&Genesis { chain: 1, fee, epsilon, mu, assets, balances, ..Genesis::default() }).expect("sound")
     }
 
     fn entry(sequence: Sequence, operation: Operation) -> Entry {

@@ -1,6 +1,5 @@
 //! What Prometheus is told. Names are in base units, as that world likes them.
 
-use ledger::Source;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -20,11 +19,6 @@ struct CodeLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StageLabel {
     stage: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct SourceLabel {
-    source: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -66,7 +60,6 @@ pub struct Metrics {
     refused: Counter,
     fills: Counter,
     batches_not_full: Counter,
-    clearings: Family<SourceLabel, Counter>,
     stages: Family<StageLabel, Histogram>,
     block_transactions: Histogram,
 }
@@ -97,7 +90,6 @@ impl Metrics {
             refused: Counter::default(),
             fills: Counter::default(),
             batches_not_full: Counter::default(),
-            clearings: Family::default(),
             stages: Family::new_with_constructor(seconds),
             block_transactions: Histogram::new(exponential_buckets(1.0, 4.0, 11)),
             registry: Registry::default(),
@@ -115,9 +107,6 @@ impl Metrics {
         registry.register("fills", "Offers that executed, in full or in part", metrics.fills.clone());
         let not_full = "Batches in which some offer beyond the band was not filled";
         registry.register("batches_not_full", not_full, metrics.batches_not_full.clone());
-        let clearings =
-            "Blocks by where their clearing comes from: solved here, attached by the proposer, or refused as false";
-        registry.register("clearings", clearings, metrics.clearings.clone());
         let stages = "Time of each stage of a block";
         registry.register_with_unit("block_stage", stages, Unit::Seconds, metrics.stages.clone());
         let hashing = "Time to work a block's changes into the tries";
@@ -162,16 +151,6 @@ impl Metrics {
             Answer::Refused(refusal) => refusal.code(),
         };
         self.submitted.get_or_create(&CodeLabel { code }).inc();
-    }
-
-    /// Counts where a block's clearing comes from.
-    pub(crate) fn cleared(&self, source: &Source) {
-        self.clearings.get_or_create(&SourceLabel { source: source.name() }).inc();
-    }
-
-    /// Blocks by the clearing that came with them.
-    pub(crate) fn clearings_attached(&self) -> u64 {
-        self.clearings.get_or_create(&SourceLabel { source: Source::Proposer.name() }).get()
     }
 
     /// Counts a committed block.

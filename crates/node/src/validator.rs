@@ -16,19 +16,12 @@
 //! A transaction is checked by the node that received it, travels once inside that node's sub-block, and is looked at
 //! again only when the superblock is applied: signature, then the filter.
 //!
-//! **Clearings.** Where blocks have one proposer, a validator whose turn it is claims the clearing of its block in its
-//! sub-block, if its ledger has applied the block below ([`Ledger::clearing_of`]); it waits for that for one unit of the
-//! timers at most. Then nobody else solves, it itself included, when the block is applied; what is claimed falsely the
-//! ledger replaces. A proposer whose ledger lags claims nothing, and all solve.
-//!
 //! **Accusations.** What proves that a validator contradicted itself is sent to the ledger ([`crate::accusations`]).
 //!
 //! A validator whose sub-block was left out, or that has no slot for a while, gives what waits to the next validator that
 //! has one, and proposes empty sub-blocks until one is in. What that one has not got in after some seconds is given to the
 //! one after it; a transaction that is in several sub-blocks takes effect once. So clients of a validator that is far away,
 //! or that has just come back, wait for two more messages and not for its slot.
-//!
-//! [`Ledger::clearing_of`]: ledger::Ledger::clearing_of
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -76,8 +69,6 @@ const RETRY_MS: u64 = 3_000;
 const CAUGHT_UP: u64 = 4;
 /// A clock that is off by more than this is wrong.
 const CLOCK_OFF_MS: i64 = 10 * 60 * 1_000;
-/// The part of a sub-block that its clearing may take.
-const CLEARING_PART: usize = 8;
 /// Bytes that a sub-block may hold besides its transactions.
 const SUB_BLOCK_OVERHEAD: usize = 64;
 
@@ -140,8 +131,6 @@ pub(crate) struct Validator {
     rounds: BTreeMap<Index, u32>,
     /// What is to be brought before the ledger.
     accusations: Accusations,
-    /// When the last superblock was decided.
-    last_decided: Instant,
 }
 
 /// Heights that a validator that lags asked for, and by which connections.
@@ -270,7 +259,6 @@ impl Validator {
             clocks: BTreeMap::new(),
             rounds: BTreeMap::new(),
             accusations: Accusations::default(),
-            last_decided: now,
         };
         Ok((validator, Channels { inputs, agreed: to_execute }, threads))
     }
@@ -467,13 +455,12 @@ impl Validator {
             self.hand_over(to, shared);
         }
         while let Some(opening) = self.engine.opening() {
-            if !self.is_due(&opening, shared) || self.waits_for_state(&opening) {
+            if !self.is_due(&opening, shared) {
                 return;
             }
             // What is left out as likely as not holds nothing that a substitute can get in.
             let entries = if substitute.is_some() { Vec::new() } else { self.next_entries(shared) };
-            let mut sub_block = self.sub_block(&entries);
-            sub_block.clearing = self.claim(opening.height, &sub_block.native, shared);
+            let sub_block = self.sub_block(&entries);
             let payload: Payload = sub_block.to_payload().into();
             shared.verified.put((self.network.me, payload_digest(&payload)), sub_block);
             self.engine.propose(opening.height, payload);
@@ -514,35 +501,9 @@ impl Validator {
         opening.urgent || is_time(shared) || (opening.nudged && waited)
     }
 
-    /// Whether the block below is still being applied: then it is waited for a little, so that a clearing can be claimed.
-    fn waits_for_state(&self, opening: &Opening) -> bool {
-        self.network.rules.protocol == Protocol::Tendermint
-            && self.last_decided.elapsed() < self.network.unit
-            && self.engine.applied() + 1 < opening.height
-    }
-
-    /// The clearing of a block that has this sub-block alone, if the state that it will be applied to is here, and it fits
-    /// (SPEEDEX §K.3); else nothing.
-    fn claim(&self, height: u64, native: &[Transaction], shared: &Shared) -> Vec<u8> {
-        // Then nothing is being applied, and the ledger is not waited for.
-        if self.network.rules.protocol != Protocol::Tendermint || self.engine.applied() + 1 != height {
-            return Vec::new();
-        }
-        let clearing = shared.read_ledger().clearing_of(native).map(|clearing| encode(&clearing));
-        clearing.filter(|bytes| bytes.len() <= self.clearing_bytes()).unwrap_or_default()
-    }
-
-    /// What is left free in a sub-block for the clearing.
-    fn clearing_bytes(&self) -> usize {
-        match self.network.rules.protocol {
-            Protocol::Dbft => 0,
-            Protocol::Tendermint => self.network.rules.payload_bytes / CLEARING_PART,
-        }
-    }
-
     /// As many waiting transactions as a sub-block may hold.
     fn next_entries(&self, shared: &Shared) -> Vec<mempool::Entry> {
-        let mut room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD - self.clearing_bytes();
+        let mut room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD;
         let fits = |entry: &mempool::Entry| {
             let bytes = encode(&entry.transaction).len();
             let fits = bytes <= room;
@@ -630,7 +591,6 @@ impl Validator {
 
     /// Gives a decided superblock to the executor, and what was proposed here in vain back to the mempool.
     fn hand_on(&mut self, superblock: consensus::Superblock, shared: &Shared) {
-        self.last_decided = Instant::now();
         if !superblock.rounds.is_empty() {
             self.rounds = superblock.rounds.iter().copied().collect();
         }

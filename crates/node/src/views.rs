@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place};
+use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place, outcomes_by_id};
 use primitives::{Address, Digest, Height, Operation, Price, Sequence, Superblock, Transaction, TransactionId};
 
 /// Blocks whose summaries and batches stay in memory.
@@ -154,15 +154,15 @@ impl Views {
     /// Takes in a block of the archive, oldest first, without its effects on offers.
     pub fn remember(&mut self, committed: &Committed) {
         let height = committed.summary.height;
-        let ids: Vec<TransactionId> = committed.outcomes.iter().map(|(_, id, _)| *id).collect();
-        for (_, id, outcome) in &committed.outcomes {
-            // A refused copy must not hide the transaction that counts.
+        let outcomes = outcomes_by_id(committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome)));
+        for (id, outcome) in &outcomes {
+            // A copy that a later block refuses must not hide the transaction that counted.
             let refused = outcome.refusal().is_some();
             if !(refused && self.index.contains_key(id)) {
                 self.index.insert(*id, Found { height, outcome: *outcome });
             }
         }
-        self.indexed.push_back(ids);
+        self.indexed.push_back(outcomes.into_iter().map(|(id, _)| id).collect());
         while self.index.len() > self.index_limit && self.indexed.len() > 1 {
             for id in self.indexed.pop_front().expect("more than one") {
                 self.index.remove(&id);

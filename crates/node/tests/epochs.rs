@@ -34,7 +34,7 @@ fn genesis() -> Genesis {
         mu: Fraction::power_of_two(10),
         assets,
         balances: accounts.map(|account| (account, AssetId(0), 1_000_000)).collect(),
-        membership: None,
+        ..Genesis::default()
     }
 }
 

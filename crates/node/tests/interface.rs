@@ -32,7 +32,7 @@ fn genesis() -> Genesis {
         mu,
         assets,
         balances: holders.chain([(address(9), AssetId(0), 100)]).collect(),
-        membership: None,
+        ..Genesis::default()
     }
 }
 

@@ -24,7 +24,7 @@ fn genesis() -> Genesis {
         mu: Fraction::power_of_two(10),
         assets,
         balances,
-        membership: None,
+        ..Genesis::default()
     }
 }
 

@@ -21,9 +21,6 @@ pub struct SubBlock {
     pub time_ms: u64,
     /// Native transactions. Their order means nothing (rule 6).
     pub native: Vec<Transaction>,
-    /// What the proposer claims that the batch comes to, as the ledger encodes it (SPEEDEX §K.3); empty if it claims
-    /// nothing. Any bytes may stand here: what they are worth is seen when the block is applied.
-    pub clearing: Vec<u8>,
     /// Positions of the transactions whose signature is not valid, ascending: found by each validator for itself and not
     /// part of what was proposed. Written down so that nobody has to look again.
     pub forged: Vec<u32>,
@@ -34,7 +31,6 @@ impl SubBlock {
     pub fn to_payload(&self) -> Vec<u8> {
         let mut bytes = encoded(&(self.time_ms, length(self.native.len())));
         bytes.extend(encoded_each(&self.native));
-        bytes.extend(encoded(&self.clearing));
         bytes
     }
 
@@ -43,8 +39,8 @@ impl SubBlock {
     /// # Errors
     /// Says what is wrong with the bytes.
     pub fn from_payload(proposer: u32, bytes: &[u8]) -> std::io::Result<SubBlock> {
-        let (time_ms, native, clearing) = borsh::from_slice(bytes)?;
-        Ok(SubBlock { proposer, time_ms, native, clearing, forged: Vec::new() })
+        let (time_ms, native) = borsh::from_slice(bytes)?;
+        Ok(SubBlock { proposer, time_ms, native, forged: Vec::new() })
     }
 }
 
@@ -69,15 +65,6 @@ impl Superblock {
         self.sub_blocks.iter().map(|sub| sub.native.len()).sum()
     }
 
-    /// The clearing that the block's one proposer claims. Where several validators have a share nobody knows the whole
-    /// batch when it proposes, and what one claims counts for nothing.
-    pub fn clearing(&self) -> Option<&[u8]> {
-        match self.sub_blocks.as_slice() {
-            [only] if !only.clearing.is_empty() => Some(&only.clearing),
-            _ => None,
-        }
-    }
-
     /// For each native transaction whether its signature is valid; `None` if all are.
     pub fn signatures(&self) -> Option<Vec<bool>> {
         self.sub_blocks.iter().any(|sub| !sub.forged.is_empty()).then(|| {
@@ -94,12 +81,12 @@ impl Superblock {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = encoded(&(self.height, self.parent, self.time_ms, self.parent_root));
         bytes.extend(encoded(&length(self.sub_blocks.len())));
-        for SubBlock { proposer, time_ms, native, clearing, forged } in &self.sub_blocks {
+        for SubBlock { proposer, time_ms, native, forged } in &self.sub_blocks {
             bytes.extend(encoded(&(proposer, time_ms, length(native.len()))));
             let parts: Vec<Vec<u8>> = native.par_chunks(PART).map(encoded_each).collect();
             bytes.reserve(parts.iter().map(Vec::len).sum());
             parts.iter().for_each(|part| bytes.extend_from_slice(part));
-            bytes.extend(encoded(&(clearing, forged)));
+            bytes.extend(encoded(forged));
         }
         bytes
     }
@@ -150,7 +137,6 @@ mod tests {
                 proposer: i as u32,
                 time_ms: 7,
                 native: (0..*size).map(transaction).collect(),
-                clearing: (0..*size as u8 % 5).collect(),
                 forged: (0..*size as u32 / 2).collect(),
             };
             let sub_blocks = sizes.iter().enumerate().map(sub_block).collect();
@@ -160,8 +146,6 @@ mod tests {
                 let read = SubBlock::from_payload(sub.proposer, &sub.to_payload()).expect("its own bytes");
                 assert_eq!(SubBlock { forged: sub.forged.clone(), ..read }, *sub);
             }
-            let claimed = block.sub_blocks.first().filter(|first| sizes.len() == 1 && !first.clearing.is_empty());
-            assert_eq!(block.clearing(), claimed.map(|first| first.clearing.as_slice()));
             let plain = borsh::to_vec(&block).expect("writing to memory");
             assert_eq!(block.to_bytes(), plain);
             assert_eq!(Superblock::digest(&plain), Digest::of(BLOCK_CONTEXT, &plain));

@@ -10,7 +10,7 @@ use crate::{Address, Amount, AssetId, Digest, MAX_ISSUED, Price, PublicKey, Secr
 
 /// The bytes before a signed transaction body: what is signed here is signed for nothing else.
 const SIGNING_TAG: &[u8] = b"walras native transaction v1\0";
-const ID_CONTEXT: &str = "walras 2026 native transaction id v1";
+const ID_CONTEXT: &str = "walras 2026 native transaction id v2";
 
 /// An account's number for one of its transactions; each is used once (rule 4).
 pub type Sequence = u64;
@@ -109,7 +109,7 @@ pub struct Transaction {
     pub signature: Signature,
 }
 
-/// The digest of a transaction's body: the same request signed twice is the same transaction.
+/// The digest of a transaction's body and its signer: the same request signed twice by one key is the same transaction.
 pub type TransactionId = Digest;
 
 /// What no ledger could accept, found by looking at the transaction alone.
@@ -213,9 +213,12 @@ impl Operation {
 }
 
 impl Transaction {
-    /// The id by which receipts and clients name this transaction.
+    /// The id by which receipts and clients name this transaction. The signature is no part of it, since a signer can make
+    /// many for one body; so an id names what was asked for only once the signature is known to be valid.
     pub fn id(&self) -> TransactionId {
-        Digest::of(ID_CONTEXT, &self.body.signing_bytes())
+        let mut bytes = self.body.signing_bytes();
+        bytes.extend_from_slice(&self.signer.0);
+        Digest::of(ID_CONTEXT, &bytes)
     }
 
     /// Checks what needs no ledger and no signature.

@@ -81,7 +81,6 @@ fn the_wire_format_stands_still() {
             proposer: 0,
             time_ms: 0,
             native: operations().into_iter().map(signed).collect(),
-            clearing: vec![1, 2, 3],
             forged: Vec::new(),
         }],
     };

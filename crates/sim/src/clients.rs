@@ -72,6 +72,7 @@ impl Clients {
             assets: (0..assets).map(|asset| (format!("A{asset}"), 2, issuer)).collect(),
             balances: self.people.iter().flat_map(holdings).collect(),
             membership: Some(self.membership()),
+            ..Genesis::default()
         }
     }
 

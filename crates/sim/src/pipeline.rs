@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures};
+use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
 use node::mempool::{Entry, Mempool, Reject};
 use node::{ExchangeError, Restored};
 use primitives::{Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
@@ -275,14 +275,15 @@ impl SimNode {
 }
 
 fn tell(receipts: &BlockReceipts, oracle: &mut Oracle) -> Result<(), String> {
-    receipts.outcomes.iter().try_for_each(|(id, outcome)| oracle.tell(*id, receipts.height, *outcome))
+    let outcomes = outcomes_by_id(receipts.outcomes.iter().copied());
+    outcomes.into_iter().try_for_each(|(id, outcome)| oracle.tell(id, receipts.height, outcome))
 }
 
-/// As the node's views: a refused copy must not hide the transaction that counts.
+/// As the node's views: a copy that a later block refuses must not hide the transaction that counted.
 fn remember(index: &mut HashMap<TransactionId, (Height, Outcome)>, receipts: &BlockReceipts) {
-    for (id, outcome) in &receipts.outcomes {
-        if outcome.refusal().is_none() || !index.contains_key(id) {
-            index.insert(*id, (receipts.height, *outcome));
+    for (id, outcome) in outcomes_by_id(receipts.outcomes.iter().copied()) {
+        if outcome.refusal().is_none() || !index.contains_key(&id) {
+            index.insert(id, (receipts.height, outcome));
         }
     }
 }

@@ -180,7 +180,7 @@ impl Init {
             mu: self.mu,
             assets,
             balances,
-            membership: None,
+            ..Genesis::default()
         })
     }
 }

@@ -129,7 +129,7 @@ impl Replay {
             (0..history.symbols.len()).map(move |asset| (address, AssetId(asset as u32), share)).collect::<Vec<_>>()
         };
         let balances = traders.iter().flat_map(holdings).collect();
-        Genesis { chain: 1, fee: 0, epsilon: self.epsilon, mu: self.mu, assets, balances, membership: None }
+        Genesis { chain: 1, fee: 0, epsilon: self.epsilon, mu: self.mu, assets, balances, ..Genesis::default() }
     }
 
     /// A day's block: its offers, and cancellations of offers that rest.

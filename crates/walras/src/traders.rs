@@ -82,8 +82,8 @@ pub fn genesis(traders: &Traders, assets: usize, fee: u64) -> Genesis {
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
         balances: traders.traders.iter().flat_map(holdings).collect(),
-        membership: None,
         assets,
+        ..Genesis::default()
     }
 }
 

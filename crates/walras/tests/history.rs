@@ -34,7 +34,7 @@ fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
         mu: Fraction::power_of_two(10),
         assets: (0..ASSETS).map(|asset| (format!("A{asset}"), 2, address(1))).collect(),
         balances: (1..=3).flat_map(holdings).collect(),
-        membership: None,
+        ..ledger::Genesis::default()
     };
     std::fs::create_dir(&home).expect("a home");
     node::genesis_file::write(&home.join("genesis.json"), &genesis).expect("written");

@@ -88,7 +88,7 @@ fn genesis() -> Genesis {
         mu: Fraction::power_of_two(10),
         assets: (0..ASSETS).map(|asset| (format!("A{asset}"), 2, issuer)).collect(),
         balances: everybody().into_iter().flat_map(holdings).collect(),
-        membership: None,
+        ..Genesis::default()
     }
 }
 

@@ -47,11 +47,6 @@
 //! - Validity is a pure function of the bytes, as for the other engine: it does not ask the ledger. So a height can be voted
 //!   on before the one below is applied, and no ledger that is slow can make correct validators vote nil. Transactions
 //!   that do not hold are removed when the block is applied.
-//! - A payload may carry the clearing that its proposer claims (SPEEDEX §K.3), but that is no matter of rounds: bytes are
-//!   voted on, and the ledger judges the claim when it applies the block. A proposer that has applied the block below claims
-//!   one, and then all check it and nobody solves; one whose ledger lags proposes without, rather than wait. Since what was
-//!   decided holds the claim, and whether it holds follows from the state, all come to the same whether they check or, where
-//!   it is missing or false, solve.
 //! - A validator makes at most one payload a height, whatever the number of its rounds: two prove a fault.
 //! - Validators have equal power, so that a quorum here is one of the certificates too.
 //! - After the decision commits are exchanged, although precommits of two thirds would do: they hold the lagged outcome,

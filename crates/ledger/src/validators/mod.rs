@@ -281,15 +281,14 @@ impl Validators {
         operations == 0 && is_quiet && (self.terms.reward == 0 || self.pool == 0)
     }
 
-    /// Takes a block in, which `earns` its proposers something or not, and its admitted operations on the registry, whose
-    /// order means nothing.
-    pub(crate) fn apply(&mut self, block: &Superblock, earns: bool, operations: &[(Address, &Operation)]) -> Moved {
+    /// Applies a block: rewards, and its admitted operations on the registry, whose order means nothing.
+    pub(crate) fn apply(&mut self, block: &Superblock, operations: &[(Address, &Operation)]) -> Moved {
         let before = self.bonded();
         let height = block.height;
         if self.terms.schedule.is_boundary(height) {
             self.draw(&block.parent_root);
         }
-        let mut credits = if earns { self.reward(block) } else { Vec::new() };
+        let mut credits = self.reward(block);
         self.convict_and_move(operations, height);
         if self.terms.schedule.is_boundary(height) {
             self.release(height, &mut credits);

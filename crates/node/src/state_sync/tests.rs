@@ -42,7 +42,7 @@ fn genesis() -> Genesis {
         mu: Fraction::power_of_two(10),
         assets: vec![("USD".into(), 2, issuer), ("EUR".into(), 2, issuer)],
         balances: (0..ACCOUNTS).map(holder).chain([(payer().public().address(), AssetId(0), 1_000_000)]).collect(),
-        membership: None,
+        ..Genesis::default()
     }
 }
 

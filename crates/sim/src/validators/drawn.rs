@@ -36,7 +36,6 @@ impl Network {
         // The validators of these ledgers stay.
         if network.epoch_heights.is_none() && dice.once_in(3) {
             network.exchange = true;
-            network.false_claims = dice.once_in(2).then(|| dice.index(size) as Index);
         }
         network
     }

@@ -1,20 +1,16 @@
-//! Networks whose validators run the ledger itself, instead of a chain of hashes: sub-blocks hold signed offers, carry
-//! clearings, and accuse.
+//! Networks whose validators run the ledger itself, instead of a chain of hashes: sub-blocks hold signed offers and
+//! accusations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use consensus::{Index, Payload};
-use ledger::{
-    Attached, Genesis, Ledger, Member, Membership, ReceiptsTrie, Roots, Signatures, Source, Terms, outcome_root,
-};
+use ledger::{Genesis, Ledger, Member, Membership, ReceiptsTrie, Roots, Signatures, Terms, outcome_root};
 use node::accusations::Accusations;
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, SubBlock, Superblock, Transaction,
     verify_all,
 };
-
-use crate::dice::Dice;
 
 const CHAIN: u64 = 1;
 const TRADERS: u64 = 32;
@@ -48,6 +44,7 @@ fn genesis(validators: &[SecretKey], network: Digest) -> Genesis {
         assets: (0..ASSETS).map(|asset| (format!("A{asset}"), 2, KEYS[0].public().address())).collect(),
         balances: held.chain(fees).collect(),
         membership: Some(Membership { terms, reward_pool: 100_000, founders }),
+        ..Genesis::default()
     }
 }
 
@@ -92,8 +89,6 @@ pub(super) struct State {
     root: Digest,
     secret: SecretKey,
     pub accusations: Accusations,
-    /// The newest clearing that was claimed.
-    claimed: Vec<u8>,
 }
 
 impl State {
@@ -101,7 +96,7 @@ impl State {
         let ledger = Ledger::new(&genesis(validators, network)).expect("sound");
         let mut roots = Roots::of(&ledger);
         let (root, secret) = (roots.parts().root(), validators[usize::from(me)].clone());
-        State { ledger, roots, root, secret, accusations: Accusations::default(), claimed: Vec::new() }
+        State { ledger, roots, root, secret, accusations: Accusations::default() }
     }
 
     /// Accusations for the next sub-block.
@@ -114,51 +109,14 @@ impl State {
         self.accusations.due(&self.ledger, &self.secret, next, |_| false)
     }
 
-    /// The own sub-block for a height; with a `claim` it carries the clearing, if the block below is applied here.
-    /// `liar` is the dice of who claims anything else.
-    pub(super) fn propose(
-        &mut self,
-        height: u64,
-        numbers: &BTreeSet<u64>,
-        claims: bool,
-        liar: Option<&mut Dice>,
-    ) -> Payload {
-        let native: Vec<Transaction> = numbers.iter().copied().map(transaction).chain(self.accuse()).collect();
-        let truth = (claims && self.ledger.height() + 1 == height).then(|| self.ledger.clearing_of(&native)).flatten();
-        let mut clearing = truth.as_ref().map_or(Vec::new(), encode);
-        if let Some(dice) = liar {
-            clearing = self.lie(truth.unwrap_or_default(), dice);
-        }
-        if !clearing.is_empty() {
-            self.claimed.clone_from(&clearing);
-        }
-        SubBlock { native, clearing, ..SubBlock::default() }.to_payload().into()
+    /// The next own sub-block.
+    pub(super) fn propose(&mut self, numbers: &BTreeSet<u64>) -> Payload {
+        let native = numbers.iter().copied().map(transaction).chain(self.accuse()).collect();
+        SubBlock { native, ..SubBlock::default() }.to_payload().into()
     }
 
-    /// What a faulty proposer may claim.
-    fn lie(&self, truth: Attached, dice: &mut Dice) -> Vec<u8> {
-        let mut lie = truth;
-        let idle = || self.ledger.assets().iter().map(|asset| asset.valuation).collect();
-        match dice.below(7) {
-            // What means nothing.
-            0 => return (0..1 + dice.below(60)).map(|_| dice.bits() as u8).collect(),
-            // What it claimed for another height.
-            1 => return self.claimed.clone(),
-            // That nothing trades, at the prices of the batch before.
-            2 => lie = Attached { valuations: idle(), trades: Vec::new(), full: true },
-            3 => lie.full = false,
-            4 => lie.trades.iter_mut().for_each(|trade| trade.sold += 1),
-            5 => lie.trades.truncate(lie.trades.len() / 2),
-            _ => {
-                let price = |dice: &mut Dice| Price::from_f64(dice.between(0.2, 5.0)).expect("in range");
-                lie.valuations = (0..ASSETS).map(|_| price(dice)).collect();
-            }
-        }
-        encode(&lie)
-    }
-
-    /// Applies the next block; returns its outcome, and where its clearing comes from.
-    pub(super) fn apply(&mut self, height: u64, sub_blocks: &[(Index, Payload)]) -> (Digest, Source) {
+    /// Applies the next block; returns its outcome.
+    pub(super) fn apply(&mut self, height: u64, sub_blocks: &[(Index, Payload)]) -> Digest {
         let sub_block = |(slot, payload): &(Index, Payload)| {
             let mut sub_block = SubBlock::from_payload((*slot).into(), payload).expect("checked by the engine");
             let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
@@ -175,7 +133,7 @@ impl State {
         self.ledger.audit().expect("sound");
         self.root = self.roots.apply(&applied.changes);
         let receipts = ReceiptsTrie::new(&node::receipts(&block, &applied)).root();
-        (outcome_root(&self.root, &receipts), applied.source)
+        outcome_root(&self.root, &receipts)
     }
 
     /// The convicted, by index.
@@ -185,8 +143,4 @@ impl State {
         };
         (0..).zip(validators).filter(|(_, secret)| is_excluded(secret)).map(|(index, _)| index).collect()
     }
-}
-
-fn encode(clearing: &Attached) -> Vec<u8> {
-    borsh::to_vec(clearing).expect("writing to memory cannot fail")
 }

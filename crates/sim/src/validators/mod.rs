@@ -9,8 +9,8 @@
 //! validators are taken; what is under way is bounded; and in the end every correct validator has applied the same
 //! blocks, with every transaction that a correct one was given.
 //!
-//! The ledgers can be real ones (`exchange`): then proposers claim clearings, some falsely, who holds evidence
-//! accuses, and in the end nobody but the faulty is convicted.
+//! The ledgers can be real ones (`exchange`): then validators with evidence accuse, and in the end nobody but the faulty
+//! is convicted.
 //!
 //! Where there are epochs, one validator after the other sits one out: it follows, and hands what it is given to another.
 //!
@@ -140,8 +140,6 @@ struct Node {
     proposed: BTreeMap<u64, BTreeSet<u64>>,
     /// The ledger, where it is a real one.
     state: Option<State>,
-    /// When it last knew of a decision.
-    decided_at: u64,
     stopped: bool,
 }
 
@@ -166,8 +164,6 @@ pub struct Report {
     pub bytes: u64,
     /// Epochs that ended.
     pub epochs: u64,
-    /// Blocks of real ledgers by where their clearing comes from.
-    pub clearings: BTreeMap<&'static str, u64>,
     /// Who was convicted in real ledgers.
     pub convicted: Vec<Index>,
     /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending order.
@@ -210,8 +206,6 @@ pub struct Network {
     pub wrong_ledger: Option<Index>,
     /// Whether ledgers are real ones.
     pub exchange: bool,
-    /// Who claims false clearings, and is correct otherwise; with real ledgers.
-    pub false_claims: Option<Index>,
     /// One-way delays between validators, instead of about a millisecond everywhere.
     pub delays: Option<Vec<Vec<u64>>>,
     /// How long inputs are gathered before a turn is made of them; 0 for a turn each.
@@ -300,7 +294,6 @@ impl Network {
             forgetful: false,
             wrong_ledger: None,
             exchange: false,
-            false_claims: None,
             delays: None,
             quantum: 0,
             unit: UNIT,
@@ -687,7 +680,6 @@ impl Network {
             };
             assert!(members.len() >= least);
             self.report.partial += u64::from(superblock.sub_blocks.len() < committee.size);
-            node.decided_at = self.now;
             let block = Block { digest: superblock.digest, sub_blocks: superblock.sub_blocks, root: Digest::default() };
             node.decided.insert(superblock.height, block);
             self.apply_next(of);
@@ -766,7 +758,6 @@ impl Network {
 
     fn applied(&mut self, of: Index, height: u64) {
         let wrong = self.wrong_ledger == Some(of) && height >= 5;
-        let observer = self.correct()[0];
         let node = &mut self.nodes[usize::from(of)];
         if node.blocks.contains_key(&height) {
             return;
@@ -775,13 +766,7 @@ impl Network {
         let before = node.blocks.get(&(height - 1)).map_or(Digest([1; 32]), |block| block.root);
         let before = match &mut node.state {
             None => before,
-            Some(state) => {
-                let (root, source) = state.apply(height, &block.sub_blocks);
-                if of == observer {
-                    *self.report.clearings.entry(source.name()).or_default() += 1;
-                }
-                root
-            }
+            Some(state) => state.apply(height, &block.sub_blocks),
         };
         block.root = Digest::of("test state", &[before.0, block.digest.0, [u8::from(wrong); 32]].concat());
         for (_, payload) in &block.sub_blocks {
@@ -810,20 +795,11 @@ impl Network {
             if !opening.urgent && !nudge && !waits {
                 break;
             }
-            // Whoever is to claim a clearing waits a little for the state that it is of.
-            let lags = node.state.as_ref().is_some_and(|state| state.ledger.height() + 1 < opening.height);
-            if lags && self.rules.protocol == Protocol::Tendermint && self.now < node.decided_at + self.unit {
-                break;
-            }
             let some: BTreeSet<u64> = node.waiting.iter().take(20).copied().collect();
             node.waiting.retain(|number| !some.contains(number));
             let payload = match &mut node.state {
                 None => payload_of(&some),
-                Some(state) => {
-                    let claims = self.rules.protocol == Protocol::Tendermint;
-                    let liar = (self.false_claims == Some(of)).then_some(&mut self.dice);
-                    state.propose(opening.height, &some, claims, liar)
-                }
+                Some(state) => state.propose(&some),
             };
             engine.propose(opening.height, payload);
             node.proposed.insert(opening.height, some);

@@ -1,0 +1,110 @@
+//! Transaction ids: what stands under one in the receipts of a block.
+
+use ledger::{BlockReceipts, Genesis, Ledger, Outcome, ReceiptsTrie, Refusal, Signatures, outcomes_by_id};
+use primitives::{
+    Address, AssetId, Body, Fraction, Operation, SecretKey, Signature, SubBlock, Superblock, Transaction, TransactionId,
+};
+
+fn key(seed: u8) -> SecretKey {
+    SecretKey::from_seed([seed; 32])
+}
+
+fn ledger() -> Ledger {
+    let me = key(1).public().address();
+    let (mu, assets) = (Fraction::power_of_two(10), vec![("USD".into(), 2, me)]);
+    Ledger::new(&Genesis { chain: 1, mu, assets, balances: vec![(me, AssetId(0), 100)], ..Genesis::default() })
+        .expect("sound")
+}
+
+fn payment(sequence: u64, amount: u64) -> Transaction {
+    let operation = Operation::Pay { to: Address([9; 20]), asset: AssetId(0), amount };
+    Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&key(1))
+}
+
+/// What a block of these transactions says of each.
+fn receipts(native: Vec<Transaction>) -> BlockReceipts {
+    let mut ledger = ledger();
+    let ids: Vec<TransactionId> = native.iter().map(Transaction::id).collect();
+    let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
+    let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+    let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
+    BlockReceipts {
+        height: 1,
+        block: applied.block,
+        outcomes: ids.into_iter().zip(applied.outcomes).collect(),
+        modified: applied.modified,
+        batch: applied.batch,
+    }
+}
+
+/// What is proved of an id.
+fn proved(receipts: &BlockReceipts, id: &TransactionId) -> Option<Outcome> {
+    let mut trie = ReceiptsTrie::new(receipts);
+    let root = trie.root();
+    trie.prove(id, receipts).verify(&root, id).expect("it proves something")
+}
+
+#[test]
+fn the_id_names_body_and_signer_and_not_the_signature() {
+    let original = payment(1, 5);
+    let forged = Transaction { signature: Signature([7; 64]), ..original.clone() };
+    assert_eq!(forged.id(), original.id());
+    let other = Transaction { signer: key(2).public(), ..original.clone() };
+    assert_ne!(other.id(), original.id());
+    assert_ne!(payment(2, 5).id(), original.id());
+}
+
+/// Anybody who sees a transaction can copy body and signer under a signature of nothing.
+#[test]
+fn a_copy_with_a_false_signature_says_nothing_under_the_id() {
+    let original = payment(1, 5);
+    let forged = Transaction { signature: Signature([7; 64]), ..original.clone() };
+    for native in [vec![original.clone(), forged.clone()], vec![forged.clone(), original.clone()]] {
+        let is_forged: Vec<bool> = native.iter().map(|one| *one == forged).collect();
+        let receipts = receipts(native);
+        for ((_, outcome), is_forged) in receipts.outcomes.iter().zip(is_forged) {
+            let expected = if is_forged { Outcome::Refused(Refusal::BadSignature) } else { Outcome::Applied };
+            assert_eq!(*outcome, expected);
+        }
+        assert_eq!(proved(&receipts, &original.id()), Some(Outcome::Applied));
+        assert_eq!(outcomes_by_id(receipts.outcomes), [(original.id(), Outcome::Applied)]);
+    }
+    let alone = receipts(vec![forged]);
+    assert_eq!(alone.outcomes[0].1, Outcome::Refused(Refusal::BadSignature));
+    assert_eq!(proved(&alone, &original.id()), None);
+}
+
+#[test]
+fn of_several_outcomes_an_effect_counts_and_then_the_lowest_refusal() {
+    let (id, other) = (payment(1, 5).id(), payment(2, 5).id());
+    let refused = Outcome::Refused;
+    let cases = [
+        (vec![refused(Refusal::Duplicate), Outcome::Applied], Some(Outcome::Applied)),
+        (vec![refused(Refusal::WrongChain), Outcome::Applied], Some(Outcome::Applied)),
+        (vec![refused(Refusal::Duplicate), refused(Refusal::Overdraft)], Some(refused(Refusal::Overdraft))),
+        (vec![refused(Refusal::Overdraft), refused(Refusal::WrongChain)], Some(refused(Refusal::WrongChain))),
+        (vec![refused(Refusal::BadSignature), refused(Refusal::Overdraft)], Some(refused(Refusal::Overdraft))),
+        (vec![refused(Refusal::BadSignature)], None),
+    ];
+    for (mut outcomes, expected) in cases {
+        for _ in 0..2 {
+            outcomes.reverse();
+            let entries = outcomes.iter().map(|outcome| (id, *outcome)).chain([(other, Outcome::Applied)]);
+            let found = outcomes_by_id(entries).into_iter().find(|(known, _)| *known == id);
+            assert_eq!(found.map(|(_, outcome)| outcome), expected, "{outcomes:?}");
+        }
+    }
+}
+
+/// Both conflict, a copy of one stands apart from it in the block, and no order changes what the ids say.
+#[test]
+fn copies_in_a_conflict_say_the_same_in_every_order() {
+    let (one, two) = (payment(1, 5), payment(1, 6));
+    let all = [one.clone(), two.clone(), one.clone()];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2]] {
+        let receipts = receipts(order.iter().map(|at| all[*at].clone()).collect());
+        for id in [one.id(), two.id()] {
+            assert_eq!(proved(&receipts, &id), Some(Outcome::Refused(Refusal::SequenceConflict)));
+        }
+    }
+}
