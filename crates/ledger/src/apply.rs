@@ -262,6 +262,7 @@ impl Ledger {
         self.check_conservation(block.height, &effects.balances, &traded.locked, &bonded, &effects.issued)?;
         self.height = block.height;
         self.last_block = digest;
+        self.time_ms = block.time_ms;
         let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
         let modified = effects.changed.iter().map(|(address, _)| Address(*address)).collect();

@@ -29,6 +29,7 @@ mod roots;
 mod settle;
 mod snapshot;
 mod sums;
+mod time;
 mod validators;
 
 pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window, WindowError};
@@ -46,6 +47,7 @@ pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
+pub use time::{TIME_MAX_MS, block_time};
 pub use validators::{Member, Schedule, Terms, Validator, Validators};
 
 use std::sync::Arc;
@@ -63,6 +65,7 @@ pub struct Ledger {
     mu: Fraction,
     height: Height,
     last_block: Digest,
+    time_ms: u64,
     assets: Vec<Asset>,
     accounts: Accounts,
     book: OrderBook,
@@ -95,6 +98,7 @@ impl Ledger {
             mu: genesis.mu,
             height: 0,
             last_block: genesis.digest(),
+            time_ms: 0,
             assets,
             accounts,
             book: OrderBook::default(),
@@ -110,6 +114,11 @@ impl Ledger {
     /// Digest of the last block applied; of the genesis at height 0.
     pub fn last_block(&self) -> Digest {
         self.last_block
+    }
+
+    /// Time of the last block applied, milliseconds since 1970; 0 at genesis.
+    pub fn time_ms(&self) -> u64 {
+        self.time_ms
     }
 
     /// The chain's number.

@@ -35,6 +35,7 @@ struct Head {
     mu: Fraction,
     height: Height,
     last_block: Digest,
+    time_ms: u64,
     assets: Vec<Asset>,
     validators: Validators,
 }
@@ -75,6 +76,7 @@ impl<'a> Snapshot<'a> {
             mu: ledger.mu,
             height: ledger.height,
             last_block: ledger.last_block,
+            time_ms: ledger.time_ms,
             assets: ledger.assets.clone(),
             validators: Validators::clone(&ledger.validators),
         });
@@ -183,10 +185,11 @@ impl Restore {
         let (Some(head), true) = (self.head, self.complete) else {
             return Err(SnapshotError::Incomplete(self.chunks));
         };
-        let Head { rules: _, chain, fee, epsilon, mu, height, last_block, assets, validators } = head;
+        let Head { rules: _, chain, fee, epsilon, mu, height, last_block, time_ms, assets, validators } = head;
         let validators = Arc::new(validators);
         let (accounts, book) = (self.accounts, self.book);
-        let ledger = Ledger { chain, fee, epsilon, mu, height, last_block, assets, accounts, book, validators };
+        let ledger =
+            Ledger { chain, fee, epsilon, mu, height, last_block, time_ms, assets, accounts, book, validators };
         ledger.audit()?;
         Ok(ledger)
     }

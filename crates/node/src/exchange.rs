@@ -24,7 +24,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ledger::{
-    Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Stage, outcomes_by_id,
+    Applied, Batch, BlockReceipts, Changes, Genesis, Ledger, Refusal, Roots, Signatures, Stage, block_time,
+    outcomes_by_id,
 };
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
@@ -639,13 +640,13 @@ fn execute(
             if height <= shared.read_ledger().height() {
                 return decided_again(shared, &agreed).map(|()| true);
             }
-            let Some((parent, parent_root)) = foundation(shared) else { return Ok(false) };
+            let Some(foundation) = foundation(shared) else { return Ok(false) };
             if let Some(handovers) = shared.handovers.get()
                 && !handovers.note(shared)?
             {
                 return Ok(false);
             }
-            let block = validator::block(&agreed, parent, parent_root, &shared.verified);
+            let block = validator::block(&agreed, &foundation, &shared.verified);
             let ids = validator::ids(&block);
             make(shared, block, ids, made, changed)
         });
@@ -710,12 +711,21 @@ fn next_entries(shared: &Shared) -> Option<Vec<Entry>> {
     }
 }
 
-/// The digest of the last block and the state root after it, which the next one names; waits for the root. `None` if the
-/// node has failed.
-fn foundation(shared: &Shared) -> Option<(Digest, Digest)> {
-    let (height, parent) = {
+/// What the next block builds on.
+pub(crate) struct Foundation {
+    /// Digest of the last block.
+    pub(crate) parent: Digest,
+    /// Its time.
+    pub(crate) parent_ms: u64,
+    /// The state root after it.
+    pub(crate) parent_root: Digest,
+}
+
+/// What the next block builds on; waits for the state root. `None` if the node has failed.
+fn foundation(shared: &Shared) -> Option<Foundation> {
+    let (height, parent, parent_ms) = {
         let ledger = shared.read_ledger();
-        (ledger.height(), ledger.last_block())
+        (ledger.height(), ledger.last_block(), ledger.time_ms())
     };
     let mut at = poisoned(shared.roots.lock());
     while at.height < height {
@@ -727,19 +737,19 @@ fn foundation(shared: &Shared) -> Option<(Digest, Digest)> {
             Err(poisoned) => poisoned.into_inner().0,
         };
     }
-    Some((parent, at.root))
+    Some(Foundation { parent, parent_ms, parent_root: at.root })
 }
 
-/// Milliseconds since 1970: what blocks say of their time, which decides nothing.
+/// Milliseconds since 1970, as this machine's clock says.
 pub(crate) fn clock_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
 /// Puts entries into a block on top of the present state.
 fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
-    let (parent, parent_root) = foundation(shared)?;
+    let Foundation { parent, parent_ms, parent_root } = foundation(shared)?;
     let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
-    let time_ms = clock_ms();
+    let time_ms = block_time(parent_ms, &[clock_ms()], 1);
     let sub_blocks = vec![SubBlock { time_ms, native, ..SubBlock::default() }];
     let height = shared.read_ledger().height() + 1;
     Some(Superblock { height, parent, time_ms, parent_root, sub_blocks })

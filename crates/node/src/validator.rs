@@ -35,13 +35,13 @@ use std::time::{Duration, Instant};
 use consensus::{
     Decided, Engine, Entry, Finality, Frame, Index, Opening, Payload, Protocol, Start, Timer, Turn, payload_digest,
 };
-use ledger::outcome_root;
+use ledger::{block_time, outcome_root};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::accusations::Accusations;
-use crate::exchange::{ExchangeError, Shared, Submission, clock_ms, poisoned};
+use crate::exchange::{ExchangeError, Foundation, Shared, Submission, clock_ms, poisoned};
 use crate::handover::{Handovers, Lineage};
 use crate::line::Line;
 use crate::mempool;
@@ -85,6 +85,8 @@ pub(crate) enum Input {
 pub(crate) struct Agreed {
     pub(crate) height: Height,
     pub(crate) sub_blocks: Vec<(Index, Payload)>,
+    /// How many clocks make a median that can be trusted.
+    pub(crate) clocks_needed: usize,
 }
 
 /// Whether bytes are a sub-block, and how many transactions it has.
@@ -131,6 +133,8 @@ pub(crate) struct Validator {
     rounds: BTreeMap<Index, u32>,
     /// What is to be brought before the ledger.
     accusations: Accusations,
+    /// When the last superblock was decided.
+    last_decided: Instant,
 }
 
 /// Heights that a validator that lags asked for, and by which connections.
@@ -259,6 +263,7 @@ impl Validator {
             clocks: BTreeMap::new(),
             rounds: BTreeMap::new(),
             accusations: Accusations::default(),
+            last_decided: now,
         };
         Ok((validator, Channels { inputs, agreed: to_execute }, threads))
     }
@@ -591,6 +596,7 @@ impl Validator {
 
     /// Gives a decided superblock to the executor, and what was proposed here in vain back to the mempool.
     fn hand_on(&mut self, superblock: consensus::Superblock, shared: &Shared) {
+        self.last_decided = Instant::now();
         if !superblock.rounds.is_empty() {
             self.rounds = superblock.rounds.iter().copied().collect();
         }
@@ -599,7 +605,11 @@ impl Validator {
         if superblock.mine == Some(false) {
             shared.lock_mempool().put_back(proposed);
         }
-        let agreed = Agreed { height: superblock.height, sub_blocks: superblock.sub_blocks };
+        let clocks_needed = match self.network.rules.protocol {
+            Protocol::Dbft => self.network.chain.committee().deliver,
+            Protocol::Tendermint => 1,
+        };
+        let agreed = Agreed { height: superblock.height, sub_blocks: superblock.sub_blocks, clocks_needed };
         shared.metrics.decided(agreed.sub_blocks.iter().map(|(slot, _)| *slot));
         // The executor is gone only when the node stops.
         let _ = self.agreed.send(agreed);
@@ -939,12 +949,12 @@ pub(crate) fn outcome(shared: &Shared, height: Height) -> Result<Option<(Digest,
 }
 
 /// The block that a decided superblock makes on top of a state.
-pub(crate) fn block(agreed: &Agreed, parent: Digest, parent_root: Digest, verified: &Verified) -> Superblock {
+pub(crate) fn block(agreed: &Agreed, on: &Foundation, verified: &Verified) -> Superblock {
+    let Foundation { parent, parent_ms, parent_root } = *on;
     let sub_blocks: Vec<SubBlock> =
         agreed.sub_blocks.iter().map(|(slot, payload)| verified.take(*slot, payload)).collect();
-    let mut clocks: Vec<u64> = sub_blocks.iter().map(|sub| sub.time_ms).collect();
-    clocks.sort_unstable();
-    let time_ms = clocks.get(clocks.len() / 2).copied().unwrap_or(0);
+    let clocks: Vec<u64> = sub_blocks.iter().map(|sub| sub.time_ms).collect();
+    let time_ms = block_time(parent_ms, &clocks, agreed.clocks_needed);
     Superblock { height: agreed.height, parent, time_ms, parent_root, sub_blocks }
 }
 

@@ -140,6 +140,8 @@ struct Node {
     proposed: BTreeMap<u64, BTreeSet<u64>>,
     /// The ledger, where it is a real one.
     state: Option<State>,
+    /// When it last knew of a decision.
+    decided_at: u64,
     stopped: bool,
 }
 
@@ -680,6 +682,7 @@ impl Network {
             };
             assert!(members.len() >= least);
             self.report.partial += u64::from(superblock.sub_blocks.len() < committee.size);
+            node.decided_at = self.now;
             let block = Block { digest: superblock.digest, sub_blocks: superblock.sub_blocks, root: Digest::default() };
             node.decided.insert(superblock.height, block);
             self.apply_next(of);
