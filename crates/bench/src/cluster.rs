@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::Genesis;
-use node::transport::{Peer, free_address};
 use node::{Config, Exchange, ExchangeError, Network};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
 use store::StoreError;
+use transport::{Peer, free_address};
 
 use crate::switch::Switch;
 use crate::workload::Seeded;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use consensus::{Frame, Index, Mask, Proposal, Status, Vote, Votes};
 use node::Network;
-use node::transport::{Class, Event, Transport, TransportError};
 use primitives::SubBlock;
+use transport::{Event, Lane, Transport, TransportError};
 
 /// Runs in the place of a validator that is stopped.
 pub struct Impostor {
@@ -35,8 +35,8 @@ impl Impostor {
                 taken += 1;
                 let Ok(frame) = Frame::from_bytes(&bytes) else { continue };
                 for (to, answer) in misbehave(&network, peer, frame, taken) {
-                    let class = if answer.is_bulk() { Class::Bulk } else { Class::Votes };
-                    transport.send(to, class, answer.to_bytes().into());
+                    let lane = if answer.is_bulk() { Lane::Bulk } else { Lane::Votes };
+                    transport.send(to, lane, answer.to_bytes().into());
                 }
             }
             taken

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-use node::transport::{Class, Event, Peer, Settings, Transport, TransportError, free_address};
 use primitives::{Digest, SecretKey};
 use serde_json::{Value, json};
+use transport::{Event, Lane, Peer, Settings, Transport, TransportError, free_address};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -69,13 +69,13 @@ impl Net {
         Ok(net)
     }
 
-    fn send(&self, from: usize, to: usize, class: Class, frame: &Arc<[u8]>) {
-        self.0[from].0.send(to as u8, class, frame.clone());
+    fn send(&self, from: usize, to: usize, lane: Lane, frame: &Arc<[u8]>) {
+        self.0[from].0.send(to as u8, lane, frame.clone());
     }
 
-    /// Takes events of one until so many frames of a class have come.
-    fn take(&self, at: usize, class: Class, frames: usize) {
-        let of_class = |event: &Event| matches!(event, Event::Frame { class: c, .. } if *c == class);
+    /// Takes events of one until so many frames of a lane have come.
+    fn take(&self, at: usize, lane: Lane, frames: usize) {
+        let of_class = |event: &Event| matches!(event, Event::Frame { lane: c, .. } if *c == lane);
         self.0[at].1.iter().filter(of_class).take(frames).for_each(drop);
     }
 }
@@ -119,8 +119,8 @@ fn bulk(options: &Options) -> Result<Value, TransportError> {
     let net = Net::connected(2, options.frame_bytes)?;
     let frame: Arc<[u8]> = vec![7; options.frame_bytes].into();
     let (seconds, used) = timed(|| {
-        (0..options.frames).for_each(|_| net.send(0, 1, Class::Bulk, &frame));
-        net.take(1, Class::Bulk, options.frames);
+        (0..options.frames).for_each(|_| net.send(0, 1, Lane::Bulk, &frame));
+        net.take(1, Lane::Bulk, options.frames);
     });
     let megabytes = (options.frames * options.frame_bytes) as f64 / 1e6;
     let wire = net.0[0].0.counters(1).wire_sent as f64 / 1e6;
@@ -138,23 +138,23 @@ fn round_trips(options: &Options, beside_bulk: bool) -> Result<Value, TransportE
     let [(asking, answers), (answering, questions)] = &mut net.0[..] else { unreachable!("there are two") };
     let bulk: Arc<[u8]> = vec![7; options.frame_bytes].into();
     let vote: Arc<[u8]> = vec![1; VOTE_BYTES].into();
-    let is_vote = |event: &Event| matches!(event, Event::Frame { class: Class::Votes, .. });
+    let is_vote = |event: &Event| matches!(event, Event::Frame { lane: Lane::Votes, .. });
     let mut bulk_frames = 0;
     let mut times: Vec<f64> = Vec::with_capacity(options.round_trips);
     std::thread::scope(|scope| {
         let answer = vote.clone();
         scope.spawn(move || {
             let votes = questions.iter().filter(is_vote).take(options.round_trips);
-            votes.for_each(|_| answering.send(0, Class::Votes, answer.clone()));
+            votes.for_each(|_| answering.send(0, Lane::Votes, answer.clone()));
         });
         for _ in 0..options.round_trips {
             // There is always some on its way, and never much.
             while beside_bulk && asking.counters(1).bulk_sent.frames + 4 > bulk_frames {
-                asking.send(1, Class::Bulk, bulk.clone());
+                asking.send(1, Lane::Bulk, bulk.clone());
                 bulk_frames += 1;
             }
             let begun = Instant::now();
-            asking.send(1, Class::Votes, vote.clone());
+            asking.send(1, Lane::Votes, vote.clone());
             answers.iter().find(is_vote).expect("the transport runs");
             times.push(begun.elapsed().as_secs_f64() * 1e6);
         }
@@ -173,11 +173,11 @@ fn superblocks(options: &Options) -> Result<Value, TransportError> {
     let (seconds, used) = timed(|| {
         for _ in 0..options.heights {
             for me in 0..options.validators {
-                others(me).for_each(|to| net.send(me, to, Class::Bulk, &frame));
+                others(me).for_each(|to| net.send(me, to, Lane::Bulk, &frame));
             }
             for _ in 0..VOTES_PER_HEIGHT {
                 for me in 0..options.validators {
-                    others(me).for_each(|to| net.send(me, to, Class::Votes, &vote));
+                    others(me).for_each(|to| net.send(me, to, Lane::Votes, &vote));
                 }
             }
             let each = options.validators - 1;

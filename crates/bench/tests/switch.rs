@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use bench::switch::{Link, Switch, between_regions};
-use node::transport::{Class, Event, Peer, Settings, Transport, free_address};
 use primitives::{Digest, SecretKey};
+use transport::{Event, Lane, Peer, Settings, Transport, free_address};
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])
@@ -60,15 +60,15 @@ fn frames_survive_a_bad_network() {
     let bulk: Arc<[u8]> = (0..100_000u32).map(|i| i as u8).collect();
     for (me, (transport, _)) in validators.iter().enumerate() {
         for to in others(me) {
-            transport.send(to as u8, Class::Bulk, bulk.clone());
-            (0..VOTES).for_each(|number| transport.send(to as u8, Class::Votes, Arc::from(number.to_le_bytes())));
+            transport.send(to as u8, Lane::Bulk, bulk.clone());
+            (0..VOTES).for_each(|number| transport.send(to as u8, Lane::Votes, Arc::from(number.to_le_bytes())));
         }
     }
     for (_, events) in &validators {
         let (mut next, mut whole) = ([0; 4], 0);
         while next.iter().sum::<u32>() < 3 * VOTES || whole < 3 {
             match events.recv().expect("it runs") {
-                Event::Frame { peer, class: Class::Votes, bytes } => {
+                Event::Frame { peer, lane: Lane::Votes, bytes } => {
                     assert_eq!(bytes[..], next[usize::from(peer)].to_le_bytes());
                     next[usize::from(peer)] += 1;
                 }
@@ -101,7 +101,7 @@ fn partitions_are_noticed_and_heal() {
         })
         .collect();
     assert!(alone == [0, 1] || alone == [1, 0]);
-    validators[0].0.send(1, Class::Votes, Arc::from(*b"inside"));
+    validators[0].0.send(1, Lane::Votes, Arc::from(*b"inside"));
     assert!(matches!(validators[1].1.recv(), Ok(Event::Frame { peer: 0, .. })));
     switch.heal();
     all_up(&validators[2].1, 2);

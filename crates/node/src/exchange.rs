@@ -40,10 +40,10 @@ use crate::mempool::{Entry, Mempool, Reject};
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::recovery::{Recovered, encode, receipts_with, recover, write_checkpoint};
-use crate::transport::Transport;
 use crate::validator::{self, Agreed, Answers, Channels, Input, Validator};
 use crate::verified::{Verified, verify_ahead};
 use crate::views::{Committed, Found, Views};
+use transport::Transport;
 
 /// Submissions that wait for intake.
 const INTAKE_QUEUE: usize = 1_024;
@@ -149,7 +149,7 @@ pub enum ExchangeError {
     },
     /// The links to other validators.
     #[error(transparent)]
-    Transport(#[from] crate::transport::TransportError),
+    Transport(#[from] transport::TransportError),
     /// A restored state that is not the one that validators signed.
     #[error(
         "the state at height {height}, which was restored from a file, has the root {ours}, but the validators have certified \

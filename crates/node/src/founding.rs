@@ -15,7 +15,7 @@ use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_net
 use serde::{Deserialize, Serialize};
 
 use crate::network::Network;
-use crate::transport::Peer;
+use transport::Peer;
 
 /// Bounds of the settings, so that a slip of the pen does not make a network that cannot work.
 const WINDOW_MAX: u64 = 64;

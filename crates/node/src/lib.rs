@@ -24,7 +24,6 @@ mod recovery;
 pub mod snapshot;
 mod state_sync;
 mod stream;
-pub mod transport;
 pub mod validator;
 mod verified;
 pub mod views;

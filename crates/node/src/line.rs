@@ -10,8 +10,8 @@ use std::time::Duration;
 use consensus::{Index, Members};
 
 use crate::network::Network;
-use crate::transport::{Event, Transport, TransportError};
 use crate::validator::Input;
+use transport::{Event, Transport, TransportError};
 
 /// Events that wait for the consensus thread besides its inputs.
 const EVENTS: usize = 64;

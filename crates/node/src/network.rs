@@ -9,7 +9,7 @@ use ledger::{Ledger, Member};
 use primitives::{Digest, PublicKey, SecretKey};
 
 use crate::exchange::clock_ms;
-use crate::transport::{Peer, Settings};
+use transport::{Peer, Settings};
 
 /// Bytes of bulk that may wait for each peer.
 const BULK_BYTES_WAITING: usize = 64 << 20;

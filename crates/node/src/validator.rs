@@ -48,8 +48,8 @@ use crate::mempool;
 use crate::network::Network;
 use crate::recovery::encode;
 use crate::state_sync::{self, Heard, StateSync};
-use crate::transport::{Class, Event, Reason, Transport};
 use crate::verified::{self, Verified};
+use transport::{Event, Lane, Reason, Transport};
 
 /// Inputs that wait for the consensus thread; the transport waits when they are so many.
 const INPUTS: usize = 4_096;
@@ -535,9 +535,9 @@ impl Validator {
             return Ok(());
         }
         for (to, frame) in turn.sends {
-            let class = if frame.is_bulk() { Class::Bulk } else { Class::Votes };
+            let lane = if frame.is_bulk() { Lane::Bulk } else { Lane::Votes };
             let bytes: Arc<[u8]> = frame.to_bytes().into();
-            to.iter().for_each(|peer| self.line.transport().send(peer, class, bytes.clone()));
+            to.iter().for_each(|peer| self.line.transport().send(peer, lane, bytes.clone()));
         }
         let now = Instant::now();
         for (height, timer) in turn.timers {
@@ -853,7 +853,7 @@ impl Answers {
             match self.answer(shared, from, to) {
                 Ok(frame) => {
                     if let Some(transport) = transport.upgrade() {
-                        transport.send(peer, Class::Bulk, frame.to_bytes().into());
+                        transport.send(peer, Lane::Bulk, frame.to_bytes().into());
                     }
                 }
                 Err(error) => return shared.fail(&error),

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use ledger::Genesis;
 use node::founding::{Engine, Founder, Founding};
-use node::transport::free_address;
 use node::{Answer, Config, Exchange, Lineage};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Stake, Transaction};
+use transport::free_address;
 
 const FOUNDERS: usize = 4;
 /// The one that stakes later has the last index.

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{ALL_HEIGHTS, Chain, Frame, Payload, Proposal, Protocol, Rules};
 use ledger::{Genesis, Member, Membership, Terms};
-use node::transport::{Class, Event, Peer, Settings, Transport, free_address};
 use node::{Answer, Config, Exchange, Network};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
 };
+use transport::{Event, Lane, Peer, Settings, Transport, free_address};
 
 const SIZE: usize = 4;
 const NETWORK: Digest = Digest([8; 32]);
@@ -273,8 +273,8 @@ fn who_contradicts_itself_is_accused_by_the_others() {
             if let Event::Up { peer, .. } = heard.recv_timeout(Duration::from_secs(120)).expect("they call") {
                 greeted += 1;
                 for frame in contradictions(network) {
-                    let class = if frame.is_bulk() { Class::Bulk } else { Class::Votes };
-                    transport.send(peer, class, frame.to_bytes().into());
+                    let lane = if frame.is_bulk() { Lane::Bulk } else { Lane::Votes };
+                    transport.send(peer, lane, frame.to_bytes().into());
                 }
             }
         }

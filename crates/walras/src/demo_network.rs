@@ -231,5 +231,5 @@ fn http_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<Socket
 
 /// Addresses for the validators among themselves.
 fn network_addresses(count: usize) -> anyhow::Result<Vec<SocketAddr>> {
-    Ok((0..count).map(|_| node::transport::free_address()).collect::<Result<_, _>>()?)
+    Ok((0..count).map(|_| transport::free_address()).collect::<Result<_, _>>()?)
 }

@@ -117,7 +117,7 @@ impl Network {
     fn start(size: usize) -> Network {
         let folder = TempDir::new().expect("a folder");
         let addresses: Vec<String> =
-            (0..size).map(|_| node::transport::free_address().expect("a free port").to_string()).collect();
+            (0..size).map(|_| transport::free_address().expect("a free port").to_string()).collect();
         let arguments: Vec<&str> = addresses.iter().flat_map(|address| ["--address", address]).collect();
         made(&[&["--validators", &size.to_string()], &arguments[..]].concat(), folder.path());
         let mut network = Network { folder, running: (0..size).map(|_| None).collect() };

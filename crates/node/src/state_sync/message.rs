@@ -8,7 +8,7 @@ use primitives::Height;
 use crate::handover::Handover;
 use crate::recovery::encode;
 use crate::state_sync::base::Base;
-use crate::transport::{Class, VOTE_FRAME_BYTES_MAX};
+use transport::{Lane, VOTE_FRAME_BYTES_MAX};
 
 /// The first byte of these messages; no frame of consensus begins with it.
 pub(crate) const TAG: u8 = 0xff;
@@ -80,10 +80,10 @@ impl Message {
     }
 
     /// Questions are small; answers travel behind votes.
-    pub(crate) fn class(&self) -> Class {
+    pub(crate) fn lane(&self) -> Lane {
         match self {
-            Message::AskOffer { .. } | Message::AskHandovers { .. } | Message::AskChunk { .. } => Class::Votes,
-            Message::Offer(_) | Message::Handovers { .. } | Message::Chunk { .. } => Class::Bulk,
+            Message::AskOffer { .. } | Message::AskHandovers { .. } | Message::AskChunk { .. } => Lane::Votes,
+            Message::Offer(_) | Message::Handovers { .. } | Message::Chunk { .. } => Lane::Bulk,
         }
     }
 }

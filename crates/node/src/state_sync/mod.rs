@@ -74,11 +74,11 @@ use crate::exchange::{ExchangeError, Shared, poisoned};
 use crate::handover::Lineage;
 use crate::network::Network;
 use crate::recovery::restore;
-use crate::transport::{Frame, Transport};
 use message::Message;
 pub(crate) use message::TAG;
 use serve::Server;
 use transfer::{Fetched, Goal, Progress, Transfer};
+use transport::{Frame, Transport};
 
 /// Messages that wait for the thread.
 pub(crate) const MESSAGES: usize = 64;
@@ -196,7 +196,7 @@ impl StateSync {
         let bytes = message.to_bytes();
         let most = self.network.transport().frame_bytes_max;
         match transport.upgrade() {
-            Some(transport) if bytes.len() <= most => transport.send(peer, message.class(), bytes),
+            Some(transport) if bytes.len() <= most => transport.send(peer, message.lane(), bytes),
             Some(_) => tracing::warn!(peer, bytes = bytes.len(), "an answer about a state is longer than a frame"),
             None => {}
         }

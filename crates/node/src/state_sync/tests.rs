@@ -10,8 +10,8 @@ use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, SubBloc
 
 use super::*;
 use crate::founding::{Engine, Founder, Founding};
-use crate::transport::free_address;
 use crate::{Answer, Config, Exchange, Lineage, snapshot};
+use transport::free_address;
 
 const SIZE: usize = 4;
 const CHAIN: u64 = 1;

@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::endpoint::BULK_STREAMS;
 use super::link::{Link, Live};
 use super::wire::{self, Decoder, Hello, Message};
-use super::{Class, Event, Frame, Reason, Shared, tls};
+use super::{Event, Frame, Lane, Reason, Shared, tls};
 
 /// What strangers may take until they have proved who they are.
 const HANDSHAKE: Duration = Duration::from_secs(3);
@@ -401,7 +401,7 @@ async fn read_votes(shared: &Shared, link: &Link, mut votes: Votes) -> Result<In
             Message::Votes(frame) => {
                 link.count(|counters| counters.votes_received.add(frame.len()));
                 let frame = Frame { _room: room(&link.votes_room, frame.len()).await, bytes: frame };
-                tell(shared, Event::Frame { peer: link.index, class: Class::Votes, bytes: frame }).await?;
+                tell(shared, Event::Frame { peer: link.index, lane: Lane::Votes, bytes: frame }).await?;
             }
             Message::Ping(nonce) => link.answer(nonce),
             Message::Pong(nonce) => drop(link.pong.send_replace(nonce)),
@@ -452,7 +452,7 @@ async fn read_bulk(shared: &Shared, link: &Link, connection: &Connection) -> Res
             Some(read) = readers.join_next() => {
                 let frame = read.expect("a reader does not panic")?;
                 link.count(|counters| counters.bulk_received.add(frame.len()));
-                tell(shared, Event::Frame { peer: link.index, class: Class::Bulk, bytes: frame }).await?;
+                tell(shared, Event::Frame { peer: link.index, lane: Lane::Bulk, bytes: frame }).await?;
             }
         }
     }

@@ -58,7 +58,6 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use consensus::Index;
 use primitives::{Digest, PublicKey, SecretKey};
 use quinn::{Connection, VarInt};
 use tokio::runtime::Runtime;
@@ -66,6 +65,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use link::Link;
 pub use wire::VOTE_FRAME_BYTES_MAX;
+
+/// A peer's place in the list that both sides were given, each its own.
+pub type PeerIndex = u8;
+
+/// Most peers of a list, this process included.
+pub const PEERS_MAX: usize = 256;
 
 /// Threads of the transport: one can send while another receives.
 const THREADS: usize = 2;
@@ -88,7 +93,7 @@ pub struct Settings {
     /// What everybody must agree on: the digest of genesis, validators and settings.
     pub network: Digest,
     /// The own index.
-    pub me: Index,
+    pub me: PeerIndex,
     /// Where to listen (UDP).
     pub listen: SocketAddr,
     /// All validators by index, this one included.
@@ -130,7 +135,7 @@ pub fn free_address() -> io::Result<SocketAddr> {
 
 /// How urgent a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum Lane {
     /// Small, in order, never behind bulk, never dropped while the connection lives.
     Votes,
     /// Large; may be dropped while it waits.
@@ -143,21 +148,21 @@ pub enum Event {
     /// A peer is connected: everything that it may have missed is to be sent again.
     Up {
         /// The peer.
-        peer: Index,
+        peer: PeerIndex,
         /// How far its clock was ahead of the own one, in milliseconds.
         ahead_ms: i64,
     },
     /// The connection has ended; it will be opened again.
     Down {
         /// The peer.
-        peer: Index,
+        peer: PeerIndex,
     },
     /// A frame has come.
     Frame {
         /// From whom.
-        peer: Index,
+        peer: PeerIndex,
         /// As what it was sent.
-        class: Class,
+        lane: Lane,
         /// The frame.
         bytes: Frame,
     },
@@ -165,7 +170,7 @@ pub enum Event {
     /// [`Reason::KeyInUse`] is only told of this side's key, by the peer.
     Refused {
         /// The peer.
-        peer: Index,
+        peer: PeerIndex,
         /// Why.
         reason: Reason,
     },
@@ -329,12 +334,12 @@ pub enum TransportError {
     Listen(SocketAddr, std::io::Error),
     /// The key at the own index is not the public half of the secret one.
     #[error("validator {0} has another key in the genesis than this node: this is not its home")]
-    OtherKey(Index),
+    OtherKey(PeerIndex),
     /// The own index is not on the list.
     #[error("there is no validator {0}: the list has {1}")]
-    NoSuchValidator(Index, usize),
+    NoSuchValidator(PeerIndex, usize),
     /// More validators than can be numbered.
-    #[error("{0} validators; at most {max} can be numbered", max = consensus::committee::MEMBERS_MAX)]
+    #[error("{0} validators; at most {max} can be numbered", max = PEERS_MAX)]
     TooMany(usize),
     /// One key twice.
     #[error("validators {0} and {1} have the same key")]
@@ -411,14 +416,14 @@ impl Transport {
     ///
     /// # Panics
     /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`Settings::frame_bytes_max`], or the peer does not exist.
-    pub fn send(&self, to: Index, class: Class, frame: Arc<[u8]>) {
-        let most = if class == Class::Votes { VOTE_FRAME_BYTES_MAX } else { self.shared.frame_bytes_max };
+    pub fn send(&self, to: PeerIndex, lane: Lane, frame: Arc<[u8]>) {
+        let most = if lane == Lane::Votes { VOTE_FRAME_BYTES_MAX } else { self.shared.frame_bytes_max };
         assert!(frame.len() <= most, "a frame of {} bytes; at most {most} may be sent", frame.len());
-        self.link(to).push(class, frame);
+        self.link(to).push(lane, frame);
     }
 
     /// Whether there is a peer of this index.
-    pub fn has_peer(&self, index: Index) -> bool {
+    pub fn has_peer(&self, index: PeerIndex) -> bool {
         self.shared.links.get(usize::from(index)).is_some_and(Option::is_some)
     }
 
@@ -426,7 +431,7 @@ impl Transport {
     ///
     /// # Panics
     /// If there is no such peer.
-    pub fn key_of(&self, peer: Index) -> PublicKey {
+    pub fn key_of(&self, peer: PeerIndex) -> PublicKey {
         self.link(peer).key
     }
 
@@ -434,7 +439,7 @@ impl Transport {
     ///
     /// # Panics
     /// If there is no such peer.
-    pub fn counters(&self, peer: Index) -> Counters {
+    pub fn counters(&self, peer: PeerIndex) -> Counters {
         self.link(peer).counters()
     }
 
@@ -442,7 +447,7 @@ impl Transport {
     ///
     /// # Panics
     /// If there is no such peer.
-    pub fn round_trip(&self, peer: Index) -> Option<Duration> {
+    pub fn round_trip(&self, peer: PeerIndex) -> Option<Duration> {
         self.link(peer).live().map(|live| live.connection.rtt())
     }
 
@@ -456,7 +461,7 @@ impl Transport {
     ///
     /// # Panics
     /// If there is no such peer.
-    pub fn limit(&self, peer: Index) {
+    pub fn limit(&self, peer: PeerIndex) {
         let link = self.link(peer);
         link.offend(Reason::Abusive);
         if let Some(live) = link.live() {
@@ -478,7 +483,7 @@ impl Transport {
         let _ = wait.recv_timeout(FAREWELL);
     }
 
-    fn link(&self, index: Index) -> &Link {
+    fn link(&self, index: PeerIndex) -> &Link {
         let link = self.shared.links.get(usize::from(index)).and_then(Option::as_ref);
         link.unwrap_or_else(|| panic!("there is no peer {index}"))
     }
@@ -502,7 +507,7 @@ impl Shared {
         let identity = tls::Identity::new(&settings.secret).map_err(TransportError::tls)?;
         let mut links = Vec::with_capacity(settings.peers.len());
         for (index, peer) in settings.peers.iter().enumerate() {
-            let index = index as Index;
+            let index = index as PeerIndex;
             links.push(if index == settings.me {
                 None
             } else {
@@ -533,7 +538,7 @@ impl Shared {
 /// What must hold before anything is started.
 fn check(settings: &Settings) -> Result<(), TransportError> {
     let peers = &settings.peers;
-    if peers.len() > consensus::committee::MEMBERS_MAX {
+    if peers.len() > PEERS_MAX {
         return Err(TransportError::TooMany(peers.len()));
     }
     let me = peers.get(usize::from(settings.me));

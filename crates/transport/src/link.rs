@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::PeerIndex;
 use bytes::Bytes;
-use consensus::Index;
 use primitives::PublicKey;
 use quinn::Connection;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::wire::{self, Incarnation, Message};
-use super::{Class, Counters, Reason};
+use super::{Counters, Lane, Reason};
 
 /// Frames of votes that may wait for a connected peer. One that does not take so many is slower than consensus; it gets
 /// what it needs when it connects again.
@@ -19,7 +19,7 @@ const VOTE_FRAMES_WAITING_MAX: usize = 4_096;
 const VOTE_BYTES_WAITING_MAX: usize = 16 << 20;
 /// Bulk frames that may wait, besides the bound on their bytes.
 const BULK_FRAMES_WAITING_MAX: usize = 4_096;
-/// Longest frames of either class that may be held here of what one peer sent, arriving ones included: as many as there are
+/// Longest frames of either lane that may be held here of what one peer sent, arriving ones included: as many as there are
 /// heights at a time.
 pub(crate) const LONG_FRAMES_HELD: usize = 4;
 /// Where only short frames are allowed, a few of them must fit nevertheless.
@@ -34,7 +34,7 @@ const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
 /// One peer, from this side.
 pub(crate) struct Link {
-    pub(crate) index: Index,
+    pub(crate) index: PeerIndex,
     pub(crate) key: PublicKey,
     pub(crate) address: String,
     pub(crate) client: quinn::ClientConfig,
@@ -111,7 +111,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Link {
     pub(crate) fn new(
-        index: Index,
+        index: PeerIndex,
         peer: &super::Peer,
         client: quinn::ClientConfig,
         frame_bytes_max: usize,
@@ -140,13 +140,13 @@ impl Link {
     }
 
     /// Puts a frame into its queue. Never waits: what does not fit is dropped, as `send` promises.
-    pub(crate) fn push(&self, class: Class, frame: Arc<[u8]>) {
+    pub(crate) fn push(&self, lane: Lane, frame: Arc<[u8]>) {
         let mut outgoing = lock(&self.outgoing);
         let Some(connection) = &outgoing.connection else {
             return self.count(|counters| counters.unsent.add(frame.len()));
         };
-        match class {
-            Class::Votes => {
+        match lane {
+            Lane::Votes => {
                 let full = outgoing.votes.frames.len() >= VOTE_FRAMES_WAITING_MAX
                     || outgoing.votes.bytes + frame.len() > VOTE_BYTES_WAITING_MAX;
                 if full {
@@ -158,7 +158,7 @@ impl Link {
                 drop(outgoing);
                 self.votes_waiting.notify_one();
             }
-            Class::Bulk => {
+            Lane::Bulk => {
                 outgoing.bulk.push(frame);
                 self.shorten(&mut outgoing.bulk);
                 drop(outgoing);

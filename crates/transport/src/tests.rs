@@ -37,7 +37,7 @@ impl Net {
             |(index, port): (usize, &u16)| Peer { key: secret(index).public(), address: format!("localhost:{port}") };
         Settings {
             network: self.network,
-            me: me as Index,
+            me: me as PeerIndex,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports[me])),
             peers: self.ports.iter().enumerate().map(peer).collect(),
             secret: secret(me),
@@ -78,22 +78,22 @@ impl Running {
         }
     }
 
-    fn frame(&self) -> (Index, Class, Vec<u8>) {
+    fn frame(&self) -> (PeerIndex, Lane, Vec<u8>) {
         loop {
             match self.next() {
-                Event::Frame { peer, class, bytes } => return (peer, class, bytes.into_bytes()),
+                Event::Frame { peer, lane, bytes } => return (peer, lane, bytes.into_bytes()),
                 Event::Up { .. } => {}
                 other => panic!("{other:?}"),
             }
         }
     }
 
-    fn votes(&self, to: Index, bytes: &[u8]) {
-        self.transport.send(to, Class::Votes, bytes.into());
+    fn votes(&self, to: PeerIndex, bytes: &[u8]) {
+        self.transport.send(to, Lane::Votes, bytes.into());
     }
 
-    fn bulk(&self, to: Index, bytes: Vec<u8>) {
-        self.transport.send(to, Class::Bulk, bytes.into());
+    fn bulk(&self, to: PeerIndex, bytes: Vec<u8>) {
+        self.transport.send(to, Lane::Bulk, bytes.into());
     }
 
     /// Ends as a kill would: nobody is told.
@@ -114,19 +114,19 @@ fn four_validators_exchange_frames() {
     for (me, from) in running.iter().enumerate() {
         for to in others(me) {
             for number in 0..VOTES {
-                from.votes(to as Index, &[me as u8, to as u8, number]);
+                from.votes(to as PeerIndex, &[me as u8, to as u8, number]);
             }
             for length in [0, 1, 70_000, FRAME_MAX] {
-                from.bulk(to as Index, vec![(me * 4 + to) as u8; length]);
+                from.bulk(to as PeerIndex, vec![(me * 4 + to) as u8; length]);
             }
         }
     }
     for (me, at) in running.iter().enumerate() {
         let (mut votes, mut bulk) = ([0; 4], vec![Vec::new(); 4]);
         for _ in 0..3 * (usize::from(VOTES) + 4) {
-            let (peer, class, bytes) = at.frame();
+            let (peer, lane, bytes) = at.frame();
             let from = usize::from(peer);
-            if class == Class::Votes {
+            if lane == Lane::Votes {
                 assert_eq!(bytes, [peer, me as u8, votes[from]]);
                 votes[from] += 1;
             } else {
@@ -137,7 +137,7 @@ fn four_validators_exchange_frames() {
         for from in others(me) {
             bulk[from].sort_unstable();
             assert_eq!((votes[from], &bulk[from][..]), (VOTES, &[0, 1, 70_000, FRAME_MAX][..]));
-            let counters = at.transport.counters(from as Index);
+            let counters = at.transport.counters(from as PeerIndex);
             let total = Traffic { frames: 4, bytes: 70_001 + FRAME_MAX as u64 };
             assert_eq!((counters.bulk_sent, counters.bulk_received), (total, total));
             let total = Traffic { frames: VOTES.into(), bytes: u64::from(VOTES) * 3 };
@@ -147,7 +147,7 @@ fn four_validators_exchange_frames() {
         }
     }
     // Now that all have heard all, all was sent.
-    let wire = |from: usize, to: usize| running[from].transport.counters(to as Index).wire_sent;
+    let wire = |from: usize, to: usize| running[from].transport.counters(to as PeerIndex).wire_sent;
     assert!((0..4).all(|me| others(me).all(|to| wire(me, to) > FRAME_MAX as u64)));
 }
 
@@ -170,7 +170,7 @@ fn a_validator_that_was_stopped_or_killed_comes_back() {
             // Down and up, in this order.
             assert!(matches!(other.next(), Event::Down { peer } if usize::from(peer) == restarted), "{me}");
             assert!(matches!(other.next(), Event::Up { peer, .. } if usize::from(peer) == restarted), "{me}");
-            other.votes(restarted as Index, &[me as u8]);
+            other.votes(restarted as PeerIndex, &[me as u8]);
         }
         let mut heard: Vec<Vec<u8>> = (0..3).map(|_| running[restarted].frame().2).collect();
         heard.sort();
@@ -191,7 +191,7 @@ fn nothing_is_kept_for_a_peer_that_is_not_there() {
     first.all_up(1);
     second.all_up(1);
     first.votes(1, b"heard");
-    assert_eq!(second.frame(), (0, Class::Votes, b"heard".to_vec()));
+    assert_eq!(second.frame(), (0, Lane::Votes, b"heard".to_vec()));
 }
 
 /// A vote that is sent behind sixty-four megabytes of bulk overtakes nearly all of it.
@@ -203,10 +203,10 @@ fn votes_overtake_bulk() {
     from.all_up(1);
     to.all_up(1);
     let frame: Arc<[u8]> = vec![7; FRAME_MAX].into();
-    (0..FRAMES).for_each(|_| from.transport.send(1, Class::Bulk, frame.clone()));
+    (0..FRAMES).for_each(|_| from.transport.send(1, Lane::Bulk, frame.clone()));
     from.votes(1, b"urgent");
-    let order: Vec<Class> = (0..=FRAMES).map(|_| to.frame().1).collect();
-    let at = order.iter().position(|class| *class == Class::Votes).expect("it came");
+    let order: Vec<Lane> = (0..=FRAMES).map(|_| to.frame().1).collect();
+    let at = order.iter().position(|lane| *lane == Lane::Votes).expect("it came");
     assert!(at <= FRAMES / 4, "the vote came after {at} of {FRAMES} bulk frames");
 }
 
@@ -219,7 +219,7 @@ fn a_long_frame_does_not_hold_up_a_short_one() {
     to.all_up(1);
     let (long, short): (Arc<[u8]>, Arc<[u8]>) = (vec![7; FRAME_MAX].into(), vec![7].into());
     for frame in [&long, &short, &long, &short, &long, &short] {
-        from.transport.send(1, Class::Bulk, frame.clone());
+        from.transport.send(1, Lane::Bulk, frame.clone());
     }
     let order: Vec<usize> = (0..6).map(|_| to.frame().2.len()).collect();
     assert_eq!(order[..3], [1; 3], "{order:?}");
@@ -272,7 +272,7 @@ fn votes_that_pile_up_end_the_connection() {
     to.all_up(1);
     let frame: Arc<[u8]> = vec![0; VOTE_FRAME_BYTES_MAX].into();
     while from.transport.counters(1).overflows == 0 {
-        from.transport.send(1, Class::Votes, frame.clone());
+        from.transport.send(1, Lane::Votes, frame.clone());
     }
     assert!(matches!(from.next(), Event::Down { peer: 1 }));
     // The reader takes what had arrived, then learns of both.
@@ -300,7 +300,7 @@ fn a_second_process_with_one_key_is_refused() {
         }
     }
     for (me, at) in running.iter().enumerate() {
-        (0..4).filter(|to| *to != me).for_each(|to| at.votes(to as Index, b"still here"));
+        (0..4).filter(|to| *to != me).for_each(|to| at.votes(to as PeerIndex, b"still here"));
     }
     for at in &running {
         (0..3).for_each(|_| assert_eq!(at.frame().2, b"still here"));
