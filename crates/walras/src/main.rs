@@ -1,5 +1,11 @@
 //! `walras`: the one command.
 
+/// Prints a line as the standard macro does, but a reader that has gone away, such as `head`, causes no panic.
+macro_rules! println {
+    () => { crate::output::line(format_args!("")) };
+    ($($text:tt)*) => { crate::output::line(format_args!($($text)*)) };
+}
+
 mod batch;
 mod bench_command;
 mod clear;
@@ -14,6 +20,7 @@ mod inspect;
 mod keystore;
 mod light;
 mod node_command;
+mod output;
 mod parquet_file;
 mod replay;
 mod rows;

@@ -330,3 +330,22 @@ fn bad_pools_and_buy_orders_name_their_file() {
     assert!(String::from_utf8_lossy(&outside.stderr).contains("--explain pools:1: the file has no such rows"));
     assert_eq!(walras(&["clear", "--offers", text(&offers), "--explain", "others:1"]).status.code(), Some(2));
 }
+
+/// Whoever reads may have seen enough, as `head` does.
+#[test]
+fn a_reader_that_goes_away_causes_no_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("offers.csv");
+    std::fs::write(&file, "sell,buy,amount,min_price\nEUR,USD,1000000,1.08\nUSD,EUR,1200000,0.90\n").expect("written");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_walras"))
+        .args(["clear", "--offers"])
+        .arg(&file)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("panicked"), "{:?} {said}", output.status);
+}
