@@ -36,7 +36,8 @@ pub struct Tuning {
     pub window: u32,
     /// From this incarnation on a transaction waits until all lower ones are committed.
     pub held_from: u32,
-    /// Blocks of fewer transactions for each thread run sequentially.
+    /// Blocks of fewer transactions for each thread run sequentially, and so does everything on one thread. Zero: all
+    /// blocks run in parallel, on one thread as well.
     pub transactions_per_thread: usize,
     /// Go on sequentially for a while where transactions run one after another anyway.
     pub adaptive: bool,
@@ -176,7 +177,8 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
         let mut run_at_most = RUN_AT_MOST;
         loop {
             let small = self.size - self.next < self.tuning.transactions_per_thread.saturating_mul(threads);
-            let alone = self.tuning.rule == CommitRule::Rolling && (threads == 1 || small);
+            let parallel_in_any_case = self.tuning.rule == CommitRule::Lazy || self.tuning.transactions_per_thread == 0;
+            let alone = !parallel_in_any_case && (threads == 1 || small);
             let end = self.execute_sequentially(if alone { self.size } else { pause }, threads);
             if !matches!(end, End::Exhausted) || self.next == self.size {
                 return (self, end);

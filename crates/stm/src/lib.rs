@@ -6,6 +6,8 @@ mod counters;
 mod executor;
 mod locations;
 mod memory;
+#[cfg(test)]
+mod models;
 mod scheduler;
 mod sync;
 mod view;
