@@ -18,8 +18,10 @@ const WAKING_NS: u64 = 100_000;
 const MEASURED_NS: u64 = 10_000;
 /// While a block runs sequentially the time is looked at after so many transactions.
 const MEASURED_TRANSACTIONS: usize = 8;
-/// After a parallel run that did not pay so many transactions run sequentially, then twice as many, and so on.
+/// After a parallel run that did not pay so many transactions run sequentially, then twice as many, and so on
+/// up to the longest pause.
 const FIRST_PAUSE: usize = 64;
+const LONGEST_PAUSE: usize = 1_024;
 /// A parallel run after a pause is a trial of so many transactions.
 const TRIAL: usize = 512;
 /// Transactions of one parallel run at most.
@@ -141,8 +143,9 @@ impl Workers {
         tuning: &Tuning,
     ) -> Execution<V, S> {
         let writes = FinalWrites { overlay: Overlay::<V>::default(), latest: None };
+        let tally = Tally::default();
         let block =
-            Block { vm, sink, tuning: *tuning, size: transactions, next: 0, writes, tally: Tally::default() };
+            Block { vm, sink, tuning: *tuning, size: transactions, next: 0, writes, tally, sequential_ns: None };
         let (block, end) = block.execute(self);
         let panicked = match end {
             End::Exhausted | End::Stopped => None,
@@ -167,6 +170,8 @@ struct Block<V: Vm, S> {
     next: usize,
     writes: FinalWrites<V>,
     tally: Tally,
+    /// What a transaction cost when it was measured last.
+    sequential_ns: Option<u64>,
 }
 
 impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
@@ -192,7 +197,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
             }
             self.writes.merge();
             if self.next - before < size {
-                pause = (pause * 2).max(FIRST_PAUSE);
+                pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
                 run_at_most = TRIAL;
             } else {
                 pause = 0;
@@ -202,7 +207,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
     }
 
     fn execute_in_parallel(self, size: usize, workers: &mut Workers) -> (Self, End) {
-        let Block { vm, sink, tuning, size: all, next, writes, mut tally } = self;
+        let Block { vm, sink, tuning, size: all, next, writes, mut tally, sequential_ns } = self;
         let plan = Plan {
             first: next,
             size: size as u32,
@@ -211,13 +216,14 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
             held_from: tuning.held_from.max(1),
             expected_locations: size * EXPECTED_LOCATIONS,
             yields: tuning.adaptive,
+            sequential: tuning.clock.zip(sequential_ns),
         };
         let ran = workers.run(Run::new(vm, writes.overlay, sink, plan)).finish();
         tally.add(ran.tally);
         tally.runs += 1;
         let writes = FinalWrites { overlay: ran.below, latest: Some((ran.memory, ran.committed)) };
         let next = next + ran.committed as usize;
-        (Block { vm: ran.vm, sink: ran.sink, tuning, size: all, next, writes, tally }, ran.end)
+        (Block { vm: ran.vm, sink: ran.sink, tuning, size: all, next, writes, tally, sequential_ns }, ran.end)
     }
 
     /// Executes at least so many transactions in place, and goes on while they cost too little to run in parallel.
@@ -243,6 +249,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
             End::Exhausted
         }));
         self.next = next.get();
+        self.sequential_ns = gauge.each_ns.or(self.sequential_ns);
         self.tally.sequential += (self.next - first) as u64;
         match result {
             Ok(end) => end,
@@ -255,7 +262,8 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
         let rolling = self.tuning.rule == CommitRule::Rolling;
         let clock = self.tuning.clock.filter(|_| rolling && threads > 1);
         let worth_ns = FRAMEWORK_NS / (threads as u64 - 1).max(1);
-        Gauge { clock, since: clock.map_or(0, |clock| clock()), measured: 0, remaining: self.size - self.next, worth_ns }
+        let since = clock.map_or(0, |clock| clock());
+        Gauge { clock, since, measured: 0, each_ns: None, remaining: self.size - self.next, worth_ns }
     }
 }
 
@@ -264,6 +272,7 @@ struct Gauge {
     clock: Option<fn() -> u64>,
     since: u64,
     measured: usize,
+    each_ns: Option<u64>,
     remaining: usize,
     /// Transactions that cost more are worth running in parallel.
     worth_ns: u64,
@@ -282,7 +291,10 @@ impl Gauge {
             return true;
         }
         (self.since, self.measured) = (now, done);
+        // The lower one of two measurements: in between the thread may have been away.
         let each_ns = elapsed / count;
+        let Some(before_ns) = self.each_ns.replace(each_ns) else { return true };
+        let each_ns = each_ns.min(before_ns);
         each_ns < self.worth_ns || each_ns.saturating_mul((self.remaining - done) as u64) < WAKING_NS
     }
 }

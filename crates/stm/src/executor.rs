@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::bell::Bell;
 use crate::memory::{Memory, NumberRead, Read, Version};
 use crate::scheduler::{CommitRule, Head, Scheduler, Task};
-use crate::sync::{Mutex, hint, lock};
-use crate::view::{Accesses, Obstacle, Overlay, Speculation, TransactionView};
+use crate::sync::{Mutex, MutexGuard, hint, lock};
+use crate::view::{Accesses, Locations, Obstacle, Overlay, Speculation, TransactionView};
 use crate::vm::{CommitSink, Proceed, Vm};
 use crate::workers::Work;
 
@@ -16,6 +16,8 @@ const LOOKS_BEFORE_PARKING: u32 = if cfg!(test) { 1 } else { 200 };
 const JUDGED_COMMITS: u32 = 64;
 /// Of those so many may have run alone at the head of the block.
 const ALONE_AT_MOST: u32 = 57;
+/// Helpers have so many commits to come.
+const COMMITS_BEFORE_HELP: u32 = 256;
 /// Vectors of read sets that a thread keeps for use again.
 const SPARE_READS: usize = 64;
 
@@ -30,6 +32,8 @@ pub(crate) struct Plan {
     pub expected_locations: usize,
     /// End the run when it turns out that transactions run one after another anyway.
     pub yields: bool,
+    /// A clock, and the nanoseconds that a transaction cost sequentially: end the run when it is not faster.
+    pub sequential: Option<(fn() -> u64, u64)>,
 }
 
 /// What the latest incarnation of a transaction left for its validation and commit.
@@ -38,7 +42,7 @@ struct Record<V: Vm> {
     incarnation: u32,
     reads: Vec<Read>,
     number_reads: Vec<NumberRead<V::Value>>,
-    written: Vec<u32>,
+    written: Locations,
     deltas: bool,
     ran_at_head: bool,
     /// A panic is what an incarnation returned, too: it counts only if it is repeated at the head.
@@ -63,6 +67,8 @@ struct Ladder<S> {
     /// Of the commits since the last judgement so many, and so many of them ran alone at the head.
     judged: u32,
     alone: u32,
+    /// When the last judgement was, by the clock.
+    judged_at: Option<u64>,
     committed: u32,
 }
 
@@ -131,7 +137,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
             incarnation: 0,
             reads: Vec::new(),
             number_reads: Vec::new(),
-            written: Vec::new(),
+            written: Locations::new(),
             deltas: false,
             ran_at_head: false,
             output: None,
@@ -142,7 +148,14 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
             memory: Memory::new(plan.expected_locations),
             scheduler: Scheduler::new(plan.size, plan.rule, plan.window, plan.held_from),
             records: (0..plan.size).map(|_| Mutex::new(record())).collect(),
-            ladder: Mutex::new(Ladder { sink: Some(sink), end: End::Exhausted, judged: 0, alone: 0, committed: 0 }),
+            ladder: Mutex::new(Ladder {
+                sink: Some(sink),
+                end: End::Exhausted,
+                judged: 0,
+                alone: 0,
+                judged_at: None,
+                committed: 0,
+            }),
             bell: Bell::new(),
             tally: Mutex::new(Tally::default()),
             threads: Mutex::new(0),
@@ -175,8 +188,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         for txn in 0..self.plan.size {
             let record = lock(&self.records[txn as usize]);
             debug_assert!(self.is_valid(&record, txn), "no validation is left to be done, so all are valid");
-            drop(record);
-            if !self.commit(&mut lock(&self.ladder), txn, &mut Vec::new()) {
+            if !self.commit(&mut lock(&self.ladder), txn, record, &mut Vec::new()) {
                 return;
             }
         }
@@ -314,8 +326,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                     continue;
                 }
                 ladder.alone += u32::from(record.ran_at_head);
-                drop(record);
-                if !self.commit(ladder, txn, &mut own.spare_reads) || self.ends_after(ladder) {
+                if !self.commit(ladder, txn, record, &mut own.spare_reads) || self.ends_after(ladder) {
                     self.scheduler.counters.set_done();
                     return None;
                 }
@@ -330,8 +341,13 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
     }
 
     /// Commits one transaction: increments become values, its output goes to the sink. False if it is the last one.
-    fn commit(&self, ladder: &mut Ladder<S>, txn: u32, spare_reads: &mut Vec<Vec<Read>>) -> bool {
-        let mut record = lock(&self.records[txn as usize]);
+    fn commit(
+        &self,
+        ladder: &mut Ladder<S>,
+        txn: u32,
+        mut record: MutexGuard<'_, Record<V>>,
+        spare_reads: &mut Vec<Vec<Read>>,
+    ) -> bool {
         let output = match record.output.take().expect("an executed transaction has an output") {
             Ok(output) => output,
             Err(message) => {
@@ -364,15 +380,23 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         }
     }
 
-    /// Whether the run ends because its transactions run one after another.
+    /// Whether the run ends because its transactions run one after another anyway, or faster so.
     fn ends_after(&self, ladder: &mut Ladder<S>) -> bool {
         ladder.judged += 1;
-        if ladder.judged < JUDGED_COMMITS {
+        if ladder.judged < JUDGED_COMMITS || !self.plan.yields {
             return false;
         }
-        let alone = std::mem::take(&mut ladder.alone);
         ladder.judged = 0;
-        self.plan.yields && alone > ALONE_AT_MOST && *lock(&self.threads) > 1
+        let alone = std::mem::take(&mut ladder.alone) > ALONE_AT_MOST;
+        if ladder.committed < COMMITS_BEFORE_HELP && *lock(&self.threads) < 2 {
+            return false;
+        }
+        alone
+            || self.plan.sequential.is_some_and(|(clock, each_ns)| {
+                let now = clock();
+                let before = ladder.judged_at.replace(now);
+                before.is_some_and(|before| now.saturating_sub(before) > each_ns * u64::from(JUDGED_COMMITS))
+            })
     }
 }
 

@@ -14,9 +14,13 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const GROUP: usize = 8;
 const TABLES: usize = 26;
-/// Numbers of locations are below 2^31: 4 chunks for each of 22 powers of two from 2^10 on.
-const CHUNKS: usize = 88;
+/// 4 chunks for each of 16 powers of two from 2^10 on.
+const CHUNKS: usize = 64;
 const FIRST_CHUNK_BITS: u32 = 10;
+/// A location's number is its chunk above, and its place in the chunk in so many bits.
+const PLACE_BITS: u32 = 24;
+/// So many locations fill all chunks.
+const LOCATIONS: u32 = (1 << 26) - (1 << FIRST_CHUNK_BITS);
 
 type Chunk<L> = Box<[OnceLock<L>]>;
 
@@ -26,7 +30,7 @@ pub(crate) trait Keyed<K> {
     fn key(&self) -> &K;
 }
 
-/// A growing set of locations, numbered from 0.
+/// A growing set of numbered locations.
 pub(crate) struct Locations<L> {
     hasher: DefaultHashBuilder,
     tables: [OnceLock<Box<[AtomicU64]>>; TABLES],
@@ -48,6 +52,7 @@ impl<L> Locations<L> {
     }
 
     /// The number of the location of `key`, which is created if it is new.
+    #[inline]
     pub fn find_or_insert<K: Hash + Eq + Clone>(&self, key: &K) -> u32
     where
         L: Keyed<K>,
@@ -76,14 +81,14 @@ impl<L> Locations<L> {
                 }
             }
         }
-        unreachable!("2^31 locations fill no 2^{} words", self.first_table_bits + TABLES as u32)
+        unreachable!("{LOCATIONS} locations do not fill 2^{} words", self.first_table_bits + TABLES as u32)
     }
 
     /// A location by its number.
+    #[inline]
     pub fn get(&self, location: u32) -> &L {
-        let (chunk, _, offset) = place(location);
-        let chunk = self.chunks[chunk].get().expect("a numbered location has a chunk");
-        chunk[offset].get().expect("a numbered location is set")
+        let chunk = self.chunks[(location >> PLACE_BITS) as usize].get().expect("a numbered location has a chunk");
+        chunk[(location & ((1 << PLACE_BITS) - 1)) as usize].get().expect("a numbered location is set")
     }
 
     /// Takes all locations out.
@@ -96,19 +101,20 @@ impl<L> Locations<L> {
     where
         L: Keyed<K>,
     {
-        let location = self.count.fetch_add(1, Ordering::Relaxed);
-        assert!(location < 1 << 31, "a block touches at most 2^31 locations");
-        let (chunk, size, offset) = place(location);
-        let chunk = self.chunks[chunk].get_or_init(|| (0..size).map(|_| OnceLock::new()).collect());
-        let fresh = chunk[offset].set(L::new(key)).is_ok();
+        let created = self.count.fetch_add(1, Ordering::Relaxed);
+        assert!(created < LOCATIONS, "a block touches at most {LOCATIONS} locations");
+        let (chunk, size, place) = place(created);
+        let locations = self.chunks[chunk].get_or_init(|| (0..size).map(|_| OnceLock::new()).collect());
+        let fresh = locations[place].set(L::new(key)).is_ok();
         debug_assert!(fresh, "each number is given out once");
-        location
+        (chunk as u32) << PLACE_BITS | place as u32
     }
 }
 
-/// Chunk, its size, and the offset in it. Chunks grow by a quarter of a power of two, so that little lies idle.
-fn place(location: u32) -> (usize, usize, usize) {
-    let number = location + (1 << FIRST_CHUNK_BITS);
+/// The chunk of the location that is created as the nth, the chunk's size, and the place in it. Chunks grow by a
+/// quarter of a power of two, so that little lies idle.
+fn place(created: u32) -> (usize, usize, usize) {
+    let number = created + (1 << FIRST_CHUNK_BITS);
     let power = number.ilog2();
     let quarter = number >> (power - 2) & 3;
     let size = 1usize << (power - 2);
@@ -137,11 +143,13 @@ mod tests {
         assert_eq!((before.0, before.2), (0, 0));
         for location in 1..1 << 20 {
             let at = place(location);
-            let follows = if at.2 == 0 { before.2 + 1 == before.1 && at.0 == before.0 + 1 } else { at.2 == before.2 + 1 };
+            let follows =
+                if at.2 == 0 { before.2 + 1 == before.1 && at.0 == before.0 + 1 } else { at.2 == before.2 + 1 };
             assert!(follows && at.0 < CHUNKS, "{location}: {before:?} {at:?}");
             before = at;
         }
-        assert!(place((1 << 31) - 1).0 < CHUNKS);
+        let (chunk, size, last) = place(LOCATIONS - 1);
+        assert!(chunk == CHUNKS - 1 && last == size - 1 && size <= 1 << PLACE_BITS);
     }
 
     #[test]

@@ -57,10 +57,11 @@ struct Entry<V> {
 }
 
 /// A location: its entries in the order of transactions.
+#[repr(align(64))]
 pub(crate) struct Location<K, V> {
     key: K,
-    base: OnceLock<V>,
     stamp: AtomicU32,
+    base: OnceLock<V>,
     entries: Mutex<SmallVec<[Entry<V>; 2]>>,
 }
 
@@ -127,6 +128,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
     }
 
     /// The location of a key.
+    #[inline]
     pub fn locate(&self, key: &K) -> u32 {
         self.locations.find_or_insert(key)
     }
@@ -151,15 +153,17 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
                 Some(Entry { content: Content::Value(value), version, .. }) => {
                     return (Found::Value(value.clone()), read(stamp, *version), None);
                 }
-                Some(Entry { content: Content::Delta(delta), version, .. }) => match sum(below, base, delta.to_number, Increments::Settled) {
-                    Sum::Number(number) => {
-                        let (seen, to_number) = (Seen::Exactly(number), delta.to_number);
-                        let seen = NumberRead { location: at, stamp, seen, to_number };
-                        return (Found::Value((delta.from_number)(number)), read(stamp, *version), Some(seen));
+                Some(Entry { content: Content::Delta(delta), version, .. }) => {
+                    match sum(below, base, delta.to_number, Increments::Settled) {
+                        Sum::Number(number) => {
+                            let (seen, to_number) = (Seen::Exactly(number), delta.to_number);
+                            let seen = NumberRead { location: at, stamp, seen, to_number };
+                            return (Found::Value((delta.from_number)(number)), read(stamp, *version), Some(seen));
+                        }
+                        Sum::Estimate(of) => return (Found::Estimate { of }, read(stamp, *version), None),
+                        Sum::NeedsBase => {}
                     }
-                    Sum::Estimate(of) => return (Found::Estimate { of }, read(stamp, *version), None),
-                    Sum::NeedsBase => {}
-                },
+                }
                 None => {
                     if let Some(base) = base {
                         return (Found::Value(base.clone()), read(stamp, BEFORE_THE_BLOCK), None);
@@ -199,6 +203,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
     }
 
     /// Whether a read of `txn` would find the same version now.
+    #[inline]
     pub fn still_valid(&self, read: &Read, txn: u32) -> bool {
         let location = self.locations.get(read.location);
         if location.stamp.load(Ordering::Acquire) == read.stamp {
@@ -236,6 +241,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
     pub fn write(&self, at: u32, version: Version, content: Content<V>, committed: u32) -> bool {
         let location = self.locations.get(at);
         let mut entries = lock(&location.entries);
+        forget_below(&mut entries, committed);
         let entry = Entry { version, estimate: false, content };
         let position = position(&entries, version.txn);
         let surprising = match entries.get_mut(position) {
@@ -251,7 +257,6 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
             }
             _ => {
                 entries.insert(position, entry);
-                forget_below(&mut entries, committed);
                 true
             }
         };
@@ -327,8 +332,11 @@ fn position<V>(entries: &[Entry<V>], txn: u32) -> usize {
     if near < 8 { entries.len() - near } else { entries.partition_point(|entry| entry.version.txn < txn) }
 }
 
+/// Drops what lies below the highest committed entry.
 fn forget_below<V>(entries: &mut SmallVec<[Entry<V>; 2]>, committed: u32) {
-    if entries.len() > 2 {
+    if entries.len() == 2 && entries[1].version.txn < committed {
+        entries.swap_remove(0);
+    } else if entries.len() > 2 {
         let below = position(entries, committed);
         if below > 1 {
             entries.drain(..below - 1);

@@ -240,8 +240,7 @@ impl Scheduler {
     /// The same for the lowest uncommitted transaction, whose next incarnation is claimed: it is the last one.
     pub fn restart_head(&self, version: Version) -> Version {
         let next = Version { incarnation: version.incarnation + 1, ..version };
-        let changed =
-            self.change(version.txn, word(ABORTING, version.incarnation), word(EXECUTING, next.incarnation));
+        let changed = self.change(version.txn, word(ABORTING, version.incarnation), word(EXECUTING, next.incarnation));
         debug_assert!(changed, "only the aborting thread ends an abort");
         self.counters.lower_validation(version.txn + 1);
         next

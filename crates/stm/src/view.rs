@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
+use smallvec::SmallVec;
 
 use crate::memory::{Content, Delta, Found, Memory, NumberRead, Read, Version};
 use crate::vm::{Blocked, Number, Vm};
@@ -18,7 +19,10 @@ pub struct TransactionView<'a, V: Vm>(Kind<'a, V>);
 
 enum Kind<'a, V: Vm> {
     /// Nothing runs beside this transaction: it reads and writes in place.
-    Sequential { vm: &'a V, overlay: &'a mut Overlay<V> },
+    Sequential {
+        vm: &'a V,
+        overlay: &'a mut Overlay<V>,
+    },
     Speculative(Speculation<'a, V>),
 }
 
@@ -32,6 +36,9 @@ pub(crate) struct Speculation<'a, V: Vm> {
     pub accesses: &'a mut Accesses<V>,
 }
 
+/// The numbers of some locations.
+pub(crate) type Locations = SmallVec<[u32; 8]>;
+
 /// Why an execution cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
@@ -44,16 +51,19 @@ pub(crate) enum Obstacle {
 /// What one execution has done, by location. A thread uses it again for each execution.
 pub(crate) struct Accesses<V: Vm> {
     list: Vec<Access<V::Value>>,
-    /// For each location the execution that accessed it last on this thread, and the access's position in the list.
-    marks: Vec<(u32, u32)>,
-    execution: u32,
+    /// The locations of the list.
+    locations: Vec<u32>,
+    /// Positions in the list by location, when it has become long.
+    positions: HashMap<u32, u32, DefaultHashBuilder>,
     pub reads: Vec<Read>,
     pub number_reads: Vec<NumberRead<V::Value>>,
     pub obstacle: Option<Obstacle>,
 }
 
+/// A list of so many accesses is searched from end to end.
+const SEARCHED: usize = 16;
+
 struct Access<T> {
-    location: u32,
     first_read: FirstRead,
     pending: Option<Content<T>>,
 }
@@ -79,6 +89,7 @@ impl<'a, V: Vm> TransactionView<'a, V> {
     /// # Errors
     ///
     /// [`Blocked`] if a lower transaction is expected to write the key. The VM then returns it at once.
+    #[inline]
     pub fn read(&mut self, key: &V::Key) -> Result<V::Value, Blocked> {
         match &mut self.0 {
             Kind::Sequential { vm, overlay } => Ok(value_below(*vm, overlay, key)),
@@ -87,6 +98,7 @@ impl<'a, V: Vm> TransactionView<'a, V> {
     }
 
     /// Writes a key. Lower transactions never see it; higher ones do when this transaction has returned.
+    #[inline]
     pub fn write(&mut self, key: V::Key, value: V::Value) {
         match &mut self.0 {
             Kind::Sequential { overlay, .. } => {
@@ -131,6 +143,7 @@ impl<'a, V: Vm> TransactionView<'a, V> {
     }
 }
 
+#[inline]
 fn value_below<V: Vm>(vm: &V, overlay: &Overlay<V>, key: &V::Key) -> V::Value {
     match overlay.get(key) {
         Some(value) => value.clone(),
@@ -143,6 +156,7 @@ fn bounded_sum<T: Number>(value: &T, by: i128, bounds: &RangeInclusive<i128>) ->
 }
 
 impl<V: Vm> Speculation<'_, V> {
+    #[inline(never)]
     fn read(&mut self, key: &V::Key) -> Result<V::Value, Blocked> {
         let at = self.memory.locate(key);
         let position = self.accesses.position(at);
@@ -163,6 +177,7 @@ impl<V: Vm> Speculation<'_, V> {
         }
     }
 
+    #[inline(never)]
     fn write(&mut self, key: &V::Key, value: V::Value) {
         let position = self.accesses.position(self.memory.locate(key));
         self.accesses.list[position].pending = Some(Content::Value(value));
@@ -220,8 +235,8 @@ impl<V: Vm> Accesses<V> {
     pub fn new() -> Self {
         Accesses {
             list: Vec::new(),
-            marks: Vec::new(),
-            execution: 0,
+            locations: Vec::new(),
+            positions: HashMap::default(),
             reads: Vec::new(),
             number_reads: Vec::new(),
             obstacle: None,
@@ -231,14 +246,11 @@ impl<V: Vm> Accesses<V> {
     /// Begins an execution.
     pub fn begin(&mut self) {
         self.list.clear();
+        self.locations.clear();
+        self.positions.clear();
         self.reads.clear();
         self.number_reads.clear();
         self.obstacle = None;
-        self.execution = self.execution.wrapping_add(1);
-        if self.execution == 0 {
-            self.marks.clear();
-            self.execution = 1;
-        }
     }
 
     /// Moves what was written into `memory`, and removes what the incarnation before wrote and this one did not.
@@ -248,7 +260,7 @@ impl<V: Vm> Accesses<V> {
         memory: &Memory<V::Key, V::Value>,
         version: Version,
         committed: u32,
-        written: &mut Vec<u32>,
+        written: &mut Locations,
     ) -> bool {
         let mut surprising = false;
         for &location in written.iter() {
@@ -258,10 +270,10 @@ impl<V: Vm> Accesses<V> {
             }
         }
         written.clear();
-        for access in &mut self.list {
+        for (access, &location) in self.list.iter_mut().zip(&self.locations) {
             if let Some(content) = access.pending.take() {
-                surprising |= memory.write(access.location, version, content, committed);
-                written.push(access.location);
+                surprising |= memory.write(location, version, content, committed);
+                written.push(location);
             }
         }
         surprising
@@ -278,21 +290,28 @@ impl<V: Vm> Accesses<V> {
     }
 
     fn find(&self, location: u32) -> Option<usize> {
-        let mark = self.marks.get(location as usize);
-        mark.filter(|mark| mark.0 == self.execution).map(|mark| mark.1 as usize)
+        if self.locations.len() <= SEARCHED {
+            return self.locations.iter().position(|&accessed| accessed == location);
+        }
+        self.positions.get(&location).map(|&position| position as usize)
     }
 
     /// The position of a location's access, which begins now if it is the first.
+    #[inline]
     fn position(&mut self, location: u32) -> usize {
         if let Some(position) = self.find(location) {
             return position;
         }
-        if self.marks.len() <= location as usize {
-            self.marks.resize((location as usize + 1).next_power_of_two().max(1 << 10), (0, 0));
+        self.list.push(Access { first_read: FirstRead::None, pending: None });
+        self.locations.push(location);
+        let count = self.locations.len();
+        // The map is made when the list has become too long, and kept up from then on.
+        let unmapped = if count == SEARCHED + 1 { 0 } else { count - 1 };
+        if count > SEARCHED {
+            let positions = (unmapped..count).map(|position| (self.locations[position], position as u32));
+            self.positions.extend(positions);
         }
-        self.marks[location as usize] = (self.execution, self.list.len() as u32);
-        self.list.push(Access { location, first_read: FirstRead::None, pending: None });
-        self.list.len() - 1
+        count - 1
     }
 
     /// Notes a read; false if it disagrees with an earlier one.

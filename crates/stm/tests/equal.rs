@@ -92,8 +92,11 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn program() -> impl Strategy<Value = Program> {
     let transactions = prop::collection::vec(prop::collection::vec(step(), 0..10), 0..120);
-    (transactions, prop_oneof![Just(1u8), Just(3), Just(12), Just(100)])
-        .prop_map(|(transactions, keys)| Program { transactions, keys, panics: false })
+    (transactions, prop_oneof![Just(1u8), Just(3), Just(12), Just(100)]).prop_map(|(transactions, keys)| Program {
+        transactions,
+        keys,
+        panics: false,
+    })
 }
 
 type Outcome = (Vec<(usize, i64, bool)>, Vec<(u8, Cell)>);
