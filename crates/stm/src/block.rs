@@ -10,18 +10,19 @@ use crate::view::{Overlay, TransactionView};
 use crate::vm::{CommitSink, Proceed, Vm};
 use crate::workers::Workers;
 
-/// The framework costs about so much for each transaction: parallel runs begin where threads gain more.
-const FRAMEWORK_NS: u64 = 900;
+/// On two threads a transaction costs about so much more than alone, most of it for data that moves between cores:
+/// parallel runs begin where threads gain more.
+const FRAMEWORK_NS: u64 = 2_500;
 /// Waking helpers costs about so much: what is done sooner runs sequentially.
 const WAKING_NS: u64 = 100_000;
 /// A measurement of fewer nanoseconds says nothing.
 const MEASURED_NS: u64 = 10_000;
 /// While a block runs sequentially the time is looked at after so many transactions.
 const MEASURED_TRANSACTIONS: usize = 8;
-/// After a parallel run that did not pay so many transactions run sequentially, then twice as many, and so on
-/// up to the longest pause.
-const FIRST_PAUSE: usize = 64;
-const LONGEST_PAUSE: usize = 1_024;
+/// After a parallel run that did not pay so many transactions run sequentially, then four times as many, and so
+/// on up to the longest pause.
+const FIRST_PAUSE: usize = 512;
+const LONGEST_PAUSE: usize = 8_192;
 /// A parallel run after a pause is a trial of so many transactions.
 const TRIAL: usize = 512;
 /// Transactions of one parallel run at most.
@@ -197,7 +198,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
             }
             self.writes.merge();
             if self.next - before < size {
-                pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                pause = (pause * 4).clamp(FIRST_PAUSE, LONGEST_PAUSE);
                 run_at_most = TRIAL;
             } else {
                 pause = 0;

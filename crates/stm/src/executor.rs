@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::bell::Bell;
 use crate::memory::{Memory, NumberRead, Read, Version};
 use crate::scheduler::{CommitRule, Head, Scheduler, Task};
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard, hint, lock};
 use crate::view::{Accesses, Locations, Obstacle, Overlay, Speculation, TransactionView};
 use crate::vm::{CommitSink, Proceed, Vm};
@@ -16,8 +17,10 @@ const LOOKS_BEFORE_PARKING: u32 = if cfg!(test) { 1 } else { 200 };
 const JUDGED_COMMITS: u32 = 64;
 /// Of those so many may have run alone at the head of the block.
 const ALONE_AT_MOST: u32 = 57;
-/// Helpers have so many commits to come.
-const COMMITS_BEFORE_HELP: u32 = 256;
+/// Running alone is the transactions' doing, not the helpers', if there were so many conflicts, too.
+const CONFLICTS_AT_LEAST: u32 = 16;
+/// The time of a run is judged in spells of so many nanoseconds: the system needs some to give helpers a processor.
+const PATIENCE_NS: u64 = 10_000_000;
 /// Vectors of read sets that a thread keeps for use again.
 const SPARE_READS: usize = 64;
 
@@ -30,7 +33,7 @@ pub(crate) struct Plan {
     pub window: u32,
     pub held_from: u32,
     pub expected_locations: usize,
-    /// End the run when it turns out that transactions run one after another anyway.
+    /// End the run when its transactions run one after another because of conflicts.
     pub yields: bool,
     /// A clock, and the nanoseconds that a transaction cost sequentially: end the run when it is not faster.
     pub sequential: Option<(fn() -> u64, u64)>,
@@ -67,8 +70,8 @@ struct Ladder<S> {
     /// Of the commits since the last judgement so many, and so many of them ran alone at the head.
     judged: u32,
     alone: u32,
-    /// When the last judgement was, by the clock.
-    judged_at: Option<u64>,
+    /// The time is judged from here on: by the clock, and by what was committed.
+    timed_from: Option<(u64, u32)>,
     committed: u32,
 }
 
@@ -110,7 +113,8 @@ pub(crate) struct Run<V: Vm, S> {
     ladder: Mutex<Ladder<S>>,
     bell: Bell,
     tally: Mutex<Tally>,
-    threads: Mutex<u32>,
+    /// Aborts and waits since the last judgement.
+    conflicts: AtomicU32,
 }
 
 /// What a thread keeps from task to task.
@@ -153,12 +157,12 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 end: End::Exhausted,
                 judged: 0,
                 alone: 0,
-                judged_at: None,
+                timed_from: None,
                 committed: 0,
             }),
             bell: Bell::new(),
             tally: Mutex::new(Tally::default()),
-            threads: Mutex::new(0),
+            conflicts: AtomicU32::new(0),
             plan,
         }
     }
@@ -214,6 +218,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 Some(Obstacle::Estimate { of }) => {
                     debug_assert!(!is_final, "committed transactions leave no estimates");
                     own.tally.blocked += 1;
+                    self.conflicts.fetch_add(1, Ordering::Relaxed);
                     if self.scheduler.suspend(version, of) {
                         return None;
                     }
@@ -277,6 +282,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
             return None;
         }
         own.tally.aborts += 1;
+        self.conflicts.fetch_add(1, Ordering::Relaxed);
         record.written.iter().for_each(|&location| self.memory.mark_estimate(location, version.txn));
         drop(record);
         self.scheduler.finish_abort(version)
@@ -332,6 +338,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 }
             } else if self.scheduler.try_abort(version) {
                 own.tally.aborts += 1;
+                self.conflicts.fetch_add(1, Ordering::Relaxed);
                 record.written.iter().for_each(|&location| self.memory.mark_estimate(location, txn));
                 drop(record);
                 self.scheduler.counters.begin();
@@ -388,15 +395,21 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         }
         ladder.judged = 0;
         let alone = std::mem::take(&mut ladder.alone) > ALONE_AT_MOST;
-        if ladder.committed < COMMITS_BEFORE_HELP && *lock(&self.threads) < 2 {
+        let conflicting = self.conflicts.swap(0, Ordering::Relaxed) >= CONFLICTS_AT_LEAST;
+        alone && conflicting || self.is_slow(ladder)
+    }
+
+    /// Whether the run has not been faster than a sequential execution for a while.
+    fn is_slow(&self, ladder: &mut Ladder<S>) -> bool {
+        let Some((clock, each_ns)) = self.plan.sequential else { return false };
+        let now = clock();
+        let (since, committed) = *ladder.timed_from.get_or_insert((now, ladder.committed));
+        let elapsed_ns = now.saturating_sub(since);
+        if elapsed_ns < PATIENCE_NS {
             return false;
         }
-        alone
-            || self.plan.sequential.is_some_and(|(clock, each_ns)| {
-                let now = clock();
-                let before = ladder.judged_at.replace(now);
-                before.is_some_and(|before| now.saturating_sub(before) > each_ns * u64::from(JUDGED_COMMITS))
-            })
+        ladder.timed_from = Some((now, ladder.committed));
+        elapsed_ns > each_ns.saturating_mul((ladder.committed - committed).into())
     }
 }
 
@@ -416,7 +429,6 @@ impl<V: Vm, S: CommitSink<V::Output>> Work for Run<V, S> {
 impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
     fn work_until_done(&self) {
         let mut own = Own { accesses: Accesses::new(), spare_reads: Vec::new(), tally: Tally::default() };
-        *lock(&self.threads) += 1;
         let mut looks = 0;
         while !self.scheduler.counters.is_done() {
             let mut task = self.climb(&mut own).or_else(|| self.scheduler.next_task());

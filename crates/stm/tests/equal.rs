@@ -68,7 +68,9 @@ impl Vm for Program {
                     assert!(!(self.panics && seen % 7 == 0 && !view.is_final()), "a planned panic");
                 }
                 Step::Work(turns) => {
-                    (0..u64::from(*turns) * 20).for_each(|turn| drop(std::hint::black_box(turn)));
+                    for turn in 0..u64::from(*turns) * 20 {
+                        std::hint::black_box(turn);
+                    }
                 }
                 Step::ReturnIfOdd => {}
             }
