@@ -3,9 +3,9 @@
 //!
 //! In each round every way of running a block runs for a while, one after another, so that a ratio compares what ran
 //! within seconds; the medians over the rounds are told. `N_machine` is the work alone, divided among N threads: what
-//! the machine gives just now, which nothing can exceed. Two loops are sequential: one leaves the state before the block
-//! alone and returns what changed, as `stm` does, and one changes the state in place. Ratios are against the first;
-//! the second is there to see what that costs.
+//! the machine gives just now, which nothing can exceed. Two loops are sequential: one leaves the state before the
+//! block alone and returns what changed, as `stm` does, and one changes the state in place. Ratios are against the
+//! first; the second is there to see what that costs.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

@@ -235,9 +235,9 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         }
     }
 
-    /// Writes the content of an incarnation. `committed` transactions are committed, which lets older entries go. True if
-    /// higher transactions may have been found valid that are not any more: there was no entry of this transaction, or
-    /// there was another increment, which was read although it was an estimate.
+    /// Writes the content of an incarnation. `committed` transactions are committed, which lets older entries go. True
+    /// if higher transactions may have been found valid that are not any more: there was no entry of this transaction,
+    /// or there was another increment, which was read although it was an estimate.
     pub fn write(&self, at: u32, version: Version, content: Content<V>, committed: u32) -> bool {
         let location = self.locations.get(at);
         let mut entries = lock(&location.entries);

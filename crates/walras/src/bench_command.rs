@@ -159,13 +159,16 @@ pub enum Bench {
     )]
     Stm {
         /// Numbers of accounts.
-        #[arg(long, value_delimiter = ',', default_values_t = [2u32, 10, 100, 1_000, 10_000], value_parser = clap::value_parser!(u32).range(2..))]
+        #[arg(long, value_delimiter = ',', default_values_t = [2u32, 10, 100, 1_000, 10_000],
+              value_parser = clap::value_parser!(u32).range(2..))]
         accounts: Vec<u32>,
         /// Microseconds of work in a transaction.
-        #[arg(long, value_delimiter = ',', default_values_t = [0u32, 2, 20], value_parser = clap::value_parser!(u32).range(..=10_000))]
+        #[arg(long, value_delimiter = ',', default_values_t = [0u32, 2, 20],
+              value_parser = clap::value_parser!(u32).range(..=10_000))]
         work_us: Vec<u32>,
         /// Numbers of threads.
-        #[arg(long, value_delimiter = ',', default_values_t = [1u32, 2], value_parser = clap::value_parser!(u32).range(1..=1_024))]
+        #[arg(long, value_delimiter = ',', default_values_t = [1u32, 2],
+              value_parser = clap::value_parser!(u32).range(1..=1_024))]
         threads: Vec<u32>,
         /// Transactions in a block.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
