@@ -30,7 +30,7 @@
 //!
 //! let execution = Workers::new(2).execute(Ring, 35, Vec::new());
 //! let committed = execution.result?;
-//! assert_eq!(execution.sink[34], 97);
+//! assert_eq!(execution.sink[34], 100);
 //! assert_eq!(committed.writes.into_sorted().iter().map(|(_, coins)| coins).sum::<i64>(), 1_000);
 //! # Ok::<(), stm::TransactionPanicked>(())
 //! ```
