@@ -89,8 +89,11 @@ pub struct TransactionPanicked {
 /// The last value of each written location.
 pub struct FinalWrites<V: Vm> {
     overlay: Overlay<V>,
-    latest: Option<(Memory<V::Key, V::Value>, u32)>,
+    latest: Option<Latest<V>>,
 }
+
+/// The memory of the last parallel run, and how many of its transactions are committed.
+type Latest<V> = (Memory<<V as Vm>::Key, <V as Vm>::Value>, u32);
 
 impl<V: Vm> FinalWrites<V> {
     /// All of them, in the order of keys.
@@ -283,7 +286,8 @@ impl Gauge {
     /// Whether the next transaction runs sequentially, after so many of this part have.
     fn says_sequential(&mut self, done: usize) -> bool {
         let Some(clock) = self.clock else { return false };
-        if done % MEASURED_TRANSACTIONS != 0 && !(done < MEASURED_TRANSACTIONS && done.is_power_of_two()) {
+        let early = done < MEASURED_TRANSACTIONS && done.is_power_of_two();
+        if !done.is_multiple_of(MEASURED_TRANSACTIONS) && !early {
             return true;
         }
         let now = clock();

@@ -327,7 +327,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
             let valid = record.ran_at_head || self.is_valid(&record, txn);
             debug_assert!(!record.ran_at_head || self.is_valid(&record, txn), "what ran on committed state is valid");
             let panicked = matches!(record.output, Some(Err(_)));
-            if valid && !(panicked && !record.ran_at_head) {
+            if valid && (!panicked || record.ran_at_head) {
                 if !self.scheduler.try_commit(version) {
                     continue;
                 }
