@@ -11,6 +11,7 @@ pub mod payments;
 pub mod population;
 pub mod recovery;
 pub mod scaling;
+pub mod stm;
 pub mod switch;
 pub mod trading;
 pub mod transaction_management;

@@ -153,6 +153,30 @@ pub enum Bench {
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
     },
+    /// Block-STM against the best sequential loop: payments of 8 reads and 5 writes, with and without work.
+    #[command(
+        after_help = "Examples:\n  walras bench stm --json\n  walras bench stm --accounts 100 --work-us 20 --threads 1,2,16"
+    )]
+    Stm {
+        /// Numbers of accounts.
+        #[arg(long, value_delimiter = ',', default_values_t = [2u32, 10, 100, 1_000, 10_000],
+              value_parser = clap::value_parser!(u32).range(2..))]
+        accounts: Vec<u32>,
+        /// Microseconds of work in a transaction.
+        #[arg(long, value_delimiter = ',', default_values_t = [0u32, 2, 20],
+              value_parser = clap::value_parser!(u32).range(..=10_000))]
+        work_us: Vec<u32>,
+        /// Numbers of threads.
+        #[arg(long, value_delimiter = ',', default_values_t = [1u32, 2],
+              value_parser = clap::value_parser!(u32).range(1..=1_024))]
+        threads: Vec<u32>,
+        /// Transactions in a block.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+        transactions: u32,
+        /// Measured rounds; medians are told.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        rounds: u32,
+    },
     /// Frames between validators on loopback: bulk, votes alone and beside bulk, superblocks.
     #[command(
         after_help = "Examples:\n  walras bench transport --json\n  walras bench transport --frame-bytes 4000000 --validators 10"
@@ -272,6 +296,16 @@ impl Bench {
                     runs: runs as usize,
                 };
                 print(&bench::transaction_management::run(&options, &mut say)?, json);
+            }
+            Bench::Stm { accounts, work_us, threads, transactions, rounds } => {
+                let options = bench::stm::Options {
+                    accounts: accounts.into_iter().map(|accounts| accounts as usize).collect(),
+                    work_us,
+                    threads: threads.into_iter().map(|threads| threads as usize).collect(),
+                    transactions: transactions as usize,
+                    rounds: rounds as usize,
+                };
+                print(&bench::stm::run(&options, &mut say), json);
             }
             Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
                 let options = bench::transport::Options {

@@ -1,0 +1,305 @@
+//! A block: when it runs sequentially, when in parallel, and what comes out.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::executor::{End, Plan, Run, Tally, message};
+use crate::memory::Memory;
+use crate::scheduler::CommitRule;
+use crate::view::{Overlay, TransactionView};
+use crate::vm::{CommitSink, Proceed, Vm};
+use crate::workers::Workers;
+
+/// On two threads a transaction costs about so much more than alone, most of it for data that moves between cores:
+/// parallel runs begin where threads gain more.
+const FRAMEWORK_NS: u64 = 2_500;
+/// Waking helpers costs about so much: what is done sooner runs sequentially.
+const WAKING_NS: u64 = 100_000;
+/// A measurement of fewer nanoseconds says nothing.
+const MEASURED_NS: u64 = 10_000;
+/// While a block runs sequentially the time is looked at after so many transactions.
+const MEASURED_TRANSACTIONS: usize = 8;
+/// After a parallel run that did not pay so many transactions run sequentially, then four times as many, and so
+/// on up to the longest pause.
+const FIRST_PAUSE: usize = 512;
+const LONGEST_PAUSE: usize = 8_192;
+/// A parallel run after a pause is a trial of so many transactions.
+const TRIAL: usize = 512;
+/// Transactions of one parallel run at most.
+const RUN_AT_MOST: usize = 1 << 20;
+/// Locations that a transaction is expected to touch, for the first size of the index.
+const EXPECTED_LOCATIONS: usize = 4;
+
+/// How blocks are executed. None of it changes a result.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// How transactions commit.
+    pub rule: CommitRule,
+    /// Executions begin at most so far above the lowest uncommitted transaction; at least 1.
+    pub window: u32,
+    /// From this incarnation on a transaction waits until all lower ones are committed.
+    pub held_from: u32,
+    /// Blocks of fewer transactions for each thread run sequentially, and so does everything on one thread. Zero: all
+    /// blocks run in parallel, on one thread as well.
+    pub transactions_per_thread: usize,
+    /// Go on sequentially for a while where transactions run one after another anyway.
+    pub adaptive: bool,
+    /// A monotonic clock in nanoseconds. With it, transactions that cost less than the framework run sequentially.
+    pub clock: Option<fn() -> u64>,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        let rule = CommitRule::Rolling;
+        Tuning { rule, window: 128, held_from: 4, transactions_per_thread: 2, adaptive: true, clock: None }
+    }
+}
+
+/// What became of a block.
+pub struct Execution<V: Vm, S> {
+    /// The VM, given back.
+    pub vm: V,
+    /// The sink, with what it received.
+    pub sink: S,
+    /// What the block leaves, or the transaction that panicked.
+    pub result: Result<Committed<V>, TransactionPanicked>,
+    /// What it took.
+    pub tally: Tally,
+}
+
+/// The committed part of a block: all of it, unless the sink stopped it.
+pub struct Committed<V: Vm> {
+    /// How many transactions are committed.
+    pub transactions: usize,
+    /// What they leave at each location that they wrote.
+    pub writes: FinalWrites<V>,
+}
+
+/// A transaction panicked while all lower ones were committed, so that it would in a sequential execution, too. The
+/// block has no result: nothing of it may be applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("transaction {txn} of the block panicked in the VM: {message}; nothing of the block is applied")]
+pub struct TransactionPanicked {
+    /// The transaction.
+    pub txn: usize,
+    /// What the panic said.
+    pub message: String,
+}
+
+/// The last value of each written location.
+pub struct FinalWrites<V: Vm> {
+    overlay: Overlay<V>,
+    latest: Option<Latest<V>>,
+}
+
+/// The memory of the last parallel run, and how many of its transactions are committed.
+type Latest<V> = (Memory<<V as Vm>::Key, <V as Vm>::Value>, u32);
+
+impl<V: Vm> FinalWrites<V> {
+    /// All of them, in the order of keys.
+    pub fn into_sorted(self) -> Vec<(V::Key, V::Value)>
+    where
+        V::Key: Ord,
+    {
+        let mut writes = self.into_unordered();
+        writes.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        writes
+    }
+
+    /// All of them, in an order that differs from run to run.
+    pub fn into_unordered(self) -> Vec<(V::Key, V::Value)> {
+        let mut overlay = self.overlay;
+        let mut writes = Vec::new();
+        if let Some((memory, end)) = self.latest {
+            writes.extend(memory.into_values(end));
+            if !overlay.is_empty() {
+                writes.iter().for_each(|(key, _)| drop(overlay.remove(key)));
+            }
+        }
+        writes.extend(overlay);
+        writes
+    }
+
+    /// Moves the latest values into the overlay.
+    fn merge(&mut self) {
+        if let Some((memory, end)) = self.latest.take() {
+            self.overlay.extend(memory.into_values(end));
+        }
+    }
+}
+
+impl Workers {
+    /// Executes the transactions `0..transactions` of a VM: the result is the one of executing them one after another.
+    pub fn execute<V: Vm, S: CommitSink<V::Output>>(&mut self, vm: V, transactions: usize, sink: S) -> Execution<V, S> {
+        self.execute_with(vm, transactions, sink, &Tuning::default())
+    }
+
+    /// The same with other tuning.
+    ///
+    /// # Panics
+    ///
+    /// If the sink panics, or `clone` or `drop` of a type of the VM.
+    pub fn execute_with<V: Vm, S: CommitSink<V::Output>>(
+        &mut self,
+        vm: V,
+        transactions: usize,
+        sink: S,
+        tuning: &Tuning,
+    ) -> Execution<V, S> {
+        let writes = FinalWrites { overlay: Overlay::<V>::default(), latest: None };
+        let tally = Tally::default();
+        let block =
+            Block { vm, sink, tuning: *tuning, size: transactions, next: 0, writes, tally, sequential_ns: None };
+        let (block, end) = block.execute(self);
+        let panicked = match end {
+            End::Exhausted | End::Stopped => None,
+            End::Panicked(message) => Some(TransactionPanicked { txn: block.next, message }),
+            End::SinkPanicked(payload) => resume_unwind(payload),
+        };
+        let Block { vm, sink, next, writes, tally, .. } = block;
+        let result = match panicked {
+            None => Ok(Committed { transactions: next, writes }),
+            Some(panicked) => Err(panicked),
+        };
+        Execution { vm, sink, result, tally }
+    }
+}
+
+struct Block<V: Vm, S> {
+    vm: V,
+    sink: S,
+    tuning: Tuning,
+    size: usize,
+    /// The next transaction: all lower ones are committed.
+    next: usize,
+    writes: FinalWrites<V>,
+    tally: Tally,
+    /// What a transaction cost when it was measured last.
+    sequential_ns: Option<u64>,
+}
+
+impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
+    /// Sequential and parallel parts in turn.
+    fn execute(mut self, workers: &mut Workers) -> (Self, End) {
+        let threads = workers.threads();
+        let mut pause = 0;
+        let mut run_at_most = RUN_AT_MOST;
+        loop {
+            let small = self.size - self.next < self.tuning.transactions_per_thread.saturating_mul(threads);
+            let parallel_in_any_case = self.tuning.rule == CommitRule::Lazy || self.tuning.transactions_per_thread == 0;
+            let alone = !parallel_in_any_case && (threads == 1 || small);
+            let end = self.execute_sequentially(if alone { self.size } else { pause }, threads);
+            if !matches!(end, End::Exhausted) || self.next == self.size {
+                return (self, end);
+            }
+            let before = self.next;
+            let size = (self.size - before).min(run_at_most);
+            let end;
+            (self, end) = self.execute_in_parallel(size, workers);
+            if !matches!(end, End::Exhausted) || self.next == self.size {
+                return (self, end);
+            }
+            self.writes.merge();
+            if self.next - before < size {
+                pause = (pause * 4).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                run_at_most = TRIAL;
+            } else {
+                pause = 0;
+                run_at_most = RUN_AT_MOST;
+            }
+        }
+    }
+
+    fn execute_in_parallel(self, size: usize, workers: &mut Workers) -> (Self, End) {
+        let Block { vm, sink, tuning, size: all, next, writes, mut tally, sequential_ns } = self;
+        let plan = Plan {
+            first: next,
+            size: size as u32,
+            rule: tuning.rule,
+            window: tuning.window.max(1),
+            held_from: tuning.held_from.max(1),
+            expected_locations: size * EXPECTED_LOCATIONS,
+            yields: tuning.adaptive,
+            sequential: tuning.clock.zip(sequential_ns),
+        };
+        let ran = workers.run(Run::new(vm, writes.overlay, sink, plan)).finish();
+        tally.add(ran.tally);
+        tally.runs += 1;
+        let writes = FinalWrites { overlay: ran.below, latest: Some((ran.memory, ran.committed)) };
+        let next = next + ran.committed as usize;
+        (Block { vm: ran.vm, sink: ran.sink, tuning, size: all, next, writes, tally, sequential_ns }, ran.end)
+    }
+
+    /// Executes at least so many transactions in place, and goes on while they cost too little to run in parallel.
+    fn execute_sequentially(&mut self, at_least: usize, threads: usize) -> End {
+        let first = self.next;
+        let last = self.size.min(first.saturating_add(at_least));
+        // What panics is known from what was going on then.
+        let (next, in_sink) = (Cell::new(first), Cell::new(false));
+        let mut gauge = self.gauge(threads);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            while next.get() < self.size && (next.get() < last || gauge.says_sequential(next.get() - first)) {
+                let mut view = TransactionView::sequential(&self.vm, &mut self.writes.overlay);
+                let output = self.vm.execute(next.get(), &mut view);
+                in_sink.set(true);
+                let output = output.expect("only a view makes `Blocked`, and this one does not");
+                let proceed = self.sink.commit(next.get(), output);
+                in_sink.set(false);
+                next.set(next.get() + 1);
+                if proceed == Proceed::Stop {
+                    return End::Stopped;
+                }
+            }
+            End::Exhausted
+        }));
+        self.next = next.get();
+        self.sequential_ns = gauge.each_ns.or(self.sequential_ns);
+        self.tally.sequential += (self.next - first) as u64;
+        match result {
+            Ok(end) => end,
+            Err(payload) if in_sink.get() => End::SinkPanicked(payload),
+            Err(payload) => End::Panicked(message(payload.as_ref())),
+        }
+    }
+
+    fn gauge(&self, threads: usize) -> Gauge {
+        let rolling = self.tuning.rule == CommitRule::Rolling;
+        let clock = self.tuning.clock.filter(|_| rolling && threads > 1);
+        let worth_ns = FRAMEWORK_NS / (threads as u64 - 1).max(1);
+        let since = clock.map_or(0, |clock| clock());
+        Gauge { clock, since, measured: 0, each_ns: None, remaining: self.size - self.next, worth_ns }
+    }
+}
+
+/// Measures what transactions cost while they run sequentially.
+struct Gauge {
+    clock: Option<fn() -> u64>,
+    since: u64,
+    measured: usize,
+    each_ns: Option<u64>,
+    remaining: usize,
+    /// Transactions that cost more are worth running in parallel.
+    worth_ns: u64,
+}
+
+impl Gauge {
+    /// Whether the next transaction runs sequentially, after so many of this part have.
+    fn says_sequential(&mut self, done: usize) -> bool {
+        let Some(clock) = self.clock else { return false };
+        let early = done < MEASURED_TRANSACTIONS && done.is_power_of_two();
+        if !done.is_multiple_of(MEASURED_TRANSACTIONS) && !early {
+            return true;
+        }
+        let now = clock();
+        let (elapsed, count) = (now.saturating_sub(self.since), (done - self.measured) as u64);
+        if count == 0 || elapsed < MEASURED_NS {
+            return true;
+        }
+        (self.since, self.measured) = (now, done);
+        // The lower one of two measurements: in between the thread may have been away.
+        let each_ns = elapsed / count;
+        let Some(before_ns) = self.each_ns.replace(each_ns) else { return true };
+        let each_ns = each_ns.min(before_ns);
+        each_ns < self.worth_ns || each_ns.saturating_mul((self.remaining - done) as u64) < WAKING_NS
+    }
+}

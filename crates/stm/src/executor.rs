@@ -1,0 +1,458 @@
+//! One parallel run over a block: what each thread does, and the commit ladder.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::bell::Bell;
+use crate::memory::{Memory, NumberRead, Read, Version};
+use crate::scheduler::{CommitRule, Head, Scheduler, Task};
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Mutex, MutexGuard, hint, lock};
+use crate::view::{Accesses, Locations, Obstacle, Overlay, Speculation, TransactionView};
+use crate::vm::{CommitSink, Proceed, Vm};
+use crate::workers::Work;
+
+/// Looks for work so often before it parks.
+const LOOKS_BEFORE_PARKING: u32 = if cfg!(test) { 1 } else { 200 };
+/// The ladder judges whether running in parallel pays once in so many commits.
+const JUDGED_COMMITS: u32 = 64;
+/// Of those so many may have run alone at the head of the block.
+const ALONE_AT_MOST: u32 = 57;
+/// Running alone is the transactions' doing, not the helpers', if there were so many conflicts, too.
+const CONFLICTS_AT_LEAST: u32 = 16;
+/// The time of a run is judged in spells of so many nanoseconds: the system needs some to give helpers a processor.
+const PATIENCE_NS: u64 = 10_000_000;
+/// Vectors of read sets that a thread keeps for use again.
+const SPARE_READS: usize = 64;
+
+/// What a run is made with, beside the VM.
+pub(crate) struct Plan {
+    /// The index of the first transaction, and how many follow in this run.
+    pub first: usize,
+    pub size: u32,
+    pub rule: CommitRule,
+    pub window: u32,
+    pub held_from: u32,
+    pub expected_locations: usize,
+    /// End the run when its transactions run one after another because of conflicts.
+    pub yields: bool,
+    /// A clock, and the nanoseconds that a transaction cost sequentially: end the run when it is not faster.
+    pub sequential: Option<(fn() -> u64, u64)>,
+}
+
+/// What the latest incarnation of a transaction left for its validation and commit.
+#[repr(align(64))]
+struct Record<V: Vm> {
+    incarnation: u32,
+    reads: Vec<Read>,
+    number_reads: Vec<NumberRead<V::Value>>,
+    written: Locations,
+    deltas: bool,
+    ran_at_head: bool,
+    /// A panic is what an incarnation returned, too: it counts only if it is repeated at the head.
+    output: Option<Result<V::Output, String>>,
+}
+
+/// How a run ended.
+pub(crate) enum End {
+    /// All of its transactions are committed, or it yielded; the next one is not.
+    Exhausted,
+    /// The sink wanted no more.
+    Stopped,
+    /// A transaction panicked on committed state.
+    Panicked(String),
+    /// The sink panicked.
+    SinkPanicked(Box<dyn std::any::Any + Send>),
+}
+
+struct Ladder<S> {
+    sink: Option<S>,
+    end: End,
+    /// Of the commits since the last judgement so many, and so many of them ran alone at the head.
+    judged: u32,
+    alone: u32,
+    /// The time is judged from here on: by the clock, and by what was committed.
+    timed_from: Option<(u64, u32)>,
+    committed: u32,
+}
+
+/// Counts what threads did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Executions, each of an incarnation or a part of one.
+    pub executions: u64,
+    /// Executions that met an estimate.
+    pub blocked: u64,
+    /// Validations, those at commit included.
+    pub validations: u64,
+    /// Incarnations found invalid.
+    pub aborts: u64,
+    /// Transactions that ran sequentially.
+    pub sequential: u64,
+    /// Parallel runs.
+    pub runs: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: Tally) {
+        self.executions += other.executions;
+        self.blocked += other.blocked;
+        self.validations += other.validations;
+        self.aborts += other.aborts;
+        self.sequential += other.sequential;
+        self.runs += other.runs;
+    }
+}
+
+pub(crate) struct Run<V: Vm, S> {
+    vm: V,
+    below: Overlay<V>,
+    plan: Plan,
+    memory: Memory<V::Key, V::Value>,
+    scheduler: Scheduler,
+    records: Box<[Mutex<Record<V>>]>,
+    ladder: Mutex<Ladder<S>>,
+    bell: Bell,
+    tally: Mutex<Tally>,
+    /// Aborts and waits since the last judgement.
+    conflicts: AtomicU32,
+}
+
+/// What a thread keeps from task to task.
+struct Own<V: Vm> {
+    accesses: Accesses<V>,
+    spare_reads: Vec<Vec<Read>>,
+    tally: Tally,
+}
+
+/// What a finished run gives back.
+pub(crate) struct Ran<V: Vm, S> {
+    pub vm: V,
+    pub below: Overlay<V>,
+    pub memory: Memory<V::Key, V::Value>,
+    pub sink: S,
+    pub end: End,
+    pub committed: u32,
+    pub tally: Tally,
+}
+
+impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
+    pub fn new(vm: V, below: Overlay<V>, sink: S, plan: Plan) -> Self {
+        let record = || Record {
+            incarnation: 0,
+            reads: Vec::new(),
+            number_reads: Vec::new(),
+            written: Locations::new(),
+            deltas: false,
+            ran_at_head: false,
+            output: None,
+        };
+        Run {
+            vm,
+            below,
+            memory: Memory::new(plan.expected_locations),
+            scheduler: Scheduler::new(plan.size, plan.rule, plan.window, plan.held_from),
+            records: (0..plan.size).map(|_| Mutex::new(record())).collect(),
+            ladder: Mutex::new(Ladder {
+                sink: Some(sink),
+                end: End::Exhausted,
+                judged: 0,
+                alone: 0,
+                timed_from: None,
+                committed: 0,
+            }),
+            bell: Bell::new(),
+            tally: Mutex::new(Tally::default()),
+            conflicts: AtomicU32::new(0),
+            plan,
+        }
+    }
+
+    /// Takes the run apart, after all threads have left it.
+    pub fn finish(mut self) -> Ran<V, S> {
+        if self.plan.rule == CommitRule::Lazy {
+            self.commit_all();
+        }
+        let inner = |error: std::sync::PoisonError<_>| error.into_inner();
+        let ladder = self.ladder.into_inner().unwrap_or_else(inner);
+        let tally = *lock(&self.tally);
+        Ran {
+            vm: self.vm,
+            below: self.below,
+            memory: self.memory,
+            sink: ladder.sink.expect("the sink is given back once"),
+            end: ladder.end,
+            committed: ladder.committed,
+            tally,
+        }
+    }
+
+    /// The lazy commit: the whole block at once, when it is done.
+    fn commit_all(&mut self) {
+        self.scheduler.assert_all_executed();
+        for txn in 0..self.plan.size {
+            let record = lock(&self.records[txn as usize]);
+            debug_assert!(self.is_valid(&record, txn), "no validation is left to be done, so all are valid");
+            if !self.commit(&mut lock(&self.ladder), txn, record, &mut Vec::new()) {
+                return;
+            }
+        }
+    }
+
+    fn perform(&self, task: Task, own: &mut Own<V>) -> Option<Task> {
+        match task {
+            Task::Execute(version) => self.execute(version, own),
+            Task::Validate(version) => self.validate(version, own),
+        }
+    }
+
+    /// Upon an execution task: run the VM; publish writes, then the read set, then the status.
+    fn execute(&self, version: Version, own: &mut Own<V>) -> Option<Task> {
+        let txn = version.txn;
+        loop {
+            let committed = self.scheduler.committed();
+            let is_final = committed == txn;
+            own.accesses.begin();
+            own.tally.executions += 1;
+            let output = self.run_vm(version, is_final, &mut own.accesses);
+            match own.accesses.obstacle {
+                Some(Obstacle::Estimate { of }) => {
+                    debug_assert!(!is_final, "committed transactions leave no estimates");
+                    own.tally.blocked += 1;
+                    self.conflicts.fetch_add(1, Ordering::Relaxed);
+                    if self.scheduler.suspend(version, of) {
+                        return None;
+                    }
+                }
+                Some(Obstacle::Inconsistent) => debug_assert!(!is_final, "committed values do not change"),
+                None => {
+                    let output = output.map(|output| output.expect("only a view makes `Blocked`, and it knows"));
+                    return self.publish(version, output, committed, own);
+                }
+            }
+        }
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn run_vm(
+        &self,
+        version: Version,
+        is_final: bool,
+        accesses: &mut Accesses<V>,
+    ) -> Result<Result<V::Output, crate::Blocked>, String> {
+        let Run { vm, below, memory, .. } = self;
+        let speculation = Speculation { vm, below, memory, version, is_final, accesses };
+        let txn = self.plan.first + version.txn as usize;
+        let run = AssertUnwindSafe(|| vm.execute(txn, &mut TransactionView::speculative(speculation)));
+        catch_unwind(run).map_err(|payload| message(payload.as_ref()))
+    }
+
+    fn publish(
+        &self,
+        version: Version,
+        output: Result<V::Output, String>,
+        committed: u32,
+        own: &mut Own<V>,
+    ) -> Option<Task> {
+        let mut record = lock(&self.records[version.txn as usize]);
+        if output.is_err() {
+            own.accesses.discard_writes();
+        }
+        record.deltas = own.accesses.has_deltas();
+        let surprising = own.accesses.record(&self.memory, version, committed, &mut record.written);
+        if record.reads.capacity() == 0 {
+            record.reads = own.spare_reads.pop().unwrap_or_default();
+        }
+        std::mem::swap(&mut record.reads, &mut own.accesses.reads);
+        std::mem::swap(&mut record.number_reads, &mut own.accesses.number_reads);
+        record.incarnation = version.incarnation;
+        record.ran_at_head = committed == version.txn;
+        record.output = Some(output);
+        drop(record);
+        self.scheduler.finish_execution(version, surprising)
+    }
+
+    /// Upon a validation task: read again what the incarnation read, and abort it if the answers differ.
+    fn validate(&self, version: Version, own: &mut Own<V>) -> Option<Task> {
+        let record = lock(&self.records[version.txn as usize]);
+        own.tally.validations += 1;
+        if record.incarnation != version.incarnation || self.is_valid(&record, version.txn) {
+            return None;
+        }
+        if !self.scheduler.try_abort(version) {
+            return None;
+        }
+        own.tally.aborts += 1;
+        self.conflicts.fetch_add(1, Ordering::Relaxed);
+        record.written.iter().for_each(|&location| self.memory.mark_estimate(location, version.txn));
+        drop(record);
+        self.scheduler.finish_abort(version)
+    }
+
+    fn is_valid(&self, record: &Record<V>, txn: u32) -> bool {
+        record.reads.iter().all(|read| self.memory.still_valid(read, txn))
+            && record.number_reads.iter().all(|read| self.memory.number_still_valid(read, txn))
+    }
+
+    /// Climbs the commit ladder, unless another thread is on it. Returns the execution that the next commit needs.
+    fn climb(&self, own: &mut Own<V>) -> Option<Task> {
+        while self.scheduler.head_is_ready() && !self.scheduler.counters.is_done() {
+            let Ok(mut ladder) = self.ladder.try_lock() else { return None };
+            if self.scheduler.counters.is_done() {
+                return None;
+            }
+            if let Some(task) = self.commit_heads(&mut ladder, own) {
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// Commits while the lowest uncommitted transaction is valid.
+    fn commit_heads(&self, ladder: &mut Ladder<S>, own: &mut Own<V>) -> Option<Task> {
+        loop {
+            let version = match self.scheduler.head() {
+                Head::Busy => return None,
+                Head::Execute(version) => {
+                    self.scheduler.counters.begin();
+                    return Some(Task::Execute(version));
+                }
+                Head::Executed(version) => version,
+            };
+            let txn = version.txn;
+            let record = lock(&self.records[txn as usize]);
+            if record.incarnation != version.incarnation {
+                continue;
+            }
+            own.tally.validations += 1;
+            let valid = record.ran_at_head || self.is_valid(&record, txn);
+            debug_assert!(!record.ran_at_head || self.is_valid(&record, txn), "what ran on committed state is valid");
+            let panicked = matches!(record.output, Some(Err(_)));
+            if valid && (!panicked || record.ran_at_head) {
+                if !self.scheduler.try_commit(version) {
+                    continue;
+                }
+                ladder.alone += u32::from(record.ran_at_head);
+                if !self.commit(ladder, txn, record, &mut own.spare_reads) || self.ends_after(ladder) {
+                    self.scheduler.counters.set_done();
+                    return None;
+                }
+            } else if self.scheduler.try_abort(version) {
+                own.tally.aborts += 1;
+                self.conflicts.fetch_add(1, Ordering::Relaxed);
+                record.written.iter().for_each(|&location| self.memory.mark_estimate(location, txn));
+                drop(record);
+                self.scheduler.counters.begin();
+                return Some(Task::Execute(self.scheduler.restart_head(version)));
+            }
+        }
+    }
+
+    /// Commits one transaction: increments become values, its output goes to the sink. False if it is the last one.
+    fn commit(
+        &self,
+        ladder: &mut Ladder<S>,
+        txn: u32,
+        mut record: MutexGuard<'_, Record<V>>,
+        spare_reads: &mut Vec<Vec<Read>>,
+    ) -> bool {
+        let output = match record.output.take().expect("an executed transaction has an output") {
+            Ok(output) => output,
+            Err(message) => {
+                ladder.end = End::Panicked(message);
+                return false;
+            }
+        };
+        if record.deltas {
+            record.written.iter().for_each(|&location| self.memory.materialise(location, txn));
+        }
+        if spare_reads.len() < SPARE_READS {
+            spare_reads.push(std::mem::take(&mut record.reads));
+        }
+        drop(record);
+        let sink = ladder.sink.as_mut().expect("the sink is there until the end");
+        let index = self.plan.first + txn as usize;
+        let proceed = catch_unwind(AssertUnwindSafe(|| sink.commit(index, output)));
+        ladder.committed = txn + 1;
+        let is_last = self.scheduler.advance_committed();
+        match proceed {
+            Ok(Proceed::Continue) => !is_last,
+            Ok(Proceed::Stop) => {
+                ladder.end = End::Stopped;
+                false
+            }
+            Err(payload) => {
+                ladder.end = End::SinkPanicked(payload);
+                false
+            }
+        }
+    }
+
+    /// Whether the run ends because its transactions run one after another anyway, or faster so.
+    fn ends_after(&self, ladder: &mut Ladder<S>) -> bool {
+        ladder.judged += 1;
+        if ladder.judged < JUDGED_COMMITS || !self.plan.yields {
+            return false;
+        }
+        ladder.judged = 0;
+        let alone = std::mem::take(&mut ladder.alone) > ALONE_AT_MOST;
+        let conflicting = self.conflicts.swap(0, Ordering::Relaxed) >= CONFLICTS_AT_LEAST;
+        alone && conflicting || self.is_slow(ladder)
+    }
+
+    /// Whether the run has not been faster than a sequential execution for a while.
+    fn is_slow(&self, ladder: &mut Ladder<S>) -> bool {
+        let Some((clock, each_ns)) = self.plan.sequential else { return false };
+        let now = clock();
+        let (since, committed) = *ladder.timed_from.get_or_insert((now, ladder.committed));
+        let elapsed_ns = now.saturating_sub(since);
+        if elapsed_ns < PATIENCE_NS {
+            return false;
+        }
+        ladder.timed_from = Some((now, ladder.committed));
+        elapsed_ns > each_ns.saturating_mul((ladder.committed - committed).into())
+    }
+}
+
+impl<V: Vm, S: CommitSink<V::Output>> Work for Run<V, S> {
+    /// Works until the run is done. A panic in here is a defect, or one of the user's `clone` or `drop`: it ends the
+    /// run for all threads and goes on in the caller.
+    fn work(&self) {
+        let result = catch_unwind(AssertUnwindSafe(|| self.work_until_done()));
+        self.scheduler.counters.set_done();
+        self.bell.ring_all();
+        if let Err(panic) = result {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
+    fn work_until_done(&self) {
+        let mut own = Own { accesses: Accesses::new(), spare_reads: Vec::new(), tally: Tally::default() };
+        let mut looks = 0;
+        while !self.scheduler.counters.is_done() {
+            let mut task = self.climb(&mut own).or_else(|| self.scheduler.next_task());
+            if task.is_some() {
+                looks = 0;
+                while let Some(next) = task {
+                    task = self.perform(next, &mut own);
+                }
+                self.scheduler.counters.finish();
+                self.bell.ring_if(|| self.scheduler.has_work());
+            } else if looks < LOOKS_BEFORE_PARKING {
+                looks += 1;
+                hint::spin_loop();
+            } else {
+                looks = 0;
+                self.bell.sleep_unless(|| self.scheduler.has_work());
+            }
+        }
+        lock(&self.tally).add(own.tally);
+    }
+}
+
+/// What a panic said.
+pub(crate) fn message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+}

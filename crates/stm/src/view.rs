@@ -1,0 +1,340 @@
+//! What a transaction sees of the state: reads, writes and increments.
+
+use std::ops::RangeInclusive;
+
+use hashbrown::{DefaultHashBuilder, HashMap};
+use smallvec::SmallVec;
+
+use crate::memory::{Content, Delta, Found, Memory, NumberRead, Read, Version};
+use crate::vm::{Blocked, Number, Vm};
+
+/// Values by key that lie above the state before the block.
+pub(crate) type Overlay<V> = HashMap<<V as Vm>::Key, <V as Vm>::Value, DefaultHashBuilder>;
+
+/// The state as one execution of a transaction sees it.
+///
+/// The transaction sees what lower transactions wrote, above the state before the block, and its own writes above
+/// that. Two reads of one key agree, in speculative executions as well.
+pub struct TransactionView<'a, V: Vm>(Kind<'a, V>);
+
+enum Kind<'a, V: Vm> {
+    /// Nothing runs beside this transaction: it reads and writes in place.
+    Sequential {
+        vm: &'a V,
+        overlay: &'a mut Overlay<V>,
+    },
+    Speculative(Speculation<'a, V>),
+}
+
+/// A speculative execution: its version, what it shares, and what it has done so far.
+pub(crate) struct Speculation<'a, V: Vm> {
+    pub vm: &'a V,
+    pub below: &'a Overlay<V>,
+    pub memory: &'a Memory<V::Key, V::Value>,
+    pub version: Version,
+    pub is_final: bool,
+    pub accesses: &'a mut Accesses<V>,
+}
+
+/// The numbers of some locations.
+pub(crate) type Locations = SmallVec<[u32; 8]>;
+
+/// Why an execution cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// A lower transaction is expected to write what was read.
+    Estimate { of: u32 },
+    /// Two reads of one key would differ: what has been read is no longer valid.
+    Inconsistent,
+}
+
+/// What one execution has done, by location. A thread uses it again for each execution.
+pub(crate) struct Accesses<V: Vm> {
+    list: Vec<Access<V::Value>>,
+    /// The locations of the list.
+    locations: Vec<u32>,
+    /// Positions in the list by location, when it has become long.
+    positions: HashMap<u32, u32, DefaultHashBuilder>,
+    pub reads: Vec<Read>,
+    pub number_reads: Vec<NumberRead<V::Value>>,
+    pub obstacle: Option<Obstacle>,
+}
+
+/// A list of so many accesses is searched from end to end.
+const SEARCHED: usize = 16;
+
+struct Access<T> {
+    first_read: FirstRead,
+    pending: Option<Content<T>>,
+}
+
+#[derive(Clone, Copy)]
+enum FirstRead {
+    None,
+    Version(usize),
+    Number(usize),
+}
+
+impl<'a, V: Vm> TransactionView<'a, V> {
+    pub(crate) fn sequential(vm: &'a V, overlay: &'a mut Overlay<V>) -> Self {
+        TransactionView(Kind::Sequential { vm, overlay })
+    }
+
+    pub(crate) fn speculative(speculation: Speculation<'a, V>) -> Self {
+        TransactionView(Kind::Speculative(speculation))
+    }
+
+    /// Reads a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Blocked`] if a lower transaction is expected to write the key. The VM then returns it at once.
+    #[inline]
+    pub fn read(&mut self, key: &V::Key) -> Result<V::Value, Blocked> {
+        match &mut self.0 {
+            Kind::Sequential { vm, overlay } => Ok(value_below(*vm, overlay, key)),
+            Kind::Speculative(speculation) => speculation.read(key),
+        }
+    }
+
+    /// Writes a key. Lower transactions never see it; higher ones do when this transaction has returned.
+    #[inline]
+    pub fn write(&mut self, key: V::Key, value: V::Value) {
+        match &mut self.0 {
+            Kind::Sequential { overlay, .. } => {
+                overlay.insert(key, value);
+            }
+            Kind::Speculative(speculation) => speculation.write(&key, value),
+        }
+    }
+
+    /// Adds `by` to a number, if the sum lies within `bounds`; says whether it does.
+    ///
+    /// The transaction learns nothing else of the number, so additions to one key do not conflict while their answers
+    /// stand. They commute with each other, and are turned into values in the order of transactions at commit.
+    ///
+    /// # Errors
+    ///
+    /// [`Blocked`] as for [`read`](Self::read).
+    pub fn add(&mut self, key: &V::Key, by: i128, bounds: RangeInclusive<i128>) -> Result<bool, Blocked>
+    where
+        V::Value: Number,
+    {
+        match &mut self.0 {
+            Kind::Sequential { vm, overlay } => {
+                let sum = bounded_sum(&value_below(*vm, overlay, key), by, &bounds);
+                let answer = sum.is_some();
+                if let Some(sum) = sum {
+                    overlay.insert(key.clone(), sum);
+                }
+                Ok(answer)
+            }
+            Kind::Speculative(speculation) => speculation.add(key, by, bounds),
+        }
+    }
+
+    /// Whether all lower transactions are committed, so that what this execution sees is what counts. A VM that turns
+    /// its own panics into outcomes does so here only, and lets a panic of other executions pass.
+    pub fn is_final(&self) -> bool {
+        match &self.0 {
+            Kind::Sequential { .. } => true,
+            Kind::Speculative(speculation) => speculation.is_final,
+        }
+    }
+}
+
+#[inline]
+fn value_below<V: Vm>(vm: &V, overlay: &Overlay<V>, key: &V::Key) -> V::Value {
+    match overlay.get(key) {
+        Some(value) => value.clone(),
+        None => vm.load(key),
+    }
+}
+
+fn bounded_sum<T: Number>(value: &T, by: i128, bounds: &RangeInclusive<i128>) -> Option<T> {
+    value.to_number().checked_add(by).filter(|sum| bounds.contains(sum)).map(T::from_number)
+}
+
+impl<V: Vm> Speculation<'_, V> {
+    #[inline(never)]
+    fn read(&mut self, key: &V::Key) -> Result<V::Value, Blocked> {
+        let at = self.memory.locate(key);
+        let position = self.accesses.position(at);
+        if let Some(Content::Value(value)) = &self.accesses.list[position].pending {
+            return Ok(value.clone());
+        }
+        let (vm, below) = (self.vm, self.below);
+        let (found, read, number) = self.memory.read(at, self.version.txn, |key| value_below(vm, below, key));
+        match found {
+            Found::Estimate { of } => self.accesses.block(Obstacle::Estimate { of }),
+            Found::Value(_) if !self.accesses.observe(position, read, number) => {
+                self.accesses.block(Obstacle::Inconsistent)
+            }
+            Found::Value(value) => Ok(match &self.accesses.list[position].pending {
+                Some(Content::Delta(own)) => (own.from_number)((own.to_number)(&value).wrapping_add(own.by)),
+                _ => value,
+            }),
+        }
+    }
+
+    #[inline(never)]
+    fn write(&mut self, key: &V::Key, value: V::Value) {
+        let position = self.accesses.position(self.memory.locate(key));
+        self.accesses.list[position].pending = Some(Content::Value(value));
+    }
+
+    fn add(&mut self, key: &V::Key, by: i128, bounds: RangeInclusive<i128>) -> Result<bool, Blocked>
+    where
+        V::Value: Number,
+    {
+        let at = self.memory.locate(key);
+        let position = self.accesses.position(at);
+        let before = match &mut self.accesses.list[position].pending {
+            Some(Content::Value(value)) => {
+                let sum = bounded_sum(value, by, &bounds);
+                let answer = sum.is_some();
+                if let Some(sum) = sum {
+                    *value = sum;
+                }
+                return Ok(answer);
+            }
+            Some(Content::Delta(own)) => own.by,
+            None => 0,
+        };
+        // Further than an i128 from the number below is outside of any bounds near it.
+        let Some(offset) = before.checked_add(by) else { return self.add_by_value(key, by, bounds) };
+        let (vm, below) = (self.vm, self.below);
+        let load = |key: &V::Key| value_below(vm, below, key);
+        let within = self.memory.within(at, self.version.txn, offset, bounds, V::Value::to_number, load);
+        let (answer, read) = match within {
+            Ok(within) => within,
+            Err(of) => return self.accesses.block(Obstacle::Estimate { of }),
+        };
+        self.accesses.number_reads.push(read);
+        if answer {
+            self.accesses.list[position].pending = Some(Content::Delta(Box::new(Delta::new(offset))));
+        }
+        Ok(answer)
+    }
+
+    /// An increment that no delta can hold, as a read and a write.
+    fn add_by_value(&mut self, key: &V::Key, by: i128, bounds: RangeInclusive<i128>) -> Result<bool, Blocked>
+    where
+        V::Value: Number,
+    {
+        let sum = bounded_sum(&self.read(key)?, by, &bounds);
+        let answer = sum.is_some();
+        if let Some(sum) = sum {
+            self.write(key, sum);
+        }
+        Ok(answer)
+    }
+}
+
+impl<V: Vm> Accesses<V> {
+    pub fn new() -> Self {
+        Accesses {
+            list: Vec::new(),
+            locations: Vec::new(),
+            positions: HashMap::default(),
+            reads: Vec::new(),
+            number_reads: Vec::new(),
+            obstacle: None,
+        }
+    }
+
+    /// Begins an execution.
+    pub fn begin(&mut self) {
+        self.list.clear();
+        self.locations.clear();
+        self.positions.clear();
+        self.reads.clear();
+        self.number_reads.clear();
+        self.obstacle = None;
+    }
+
+    /// Moves what was written into `memory`, and removes what the incarnation before wrote and this one did not.
+    /// `written` has the locations before and after. True if higher transactions that were valid may not be any more.
+    pub fn record(
+        &mut self,
+        memory: &Memory<V::Key, V::Value>,
+        version: Version,
+        committed: u32,
+        written: &mut Locations,
+    ) -> bool {
+        let mut surprising = false;
+        for &location in written.iter() {
+            let again = self.find(location).is_some_and(|position| self.list[position].pending.is_some());
+            if !again {
+                surprising |= memory.remove(location, version.txn);
+            }
+        }
+        written.clear();
+        for (access, &location) in self.list.iter_mut().zip(&self.locations) {
+            if let Some(content) = access.pending.take() {
+                surprising |= memory.write(location, version, content, committed);
+                written.push(location);
+            }
+        }
+        surprising
+    }
+
+    /// Drops what was written.
+    pub fn discard_writes(&mut self) {
+        self.list.iter_mut().for_each(|access| access.pending = None);
+    }
+
+    /// Whether an increment is among what was written.
+    pub fn has_deltas(&self) -> bool {
+        self.list.iter().any(|access| matches!(access.pending, Some(Content::Delta(_))))
+    }
+
+    fn find(&self, location: u32) -> Option<usize> {
+        if self.locations.len() <= SEARCHED {
+            return self.locations.iter().position(|&accessed| accessed == location);
+        }
+        self.positions.get(&location).map(|&position| position as usize)
+    }
+
+    /// The position of a location's access, which begins now if it is the first.
+    #[inline]
+    fn position(&mut self, location: u32) -> usize {
+        if let Some(position) = self.find(location) {
+            return position;
+        }
+        self.list.push(Access { first_read: FirstRead::None, pending: None });
+        self.locations.push(location);
+        let count = self.locations.len();
+        // The map is made when the list has become too long, and kept up from then on.
+        let unmapped = if count == SEARCHED + 1 { 0 } else { count - 1 };
+        if count > SEARCHED {
+            let positions = (unmapped..count).map(|position| (self.locations[position], position as u32));
+            self.positions.extend(positions);
+        }
+        count - 1
+    }
+
+    /// Notes a read; false if it disagrees with an earlier one.
+    fn observe(&mut self, position: usize, read: Read, number: Option<NumberRead<V::Value>>) -> bool {
+        match (self.list[position].first_read, number) {
+            (FirstRead::None, None) => {
+                self.list[position].first_read = FirstRead::Version(self.reads.len());
+                self.reads.push(read);
+                true
+            }
+            (FirstRead::None, Some(number)) => {
+                self.list[position].first_read = FirstRead::Number(self.number_reads.len());
+                self.number_reads.push(number);
+                true
+            }
+            (FirstRead::Version(first), None) => self.reads[first].agrees(&read),
+            (FirstRead::Number(first), Some(number)) => self.number_reads[first].agrees(&number),
+            _ => false,
+        }
+    }
+
+    fn block<T>(&mut self, obstacle: Obstacle) -> Result<T, Blocked> {
+        self.obstacle = Some(obstacle);
+        Err(Blocked(()))
+    }
+}

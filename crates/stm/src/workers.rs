@@ -1,0 +1,119 @@
+//! Threads that persist between blocks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::sync::{Arc, Condvar, Mutex, lock, thread};
+
+/// Work that several threads do together.
+pub(crate) trait Work: Send + Sync {
+    fn work(&self);
+}
+
+/// Threads that help with blocks, and park between them. Dropping it ends them.
+pub struct Workers {
+    shared: Arc<Shared>,
+    helpers: Vec<thread::JoinHandle<()>>,
+}
+
+struct Shared {
+    desk: Mutex<Desk>,
+    wake: Condvar,
+    left: Condvar,
+}
+
+/// The offered work, how many more helpers it wants, and how many are at it.
+#[derive(Default)]
+struct Desk {
+    work: Option<Arc<dyn Work>>,
+    wanted: usize,
+    at_work: usize,
+    panic: Option<Box<dyn std::any::Any + Send>>,
+    ended: bool,
+}
+
+impl Workers {
+    /// The caller and `threads - 1` helpers. Zero means one.
+    pub fn new(threads: usize) -> Self {
+        Workers::with_stacks(threads, 8 << 20)
+    }
+
+    /// The same with stacks of so many bytes for the helpers. A VM runs on the stack of the calling thread, too.
+    ///
+    /// # Panics
+    ///
+    /// If the system gives no more threads.
+    pub fn with_stacks(threads: usize, stack_bytes: usize) -> Self {
+        let desk = Mutex::new(Desk::default());
+        let shared = Arc::new(Shared { desk, wake: Condvar::new(), left: Condvar::new() });
+        let help = |number| {
+            let shared = Arc::clone(&shared);
+            let builder = thread::Builder::new().name(format!("stm-{number}")).stack_size(stack_bytes);
+            builder.spawn(move || shared.help()).expect("the system gives a thread")
+        };
+        let helpers = (1..threads).map(help).collect();
+        Workers { shared, helpers }
+    }
+
+    /// How many threads work on a block, the caller included.
+    pub fn threads(&self) -> usize {
+        self.helpers.len() + 1
+    }
+
+    /// Does work together with the helpers. When it returns, none of them holds it any more.
+    pub(crate) fn run<W: Work + 'static>(&mut self, work: W) -> W {
+        let work = Arc::new(work);
+        {
+            let mut desk = lock(&self.shared.desk);
+            desk.work = Some(Arc::clone(&work) as Arc<dyn Work>);
+            desk.wanted = self.helpers.len();
+            self.shared.wake.notify_all();
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| work.work()));
+        let mut desk = lock(&self.shared.desk);
+        // Who has not come yet need not come.
+        desk.work = None;
+        desk.wanted = 0;
+        while desk.at_work > 0 {
+            desk = self.shared.left.wait(desk).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        let panic = result.err().or(desk.panic.take());
+        drop(desk);
+        if let Some(panic) = panic {
+            std::panic::resume_unwind(panic);
+        }
+        Arc::into_inner(work).expect("helpers have left it")
+    }
+}
+
+impl Shared {
+    fn help(&self) {
+        let mut desk = lock(&self.desk);
+        while !desk.ended {
+            let wanted = desk.wanted > 0;
+            let Some(work) = desk.work.clone().filter(|_| wanted) else {
+                desk = self.wake.wait(desk).unwrap_or_else(std::sync::PoisonError::into_inner);
+                continue;
+            };
+            desk.wanted -= 1;
+            desk.at_work += 1;
+            drop(desk);
+            let result = catch_unwind(AssertUnwindSafe(|| work.work()));
+            drop(work);
+            desk = lock(&self.desk);
+            desk.panic = result.err().or(desk.panic.take());
+            desk.at_work -= 1;
+            self.left.notify_one();
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        lock(&self.shared.desk).ended = true;
+        self.shared.wake.notify_all();
+        for helper in self.helpers.drain(..) {
+            // A helper ends with a panic only if this crate has a defect; there is nobody to tell.
+            let _ = helper.join();
+        }
+    }
+}
