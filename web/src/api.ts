@@ -35,7 +35,11 @@ export type Market = {
   market: string;
   base: string;
   quote: string;
+  /** At which it last traded. */
   price: PriceText | null;
+  price_height: number | null;
+  /** What the latest valuations say; nobody traded at it. */
+  indicative: PriceText | null;
   base_volume: Units;
   quote_volume: Units;
   offers: number;

@@ -175,6 +175,12 @@ impl Candles {
         }
     }
 
+    /// The price at which a market last traded, quote per base, and the height of that batch.
+    pub fn last(&self, sides: Sides) -> Option<(f64, Height)> {
+        let day = self.of(sides, Interval::Day, u64::MAX, 1).pop()?;
+        Some((day.close, day.heights.1))
+    }
+
     /// The last `limit` candles of a market that begin before `before_ms`, oldest first.
     pub fn of(&self, sides: Sides, interval: Interval, before_ms: u64, limit: usize) -> Vec<Candle> {
         let natural = sides.base > sides.quote;

@@ -567,11 +567,15 @@ async fn offer_proof(
     proved.await?.map(Json).ok_or_else(Failure::stopping)
 }
 
-/// Every market with its last batch price.
+/// Every market with the price at which it last traded.
 #[utoipa::path(get, path = "/v1/markets", responses((status = 200, body = json::Markets)))]
 async fn markets_list(State(api): State<Api>) -> Answered<json::Markets> {
     api.blocking(|api| {
-        api.exchange.read(|ledger| Json(markets::markets(ledger, &api.shared().read_views(), &api.symbols)))
+        let shared = api.shared();
+        api.exchange.read(|ledger| {
+            let (views, candles) = (shared.read_views(), shared.read_candles());
+            Json(markets::markets(ledger, &views, &candles, &api.symbols))
+        })
     })
     .await
 }
@@ -595,7 +599,11 @@ async fn market_book(
 ) -> Answered<json::BookBody> {
     let sides = api.sides(&base, &quote)?;
     let levels = detail.levels.unwrap_or(50).min(PAGE);
-    api.blocking(move |api| api.exchange.read(|ledger| Json(markets::book(ledger, &api.symbols, sides, levels)))).await
+    api.blocking(move |api| {
+        let shared = api.shared();
+        api.exchange.read(|ledger| Json(markets::book(ledger, &shared.read_candles(), &api.symbols, sides, levels)))
+    })
+    .await
 }
 
 /// Supply and demand of a market in the last batch, before it traded.

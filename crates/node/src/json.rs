@@ -261,8 +261,12 @@ pub struct Market {
     pub base: String,
     /// The asset that it is priced in.
     pub quote: String,
-    /// Last batch price, quote per base.
-    pub price: String,
+    /// The price at which it last traded, quote per base; nothing if it never has.
+    pub price: Option<String>,
+    /// The height at which it last traded.
+    pub price_height: Option<u64>,
+    /// What the latest valuations say, where both sides have offers. Nobody traded at it.
+    pub indicative: Option<String>,
     /// Base units that changed hands in the last batch.
     pub base_volume: String,
     /// Quote units that changed hands in the last batch.
@@ -282,8 +286,12 @@ pub struct BookBody {
     pub height: u64,
     /// `BASE/QUOTE`.
     pub market: String,
-    /// Last batch price.
-    pub price: String,
+    /// The price at which it last traded; nothing if it never has.
+    pub price: Option<String>,
+    /// The height at which it last traded.
+    pub price_height: Option<u64>,
+    /// What the latest valuations say, where both sides have offers. Nobody traded at it.
+    pub indicative: Option<String>,
     /// Offers of the base, cheapest first.
     pub sells: Vec<Level>,
     /// Offers of the quote, highest price first.
@@ -329,7 +337,7 @@ pub struct CurvePoint {
     pub amount: String,
 }
 
-/// A market's price over time.
+/// A market's price over time: the batches in which it traded.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct History {
     /// `BASE/QUOTE`.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ledger::{Batch, Ledger, Pair, PairOffers, Place};
 use primitives::{Address, AssetId, Price};
 
+use crate::candles::Candles;
 use crate::json::{
     BookBody, CurvePoint, Curves, History, HistoryPoint, Level, Market, Markets, OfferBody, RestingOffer,
     RestingOffers, Symbols, price, rounded,
@@ -38,8 +39,16 @@ impl Sides {
     }
 }
 
-fn batch_price(ledger: &Ledger, sides: Sides) -> String {
-    price(valuation(ledger, sides.base), valuation(ledger, sides.quote))
+/// What the latest valuations say of a market with offers on both sides. It need not have traded at this price.
+fn indicative(ledger: &Ledger, sides: Sides) -> Option<String> {
+    let has = |pair| ledger.book().get(pair).is_some_and(|offers| offers.first().is_some());
+    let both = has(sides.supply()) && has(sides.demand());
+    both.then(|| price(valuation(ledger, sides.base), valuation(ledger, sides.quote)))
+}
+
+/// The price at which a market last traded, and when.
+fn last_price(candles: &Candles, sides: Sides) -> (Option<String>, Option<u64>) {
+    candles.last(sides).map(|(price, height)| (rounded(price), height)).unzip()
 }
 
 fn valuation(ledger: &Ledger, asset: AssetId) -> Price {
@@ -58,7 +67,7 @@ pub fn volumes(batch: &Batch, sides: Sides) -> (u64, u64) {
 }
 
 /// Every market that has offers or traded in the last batch.
-pub fn markets(ledger: &Ledger, views: &Views, symbols: &Symbols) -> Markets {
+pub fn markets(ledger: &Ledger, views: &Views, candles: &Candles, symbols: &Symbols) -> Markets {
     let last = views.batches().next_back();
     let traded = last.into_iter().flat_map(|batch| batch.batch.trades.iter().map(|trade| trade.pair));
     let pairs = ledger.book().iter().map(|(pair, _)| pair).chain(traded);
@@ -67,11 +76,14 @@ pub fn markets(ledger: &Ledger, views: &Views, symbols: &Symbols) -> Markets {
         let sides = Sides { base, quote };
         let (sells, buys) = (ledger.book().get(sides.supply()), ledger.book().get(sides.demand()));
         let (base_volume, quote_volume) = last.map_or((0, 0), |batch| volumes(&batch.batch, sides));
+        let (price, price_height) = last_price(candles, sides);
         Market {
             market: symbols.market(base, quote),
             base: symbols.get(base).into(),
             quote: symbols.get(quote).into(),
-            price: batch_price(ledger, sides),
+            price,
+            price_height,
+            indicative: indicative(ledger, sides),
             base_volume: base_volume.to_string(),
             quote_volume: quote_volume.to_string(),
             offers: sells.map_or(0, PairOffers::len) + buys.map_or(0, PairOffers::len),
@@ -83,7 +95,7 @@ pub fn markets(ledger: &Ledger, views: &Views, symbols: &Symbols) -> Markets {
 }
 
 /// The resting offers of a market by price, at most `levels` a side.
-pub fn book(ledger: &Ledger, symbols: &Symbols, sides: Sides, levels: usize) -> BookBody {
+pub fn book(ledger: &Ledger, candles: &Candles, symbols: &Symbols, sides: Sides, levels: usize) -> BookBody {
     let side = |pair, to_base: fn(f64, u64) -> f64, to_price: fn(Price) -> String| {
         let Some(offers) = ledger.book().get(pair) else { return Vec::new() };
         let mut result: Vec<(Price, u64, usize)> = Vec::new();
@@ -102,10 +114,13 @@ pub fn book(ledger: &Ledger, symbols: &Symbols, sides: Sides, levels: usize) -> 
         };
         result.into_iter().map(level).collect()
     };
+    let (price, price_height) = last_price(candles, sides);
     BookBody {
         height: ledger.height(),
         market: symbols.market(sides.base, sides.quote),
-        price: batch_price(ledger, sides),
+        price,
+        price_height,
+        indicative: indicative(ledger, sides),
         sells: side(sides.supply(), |_, amount| amount as f64, |limit| limit.to_string()),
         // Who sells the quote at l base per quote pays up to 1/l quote per base.
         buys: side(sides.demand(), |limit, amount| amount as f64 * limit, |limit| rounded(1.0 / limit.to_f64())),
@@ -203,10 +218,10 @@ pub fn offers(
     RestingOffers { height: ledger.height(), offers, more }
 }
 
-/// A market's price in recent batches, oldest first.
+/// A market's price in the recent batches in which it traded, oldest first.
 pub fn history(views: &Views, symbols: &Symbols, sides: Sides, limit: usize) -> History {
-    let valued = |batch: &&std::sync::Arc<BatchSummary>| !batch.batch.valuations.is_empty();
-    let recent: Vec<_> = views.batches().rev().filter(valued).take(limit).collect();
+    let traded = |batch: &&std::sync::Arc<BatchSummary>| volumes(&batch.batch, sides) != (0, 0);
+    let recent: Vec<_> = views.batches().rev().filter(traded).take(limit).collect();
     let point = |batch: &std::sync::Arc<BatchSummary>| HistoryPoint {
         height: batch.height,
         time_ms: batch.time_ms,

@@ -139,13 +139,22 @@ fn a_day_at_the_exchange() {
         let candles = get(server, "/v1/markets/EUR/USD/candles?interval=1d");
         assert_eq!((&candles["interval"], candles["candles"].as_array().map(Vec::len)), (&json!("1d"), Some(1)));
         assert_eq!(candles["candles"][0]["open"], market["price"]);
+        assert_eq!(market["price_height"], json!(height));
         assert_eq!(code(server, "/v1/markets/EUR/USD/candles?interval=2d").0, 400);
         assert_eq!(get(server, "/v1/markets/EUR/USD/history")["points"].as_array().map(Vec::len), Some(1));
         // A resting offer shows in the book and with its owner, and can be taken back.
         let (_, resting) = send(server, &offer(3, 1, 2, 0, 700, "5"));
         assert_eq!(resting["outcome"]["left"], "700", "{resting}");
         assert_eq!(get(server, &format!("/v1/accounts/{}/offers", address(3)))["offers"][0]["amount"], "700");
-        assert_eq!(get(server, "/v1/markets/BTC/USD/book")["sells"][0]["amount"], "700");
+        let book = get(server, "/v1/markets/BTC/USD/book");
+        assert_eq!(book["sells"][0]["amount"], "700");
+        // One offer that nobody took makes no price.
+        let markets = get(server, "/v1/markets");
+        let untraded = markets["markets"].as_array().and_then(|all| all.iter().find(|one| one["base"] == "BTC"));
+        for body in [&book, untraded.expect("it has an offer")] {
+            assert!(["price", "price_height", "indicative"].iter().all(|field| body[field].is_null()), "{body}");
+        }
+        assert_eq!(get(server, "/v1/markets/BTC/USD/history")["points"], json!([]));
         let in_range = |range: &str| {
             get(server, &format!("/v1/markets/BTC/USD/offers?{range}"))["offers"].as_array().map(Vec::len)
         };
