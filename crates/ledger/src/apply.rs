@@ -25,6 +25,7 @@ use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
+use crate::minima::Minima;
 use crate::orders::{Credit, Orders};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};
@@ -250,13 +251,16 @@ impl Ledger {
         };
         let outcomes = outcomes(&filtered, &traded.pairs);
         stage(Stage::Settlement);
-        let paid = traded.batch.fills.iter().map(|fill| Credit {
+        let fills = &traded.batch.fills;
+        let paid =
+            fills.iter().map(|fill| Credit { to: fill.place.account, asset: fill.pair.buy, amount: fill.bought });
+        let returned = fills.iter().filter(|fill| fill.returned > 0).map(|fill| Credit {
             to: fill.place.account,
-            asset: fill.pair.buy,
-            amount: fill.bought,
+            asset: fill.pair.sell,
+            amount: fill.returned,
         });
         let (payouts, bonded) = self.follow_validators(block, &transactions, &orders);
-        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(payouts).collect();
+        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
         self.burn(block.height, filtered.admitted_len(), &mut traded.batch, &mut effects.issued)?;
         self.check_conservation(block.height, &effects.balances, &traded.locked, &bonded, &effects.issued)?;
@@ -294,7 +298,8 @@ impl Ledger {
             let batch = Batch { full: true, ..Batch::default() };
             return Ok(Traded { batch, pairs, locked, report: None });
         };
-        let prices = self.prices(&valuations);
+        let least = self.least_units();
+        let prices = self.prices(&valuations, &least);
         let trades: Vec<(Pair, Amount)> =
             trades.iter().map(|trade| (Pair { sell: trade.sell, buy: trade.buy }, trade.sold)).collect();
         let work = work(orders, &trades);
@@ -363,8 +368,19 @@ impl Ledger {
         Params { epsilon: self.epsilon, mu: self.mu, ..Params::default() }
     }
 
-    pub(crate) fn prices<'a>(&self, valuations: &'a [primitives::Price]) -> Prices<'a> {
-        Prices { valuations, epsilon: self.epsilon, mu: self.mu }
+    pub(crate) fn prices<'a>(&self, valuations: &'a [primitives::Price], least: &'a [Amount]) -> Prices<'a> {
+        Prices { valuations, epsilon: self.epsilon, mu: self.mu, least }
+    }
+
+    /// The least units of each asset.
+    pub(crate) fn least_units(&self) -> Vec<Amount> {
+        self.assets.iter().map(|asset| asset.least_units).collect()
+    }
+
+    /// The least sizes of a pair's offers; both assets are listed.
+    pub(crate) fn minima(&self, pair: Pair) -> Minima {
+        let least = |asset: AssetId| self.assets[asset.0 as usize].least_units;
+        Minima { sell: least(pair.sell), buy: least(pair.buy) }
     }
 
     fn revalue(&mut self, valuations: &[primitives::Price]) {
@@ -467,11 +483,11 @@ fn outcomes(filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Genesis;
+    use crate::{Genesis, Listing};
     use primitives::Fraction;
 
     fn ledger() -> Ledger {
-        let assets = ["USD", "EUR"].map(|symbol| (symbol.to_string(), 2, Address::default())).to_vec();
+        let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, Address::default())).to_vec();
         let balances = vec![(Address([1; 20]), AssetId(0), 1_000), (Address([1; 20]), AssetId(1), 1_000)];
         let (fee, mu) = (5, Fraction::power_of_two(10));
         Ledger::new(&Genesis { fee, mu, assets, balances, ..Genesis::default() }).expect("sound")

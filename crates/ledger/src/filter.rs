@@ -141,6 +141,9 @@ impl Ledger {
                 let found = self.book.get(Pair { sell, buy }).and_then(|offers| offers.get(&place));
                 found.ok_or(Refusal::UnknownOffer)
             }
+            Operation::CreateOffer { sell, buy, amount, limit } => {
+                self.minima(Pair { sell, buy }).check(amount, limit).map(|()| 0)
+            }
             Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
                 if self.assets[asset.0 as usize].issuer != *sender =>
             {

@@ -19,6 +19,7 @@ mod chunk;
 mod effects;
 mod filter;
 mod genesis;
+mod minima;
 mod orders;
 mod pair_offers;
 mod receipt;
@@ -38,7 +39,8 @@ pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
-pub use genesis::{Asset, Genesis, GenesisError, Membership, RULES};
+pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES};
+pub use minima::{LEAST_UNITS, least_units};
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};
 pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
@@ -77,8 +79,8 @@ impl Ledger {
     pub fn new(genesis: &Genesis) -> Result<Ledger, GenesisError> {
         let mut accounts = Accounts::default();
         let assets = genesis.issued_assets()?;
-        for (_, _, issuer) in &genesis.assets {
-            accounts.get_or_insert(issuer);
+        for listing in &genesis.assets {
+            accounts.get_or_insert(&listing.issuer);
         }
         for (account, asset, amount) in &genesis.balances {
             accounts.get_or_insert(account).credit(*asset, *amount);

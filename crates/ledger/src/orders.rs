@@ -110,6 +110,11 @@ impl PairOrders<'_> {
         PairOrders { pair, offers: &[], cancels: &[] }
     }
 
+    /// Whether one of the new offers stands at this place.
+    pub(crate) fn creates(&self, place: &Place) -> bool {
+        self.offers.binary_search_by_key(place, |new| new.offer.place).is_ok()
+    }
+
     /// The offers as edits of the pair's book, those up to and including `through` left out.
     pub(crate) fn edits(&self, through: Option<&Place>) -> Vec<Edit> {
         let beyond = |place: &Place| through.is_none_or(|through| place > through);

@@ -157,7 +157,7 @@ impl PairOffers {
 
     /// The offers as they stood before `fills`, which are sorted by place: what rests now, and what was sold.
     pub fn before<'a>(&self, fills: impl IntoIterator<Item = &'a Fill>) -> PairOffers {
-        let unsold = |fill: &Fill| Edit { place: fill.place, amount: Some(fill.left + fill.sold) };
+        let unsold = |fill: &Fill| Edit { place: fill.place, amount: Some(fill.offered()) };
         let mut before = self.clone();
         before.apply(None, &fills.into_iter().map(unsold).collect::<Vec<_>>());
         before

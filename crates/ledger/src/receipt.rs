@@ -26,6 +26,8 @@ pub struct Traded {
     pub bought: Amount,
     /// Units that rest in the book.
     pub left: Amount,
+    /// Units that went back to the account, because they are too few for an offer.
+    pub returned: Amount,
     /// Why it sold what it sold.
     pub why: Why,
 }
@@ -60,6 +62,15 @@ pub struct Fill {
     pub bought: Amount,
     /// Units that rest in the book.
     pub left: Amount,
+    /// Units that went back to the account, because they are too few for an offer; then none rest.
+    pub returned: Amount,
+}
+
+impl Fill {
+    /// Units that were for sale before.
+    pub fn offered(&self) -> Amount {
+        self.sold + self.left + self.returned
+    }
 }
 
 /// What one pair traded.

@@ -121,6 +121,14 @@ pub enum Refusal {
     /// Two accounts claim one validator key.
     #[error("two accounts claim the same validator key in one block; both are removed")]
     ValidatorKeyConflict,
+    /// An offer of less than the least that one sells.
+    #[error("the offer sells less than the least of its asset; see `least_units` under /v1/assets")]
+    SellsTooLittle,
+    /// An offer that asks less than the least that one asks.
+    #[error(
+        "the offer asks less than the least of the asset that it buys; raise amount or limit, see `least_units` under /v1/assets"
+    )]
+    AsksTooLittle,
 }
 
 impl Refusal {
@@ -163,6 +171,8 @@ impl Refusal {
             Refusal::EvidenceTooOld => "evidence_too_old",
             Refusal::StakeConflict => "stake_conflict",
             Refusal::ValidatorKeyConflict => "validator_key_conflict",
+            Refusal::SellsTooLittle => "sells_too_little",
+            Refusal::AsksTooLittle => "asks_too_little",
         }
     }
 }

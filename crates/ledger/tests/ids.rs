@@ -1,6 +1,6 @@
 //! Transaction ids: what stands under one in the receipts of a block.
 
-use ledger::{BlockReceipts, Genesis, Ledger, Outcome, ReceiptsTrie, Refusal, Signatures, outcomes_by_id};
+use ledger::{BlockReceipts, Genesis, Ledger, Listing, Outcome, ReceiptsTrie, Refusal, Signatures, outcomes_by_id};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, SecretKey, Signature, SubBlock, Superblock, Transaction, TransactionId,
 };
@@ -11,7 +11,7 @@ fn key(seed: u8) -> SecretKey {
 
 fn ledger() -> Ledger {
     let me = key(1).public().address();
-    let (mu, assets) = (Fraction::power_of_two(10), vec![("USD".into(), 2, me)]);
+    let (mu, assets) = (Fraction::power_of_two(10), vec![Listing::new("USD", 2, me)]);
     Ledger::new(&Genesis { chain: 1, mu, assets, balances: vec![(me, AssetId(0), 100)], ..Genesis::default() })
         .expect("sound")
 }

@@ -209,7 +209,7 @@ impl Mempool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::Genesis;
+    use ledger::{Genesis, Listing};
     use primitives::{AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, PublicKey, SecretKey};
 
     fn key() -> SecretKey {
@@ -218,7 +218,7 @@ mod tests {
 
     fn ledger(fee: Amount) -> Ledger {
         let me = key().public().address();
-        let assets = vec![("USD".into(), 2, me), ("EUR".into(), 2, Address([5; 20]))];
+        let assets = vec![Listing::new("USD", 2, me), Listing::new("EUR", 2, Address([5; 20]))];
         let balances = vec![(me, AssetId(0), 1_000), (me, AssetId(1), 1_000)];
         let (epsilon, mu) = (Fraction::ZERO, Fraction::power_of_two(10));
         Ledger::new(&Genesis { chain: 1, fee, epsilon, mu, assets, balances, ..Genesis::default() }).expect("sound")
