@@ -154,19 +154,15 @@ pub enum Fault {
     },
     /// Money appeared or vanished.
     #[error(
-        "block {height}: asset {asset}: balances changed by {balances}, offers by {offers} and stakes by {bonded}, but the issue by {issued}: conservation is broken, stop"
+        "block {height}: asset {asset}: conservation is broken, stop: the issue changed by {issued}, what is held by {places:?}"
     )]
     Conservation {
         /// The block's height.
         height: Height,
         /// The asset.
         asset: AssetId,
-        /// Change of the sum of spendable balances.
-        balances: i128,
-        /// Change of what offers lock.
-        offers: i128,
-        /// Change of what is staked, on its way back, or in the pool of rewards.
-        bonded: i128,
+        /// The places that hold units, each with the change of what it holds.
+        places: Vec<(&'static str, i128)>,
         /// Change of the units issued.
         issued: i128,
     },
@@ -259,11 +255,12 @@ impl Ledger {
             asset: fill.pair.sell,
             amount: fill.returned,
         });
-        let (payouts, bonded) = self.follow_validators(block, &transactions, &orders);
+        let (payouts, bonded) = self.follow_validators(block, &orders);
         let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
         self.burn(block.height, filtered.admitted_len(), &mut traded.batch, &mut effects.issued)?;
-        self.check_conservation(block.height, &effects.balances, &traded.locked, &bonded, &effects.issued)?;
+        let custody = [("balances", &effects.balances), ("offers", &traded.locked), ("stakes and rewards", &bonded)];
+        self.check_conservation(block.height, &custody, &effects.issued)?;
         self.height = block.height;
         self.last_block = digest;
         let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
@@ -413,40 +410,30 @@ impl Ledger {
     }
 
     /// What the registry pays out, and the change of what it holds.
-    fn follow_validators(
-        &mut self,
-        block: &Superblock,
-        transactions: &[&Transaction],
-        orders: &Orders,
-    ) -> (Vec<Credit>, Sums) {
+    fn follow_validators(&mut self, block: &Superblock, orders: &Orders) -> (Vec<Credit>, Sums) {
         let mut bonded = Sums::default();
-        if self.validators.is_untouched_by(block, orders.staking.len()) {
+        if self.validators.is_untouched_by(block, orders.registry.len()) {
             return (Vec::new(), bonded);
         }
-        let operation = |index: &u32| {
-            let body = &transactions[*index as usize].body;
-            (body.account, &body.operation)
-        };
-        let operations: Vec<_> = orders.staking.iter().map(operation).collect();
-        let moved = Arc::make_mut(&mut self.validators).apply(block, &operations);
+        let moved = Arc::make_mut(&mut self.validators).apply(block, &orders.registry);
         bonded.add(STAKED, moved.bonded);
         (moved.credits, bonded)
     }
 
+    /// Checks that the places which hold units changed together as the issue did. A place that holds units stands in the
+    /// list, or its first block is a fault.
     fn check_conservation(
         &self,
         height: Height,
-        balances: &Sums,
-        locked: &Sums,
-        bonded: &Sums,
+        custody: &[(&'static str, &Sums)],
         issued: &Sums,
     ) -> Result<(), Fault> {
         for number in 0..self.assets.len() {
-            let (balances, offers) = (balances.get(number), locked.get(number));
-            let (bonded, issued) = (bonded.get(number), issued.get(number));
-            if balances + offers + bonded != issued {
-                let asset = AssetId(number as u32);
-                return Err(Fault::Conservation { height, asset, balances, offers, bonded, issued });
+            let (held, issued): (i128, _) =
+                (custody.iter().map(|(_, sums)| sums.get(number)).sum(), issued.get(number));
+            if held != issued {
+                let places = custody.iter().map(|(place, sums)| (*place, sums.get(number))).collect();
+                return Err(Fault::Conservation { height, asset: AssetId(number as u32), places, issued });
             }
         }
         Ok(())

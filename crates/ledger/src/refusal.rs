@@ -79,9 +79,6 @@ pub enum Refusal {
     /// Two transactions of the account change its key.
     #[error("two transactions change the account's key in one block; all of the account's are removed")]
     KeyConflict,
-    /// Two transactions create one account.
-    #[error("two transactions create the same account in one block; both are removed")]
-    CreateConflict,
     /// An asset's issue would exceed the cap.
     #[error("the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed")]
     IssueTooLarge,
@@ -157,7 +154,6 @@ impl Refusal {
             Refusal::SequenceConflict => "sequence_conflict",
             Refusal::CancelConflict => "cancel_conflict",
             Refusal::KeyConflict => "key_conflict",
-            Refusal::CreateConflict => "create_conflict",
             Refusal::IssueTooLarge => "issue_too_large",
             Refusal::NetworkAddress => "network_address",
             Refusal::CommitteeFixed => "committee_fixed",

@@ -519,7 +519,6 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::SequenceConflict,
         Refusal::CancelConflict,
         Refusal::KeyConflict,
-        Refusal::CreateConflict,
         Refusal::IssueTooLarge,
         Refusal::NetworkAddress,
         Refusal::StakeTooSmall,

@@ -131,7 +131,7 @@ struct Plain {
 }
 
 impl Plain {
-    /// What may happen once: a cancellation, a change of an own key or stake, the creation of an account, the claim of a key.
+    /// What may happen once: a cancellation, a change of an own key or stake, the claim of a key.
     fn once(body: &Body) -> Vec<(Thing, Refusal)> {
         let anybody = Address::default();
         match body.operation {
@@ -139,7 +139,6 @@ impl Plain {
             Operation::CreateAccount { account, .. } if account == body.account => {
                 vec![((account, "key".into()), Refusal::KeyConflict)]
             }
-            Operation::CreateAccount { account, .. } => vec![((account, "new".into()), Refusal::CreateConflict)],
             Operation::Stake(ref stake) => vec![
                 ((body.account, "stake".into()), Refusal::StakeConflict),
                 ((anybody, stake.key.to_string()), Refusal::ValidatorKeyConflict),

@@ -34,12 +34,11 @@ mod draw;
 mod schedule;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{
-    Address, Amount, AssetId, Digest, Evidence, Fraction, Height, Operation, PublicKey, Stake, Superblock,
-};
+use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
 
 pub use schedule::Schedule;
 
+use crate::footprint::RegistryEdit;
 use crate::orders::Credit;
 use crate::refusal::Refusal;
 
@@ -201,19 +200,18 @@ impl Validators {
         self.registry.binary_search_by_key(account, |one| one.member.account)
     }
 
-    /// Judges one operation against the registry as it stands; `height` is that of the block it may stand in.
+    /// Judges one change of the registry as it stands; `height` is that of the block it may stand in.
     pub(crate) fn check(
         &self,
         chain: u64,
         sender: &Address,
-        operation: &Operation,
+        edit: RegistryEdit<'_>,
         height: Height,
     ) -> Result<(), Refusal> {
-        match operation {
-            Operation::Stake(stake) => self.check_stake(chain, sender, stake),
-            Operation::Unstake { units } => self.check_unstake(sender, *units),
-            Operation::Accuse(evidence) => self.convicted(evidence, height).map(|_| ()),
-            _ => Ok(()),
+        match edit {
+            RegistryEdit::Stake(stake) => self.check_stake(chain, sender, stake),
+            RegistryEdit::Unstake(units) => self.check_unstake(sender, units),
+            RegistryEdit::Convict(evidence) => self.convicted(evidence, height).map(|_| ()),
         }
     }
 
@@ -281,15 +279,15 @@ impl Validators {
         operations == 0 && is_quiet && (self.terms.reward == 0 || self.pool == 0)
     }
 
-    /// Applies a block: rewards, and its admitted operations on the registry, whose order means nothing.
-    pub(crate) fn apply(&mut self, block: &Superblock, operations: &[(Address, &Operation)]) -> Moved {
+    /// Applies a block: rewards, and the admitted changes of the registry, whose order means nothing.
+    pub(crate) fn apply(&mut self, block: &Superblock, edits: &[(Address, RegistryEdit<'_>)]) -> Moved {
         let before = self.bonded();
         let height = block.height;
         if self.terms.schedule.is_boundary(height) {
             self.draw(&block.parent_root);
         }
         let mut credits = self.reward(block);
-        self.convict_and_move(operations, height);
+        self.convict_and_move(edits, height);
         if self.terms.schedule.is_boundary(height) {
             self.release(height, &mut credits);
         }
@@ -330,10 +328,10 @@ impl Validators {
     }
 
     /// Works operations in: first what owners do, then convictions.
-    fn convict_and_move(&mut self, operations: &[(Address, &Operation)], height: Height) {
+    fn convict_and_move(&mut self, edits: &[(Address, RegistryEdit<'_>)], height: Height) {
         // Who is convicted was found by the filter in the registry as it was before the block.
-        let accused = operations.iter().filter_map(|(_, operation)| match operation {
-            Operation::Accuse(evidence) => {
+        let accused = edits.iter().filter_map(|(_, edit)| match edit {
+            RegistryEdit::Convict(evidence) => {
                 let member = self.committee(evidence.epoch)?.get(usize::from(evidence.member))?;
                 Some(member.account)
             }
@@ -341,11 +339,11 @@ impl Validators {
         });
         let accused: Vec<Address> = accused.collect();
         let free = self.free(height);
-        for (sender, operation) in operations {
-            match operation {
-                Operation::Stake(stake) => self.stake(*sender, stake),
-                Operation::Unstake { units } => self.unstake(sender, *units, free),
-                _ => {}
+        for (sender, edit) in edits {
+            match edit {
+                RegistryEdit::Stake(stake) => self.stake(*sender, stake),
+                RegistryEdit::Unstake(units) => self.unstake(sender, *units, free),
+                RegistryEdit::Convict(_) => {}
             }
         }
         accused.iter().for_each(|account| self.convict(account, free));

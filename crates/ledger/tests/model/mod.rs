@@ -139,9 +139,6 @@ impl Model {
             let operation = &block[i].body.operation;
             let others = || distinct.iter().copied().filter(move |j| *j != i).map(|j| &block[j].body);
             let clash = match operation {
-                Operation::CreateAccount { account, .. } if *account != block[i].body.account => others()
-                    .any(|b| matches!(&b.operation, Operation::CreateAccount { account: other, .. } if other == account && b.account != *other))
-                    .then_some(Refusal::CreateConflict),
                 Operation::Stake(stake) => others()
                     .any(|b| matches!(&b.operation, Operation::Stake(other) if other.key == stake.key))
                     .then_some(Refusal::ValidatorKeyConflict),
