@@ -24,6 +24,10 @@ use crate::footprint::{Footprint, Once, Requirement, Scope, Sum, Visitor};
 use crate::refusal::Refusal;
 use crate::{Account, Ledger};
 
+/// Offers of one limit price that are looked at to explain why a cancellation finds nothing: the price is the sender's
+/// choice, and whoever crowds one may not make others walk.
+const EXPLAINED: usize = 64;
+
 /// A transaction that will be applied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admitted {
@@ -318,12 +322,15 @@ impl Ledger {
         Ok(shard.at(position))
     }
 
-    /// Tells a cancellation of somebody else's offer from one of nothing.
+    /// Tells a cancellation of somebody else's offer from one of nothing, where that is found soon.
     fn explain(&self, refusal: Refusal, transaction: &Transaction) -> Refusal {
         match transaction.body.operation {
             Operation::CancelOffer { sell, buy, limit, offer }
                 if refusal == Refusal::UnknownOffer
-                    && self.book.get(Pair { sell, buy }).is_some_and(|offers| offers.any_at(limit, offer)) =>
+                    && self
+                        .book
+                        .get(Pair { sell, buy })
+                        .is_some_and(|offers| offers.any_at(limit, offer, EXPLAINED)) =>
             {
                 Refusal::NotYourOffer
             }

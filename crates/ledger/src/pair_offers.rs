@@ -145,9 +145,9 @@ impl PairOffers {
         chunk.is_at(at, place).then(|| chunk.amounts()[at])
     }
 
-    /// Whether some account's offer has this limit and id.
-    pub fn any_at(&self, limit: Price, id: Sequence) -> bool {
-        self.range(Place::lowest(limit)..=Place::highest(limit)).any(|offer| offer.place.id == id)
+    /// Whether one of the first `most` offers at this limit has this id, whosever it is.
+    pub fn any_at(&self, limit: Price, id: Sequence, most: usize) -> bool {
+        self.range(Place::lowest(limit)..=Place::highest(limit)).take(most).any(|offer| offer.place.id == id)
     }
 
     /// Units that the offers lock.
@@ -416,7 +416,7 @@ mod tests {
                 for two in probes.windows(2) {
                     let [a, b] = [two[0], two[1]].map(|(limit, account, id)| place(limit, account, id));
                     prop_assert_eq!(offers.get(&a), plain.get(&a).copied());
-                    prop_assert_eq!(offers.any_at(a.limit, a.id), plain.keys().any(|p| (p.limit, p.id) == (a.limit, a.id)));
+                    prop_assert_eq!(offers.any_at(a.limit, a.id, usize::MAX), plain.keys().any(|p| (p.limit, p.id) == (a.limit, a.id)));
                     let (from, to) = (a.min(b), a.max(b));
                     for range in [(Bound::Included(from), Bound::Excluded(to)), (Bound::Excluded(from), Bound::Included(to))] {
                         if from == to { continue }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, Trade};
 use ledger::{
-    Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Listing, Member, Membership, Outcome, Pair, PairOffers,
-    Place, ReceiptsTrie, Refusal, Restore, Roots, Schedule, Signatures, Snapshot, Terms,
+    AccountState, Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Listing, Member, Membership, Outcome, Pair,
+    PairOffers, Place, ReceiptsTrie, Refusal, Restore, Roots, Schedule, Signatures, Snapshot, SnapshotError, Terms,
 };
 use model::Model;
 use primitives::{
@@ -481,6 +481,46 @@ fn assert_recovers(real: &Ledger, roots: &mut Roots) {
         let pushed = rest.map(|(_, chunk)| restore.push(chunk)).collect::<Result<Vec<_>, _>>();
         assert!(pushed.is_err() || restore.finish().is_err(), "chunk {missing} is missed");
     }
+}
+
+/// The encoding of one account chunk with its first account changed; all accounts of a small ledger fill one chunk a shard.
+fn forged(chunk: &[u8], change: impl FnOnce(&mut Vec<AccountState>)) -> Vec<u8> {
+    let mut states: Vec<AccountState> = borsh::from_slice(&chunk[1..]).expect("accounts");
+    change(&mut states);
+    [&chunk[..1], &borsh::to_vec(&states).expect("encodes")].concat()
+}
+
+/// A state has one encoding: what would be the same state in other bytes is refused.
+#[test]
+fn a_snapshot_in_other_bytes_is_refused() {
+    let ledger = Ledger::new(&genesis(0, Fraction::ZERO)).expect("sound");
+    let chunks: Vec<Vec<u8>> = Snapshot::of(&ledger).collect();
+    restored(&chunks);
+    let accounts: Vec<usize> = (1..chunks.len() - 1).collect();
+    let refuses = |chunks: &[Vec<u8>]| {
+        let mut restore = Restore::default();
+        let pushed = chunks.iter().try_for_each(|chunk| restore.push(chunk));
+        assert!(matches!(pushed, Err(SnapshotError::OutOfPlace(_))), "{pushed:?}");
+    };
+    let with = |at: usize, chunk: Vec<u8>| {
+        let mut other = chunks.clone();
+        other[at] = chunk;
+        other
+    };
+    let rich = accounts.iter().copied().find(|at| {
+        let states: Vec<AccountState> = borsh::from_slice(&chunks[*at][1..]).expect("accounts");
+        states[0].balances.len() > 1
+    });
+    let rich = rich.expect("somebody holds two assets");
+    refuses(&with(rich, forged(&chunks[rich], |states| states[0].balances.reverse())));
+    refuses(&with(rich, forged(&chunks[rich], |states| states[0].balances.push((AssetId(ASSETS), 0)))));
+    refuses(&with(rich, forged(&chunks[rich], |states| states.clear())));
+    let mut swapped = chunks.clone();
+    swapped.swap(accounts[0], accounts[1]);
+    refuses(&swapped);
+    let mut empty = chunks.clone();
+    empty.insert(1, forged(&chunks[1], |states| states.clear()));
+    refuses(&empty);
 }
 
 proptest! {

@@ -147,7 +147,7 @@ fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
 }
 
 /// The head of a snapshot.
-type Head = (u64, Amount, Fraction, Fraction, Height, Digest, Vec<ledger::Asset>, ledger::Validators);
+type Head = (u32, u64, Amount, Fraction, Fraction, Height, Digest, Vec<ledger::Asset>, ledger::Validators);
 
 /// Changes one account and what is issued of an asset, by way of a snapshot: the ledger itself offers no such thing.
 fn edit(
@@ -165,7 +165,7 @@ fn edit(
             && let Some((asset, units)) = issue
         {
             let mut head: Head = borsh::from_slice(&chunk[1..]).expect("a head");
-            head.6[asset.0 as usize].issued += units;
+            head.7[asset.0 as usize].issued += units;
             chunk = [vec![HEAD], borsh::to_vec(&head).expect("encodes")].concat();
         } else if chunk[0] == ACCOUNTS {
             let mut accounts: Vec<AccountState> = borsh::from_slice(&chunk[1..]).expect("accounts");
