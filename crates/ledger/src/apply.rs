@@ -1,9 +1,9 @@
 //! A superblock's native phase: filter, orders, clearing, settlement, effects.
 //!
-//! Upon a decided block, the filter names the transactions that count. Their offers and cancellations are worked into the
-//! book, the whole book is cleared as one batch, and what executes leaves it, in order of limit price, with at most one
-//! partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks sequence numbers, takes debits, and is paid refunds, payments
-//! and fills; what the auctioneer keeps is burnt.
+//! Upon a decided block, the filter names the transactions that count. Their offers and cancellations are worked into
+//! the book, the whole book is cleared as one batch, and what executes leaves it, in order of limit price, with at most
+//! one partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks
+//! sequence numbers, takes debits, and is paid refunds, payments and fills; what the auctioneer keeps is burnt.
 //!
 //! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
 //! node that catches up has the batch in the archived receipts; it checks that one instead of solving
@@ -12,8 +12,8 @@
 //!
 //! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
 //! the filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
-//! every asset, the change of spendable balances plus the change of what offers lock and validators have staked equals the
-//! change of what is issued: sums taken where each is written.
+//! every asset, the change of spendable balances plus the change of what offers lock and validators have staked equals
+//! the change of what is issued: sums taken where each is written.
 
 use std::sync::Arc;
 
@@ -104,8 +104,8 @@ pub struct Applied {
     pub changes: Changes,
 }
 
-/// Why a block cannot be applied at all. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
-/// state may be half changed: stop, and recover from the log. After the others it is as it was.
+/// Why a block cannot be applied at all. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`]
+/// the state may be half changed: stop, and recover from the log. After the others it is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Not the next block.
@@ -154,7 +154,7 @@ pub enum Fault {
     },
     /// Money appeared or vanished.
     #[error(
-        "block {height}: asset {asset}: conservation is broken, stop: the issue changed by {issued}, what is held by {places:?}"
+        "block {height}: asset {asset}: the issue changed by {issued}, what is held by {places:?}: units came or went, stop"
     )]
     Conservation {
         /// The block's height.
@@ -195,11 +195,11 @@ impl Ledger {
     /// one. Only where that clearing says that not every offer could be served is the book solved: then it must be what
     /// the solver finds.
     ///
-    /// A book has many clearings that pass, so the check alone does not say that this is the block's. Use it for batches of
-    /// certified or own receipts, and hold the state root against the one that the next block names.
+    /// A book has many clearings that pass, so the check alone does not say that this is the block's. Use it for
+    /// batches of certified or own receipts, and hold the state root against the one that the next block names.
     ///
-    /// # Errors
-    /// [`Fault`] if the block is not the next one, the clearing is false (the state is as it was), or an invariant broke.
+    /// # Errors [`Fault`] if the block is not the next one, the clearing is false (the state is as it was), or an
+    /// invariant broke.
     pub fn apply_attached(
         &mut self,
         block: &Superblock,
@@ -210,8 +210,8 @@ impl Ledger {
         self.run(block, Some(attached), signatures, stage)
     }
 
-    /// Judges a block's transactions against the state as it stands, and changes nothing: for each native transaction, in
-    /// order, why the filter would remove it, if it would.
+    /// Judges a block's transactions against the state as it stands, and changes nothing: for each native transaction,
+    /// in order, why the filter would remove it, if it would.
     pub fn judge(&self, block: &Superblock, signatures: Signatures) -> Vec<Option<Refusal>> {
         let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_all(&transactions));
@@ -420,8 +420,8 @@ impl Ledger {
         (moved.credits, bonded)
     }
 
-    /// Checks that the places which hold units changed together as the issue did. A place that holds units stands in the
-    /// list, or its first block is a fault.
+    /// Checks that the places which hold units changed together as the issue did. A place that holds units stands in
+    /// the list, or its first block is a fault.
     fn check_conservation(
         &self,
         height: Height,

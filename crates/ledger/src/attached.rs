@@ -1,15 +1,15 @@
 //! A clearing that is known already, and its check (SPEEDEX §K.3).
 //!
-//! A replay and a node that catches up have the batch of a block in its receipts: valuations, what every pair sells, and
-//! each pair's marginal key, the place of the last offer that executes. The check walks each pair's offers up to that
-//! key, resting ones merged with the block's own. It compares the clearing with the one rule that turns amounts into fills,
-//! then every asset with conservation, and, where fullness is claimed, the offers behind the key with μ. So the check costs
-//! what trades and not what rests, and nothing is changed before all of it has passed.
+//! A replay and a node that catches up have the batch of a block in its receipts: valuations, what every pair sells,
+//! and each pair's marginal key, the place of the last offer that executes. The check walks each pair's offers up to
+//! that key, resting ones merged with the block's own. It compares the clearing with the one rule that turns amounts
+//! into fills, then every asset with conservation, and, where fullness is claimed, the offers behind the key with μ. So
+//! the check costs what trades and not what rests, and nothing is changed before all of it has passed.
 //!
-//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass such a
-//! check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every validator
-//! solves, and the clearing of a block is the one that the solver finds. The check serves batches that were solved before;
-//! the state root after them says whether they were the right ones.
+//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass such
+//! a check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every
+//! validator solves, and the clearing of a block is the one that the solver finds. The check serves batches that were
+//! solved before; the state root after them says whether they were the right ones.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
 //! The deterministic filter: which transactions of a block count (SPEEDEX §8 and appendix I).
 //!
-//! Upon a block, each transaction is first checked alone against the state before the block. Then all transactions of one
-//! account are checked together: if they could spend more than the account has, or claim a key of the account twice (a
-//! sequence number, a cancelled offer, the account's key, its stake), all of the account's transactions are removed. Last
-//! come conflicts between accounts: of transactions that claim one validator key, or whose issues together exceed an
-//! asset's cap, all sides are removed. Of transactions whose effect does not depend on who submits them, such as those that
-//! create one account, the one with the lowest id counts, and the others do nothing ([`Scope::KeepOne`]). What an operation
-//! spends and claims is said by its footprint.
+//! Upon a block, each transaction is first checked alone against the state before the block. Then all transactions of
+//! one account are checked together: if they could spend more than the account has, or claim a key of the account twice
+//! (a sequence number, a cancelled offer, the account's key, its stake), all of the account's transactions are removed.
+//! Last come conflicts between accounts: of transactions that claim one validator key, or whose issues together exceed
+//! an asset's cap, all sides are removed. Of transactions whose effect does not depend on who submits them, such as
+//! those that create one account, the one with the lowest id counts, and the others do nothing ([`Scope::KeepOne`]).
+//! What an operation spends and claims is said by its footprint.
 //!
 //! **Properties.** Every judgement looks at the transactions that stand alone, before any are removed, so that the
 //! answer depends neither on order nor on threads; and removing a transaction cannot cause a conflict among the others.

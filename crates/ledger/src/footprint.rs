@@ -1,12 +1,12 @@
 //! What an operation means: its footprint.
 //!
 //! [`emit`] is the one place that says what each native operation needs, spends, claims and changes. It tells a
-//! [`Visitor`], which takes what concerns it; nothing is stored in between. The filter visits for requirements, sums and
-//! once-keys, reservations for sums and once-keys, orders for the book, credits and the registry, effects for the accounts.
-//! So two rules cannot drift apart, and a new operation is one match arm.
+//! [`Visitor`], which takes what concerns it; nothing is stored in between. The filter visits for requirements, sums
+//! and once-keys, reservations for sums and once-keys, orders for the book, credits and the registry, effects for the
+//! accounts. So two rules cannot drift apart, and a new operation is one match arm.
 //!
-//! Everything that a transaction spends or owns is filed under its sender, so that no account can make the transactions of
-//! another one fail by spending. Keys that several senders may claim have a scope of their own ([`Scope`]).
+//! Everything that a transaction spends or owns is filed under its sender, so that no account can make the transactions
+//! of another one fail by spending. Keys that several senders may claim have a scope of their own ([`Scope`]).
 
 use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake};
 
@@ -84,8 +84,8 @@ pub(crate) enum Scope {
     Account(Refusal),
     /// Those that claim it, whoever sent them.
     Sides(Refusal),
-    /// None: the effect does not depend on who asks for it. Of those that are left when all others are removed the one of
-    /// the lowest id counts; the others pay fee and sequence number and do nothing.
+    /// None: the effect does not depend on who asks for it. Of those that are left when all others are removed the one
+    /// of the lowest id counts; the others pay fee and sequence number and do nothing.
     KeepOne,
 }
 

@@ -154,7 +154,8 @@ impl Genesis {
         self.digest_with(self.membership.as_ref())
     }
 
-    /// The digest of what it would be without validators: a network's identity is made of this and of what they agree on.
+    /// The digest of what it would be without validators: a network's identity is made of this and of what they agree
+    /// on.
     pub fn digest_without_validators(&self) -> Digest {
         self.digest_with(None)
     }

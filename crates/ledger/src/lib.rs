@@ -4,10 +4,10 @@
 //! Merkle tries ([`Roots`]) follow it from the [`Changes`] that each block returns, so that hashing can run beside the
 //! next block. Neither knows a clock, a disk or a socket.
 //!
-//! `footprint` says once what each operation means. The flow of a block (`apply`): `filter` (which transactions count) →
-//! `orders` (what they ask for) → clearing, or the check of an `attached` one → `settle` (the books) → `validators`
-//! (stakes, committees and rewards) → `effects` (the accounts) → `changes` → `roots`. The phase for contracts comes between
-//! effects and roots.
+//! `footprint` says once what each operation means. The flow of a block (`apply`): `filter` (which transactions count)
+//! → `orders` (what they ask for) → clearing, or the check of an `attached` one → `settle` (the books) → `validators`
+//! (stakes, committees and rewards) → `effects` (the accounts) → `changes` → `roots`. The phase for contracts comes
+//! between effects and roots.
 
 mod account;
 mod accounts;

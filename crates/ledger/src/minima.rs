@@ -1,12 +1,13 @@
 //! Least sizes of offers, and what becomes of a remainder below them.
 //!
 //! An offer sells at least the least units of one asset and asks at least the least units of the other:
-//! `amount ≥ least(sell)` and `⌈amount · limit⌉ ≥ least(buy)`. The rule looks at the offer's own limit and never at prices,
-//! so that a market that moves makes no offer too small. What is left of a partial fill is held to the same rule: a
+//! `amount ≥ least(sell)` and `⌈amount · limit⌉ ≥ least(buy)`. The rule looks at the offer's own limit and never at prices, so
+//! that a market that moves makes no offer too small. What is left of a partial fill is held to the same rule: a
 //! remainder that would be too small as an offer goes back to its account.
 //!
-//! The least units of an asset never change on a chain. A genesis needs `least · (μ − ε) ≥ 2` for each asset: then the band
-//! between the two limits of a rate is wider than the two roundings of a fill, and whole units cannot keep a market apart.
+//! The least units of an asset never change on a chain. A genesis needs `least · (μ − ε) ≥ 2` for each asset: then the
+//! band between the two limits of a rate is wider than the two roundings of a fill, and whole units cannot keep a
+//! market apart.
 
 use primitives::{Amount, Fraction, Price};
 

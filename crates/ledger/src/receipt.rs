@@ -106,8 +106,8 @@ pub struct BlockReceipts {
     pub height: Height,
     /// Digest of the block.
     pub block: Digest,
-    /// Each transaction's id and outcome, in the order of the block. One id may stand here more than once; the outcome of
-    /// the transaction that it names is in [`outcomes_by_id`].
+    /// Each transaction's id and outcome, in the order of the block. One id may stand here more than once; the outcome
+    /// of the transaction that it names is in [`outcomes_by_id`].
     pub outcomes: Vec<(TransactionId, Outcome)>,
     /// Accounts that the block changed, by address.
     pub modified: Vec<Address>,
@@ -124,8 +124,9 @@ impl Outcome {
         }
     }
 
-    /// The place of this outcome among those of one id: effects first, then refusals by number, and last those of copies.
-    /// `None` for a false signature: whoever wrote it had nothing from the signer, and cannot speak under the id.
+    /// The place of this outcome among those of one id: effects first, then refusals by number, and last those of
+    /// copies. `None` for a false signature: whoever wrote it had nothing from the signer, and cannot speak under the
+    /// id.
     fn rank(&self) -> Option<u8> {
         match self.refusal() {
             None => Some(0),

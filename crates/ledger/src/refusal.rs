@@ -123,7 +123,7 @@ pub enum Refusal {
     SellsTooLittle,
     /// An offer that asks less than the least that one asks.
     #[error(
-        "the offer asks less than the least of the asset that it buys; raise amount or limit, see `least_units` under /v1/assets"
+        "the offer asks less than the least of the asset it buys: raise amount or limit; see `least_units` under /v1/assets"
     )]
     AsksTooLittle,
 }

@@ -1,10 +1,10 @@
 //! What waiting transactions have reserved, so that a block made of them overdraws nothing (SPEEDEX §K.6).
 //!
-//! Upon a transaction, the sums and the once-keys of its footprint (its sequence number, the units that it may spend, the
-//! offer that it cancels and so on) are reserved, each by one atomic operation on a word of its own; if one is refused,
-//! those before it are given back. Keys of which one claim is kept are not reserved: several may wait. Many threads reserve at once and none waits for
-//! another. Credits of waiting transactions count for nothing until they are in the ledger, so the process is
-//! conservative.
+//! Upon a transaction, the sums and the once-keys of its footprint (its sequence number, the units that it may spend,
+//! the offer that it cancels and so on) are reserved, each by one atomic operation on a word of its own; if one is
+//! refused, those before it are given back. Keys of which one claim is kept are not reserved: several may wait. Many
+//! threads reserve at once and none waits for another. Credits of waiting transactions count for nothing until they are
+//! in the ledger, so the process is conservative.
 //!
 //! Words are found by the hash of what they stand for in an open table whose slots are claimed by compare-and-swap and
 //! never given up while threads are at it; [`Reservations::make_room`], which nobody else may look at meanwhile, drops
@@ -96,7 +96,8 @@ impl Reservations {
     }
 
     /// Reserves all that `transaction` may use, if it is admissible alone in `ledger` ([`Ledger::admit`]), or nothing.
-    /// What changes in the ledger afterwards must be released here at the same time, but for what makes accounts richer.
+    /// What changes in the ledger afterwards must be released here at the same time, but for what makes accounts
+    /// richer.
     ///
     /// # Errors
     /// [`ReserveError`] says why nothing was.

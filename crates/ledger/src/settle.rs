@@ -89,7 +89,8 @@ pub(crate) fn is_usable(rate: &Rate, offer: &Offer) -> bool {
     rate.payout(offer.amount).is_some_and(|bought| offer.place.limit.accepts(offer.amount, bought))
 }
 
-/// Executes `fills` on the first offers of `pair`. The remainder of the partial fill goes back if it is too small to rest.
+/// Executes `fills` on the first offers of `pair`. The remainder of the partial fill goes back if it is too small to
+/// rest.
 pub(crate) fn execute(
     pair: Pair,
     offers: impl Iterator<Item = Offer>,

@@ -1,8 +1,8 @@
 //! The state as a stream of chunks, for checkpoints and for new validators.
 //!
 //! Chunks are canonical: accounts by address, offers by pair and place, at most 32,768 entries a chunk. So two ledgers
-//! with one state write the same bytes, and nobody needs a second copy of the state in memory. [`Restore`] takes these bytes
-//! and no others.
+//! with one state write the same bytes, and nobody needs a second copy of the state in memory. [`Restore`] takes these
+//! bytes and no others.
 
 use std::sync::Arc;
 
@@ -201,7 +201,8 @@ impl Restore {
             && states.iter().all(|state| shard_of(&state.address) == shard && is_plain(state))
     }
 
-    /// Whether a snapshot writes so many offers of this pair next: by pair, each chunk full unless it is the pair's last.
+    /// Whether a snapshot writes so many offers of this pair next: by pair, each chunk full unless it is the pair's
+    /// last.
     fn offers_follow(&self, pair: Pair, entries: usize) -> bool {
         let follows = |(last, before): (Pair, usize)| last < pair || (last == pair && before == ENTRIES);
         (1..=ENTRIES).contains(&entries) && self.last_pair.is_none_or(follows)

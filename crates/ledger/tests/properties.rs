@@ -483,7 +483,8 @@ fn assert_recovers(real: &Ledger, roots: &mut Roots) {
     }
 }
 
-/// The encoding of one account chunk with its first account changed; all accounts of a small ledger fill one chunk a shard.
+/// The encoding of one account chunk with its first account changed; all accounts of a small ledger fill one chunk a
+/// shard.
 fn forged(chunk: &[u8], change: impl FnOnce(&mut Vec<AccountState>)) -> Vec<u8> {
     let mut states: Vec<AccountState> = borsh::from_slice(&chunk[1..]).expect("accounts");
     change(&mut states);

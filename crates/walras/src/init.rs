@@ -48,7 +48,8 @@ pub struct Init {
     #[arg(long, default_value = "2^-10")]
     mu: Fraction,
     /// Take this genesis instead of making one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu"])]
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu"])]
     genesis: Option<PathBuf>,
     /// Make the homes of so many validators, and the genesis that they share.
     #[arg(long, value_name = "N", conflicts_with = "genesis", value_parser = clap::value_parser!(u8).range(1..))]
