@@ -27,6 +27,7 @@ export type Asset = {
   symbol: string;
   decimals: number;
   issuer: string;
+  least_units: Units;
   issued: Units;
   valuation: PriceText;
 };
@@ -112,7 +113,7 @@ export type Validator = {
 export type Why = "filled" | "part" | "at_the_margin" | "above_the_rate" | "rounding" | "not_taken";
 export type Outcome =
   | { result: "applied" }
-  | { result: "offered"; sold: Units; bought: Units; left: Units; why: Why }
+  | { result: "offered"; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
   | { result: "refused"; code: string; message: string };
 export type Operation =
   | { type: "create_account"; account: string; key: string }

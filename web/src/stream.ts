@@ -20,7 +20,7 @@ export type TradeMessage = {
   base_volume: string;
   quote_volume: string;
 };
-export type Fill = { sell: string; buy: string; limit: string; id: number | string; sold: string; bought: string; left: string };
+export type Fill = { sell: string; buy: string; limit: string; id: number | string; sold: string; bought: string; left: string; returned: string };
 export type AccountMessage = {
   type: "account";
   height: number;

@@ -236,7 +236,7 @@ const REFUSALS = [
 function offered(draw) {
   const why = WHYS[Math.floor(WHYS.length * draw())];
   const [sold, left] = [TAKEN.includes(why) ? 50_000 * draw() : 0, why === "filled" ? 0 : 9_000 * draw()];
-  return { result: "offered", sold: positive(sold), bought: positive(1.1 * sold), left: positive(left), why };
+  return { result: "offered", sold: positive(sold), bought: positive(1.1 * sold), left: positive(left), returned: "0", why };
 }
 
 function outcomes(exchange, height, offset, limit) {
@@ -287,7 +287,7 @@ function offersOf(address) {
 
 function fillsOf(height) {
   const sold = 10_000 + 137 * (height % 31);
-  return [{ sell: "EUR", buy: "USD", limit: "1.105", id: 7, sold: String(sold), bought: String(Math.ceil(sold * 1.105)), left: String(1_250_050 - (height % 31) * 100) }];
+  return [{ sell: "EUR", buy: "USD", limit: "1.105", id: 7, sold: String(sold), bought: String(Math.ceil(sold * 1.105)), left: String(1_250_050 - (height % 31) * 100), returned: "0" }];
 }
 
 class NotFound extends Error {}
@@ -328,7 +328,7 @@ function answer(exchange, height, url) {
         }),
       };
     case "assets":
-      return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, issued: "900000000000000", valuation: plain(value / 10 ** decimals) })) };
+      return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, least_units: "4096", issued: "900000000000000", valuation: plain(value / 10 ** decimals) })) };
     case "markets":
       if (parts.length === 1) return { height, markets: pairs().map(([base, quote]) => marketRow(exchange, height, base, quote)) };
       if (parts[3] === "book") return book(exchange, height, ...pair(), number("levels", 50));

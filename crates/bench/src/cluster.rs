@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
-use ledger::Genesis;
+use ledger::{Genesis, Listing};
 use node::{Config, Exchange, ExchangeError, Network};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
@@ -171,7 +171,7 @@ fn genesis(traders: u64) -> Genesis {
         fee: 0,
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
-        assets: (0..ASSETS).map(|asset| (format!("A{asset:02}"), 2, issuer)).collect(),
+        assets: (0..ASSETS).map(|asset| Listing::new(format!("A{asset:02}"), 2, issuer)).collect(),
         balances: addresses.into_iter().flat_map(balance).collect(),
         ..Genesis::default()
     }
@@ -184,7 +184,7 @@ pub fn transactions(traders: u64, from: u64, count: u64) -> Vec<Transaction> {
         let key = trader(number % traders);
         let sell = random.below(u64::from(ASSETS)) as u32;
         let buy = (sell + 1 + random.below(u64::from(ASSETS) - 1) as u32) % ASSETS;
-        let amount = 1_000 + random.below(100_000);
+        let amount = 5_000 + random.below(100_000);
         let operation = if number % 4 == 3 {
             Operation::Pay { to: Address([random.below(255) as u8; 20]), asset: AssetId(sell), amount }
         } else {

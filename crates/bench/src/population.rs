@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ledger::{Genesis, Ledger};
+use ledger::{Genesis, Ledger, Listing};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, PublicKey, SecretKey, Signature, SubBlock, Superblock, Transaction,
 };
@@ -58,7 +58,7 @@ impl Population {
     /// μ = 2^-10, no fee.
     pub fn genesis(&self) -> Genesis {
         let issuer = number_key(usize::MAX).address();
-        let assets: Vec<_> = (0..self.assets).map(|i| (format!("A{i:02}"), 4, issuer)).collect();
+        let assets: Vec<_> = (0..self.assets).map(|i| Listing::new(format!("A{i:02}"), 4, issuer)).collect();
         let second =
             |i: usize| AssetId((i as u32 + 1 + (i as u32 / self.assets) % (self.assets - 1).max(1)) % self.assets);
         let units = 1_000_000_000_000.min(i64::MAX as u64 / (2 * self.len() as u64 / u64::from(self.assets) + 2));

@@ -1,7 +1,7 @@
 //! The workload of SPEEDEX §7: of every 500,000 transactions about 375,000 new offers, 110,000 cancellations, 15,000
 //! payments and a hundred new accounts; valuations move by a geometric Brownian motion from block to block.
 
-use ledger::Ledger;
+use ledger::{LEAST_UNITS, Ledger};
 use primitives::{Address, AssetId, Operation, Price, SecretKey};
 use rayon::prelude::*;
 
@@ -84,10 +84,17 @@ impl Trading {
 
     fn offer_of(&mut self, sell: u32, buy: u32, limit: f64, value: f64, block: &mut Vec<Unsigned>) {
         let holder = self.population.draw_holder(AssetId(sell), &mut self.random);
+        let value = value.max(self.least_value(&[sell, buy]));
         let amount = (value / self.values[sell as usize]).clamp(1e3, 1e9) as u64;
         let limit = Price::from_f64(limit).expect("close to a ratio of valuations");
         let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit };
         block.push(self.population.act(holder, operation));
+    }
+
+    /// The value from which on an offer of one of these assets for another has the least size.
+    fn least_value(&self, assets: &[u32]) -> f64 {
+        let dearest = assets.iter().map(|asset| self.values[*asset as usize]).fold(0.0, f64::max);
+        1.2 * LEAST_UNITS as f64 * dearest
     }
 
     /// Offers whose amounts chain: 2 to 7 of them, so that all can trade with each other.
@@ -95,7 +102,7 @@ impl Trading {
         const LENGTHS: [f64; 6] = [100.0, 80.0, 50.0, 30.0, 10.0, 5.0];
         let length = (self.random.weighted(&LENGTHS) + 2).min(self.values.len());
         let cycle = distinct(self.values.len() as u32, length, &mut self.random);
-        let value = self.random.between(1e6, 1e8);
+        let value = self.random.between(1e6, 1e8).max(self.least_value(&cycle));
         for (at, &sell) in cycle.iter().enumerate().take(transactions - block.len()) {
             let buy = cycle[(at + 1) % length];
             let bad = self.random.unit() < BAD;

@@ -1,9 +1,9 @@
 //! A superblock's native phase: filter, orders, clearing, settlement, effects.
 //!
-//! Upon a decided block, the filter names the transactions that count. Their offers and cancellations are worked into the
-//! book, the whole book is cleared as one batch, and what executes leaves it, in order of limit price, with at most one
-//! partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks sequence numbers, takes debits, and is paid refunds, payments
-//! and fills; what the auctioneer keeps is burnt.
+//! Upon a decided block, the filter names the transactions that count. Their offers and cancellations are worked into
+//! the book, the whole book is cleared as one batch, and what executes leaves it, in order of limit price, with at most
+//! one partial fill a pair. Then the registry of validators takes in the block, and each shard of accounts marks
+//! sequence numbers, takes debits, and is paid refunds, payments and fills; what the auctioneer keeps is burnt.
 //!
 //! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
 //! node that catches up has the batch in the archived receipts; it checks that one instead of solving
@@ -12,8 +12,8 @@
 //!
 //! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
 //! the filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
-//! every asset, the change of spendable balances plus the change of what offers lock and validators have staked equals the
-//! change of what is issued: sums taken where each is written.
+//! every asset, the change of spendable balances plus the change of what offers lock and validators have staked equals
+//! the change of what is issued: sums taken where each is written.
 
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
+use crate::minima::Minima;
 use crate::orders::{Credit, Orders};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};
@@ -103,8 +104,8 @@ pub struct Applied {
     pub changes: Changes,
 }
 
-/// Why a block cannot be applied at all. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
-/// state may be half changed: stop, and recover from the log. After the others it is as it was.
+/// Why a block cannot be applied at all. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`]
+/// the state may be half changed: stop, and recover from the log. After the others it is as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Not the next block.
@@ -153,19 +154,15 @@ pub enum Fault {
     },
     /// Money appeared or vanished.
     #[error(
-        "block {height}: asset {asset}: balances changed by {balances}, offers by {offers} and stakes by {bonded}, but the issue by {issued}: conservation is broken, stop"
+        "block {height}: asset {asset}: the issue changed by {issued}, what is held by {places:?}: units came or went, stop"
     )]
     Conservation {
         /// The block's height.
         height: Height,
         /// The asset.
         asset: AssetId,
-        /// Change of the sum of spendable balances.
-        balances: i128,
-        /// Change of what offers lock.
-        offers: i128,
-        /// Change of what is staked, on its way back, or in the pool of rewards.
-        bonded: i128,
+        /// The places that hold units, each with the change of what it holds.
+        places: Vec<(&'static str, i128)>,
         /// Change of the units issued.
         issued: i128,
     },
@@ -198,11 +195,11 @@ impl Ledger {
     /// one. Only where that clearing says that not every offer could be served is the book solved: then it must be what
     /// the solver finds.
     ///
-    /// A book has many clearings that pass, so the check alone does not say that this is the block's. Use it for batches of
-    /// certified or own receipts, and hold the state root against the one that the next block names.
+    /// A book has many clearings that pass, so the check alone does not say that this is the block's. Use it for
+    /// batches of certified or own receipts, and hold the state root against the one that the next block names.
     ///
-    /// # Errors
-    /// [`Fault`] if the block is not the next one, the clearing is false (the state is as it was), or an invariant broke.
+    /// # Errors [`Fault`] if the block is not the next one, the clearing is false (the state is as it was), or an
+    /// invariant broke.
     pub fn apply_attached(
         &mut self,
         block: &Superblock,
@@ -213,8 +210,8 @@ impl Ledger {
         self.run(block, Some(attached), signatures, stage)
     }
 
-    /// Judges a block's transactions against the state as it stands, and changes nothing: for each native transaction, in
-    /// order, why the filter would remove it, if it would.
+    /// Judges a block's transactions against the state as it stands, and changes nothing: for each native transaction,
+    /// in order, why the filter would remove it, if it would.
     pub fn judge(&self, block: &Superblock, signatures: Signatures) -> Vec<Option<Refusal>> {
         let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_all(&transactions));
@@ -250,16 +247,20 @@ impl Ledger {
         };
         let outcomes = outcomes(&filtered, &traded.pairs);
         stage(Stage::Settlement);
-        let paid = traded.batch.fills.iter().map(|fill| Credit {
+        let fills = &traded.batch.fills;
+        let paid =
+            fills.iter().map(|fill| Credit { to: fill.place.account, asset: fill.pair.buy, amount: fill.bought });
+        let returned = fills.iter().filter(|fill| fill.returned > 0).map(|fill| Credit {
             to: fill.place.account,
-            asset: fill.pair.buy,
-            amount: fill.bought,
+            asset: fill.pair.sell,
+            amount: fill.returned,
         });
-        let (payouts, bonded) = self.follow_validators(block, &transactions, &orders);
-        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(payouts).collect();
+        let (payouts, bonded) = self.follow_validators(block, &orders);
+        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
         self.burn(block.height, filtered.admitted_len(), &mut traded.batch, &mut effects.issued)?;
-        self.check_conservation(block.height, &effects.balances, &traded.locked, &bonded, &effects.issued)?;
+        let custody = [("balances", &effects.balances), ("offers", &traded.locked), ("stakes and rewards", &bonded)];
+        self.check_conservation(block.height, &custody, &effects.issued)?;
         self.height = block.height;
         self.last_block = digest;
         self.time_ms = block.time_ms;
@@ -295,7 +296,8 @@ impl Ledger {
             let batch = Batch { full: true, ..Batch::default() };
             return Ok(Traded { batch, pairs, locked, report: None });
         };
-        let prices = self.prices(&valuations);
+        let least = self.least_units();
+        let prices = self.prices(&valuations, &least);
         let trades: Vec<(Pair, Amount)> =
             trades.iter().map(|trade| (Pair { sell: trade.sell, buy: trade.buy }, trade.sold)).collect();
         let work = work(orders, &trades);
@@ -364,8 +366,19 @@ impl Ledger {
         Params { epsilon: self.epsilon, mu: self.mu, ..Params::default() }
     }
 
-    pub(crate) fn prices<'a>(&self, valuations: &'a [primitives::Price]) -> Prices<'a> {
-        Prices { valuations, epsilon: self.epsilon, mu: self.mu }
+    pub(crate) fn prices<'a>(&self, valuations: &'a [primitives::Price], least: &'a [Amount]) -> Prices<'a> {
+        Prices { valuations, epsilon: self.epsilon, mu: self.mu, least }
+    }
+
+    /// The least units of each asset.
+    pub(crate) fn least_units(&self) -> Vec<Amount> {
+        self.assets.iter().map(|asset| asset.least_units).collect()
+    }
+
+    /// The least sizes of a pair's offers; both assets are listed.
+    pub(crate) fn minima(&self, pair: Pair) -> Minima {
+        let least = |asset: AssetId| self.assets[asset.0 as usize].least_units;
+        Minima { sell: least(pair.sell), buy: least(pair.buy) }
     }
 
     fn revalue(&mut self, valuations: &[primitives::Price]) {
@@ -398,40 +411,30 @@ impl Ledger {
     }
 
     /// What the registry pays out, and the change of what it holds.
-    fn follow_validators(
-        &mut self,
-        block: &Superblock,
-        transactions: &[&Transaction],
-        orders: &Orders,
-    ) -> (Vec<Credit>, Sums) {
+    fn follow_validators(&mut self, block: &Superblock, orders: &Orders) -> (Vec<Credit>, Sums) {
         let mut bonded = Sums::default();
-        if self.validators.is_untouched_by(block, orders.staking.len()) {
+        if self.validators.is_untouched_by(block, orders.registry.len()) {
             return (Vec::new(), bonded);
         }
-        let operation = |index: &u32| {
-            let body = &transactions[*index as usize].body;
-            (body.account, &body.operation)
-        };
-        let operations: Vec<_> = orders.staking.iter().map(operation).collect();
-        let moved = Arc::make_mut(&mut self.validators).apply(block, &operations);
+        let moved = Arc::make_mut(&mut self.validators).apply(block, &orders.registry);
         bonded.add(STAKED, moved.bonded);
         (moved.credits, bonded)
     }
 
+    /// Checks that the places which hold units changed together as the issue did. A place that holds units stands in
+    /// the list, or its first block is a fault.
     fn check_conservation(
         &self,
         height: Height,
-        balances: &Sums,
-        locked: &Sums,
-        bonded: &Sums,
+        custody: &[(&'static str, &Sums)],
         issued: &Sums,
     ) -> Result<(), Fault> {
         for number in 0..self.assets.len() {
-            let (balances, offers) = (balances.get(number), locked.get(number));
-            let (bonded, issued) = (bonded.get(number), issued.get(number));
-            if balances + offers + bonded != issued {
-                let asset = AssetId(number as u32);
-                return Err(Fault::Conservation { height, asset, balances, offers, bonded, issued });
+            let (held, issued): (i128, _) =
+                (custody.iter().map(|(_, sums)| sums.get(number)).sum(), issued.get(number));
+            if held != issued {
+                let places = custody.iter().map(|(place, sums)| (*place, sums.get(number))).collect();
+                return Err(Fault::Conservation { height, asset: AssetId(number as u32), places, issued });
             }
         }
         Ok(())
@@ -468,11 +471,11 @@ fn outcomes(filtered: &Filtered, pairs: &[PairOutcome]) -> Vec<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Genesis;
+    use crate::{Genesis, Listing};
     use primitives::Fraction;
 
     fn ledger() -> Ledger {
-        let assets = ["USD", "EUR"].map(|symbol| (symbol.to_string(), 2, Address::default())).to_vec();
+        let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, Address::default())).to_vec();
         let balances = vec![(Address([1; 20]), AssetId(0), 1_000), (Address([1; 20]), AssetId(1), 1_000)];
         let (fee, mu) = (5, Fraction::power_of_two(10));
         Ledger::new(&Genesis { fee, mu, assets, balances, ..Genesis::default() }).expect("sound")

@@ -1,15 +1,15 @@
 //! A clearing that is known already, and its check (SPEEDEX §K.3).
 //!
-//! A replay and a node that catches up have the batch of a block in its receipts: valuations, what every pair sells, and
-//! each pair's marginal key, the place of the last offer that executes. The check walks each pair's offers up to that
-//! key, resting ones merged with the block's own. It compares the clearing with the one rule that turns amounts into fills,
-//! then every asset with conservation, and, where fullness is claimed, the offers behind the key with μ. So the check costs
-//! what trades and not what rests, and nothing is changed before all of it has passed.
+//! A replay and a node that catches up have the batch of a block in its receipts: valuations, what every pair sells,
+//! and each pair's marginal key, the place of the last offer that executes. The check walks each pair's offers up to
+//! that key, resting ones merged with the block's own. It compares the clearing with the one rule that turns amounts
+//! into fills, then every asset with conservation, and, where fullness is claimed, the offers behind the key with μ. So
+//! the check costs what trades and not what rests, and nothing is changed before all of it has passed.
 //!
-//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass such a
-//! check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every validator
-//! solves, and the clearing of a block is the one that the solver finds. The check serves batches that were solved before;
-//! the state root after them says whether they were the right ones.
+//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass such
+//! a check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every
+//! validator solves, and the clearing of a block is the one that the solver finds. The check serves batches that were
+//! solved before; the state root after them says whether they were the right ones.
 
 use std::collections::BTreeMap;
 
@@ -125,7 +125,8 @@ impl Ledger {
             self.book.iter().map(|(pair, _)| (pair, None)).collect();
         trades.extend(attached.trades.iter().map(|trade| (trade.pair, Some(trade))));
         let trades: Vec<_> = trades.into_iter().collect();
-        let prices = self.prices(&attached.valuations);
+        let least = self.least_units();
+        let prices = self.prices(&attached.valuations, &least);
         let checked: Vec<Result<PairOutcome, Violation>> = work(orders, &trades)
             .into_par_iter()
             .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, attached.full))
@@ -182,7 +183,7 @@ impl Ledger {
         if fills.sold != claimed {
             return Err(Wrong::Sold { sell, buy, claimed, executed: fills.sold }.into());
         }
-        let executed = execute(pair, head.into_iter(), &fills, &rate);
+        let executed = execute(pair, head.into_iter(), &fills, &rate, prices.minima(pair));
         match executed.fills.last() {
             Some(last) if last.place == marginal => Ok(executed),
             _ => Err(Violation::Marginal { pair, marginal }),
@@ -201,8 +202,8 @@ impl Ledger {
         let start = marginal.map_or(std::ops::Bound::Unbounded, |last| std::ops::Bound::Excluded(*last));
         let behind = self.offers_with(orders, (start, std::ops::Bound::Unbounded));
         // What is stepped over ahead of the marginal offer need not execute, or it would have come first.
-        let partial = executed.fills.iter().find(|fill| fill.left > 0);
-        let partial = partial.map(|fill| Offer { place: fill.place, amount: fill.left + fill.sold });
+        let partial = executed.fills.iter().find(|fill| fill.left + fill.returned > 0);
+        let partial = partial.map(|fill| Offer { place: fill.place, amount: fill.offered() });
         let mut offers = partial.into_iter().chain(behind.take_while(|offer| rate.reaches(offer.place.limit)));
         match offers.find(|offer| rate.must_fill(offer.place.limit, offer.amount)) {
             Some(Offer { place, .. }) => Err(Violation::NotFull { pair, place }),

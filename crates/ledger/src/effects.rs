@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use primitives::{AssetId, Operation, Transaction};
+use primitives::{AssetId, PublicKey, Transaction};
 use rayon::prelude::*;
 
 use crate::accounts::{SHARDS, Shard, shard_of};
+use crate::book::{Pair, Place};
 use crate::changes::account_digest;
-use crate::filter::{Admitted, Filtered};
+use crate::filter::{Admitted, Filtered, visit};
+use crate::footprint::{self, Once, Sum, Visitor};
 use crate::orders::Credit;
 use crate::sums::Sums;
-use crate::{Amount, Ledger};
+use crate::{Account, Amount, Ledger};
 
 /// What a block does to the accounts.
 #[derive(Default)]
@@ -60,6 +62,43 @@ impl Ledger {
     }
 }
 
+/// The sender of a transaction while its effects are taken.
+struct Sender<'s> {
+    account: &'s mut Account,
+    effects: &'s mut Effects,
+    /// Units that a cancellation unlocks.
+    refund: Amount,
+}
+
+impl<'a> Visitor<'a> for Sender<'_> {
+    fn sum(&mut self, sum: Sum, units: Amount) {
+        if let Sum::Spent(asset) = sum {
+            self.account.debit(asset, units);
+            self.effects.balances.add(asset, -i128::from(units));
+        }
+    }
+
+    fn once(&mut self, once: Once) {
+        if let Once::Sequence(sequence) = once {
+            self.account.window_mut().mark(sequence);
+        }
+    }
+
+    fn cancel(&mut self, pair: Pair, _: Place) {
+        self.account.credit(pair.sell, self.refund);
+        self.effects.balances.add(pair.sell, i128::from(self.refund));
+    }
+
+    fn issue(&mut self, asset: AssetId, units: i128) {
+        self.effects.issued.add(asset, units);
+    }
+
+    /// The filter has judged all transactions of the block by the old key.
+    fn register(&mut self, key: PublicKey) {
+        self.account.register(key);
+    }
+}
+
 /// One shard while its effects are taken.
 struct ShardEffects<'a> {
     shard: &'a mut Shard,
@@ -94,29 +133,12 @@ impl<'a> ShardEffects<'a> {
     }
 
     fn act(&mut self, admitted: &Admitted, transaction: &Transaction, fee: Amount) {
-        let body = &transaction.body;
-        let account = self.shard.at_mut(admitted.position);
-        account.window_mut().mark(body.sequence);
+        let (body, account) = (&transaction.body, self.shard.at_mut(admitted.position));
         self.touched.push(admitted.position);
-        for (asset, amount) in [(AssetId(0), fee)].into_iter().chain(body.operation.debit()) {
-            account.debit(asset, amount);
-            self.effects.balances.add(asset, -i128::from(amount));
-        }
-        match body.operation {
-            // The filter has judged all transactions of the block by the old key.
-            Operation::CreateAccount { account: own, key } if own == body.account => account.register(key),
-            Operation::CancelOffer { sell, .. } => {
-                account.credit(sell, admitted.refund);
-                self.effects.balances.add(sell, i128::from(admitted.refund));
-            }
-            Operation::Issue { asset, amount, .. } => self.effects.issued.add(asset, i128::from(amount)),
-            Operation::Burn { asset, amount } => self.effects.issued.add(asset, -i128::from(amount)),
-            Operation::CreateAccount { .. }
-            | Operation::CreateOffer { .. }
-            | Operation::Pay { .. }
-            | Operation::Stake(_)
-            | Operation::Unstake { .. }
-            | Operation::Accuse(_) => {}
+        let mut sender = Sender { account, effects: &mut self.effects, refund: admitted.refund };
+        match admitted.is_idle {
+            true => footprint::pay_for(body.sequence, fee, &mut sender),
+            false => visit(body, fee, &mut sender),
         }
     }
 

@@ -1,10 +1,12 @@
 //! The deterministic filter: which transactions of a block count (SPEEDEX §8 and appendix I).
 //!
-//! Upon a block, each transaction is first held alone against the state before the block. Then all transactions of one
-//! account are held against each other: if together they could spend more than the account has, use one sequence number
-//! twice, cancel one offer twice, or change the key or the stake twice, all of the account's transactions are removed. Last
-//! come the three conflicts between accounts: transactions that create the same account, that claim one validator key, and
-//! issues that together exceed an asset's cap; all sides are removed.
+//! Upon a block, each transaction is first checked alone against the state before the block. Then all transactions of
+//! one account are checked together: if they could spend more than the account has, or claim a key of the account twice
+//! (a sequence number, a cancelled offer, the account's key, its stake), all of the account's transactions are removed.
+//! Last come conflicts between accounts: of transactions that claim one validator key, or whose issues together exceed
+//! an asset's cap, all sides are removed. Of transactions whose effect does not depend on who submits them, such as
+//! those that create one account, the one with the lowest id counts, and the others do nothing ([`Scope::KeepOne`]).
+//! What an operation spends and claims is said by its footprint.
 //!
 //! **Properties.** Every judgement looks at the transactions that stand alone, before any are removed, so that the
 //! answer depends neither on order nor on threads; and removing a transaction cannot cause a conflict among the others.
@@ -12,13 +14,19 @@
 //! **Deviations from the paper.** A transaction that is in the block more than once (clients retry at several
 //! validators) counts once and is no conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Address, Amount, AssetId, MAX_ISSUED, Operation, PublicKey, Transaction};
+use primitives::{Address, Amount, MAX_ISSUED, Operation, Transaction, TransactionId};
 use rayon::prelude::*;
+use smallvec::SmallVec;
 
 use crate::accounts::{SHARDS, Shard, shard_of};
-use crate::book::{Pair, Place};
+use crate::book::Pair;
+use crate::footprint::{Footprint, Once, Requirement, Scope, Sum, Visitor};
 use crate::refusal::Refusal;
 use crate::{Account, Ledger};
+
+/// Offers of one limit price that are looked at to explain why a cancellation finds nothing: the price is the sender's
+/// choice, and whoever crowds one may not make others walk.
+const EXPLAINED: usize = 64;
 
 /// A transaction that will be applied.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +37,8 @@ pub(crate) struct Admitted {
     pub position: u32,
     /// Units that a cancellation unlocks.
     pub refund: Amount,
+    /// Whether another transaction does what this one asks for: then it pays, and does nothing else.
+    pub is_idle: bool,
 }
 
 /// The filter's answer.
@@ -54,8 +64,100 @@ struct Candidate<'a> {
     transaction: &'a Transaction,
 }
 
-/// What one shard's transactions come to: those that stand alone, and those that are refused.
-type Judged<'a> = (Vec<Candidate<'a>>, Vec<(u32, Refusal)>);
+/// What one shard's transactions come to.
+#[derive(Default)]
+struct Judged<'a> {
+    /// Those that stand alone.
+    candidates: Vec<Candidate<'a>>,
+    refused: Vec<(u32, Refusal)>,
+    /// What they claim that other accounts may claim as well.
+    shared: Shared,
+}
+
+/// Claims on keys and sums that are not an account's own, by index of the transaction.
+#[derive(Default)]
+struct Shared {
+    once: Vec<(Once, u32)>,
+    sums: Vec<(Sum, u32, Amount)>,
+}
+
+/// Checks what a footprint requires.
+struct Check<'l> {
+    ledger: &'l Ledger,
+    sender: Address,
+    /// Units that a cancellation unlocks.
+    refund: Amount,
+}
+
+impl<'a> Visitor<'a> for Check<'_> {
+    #[inline]
+    fn require(&mut self, requirement: Requirement<'a>) -> Result<(), Refusal> {
+        let Check { ledger, sender, .. } = self;
+        let permit = |holds: bool, refusal| if holds { Ok(()) } else { Err(refusal) };
+        match requirement {
+            Requirement::Listed(asset) => permit((asset.0 as usize) < ledger.assets.len(), Refusal::UnknownAsset),
+            Requirement::Absent(account) => permit(ledger.accounts.get(account).is_none(), Refusal::AccountExists),
+            Requirement::Rests(pair, place) => {
+                let found = ledger.book.get(pair).and_then(|offers| offers.get(&place));
+                self.refund = found.ok_or(Refusal::UnknownOffer)?;
+                Ok(())
+            }
+            Requirement::Size(pair, amount, limit) => ledger.minima(pair).check(amount, limit),
+            Requirement::Issuer(asset) => permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NotIssuer),
+            Requirement::Registry(edit) => {
+                ledger.validators.check(ledger.chain, sender, edit, ledger.height.saturating_add(1))
+            }
+        }
+    }
+}
+
+/// Gathers what the transactions of one account spend and claim together.
+#[derive(Default)]
+struct AccountClaims<'s> {
+    sums: SmallVec<[(Sum, u128); 4]>,
+    owned: SmallVec<[Once; 4]>,
+    /// Index of the transaction whose footprint is read.
+    index: u32,
+    /// Where claims go that other accounts may make as well.
+    shared: Option<&'s mut Shared>,
+}
+
+impl<'a> Visitor<'a> for AccountClaims<'_> {
+    #[inline]
+    fn sum(&mut self, sum: Sum, units: Amount) {
+        match &mut self.shared {
+            _ if sum.is_own() => match self.sums.iter_mut().find(|(known, _)| *known == sum) {
+                Some((_, all)) => *all += u128::from(units),
+                None => self.sums.push((sum, u128::from(units))),
+            },
+            Some(shared) => shared.sums.push((sum, self.index, units)),
+            None => {}
+        }
+    }
+
+    #[inline]
+    fn once(&mut self, once: Once) {
+        match (once.scope(), &mut self.shared) {
+            (Scope::Account(_), _) => self.owned.push(once),
+            (_, Some(shared)) => shared.once.push((once, self.index)),
+            (_, None) => {}
+        }
+    }
+}
+
+impl AccountClaims<'_> {
+    /// Why the account's transactions cannot stand together, if they cannot.
+    fn conflict(&mut self, ledger: &Ledger, account: &Account) -> Option<Refusal> {
+        self.owned.sort_unstable();
+        if let Some(twice) = self.owned.windows(2).find(|two| two[0] == two[1])
+            && let Scope::Account(refusal) = twice[0].scope()
+        {
+            return Some(refusal);
+        }
+        let exceeds = |(sum, all): &&(Sum, u128)| *all > u128::from(ledger.room(*sum, account));
+        self.sums.iter().find(exceeds).map(|(sum, _)| sum.refusal())
+    }
+}
 
 impl Ledger {
     /// Judges all transactions of a block; `valid[i]` says whether the signature of `transactions[i]` is.
@@ -66,17 +168,18 @@ impl Ledger {
             .map(|shard| self.filter_shard(shard, &order.indices[order.range(shard)], transactions, valid))
             .collect();
         let mut refusals = vec![None; transactions.len()];
-        for &(index, refusal) in judged.iter().flat_map(|(_, refused)| refused) {
+        for &(index, refusal) in judged.iter().flat_map(|judged| &judged.refused) {
             refusals[index as usize] = Some(refusal);
         }
-        self.refuse_conflicts_between_accounts(&judged, &mut refusals);
-        let admitted = judged
-            .iter()
-            .map(|(candidates, _)| {
-                let kept = candidates.iter().filter(|candidate| refusals[candidate.index as usize].is_none());
-                kept.map(|&Candidate { index, position, refund, .. }| Admitted { index, position, refund }).collect()
-            })
-            .collect();
+        let shared = judged.iter().map(|judged| &judged.shared);
+        self.refuse_sides(shared.clone(), &mut refusals);
+        let idle = idle(shared, &refusals, |index| transactions[index as usize].id());
+        let admit = |candidate: &Candidate| {
+            let &Candidate { index, position, refund, .. } = candidate;
+            let is_idle = !idle.is_empty() && idle.binary_search(&index).is_ok();
+            refusals[index as usize].is_none().then_some(Admitted { index, position, refund, is_idle })
+        };
+        let admitted = judged.iter().map(|judged| judged.candidates.iter().filter_map(admit).collect()).collect();
         Filtered { admitted, refusals }
     }
 
@@ -88,22 +191,22 @@ impl Ledger {
         valid: Option<&[bool]>,
     ) -> Judged<'a> {
         let shard = &self.accounts.shards()[shard];
-        let mut candidates = Vec::with_capacity(indices.len());
-        let mut refused = Vec::new();
+        let mut judged = Judged { candidates: Vec::with_capacity(indices.len()), ..Judged::default() };
         for &index in indices {
             let transaction = transactions[index as usize];
             let signed = valid.is_none_or(|valid| valid[index as usize]);
             match self.check_in(shard, transaction, signed) {
-                Ok((position, refund)) => candidates.push(Candidate { index, position, refund, transaction }),
-                Err(refusal) => refused.push((index, refusal)),
+                Ok((position, refund)) => judged.candidates.push(Candidate { index, position, refund, transaction }),
+                Err(refusal) => judged.refused.push((index, refusal)),
             }
         }
+        let Judged { candidates, refused, shared: claims } = &mut judged;
         candidates
             .sort_unstable_by_key(|c| (c.position, c.transaction.body.sequence, c.transaction.signature.0, c.index));
         for account in candidates.chunk_by(|a, b| a.position == b.position) {
-            self.filter_account(shard.at(account[0].position), account, &mut refused);
+            self.filter_account(shard.at(account[0].position), account, refused, claims);
         }
-        (candidates, refused)
+        judged
     }
 
     /// Holds one transaction against the state before the block; returns the sender's position in its shard, and what a
@@ -123,112 +226,78 @@ impl Ledger {
             return Err(Refusal::WrongSigner);
         }
         account.window().check(body.sequence)?;
-        if body.operation.assets().into_iter().flatten().any(|asset| asset.0 as usize >= self.assets.len()) {
-            return Err(Refusal::UnknownAsset);
-        }
-        Ok((position, self.check_operation(&body.account, &body.operation)?))
-    }
-
-    fn check_operation(&self, sender: &Address, operation: &Operation) -> Result<Amount, Refusal> {
-        self.validators.check(self.chain, sender, operation, self.height + 1)?;
-        match *operation {
-            Operation::CreateAccount { ref account, .. } if account != sender => match self.accounts.get(account) {
-                Some(_) => Err(Refusal::AccountExists),
-                None => Ok(0),
-            },
-            Operation::CancelOffer { sell, buy, limit, offer } => {
-                let place = Place { limit, account: *sender, id: offer };
-                let found = self.book.get(Pair { sell, buy }).and_then(|offers| offers.get(&place));
-                found.ok_or(Refusal::UnknownOffer)
-            }
-            Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
-                if self.assets[asset.0 as usize].issuer != *sender =>
-            {
-                Err(Refusal::NotIssuer)
-            }
-            _ => Ok(0),
-        }
+        let mut check = Check { ledger: self, sender: body.account, refund: 0 };
+        body.emit(self.fee, &mut check)?;
+        Ok((position, check.refund))
     }
 
     /// Judges the candidates of one account together; they are sorted by sequence number.
-    fn filter_account(&self, account: &Account, candidates: &[Candidate], refused: &mut Vec<(u32, Refusal)>) {
+    fn filter_account(
+        &self,
+        account: &Account,
+        candidates: &[Candidate],
+        refused: &mut Vec<(u32, Refusal)>,
+        shared: &mut Shared,
+    ) {
         let is_copy = |a: &Candidate, b: &Candidate| a.transaction.body == b.transaction.body;
-        let mut distinct: Vec<&Candidate> = Vec::with_capacity(candidates.len());
+        let mut claims = AccountClaims { shared: Some(shared), ..AccountClaims::default() };
+        let mut distinct: SmallVec<[&Candidate; 8]> = SmallVec::new();
         for candidate in candidates {
             match distinct.last() {
                 Some(last) if is_copy(last, candidate) => refused.push((candidate.index, Refusal::Duplicate)),
-                _ => distinct.push(candidate),
+                _ => {
+                    claims.index = candidate.index;
+                    visit(&candidate.transaction.body, self.fee, &mut claims);
+                    distinct.push(candidate);
+                }
             }
         }
-        if let Some(conflict) = self.conflict(account, &distinct) {
+        if let Some(conflict) = claims.conflict(self, account) {
             refused.extend(distinct.iter().map(|candidate| (candidate.index, conflict)));
         }
     }
 
-    fn conflict(&self, account: &Account, distinct: &[&Candidate]) -> Option<Refusal> {
-        let operations = || distinct.iter().map(|candidate| &candidate.transaction.body.operation);
-        if distinct.windows(2).any(|two| two[0].transaction.body.sequence == two[1].transaction.body.sequence) {
-            return Some(Refusal::SequenceConflict);
-        }
-        let mut cancels: Vec<_> = operations()
-            .filter_map(|operation| match *operation {
-                Operation::CancelOffer { sell, buy, limit, offer } => Some((sell, buy, limit, offer)),
-                _ => None,
-            })
-            .collect();
-        cancels.sort_unstable();
-        if cancels.windows(2).any(|two| two[0] == two[1]) {
-            return Some(Refusal::CancelConflict);
-        }
-        let changes_key = |operation: &&Operation| matches!(operation, Operation::CreateAccount { account: own, .. } if *own == account.address());
-        if operations().filter(changes_key).count() > 1 {
-            return Some(Refusal::KeyConflict);
-        }
-        let changes_stake =
-            |operation: &&Operation| matches!(operation, Operation::Stake(_) | Operation::Unstake { .. });
-        if operations().filter(changes_stake).count() > 1 {
-            return Some(Refusal::StakeConflict);
-        }
-        let fees = (AssetId(0), self.fee.saturating_mul(distinct.len() as Amount));
-        let overdrawn = overdraws(account, operations().filter_map(Operation::debit).chain([fees]));
-        overdrawn.then_some(Refusal::Overdraft)
-    }
-
-    fn refuse_conflicts_between_accounts(&self, judged: &[Judged], refusals: &mut [Option<Refusal>]) {
-        let mut created: Vec<(Address, u32)> = Vec::new();
-        let mut issued: Vec<(AssetId, u32, Amount)> = Vec::new();
-        let mut claimed: Vec<(PublicKey, u32)> = Vec::new();
-        for candidate in judged.iter().flat_map(|(candidates, _)| candidates) {
-            if refusals[candidate.index as usize] == Some(Refusal::Duplicate) {
-                continue;
-            }
-            match &candidate.transaction.body.operation {
-                &Operation::CreateAccount { account, .. } if account != candidate.transaction.body.account => {
-                    created.push((account, candidate.index));
-                }
-                &Operation::Issue { asset, amount, .. } => issued.push((asset, candidate.index, amount)),
-                Operation::Stake(stake) => claimed.push((stake.key, candidate.index)),
-                _ => {}
-            }
-        }
+    /// Refuses all sides of conflicts between accounts, those included whose account has a conflict of its own.
+    fn refuse_sides<'s>(&self, shared: impl Iterator<Item = &'s Shared> + Clone, refusals: &mut [Option<Refusal>]) {
         let mut refuse = |index: u32, refusal| {
             refusals[index as usize].get_or_insert(refusal);
         };
-        created.sort_unstable();
-        for same in created.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-            same.iter().for_each(|(_, index)| refuse(*index, Refusal::CreateConflict));
-        }
-        claimed.sort_unstable();
-        for same in claimed.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-            same.iter().for_each(|(_, index)| refuse(*index, Refusal::ValidatorKeyConflict));
-        }
-        issued.sort_unstable();
-        for same in issued.chunk_by(|a, b| a.0 == b.0) {
-            let sum: u128 = same.iter().map(|(_, _, amount)| u128::from(*amount)).sum();
-            let before = self.assets[same[0].0.0 as usize].issued;
-            if u128::from(before) + sum > u128::from(MAX_ISSUED) {
-                same.iter().for_each(|(_, index, _)| refuse(*index, Refusal::IssueTooLarge));
+        let is_sided = |once: &Once| matches!(once.scope(), Scope::Sides(_));
+        let mut once: Vec<(Once, u32)> =
+            shared.clone().flat_map(|shared| &shared.once).filter(|(once, _)| is_sided(once)).copied().collect();
+        once.sort_unstable();
+        for same in once.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            if let Scope::Sides(refusal) = same[0].0.scope() {
+                same.iter().for_each(|(_, index)| refuse(*index, refusal));
             }
+        }
+        let mut sums: Vec<(Sum, u32, Amount)> = shared.flat_map(|shared| &shared.sums).copied().collect();
+        sums.sort_unstable();
+        for same in sums.chunk_by(|a, b| a.0 == b.0) {
+            let (sum, units) = (same[0].0, same.iter().map(|(_, _, units)| u128::from(*units)).sum::<u128>());
+            if units > u128::from(self.shared_room(sum)) {
+                same.iter().for_each(|(_, index, _)| refuse(*index, sum.refusal()));
+            }
+        }
+    }
+
+    /// How far a sum of this sender may go in the next block.
+    pub(crate) fn room(&self, sum: Sum, sender: &Account) -> Amount {
+        match sum {
+            Sum::Spent(asset) => sender.balance(asset),
+            #[cfg(test)]
+            Sum::Deposit => 50,
+            _ => self.shared_room(sum),
+        }
+    }
+
+    /// How far a sum that is no account's own may go in the next block.
+    fn shared_room(&self, sum: Sum) -> Amount {
+        match sum {
+            Sum::Issued(asset) => MAX_ISSUED - self.assets[asset.0 as usize].issued,
+            #[cfg(test)]
+            Sum::Capped => 100,
+            _ => 0,
         }
     }
 
@@ -240,8 +309,9 @@ impl Ledger {
     /// [`Refusal`] says why the transaction would be removed.
     pub fn admit(&self, transaction: &Transaction) -> Result<(), Refusal> {
         let account = self.admit_but_for_balance(transaction)?;
-        let debits = transaction.body.operation.debit().into_iter().chain([(AssetId(0), self.fee)]);
-        if overdraws(account, debits) { Err(Refusal::Overdraft) } else { Ok(()) }
+        let mut claims = AccountClaims::default();
+        visit(&transaction.body, self.fee, &mut claims);
+        claims.conflict(self, account).map_or(Ok(()), Err)
     }
 
     /// The sender of a transaction that [`Ledger::admit`] would take if the sender had the money.
@@ -252,12 +322,15 @@ impl Ledger {
         Ok(shard.at(position))
     }
 
-    /// Tells a cancellation of somebody else's offer from one of nothing.
+    /// Tells a cancellation of somebody else's offer from one of nothing, where that is found soon.
     fn explain(&self, refusal: Refusal, transaction: &Transaction) -> Refusal {
         match transaction.body.operation {
             Operation::CancelOffer { sell, buy, limit, offer }
                 if refusal == Refusal::UnknownOffer
-                    && self.book.get(Pair { sell, buy }).is_some_and(|offers| offers.any_at(limit, offer)) =>
+                    && self
+                        .book
+                        .get(Pair { sell, buy })
+                        .is_some_and(|offers| offers.any_at(limit, offer, EXPLAINED)) =>
             {
                 Refusal::NotYourOffer
             }
@@ -266,16 +339,30 @@ impl Ledger {
     }
 }
 
-/// Whether debits sum to more than the account holds of some asset.
-fn overdraws(account: &Account, debits: impl Iterator<Item = (AssetId, Amount)>) -> bool {
-    let mut sums: smallvec::SmallVec<[(AssetId, u128); 4]> = smallvec::SmallVec::new();
-    for (asset, amount) in debits {
-        match sums.iter_mut().find(|(known, _)| *known == asset) {
-            Some((_, sum)) => *sum += u128::from(amount),
-            None => sums.push((asset, u128::from(amount))),
-        }
+/// Emits a footprint to a visitor that requires nothing.
+pub(crate) fn visit<'a>(of: &'a impl Footprint, fee: Amount, visitor: &mut impl Visitor<'a>) {
+    of.emit(fee, visitor).expect("only requirements fail");
+}
+
+/// Of the transactions that stand and claim a key of [`Scope::KeepOne`], all but the one of the lowest id, ascending.
+fn idle<'s>(
+    shared: impl Iterator<Item = &'s Shared>,
+    refusals: &[Option<Refusal>],
+    id: impl Fn(u32) -> TransactionId,
+) -> Vec<u32> {
+    let stands =
+        |(once, index): &&(Once, u32)| matches!(once.scope(), Scope::KeepOne) && refusals[*index as usize].is_none();
+    let mut once: Vec<(Once, u32)> = shared.flat_map(|shared| &shared.once).filter(stands).copied().collect();
+    once.sort_unstable();
+    let mut idle = Vec::new();
+    for same in once.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        let mut by_id: Vec<_> = same.iter().map(|(_, index)| (id(*index), *index)).collect();
+        by_id.sort_unstable();
+        idle.extend(by_id[1..].iter().map(|(_, index)| *index));
     }
-    sums.iter().any(|&(asset, sum)| sum > u128::from(account.balance(asset)))
+    idle.sort_unstable();
+    idle.dedup();
+    idle
 }
 
 /// Indices of transactions, grouped by the shard of their sender.
@@ -304,4 +391,101 @@ fn by_shard(transactions: &[&Transaction]) -> ByShard {
         *slot += 1;
     }
     ByShard { indices, starts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Genesis, Listing, Reservations, ReserveError};
+    use primitives::{AssetId, Digest, Fraction};
+
+    /// Operations that the ledger does not have: each is one match arm.
+    enum Trial {
+        /// Draws on a sum of all accounts with a cap of 100 units.
+        Capped(Amount),
+        /// Redeems something, which counts once, whoever asks for it.
+        Redeem(u8),
+        /// A venue spends units of its deposit of 50.
+        Draw(Amount),
+    }
+
+    impl Footprint for Trial {
+        fn emit<'a>(&'a self, _: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+            match *self {
+                Trial::Capped(units) => visitor.sum(Sum::Capped, units),
+                Trial::Redeem(what) => visitor.once(Once::Redeemed(what)),
+                Trial::Draw(units) => visitor.sum(Sum::Deposit, units),
+            }
+            Ok(())
+        }
+    }
+
+    fn ledger() -> Ledger {
+        let assets = vec![Listing::new("USD", 2, Address::default())];
+        let balances = (1..=3).map(|person| (Address([person; 20]), AssetId(0), 10)).collect();
+        Ledger::new(&Genesis { mu: Fraction::power_of_two(10), assets, balances, ..Genesis::default() }).expect("sound")
+    }
+
+    /// What the filter says of operations by sender, and which do nothing; an operation's id is its index backwards.
+    fn judge(operations: &[(u8, Trial)]) -> (Vec<Option<Refusal>>, Vec<u32>) {
+        let (ledger, mut shared) = (ledger(), Shared::default());
+        let mut refusals = vec![None; operations.len()];
+        for sender in 1..=3 {
+            let mut claims = AccountClaims { shared: Some(&mut shared), ..AccountClaims::default() };
+            let own = || (0..).zip(operations).filter(|(_, (who, _))| *who == sender);
+            for (index, (_, operation)) in own() {
+                claims.index = index;
+                visit(operation, 0, &mut claims);
+            }
+            let account = ledger.accounts.get(&Address([sender; 20])).expect("exists");
+            if let Some(refusal) = claims.conflict(&ledger, account) {
+                own().for_each(|(index, _)| refusals[index as usize] = Some(refusal));
+            }
+        }
+        ledger.refuse_sides([&shared].into_iter(), &mut refusals);
+        let idle = idle([&shared].into_iter(), &refusals, |index| Digest([u8::MAX - index as u8; 32]));
+        (refusals, idle)
+    }
+
+    #[test]
+    fn a_sum_with_a_cap_refuses_all_sides() {
+        assert_eq!(judge(&[(1, Trial::Capped(60)), (2, Trial::Capped(40))]).0, [None, None]);
+        let too_much = Some(Refusal::IssueTooLarge);
+        assert_eq!(
+            judge(&[(1, Trial::Capped(60)), (2, Trial::Capped(41)), (3, Trial::Draw(1))]).0,
+            [too_much, too_much, None]
+        );
+    }
+
+    #[test]
+    fn of_what_is_redeemed_twice_the_lowest_id_that_stands_counts() {
+        let redeem = |who| (who, Trial::Redeem(7));
+        assert_eq!(judge(&[redeem(1), redeem(2), redeem(3)]), (vec![None; 3], vec![0, 1]));
+        // The one of the lowest id is removed for what its account spends.
+        let overdrawn = Some(Refusal::Overdraft);
+        let (refusals, idle) = judge(&[redeem(1), redeem(2), redeem(3), (3, Trial::Draw(51))]);
+        assert_eq!((refusals, idle), (vec![None, None, overdrawn, overdrawn], vec![0]));
+        assert_eq!(judge(&[redeem(1), (2, Trial::Redeem(8))]).1, []);
+    }
+
+    #[test]
+    fn a_venue_that_draws_too_much_fails_alone() {
+        let (refusals, _) = judge(&[(1, Trial::Draw(30)), (1, Trial::Draw(21)), (2, Trial::Draw(50))]);
+        assert_eq!(refusals, [Some(Refusal::Overdraft), Some(Refusal::Overdraft), None]);
+    }
+
+    #[test]
+    fn trial_operations_reserve_by_the_same_footprint() {
+        let (ledger, mut reservations) = (ledger(), Reservations::default());
+        reservations.make_room(20);
+        let account = |person: u8| ledger.accounts.get(&Address([person; 20])).expect("exists");
+        let reserve = |person, trial: Trial| reservations.reserve(&trial, 0, &ledger, account(person));
+        let refused = |refusal| Err(ReserveError::Refused(refusal));
+        assert_eq!(reserve(1, Trial::Capped(60)), Ok(()));
+        assert_eq!(reserve(2, Trial::Capped(41)), refused(Refusal::IssueTooLarge));
+        assert_eq!(reserve(2, Trial::Capped(40)), Ok(()));
+        assert_eq!((reserve(1, Trial::Draw(50)), reserve(2, Trial::Draw(50))), (Ok(()), Ok(())));
+        assert_eq!(reserve(1, Trial::Draw(1)), refused(Refusal::Overdraft));
+        assert_eq!((reserve(1, Trial::Redeem(1)), reserve(2, Trial::Redeem(1))), (Ok(()), Ok(())));
+    }
 }

@@ -3,6 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, is_network_address};
 
+use crate::minima::{self, LEAST_UNITS};
 use crate::validators::{Member, STAKED, Terms};
 
 const CONTEXT: &str = "walras 2026 genesis v1";
@@ -21,10 +22,32 @@ pub struct Asset {
     pub decimals: u8,
     /// The account that can issue and burn it.
     pub issuer: Address,
+    /// The least units that an offer sells of it, and asks of it.
+    pub least_units: Amount,
     /// Units in existence.
     pub issued: Amount,
     /// Its valuation in the last batch that traded it; the next batch's search may start there.
     pub valuation: Price,
+}
+
+/// An asset as a genesis lists it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Listing {
+    /// Short name; see [`Asset::symbol`].
+    pub symbol: String,
+    /// Decimal places that people see.
+    pub decimals: u8,
+    /// The account that can issue and burn it.
+    pub issuer: Address,
+    /// The least units that an offer sells of it, and asks of it.
+    pub least_units: Amount,
+}
+
+impl Listing {
+    /// An asset with the usual least size of offers.
+    pub fn new(symbol: impl Into<String>, decimals: u8, issuer: Address) -> Listing {
+        Listing { symbol: symbol.into(), decimals, issuer, least_units: LEAST_UNITS }
+    }
 }
 
 /// What every validator of a chain must agree on before the first block.
@@ -40,8 +63,8 @@ pub struct Genesis {
     pub epsilon: Fraction,
     /// The band μ below the rate, beyond which an offer must execute in full.
     pub mu: Fraction,
-    /// The assets, numbered from 0 in this order: symbol, decimals, issuer.
-    pub assets: Vec<(String, u8, Address)>,
+    /// The assets, numbered from 0 in this order.
+    pub assets: Vec<Listing>,
     /// Units that accounts hold at the start.
     pub balances: Vec<(Address, AssetId, Amount)>,
     /// Of a network of validators: who they are, and how others take their place.
@@ -85,6 +108,18 @@ pub enum GenesisError {
     /// A symbol that cannot be used.
     #[error("asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', and not used before")]
     Symbol(usize, String),
+    /// Offers could be so small that rounding outweighs the band.
+    #[error("asset {number} ({symbol}): least_units {given} is below {needed}, the least for these mu and epsilon")]
+    LeastUnits {
+        /// The asset.
+        number: usize,
+        /// Its symbol.
+        symbol: String,
+        /// The least units given.
+        given: Amount,
+        /// The least that least units may be: 2 / (mu − epsilon), rounded up.
+        needed: Amount,
+    },
     /// Too many decimals.
     #[error("asset {0}: {1} decimals; at most 18")]
     Decimals(usize, u8),
@@ -119,7 +154,8 @@ impl Genesis {
         self.digest_with(self.membership.as_ref())
     }
 
-    /// The digest of what it would be without validators: a network's identity is made of this and of what they agree on.
+    /// The digest of what it would be without validators: a network's identity is made of this and of what they agree
+    /// on.
     pub fn digest_without_validators(&self) -> Digest {
         self.digest_with(None)
     }
@@ -142,11 +178,10 @@ impl Genesis {
         if self.rules != RULES {
             return Err(GenesisError::Rules(self.rules));
         }
-        if self.mu <= self.epsilon {
-            return Err(GenesisError::Band { mu: self.mu, epsilon: self.epsilon });
-        }
+        let (mu, epsilon) = (self.mu, self.epsilon);
+        let needed = minima::least_units(epsilon, mu).ok_or(GenesisError::Band { mu, epsilon })?;
         let mut assets: Vec<Asset> = Vec::with_capacity(self.assets.len());
-        for (number, (symbol, decimals, issuer)) in self.assets.iter().enumerate() {
+        for (number, Listing { symbol, decimals, issuer, least_units }) in self.assets.iter().enumerate() {
             let plain = symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b));
             if !plain || !(1..=12).contains(&symbol.len()) || assets.iter().any(|asset| asset.symbol == *symbol) {
                 return Err(GenesisError::Symbol(number, symbol.clone()));
@@ -154,8 +189,12 @@ impl Genesis {
             if *decimals > 18 {
                 return Err(GenesisError::Decimals(number, *decimals));
             }
-            let symbol = symbol.clone();
-            assets.push(Asset { symbol, decimals: *decimals, issuer: *issuer, issued: 0, valuation: Price::ONE });
+            let (symbol, least_units) = (symbol.clone(), *least_units);
+            if least_units < needed || least_units > MAX_ISSUED {
+                return Err(GenesisError::LeastUnits { number, symbol, given: least_units, needed });
+            }
+            let (decimals, issuer, valuation) = (*decimals, *issuer, Price::ONE);
+            assets.push(Asset { symbol, decimals, issuer, least_units, issued: 0, valuation });
         }
         if assets.is_empty() {
             return Err(GenesisError::NoAssets);

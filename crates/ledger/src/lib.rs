@@ -4,9 +4,10 @@
 //! Merkle tries ([`Roots`]) follow it from the [`Changes`] that each block returns, so that hashing can run beside the
 //! next block. Neither knows a clock, a disk or a socket.
 //!
-//! The flow of a block (`apply`): `filter` (which transactions count) → `orders` (what they ask for) → clearing, or the
-//! check of an `attached` one → `settle` (the books) → `validators` (stakes, committees and rewards) → `effects` (the
-//! accounts) → `changes` → `roots`. The phase for contracts comes between effects and roots.
+//! `footprint` says once what each operation means. The flow of a block (`apply`): `filter` (which transactions count)
+//! → `orders` (what they ask for) → clearing, or the check of an `attached` one → `settle` (the books) → `validators`
+//! (stakes, committees and rewards) → `effects` (the accounts) → `changes` → `roots`. The phase for contracts comes
+//! between effects and roots.
 
 mod account;
 mod accounts;
@@ -18,7 +19,9 @@ mod changes;
 mod chunk;
 mod effects;
 mod filter;
+mod footprint;
 mod genesis;
+mod minima;
 mod orders;
 mod pair_offers;
 mod receipt;
@@ -39,7 +42,8 @@ pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
-pub use genesis::{Asset, Genesis, GenesisError, Membership, RULES};
+pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES};
+pub use minima::{LEAST_UNITS, least_units};
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};
 pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
@@ -80,8 +84,8 @@ impl Ledger {
     pub fn new(genesis: &Genesis) -> Result<Ledger, GenesisError> {
         let mut accounts = Accounts::default();
         let assets = genesis.issued_assets()?;
-        for (_, _, issuer) in &genesis.assets {
-            accounts.get_or_insert(issuer);
+        for listing in &genesis.assets {
+            accounts.get_or_insert(&listing.issuer);
         }
         for (account, asset, amount) in &genesis.balances {
             accounts.get_or_insert(account).credit(*asset, *amount);

@@ -1,10 +1,11 @@
 //! What a block's admitted transactions ask for, read off them without touching any state.
 
-use primitives::{Address, Amount, AssetId, Operation, Transaction};
+use primitives::{Address, Amount, AssetId, Transaction};
 use rayon::prelude::*;
 
 use crate::book::{Offer, Pair, Place};
-use crate::filter::{Admitted, Filtered};
+use crate::filter::{Admitted, Filtered, visit};
+use crate::footprint::{RegistryEdit, Visitor};
 use crate::pair_offers::Edit;
 
 /// Units on their way to an account; zero units make the account exist.
@@ -25,12 +26,12 @@ pub(crate) struct NewOffer {
 
 /// New offers and cancellations of a block by pair and place, its payments, and what concerns validators.
 #[derive(Default)]
-pub(crate) struct Orders {
+pub(crate) struct Orders<'a> {
     pub offers: Vec<NewOffer>,
     pub cancels: Vec<(Pair, Place)>,
     pub credits: Vec<Credit>,
-    /// Transactions that concern validators, by index in the block.
-    pub staking: Vec<u32>,
+    /// Changes of the registry of validators, each with its sender.
+    pub registry: Vec<(Address, RegistryEdit<'a>)>,
 }
 
 /// What comes into one pair's book and what leaves it by cancellation, each by place.
@@ -41,8 +42,33 @@ pub(crate) struct PairOrders<'a> {
     pub cancels: &'a [(Pair, Place)],
 }
 
-impl Orders {
-    pub(crate) fn of(transactions: &[&Transaction], filtered: &Filtered) -> Orders {
+/// Reads one transaction's orders.
+struct Reader<'o, 'a> {
+    orders: &'o mut Orders<'a>,
+    index: u32,
+    sender: Address,
+}
+
+impl<'a> Visitor<'a> for Reader<'_, 'a> {
+    fn credit(&mut self, credit: Credit) {
+        self.orders.credits.push(credit);
+    }
+
+    fn place(&mut self, pair: Pair, offer: Offer) {
+        self.orders.offers.push(NewOffer { pair, offer, index: self.index });
+    }
+
+    fn cancel(&mut self, pair: Pair, place: Place) {
+        self.orders.cancels.push((pair, place));
+    }
+
+    fn edit_registry(&mut self, edit: RegistryEdit<'a>) {
+        self.orders.registry.push((self.sender, edit));
+    }
+}
+
+impl<'a> Orders<'a> {
+    pub(crate) fn of(transactions: &[&'a Transaction], filtered: &Filtered) -> Orders<'a> {
         let by_shard: Vec<Orders> =
             filtered.admitted.par_iter().map(|admitted| Orders::of_shard(transactions, admitted)).collect();
         let count = |len: fn(&Orders) -> usize| by_shard.iter().map(len).sum();
@@ -50,39 +76,23 @@ impl Orders {
             offers: Vec::with_capacity(count(|orders| orders.offers.len())),
             cancels: Vec::with_capacity(count(|orders| orders.cancels.len())),
             credits: Vec::with_capacity(count(|orders| orders.credits.len())),
-            staking: Vec::new(),
+            registry: Vec::new(),
         };
         for mut orders in by_shard {
             all.offers.append(&mut orders.offers);
             all.cancels.append(&mut orders.cancels);
             all.credits.append(&mut orders.credits);
-            all.staking.append(&mut orders.staking);
+            all.registry.append(&mut orders.registry);
         }
         rayon::join(|| all.offers.par_sort_unstable(), || all.cancels.par_sort_unstable());
         all
     }
 
-    fn of_shard(transactions: &[&Transaction], admitted: &[Admitted]) -> Orders {
+    fn of_shard(transactions: &[&'a Transaction], admitted: &[Admitted]) -> Orders<'a> {
         let mut orders = Orders::default();
-        for &Admitted { index, .. } in admitted {
+        for &Admitted { index, .. } in admitted.iter().filter(|admitted| !admitted.is_idle) {
             let body = &transactions[index as usize].body;
-            match body.operation {
-                Operation::CreateOffer { sell, buy, amount, limit } => {
-                    let place = Place { limit, account: body.account, id: body.sequence };
-                    orders.offers.push(NewOffer { pair: Pair { sell, buy }, offer: Offer { place, amount }, index });
-                }
-                Operation::CancelOffer { sell, buy, limit, offer } => {
-                    orders.cancels.push((Pair { sell, buy }, Place { limit, account: body.account, id: offer }));
-                }
-                Operation::Pay { to, asset, amount } | Operation::Issue { to, asset, amount } => {
-                    orders.credits.push(Credit { to, asset, amount });
-                }
-                Operation::CreateAccount { account, .. } if account != body.account => {
-                    orders.credits.push(Credit { to: account, asset: AssetId(0), amount: 0 });
-                }
-                Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) => orders.staking.push(index),
-                Operation::CreateAccount { .. } | Operation::Burn { .. } => {}
-            }
+            visit(body, 0, &mut Reader { orders: &mut orders, index, sender: body.account });
         }
         orders
     }
@@ -108,6 +118,11 @@ impl PairOrders<'_> {
     /// A pair that nothing is ordered of.
     pub(crate) fn none(pair: Pair) -> PairOrders<'static> {
         PairOrders { pair, offers: &[], cancels: &[] }
+    }
+
+    /// Whether one of the new offers stands at this place.
+    pub(crate) fn creates(&self, place: &Place) -> bool {
+        self.offers.binary_search_by_key(place, |new| new.offer.place).is_ok()
     }
 
     /// The offers as edits of the pair's book, those up to and including `through` left out.

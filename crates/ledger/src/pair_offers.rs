@@ -1,9 +1,9 @@
 //! The resting offers of one pair: chunks in order, so that a change costs what it touches and not what rests.
 //!
 //! Beside each chunk stands what it sums up to, so that a batch is cleared without looking at chunks far from the rate.
-//! A few changes to a chunk are made where it stands; chunks that many changes meet, that grow too long or too short, or
-//! that execute, are rebuilt. What does not change is shared with whoever holds an older state. How the offers are cut
-//! into chunks depends on their history, and nothing else depends on how they are cut.
+//! A few changes to a chunk are made where it stands; chunks that many changes meet, that grow too long or too short,
+//! or that execute, are rebuilt. What does not change is shared with whoever holds an older state. How the offers are
+//! cut into chunks depends on their history, and nothing else depends on how they are cut.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -67,8 +67,8 @@ impl Link {
         self.total.amount()
     }
 
-    /// Makes these edits where the chunk stands, unless there are too many of them, or the chunk could become too long or
-    /// too short.
+    /// Makes these edits where the chunk stands, unless there are too many of them, or the chunk could become too long
+    /// or too short.
     fn edit_in_place(&mut self, edits: &[Edit]) -> bool {
         let come = edits.iter().filter(|edit| edit.amount.is_some()).count();
         let go = edits.len() - come;
@@ -145,9 +145,9 @@ impl PairOffers {
         chunk.is_at(at, place).then(|| chunk.amounts()[at])
     }
 
-    /// Whether some account's offer has this limit and id.
-    pub fn any_at(&self, limit: Price, id: Sequence) -> bool {
-        self.range(Place::lowest(limit)..=Place::highest(limit)).any(|offer| offer.place.id == id)
+    /// Whether one of the first `most` offers at this limit has this id, whosever it is.
+    pub fn any_at(&self, limit: Price, id: Sequence, most: usize) -> bool {
+        self.range(Place::lowest(limit)..=Place::highest(limit)).take(most).any(|offer| offer.place.id == id)
     }
 
     /// Units that the offers lock.
@@ -157,7 +157,7 @@ impl PairOffers {
 
     /// The offers as they stood before `fills`, which are sorted by place: what rests now, and what was sold.
     pub fn before<'a>(&self, fills: impl IntoIterator<Item = &'a Fill>) -> PairOffers {
-        let unsold = |fill: &Fill| Edit { place: fill.place, amount: Some(fill.left + fill.sold) };
+        let unsold = |fill: &Fill| Edit { place: fill.place, amount: Some(fill.offered()) };
         let mut before = self.clone();
         before.apply(None, &fills.into_iter().map(unsold).collect::<Vec<_>>());
         before
@@ -168,7 +168,8 @@ impl PairOffers {
         PairBook { sell: pair.sell, buy: pair.buy, runs: self.links.iter().map(Link::run).collect() }
     }
 
-    /// The first of the offers, as the solver sees them: all whose limits `reach`, which must hold for a prefix of limits.
+    /// The first of the offers, as the solver sees them: all whose limits `reach`, which must hold for a prefix of
+    /// limits.
     pub(crate) fn leading_view(&self, pair: Pair, reach: impl Fn(Price) -> bool) -> PairBook<'_> {
         let runs = self.links.iter().take_while(|link| reach(link.total.first())).map(Link::run);
         PairBook { sell: pair.sell, buy: pair.buy, runs: runs.collect() }
@@ -263,8 +264,8 @@ struct Rebuild<'a> {
 }
 
 impl Rebuild<'_> {
-    /// Makes the edits behind `through` that can be made in place, and leaves the others; returns the first chunk that is
-    /// to be rebuilt.
+    /// Makes the edits behind `through` that can be made in place, and leaves the others; returns the first chunk that
+    /// is to be rebuilt.
     fn edit_in_place(&mut self, through: Option<&Place>, edits: &[Edit], left: &mut Vec<Edit>) -> usize {
         let mut at = through.map_or(0, |last| self.links.partition_point(|link| !link.is_after(last)));
         let mut from = if through.is_some() { 0 } else { self.links.len() };
@@ -416,7 +417,8 @@ mod tests {
                 for two in probes.windows(2) {
                     let [a, b] = [two[0], two[1]].map(|(limit, account, id)| place(limit, account, id));
                     prop_assert_eq!(offers.get(&a), plain.get(&a).copied());
-                    prop_assert_eq!(offers.any_at(a.limit, a.id), plain.keys().any(|p| (p.limit, p.id) == (a.limit, a.id)));
+                    let is_there = plain.keys().any(|p| (p.limit, p.id) == (a.limit, a.id));
+                    prop_assert_eq!(offers.any_at(a.limit, a.id, usize::MAX), is_there);
                     let (from, to) = (a.min(b), a.max(b));
                     for range in [(Bound::Included(from), Bound::Excluded(to)), (Bound::Excluded(from), Bound::Included(to))] {
                         if from == to { continue }

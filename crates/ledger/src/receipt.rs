@@ -26,6 +26,8 @@ pub struct Traded {
     pub bought: Amount,
     /// Units that rest in the book.
     pub left: Amount,
+    /// Units that went back to the account, because they are too few for an offer.
+    pub returned: Amount,
     /// Why it sold what it sold.
     pub why: Why,
 }
@@ -60,6 +62,15 @@ pub struct Fill {
     pub bought: Amount,
     /// Units that rest in the book.
     pub left: Amount,
+    /// Units that went back to the account, because they are too few for an offer; then none rest.
+    pub returned: Amount,
+}
+
+impl Fill {
+    /// Units that were for sale before.
+    pub fn offered(&self) -> Amount {
+        self.sold + self.left + self.returned
+    }
 }
 
 /// What one pair traded.
@@ -95,8 +106,8 @@ pub struct BlockReceipts {
     pub height: Height,
     /// Digest of the block.
     pub block: Digest,
-    /// Each transaction's id and outcome, in the order of the block. One id may stand here more than once; the outcome of
-    /// the transaction that it names is in [`outcomes_by_id`].
+    /// Each transaction's id and outcome, in the order of the block. One id may stand here more than once; the outcome
+    /// of the transaction that it names is in [`outcomes_by_id`].
     pub outcomes: Vec<(TransactionId, Outcome)>,
     /// Accounts that the block changed, by address.
     pub modified: Vec<Address>,
@@ -113,8 +124,9 @@ impl Outcome {
         }
     }
 
-    /// The place of this outcome among those of one id: effects first, then refusals by number, and last those of copies.
-    /// `None` for a false signature: whoever wrote it had nothing from the signer, and cannot speak under the id.
+    /// The place of this outcome among those of one id: effects first, then refusals by number, and last those of
+    /// copies. `None` for a false signature: whoever wrote it had nothing from the signer, and cannot speak under the
+    /// id.
     fn rank(&self) -> Option<u8> {
         match self.refusal() {
             None => Some(0),

@@ -79,9 +79,6 @@ pub enum Refusal {
     /// Two transactions of the account change its key.
     #[error("two transactions change the account's key in one block; all of the account's are removed")]
     KeyConflict,
-    /// Two transactions create one account.
-    #[error("two transactions create the same account in one block; both are removed")]
-    CreateConflict,
     /// An asset's issue would exceed the cap.
     #[error("the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed")]
     IssueTooLarge,
@@ -121,6 +118,14 @@ pub enum Refusal {
     /// Two accounts claim one validator key.
     #[error("two accounts claim the same validator key in one block; both are removed")]
     ValidatorKeyConflict,
+    /// An offer of less than the least that one sells.
+    #[error("the offer sells less than the least of its asset; see `least_units` under /v1/assets")]
+    SellsTooLittle,
+    /// An offer that asks less than the least that one asks.
+    #[error(
+        "the offer asks less than the least of the asset it buys: raise amount or limit; see `least_units` under /v1/assets"
+    )]
+    AsksTooLittle,
 }
 
 impl Refusal {
@@ -149,7 +154,6 @@ impl Refusal {
             Refusal::SequenceConflict => "sequence_conflict",
             Refusal::CancelConflict => "cancel_conflict",
             Refusal::KeyConflict => "key_conflict",
-            Refusal::CreateConflict => "create_conflict",
             Refusal::IssueTooLarge => "issue_too_large",
             Refusal::NetworkAddress => "network_address",
             Refusal::CommitteeFixed => "committee_fixed",
@@ -163,6 +167,8 @@ impl Refusal {
             Refusal::EvidenceTooOld => "evidence_too_old",
             Refusal::StakeConflict => "stake_conflict",
             Refusal::ValidatorKeyConflict => "validator_key_conflict",
+            Refusal::SellsTooLittle => "sells_too_little",
+            Refusal::AsksTooLittle => "asks_too_little",
         }
     }
 }

@@ -1,11 +1,10 @@
 //! What waiting transactions have reserved, so that a block made of them overdraws nothing (SPEEDEX §K.6).
 //!
-//! Upon a transaction, its sequence number, the units that it may spend, the offer that it cancels, the account that it
-//! creates, the key or the stake that it changes, the validator key that it claims and the units that it issues are
-//! reserved, each by one atomic operation on a word
-//! of its own; if one is refused, those before it are given back. Many threads reserve at once and none waits for
-//! another. Credits of waiting transactions count for nothing until they are in the ledger, so the process is
-//! conservative.
+//! Upon a transaction, the sums and the once-keys of its footprint (its sequence number, the units that it may spend,
+//! the offer that it cancels and so on) are reserved, each by one atomic operation on a word of its own; if one is
+//! refused, those before it are given back. Keys of which one claim is kept are not reserved: several may wait. Many
+//! threads reserve at once and none waits for another. Credits of waiting transactions count for nothing until they are
+//! in the ledger, so the process is conservative.
 //!
 //! Words are found by the hash of what they stand for in an open table whose slots are claimed by compare-and-swap and
 //! never given up while threads are at it; [`Reservations::make_room`], which nobody else may look at meanwhile, drops
@@ -22,13 +21,14 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::DefaultHashBuilder;
-use primitives::{Address, Amount, AssetId, MAX_ISSUED, Operation, PublicKey, Transaction};
+use primitives::{Address, Amount, Transaction};
 use smallvec::SmallVec;
 
-use crate::book::{Pair, Place};
+use crate::filter::visit;
+use crate::footprint::{Footprint, Once, Scope, Sum, Visitor};
 use crate::{Account, Ledger, Refusal};
 
-/// Words that one transaction needs at most: a sequence number, two sums and one more, or one sum and two more.
+/// Words that one transaction needs at most: a sequence number, two sums and one more, or one sum and two once-keys.
 const WORDS: usize = 4;
 /// Sequence numbers that two words tell apart: those that are free at one time lie within so many.
 const SEQUENCES: u64 = 128;
@@ -38,20 +38,10 @@ const SEQUENCES: u64 = 128;
 enum Thing {
     /// Sequence numbers of an account, one bit each: the lower or the upper 64 of every 128.
     Sequences(Address, bool),
-    /// Units of an asset that an account may spend.
-    Sum(Address, AssetId),
-    /// An offer that is cancelled.
-    Cancel(Pair, Place),
-    /// A change of an account's own key.
-    Key(Address),
-    /// An account that is created.
-    Created(Address),
-    /// Units of an asset that are issued.
-    Issued(AssetId),
-    /// A change of an account's stake.
-    Stake(Address),
-    /// A key that an account wants to validate by.
-    ValidatorKey(PublicKey),
+    /// Units of a sum: the account's own, or nobody's if all accounts share it.
+    Sum(Address, Sum),
+    /// What may happen once: of the account, or of nobody if all accounts share the key.
+    Once(Address, Once),
 }
 
 /// A part of what one transaction reserves.
@@ -106,13 +96,25 @@ impl Reservations {
     }
 
     /// Reserves all that `transaction` may use, if it is admissible alone in `ledger` ([`Ledger::admit`]), or nothing.
-    /// What changes in the ledger afterwards must be released here at the same time, but for what makes accounts richer.
+    /// What changes in the ledger afterwards must be released here at the same time, but for what makes accounts
+    /// richer.
     ///
     /// # Errors
     /// [`ReserveError`] says why nothing was.
     pub fn admit(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), ReserveError> {
         let account = ledger.admit_but_for_balance(transaction).map_err(ReserveError::Refused)?;
-        let parts = parts(transaction, ledger.fee(), Some((ledger, account)));
+        self.reserve(&transaction.body, ledger.fee(), ledger, account)
+    }
+
+    /// Reserves all of a footprint or nothing.
+    pub(crate) fn reserve(
+        &self,
+        of: &impl Footprint,
+        fee: Amount,
+        ledger: &Ledger,
+        account: &Account,
+    ) -> Result<(), ReserveError> {
+        let parts = parts(of, account.address(), fee, Some((ledger, account)));
         for (done, part) in parts.iter().enumerate() {
             if let Err(error) = self.take(part) {
                 parts[..done].iter().for_each(|part| self.give_back(part));
@@ -127,7 +129,7 @@ impl Reservations {
     /// # Panics
     /// If nothing was.
     pub fn release(&self, transaction: &Transaction, fee: Amount) {
-        parts(transaction, fee, None).iter().for_each(|part| self.give_back(part));
+        parts(&transaction.body, transaction.body.account, fee, None).iter().for_each(|part| self.give_back(part));
     }
 
     /// Whether nothing is reserved.
@@ -194,46 +196,44 @@ impl Reservations {
 }
 
 /// What a transaction reserves; limits only matter when it is reserved, and are those of the ledger and its account.
-fn parts(transaction: &Transaction, fee: Amount, against: Option<(&Ledger, &Account)>) -> SmallVec<[Part; WORDS]> {
-    let body = &transaction.body;
-    let own = body.account;
-    let bit = body.sequence % SEQUENCES;
-    let mut parts = SmallVec::new();
-    parts.push(Part::Bit(Thing::Sequences(own, bit >= 64), 1 << (bit % 64), Refusal::SequenceConflict));
-    match &body.operation {
-        &Operation::CancelOffer { sell, buy, limit, offer } => {
-            let place = Place { limit, account: own, id: offer };
-            parts.push(Part::Bit(Thing::Cancel(Pair { sell, buy }, place), 1, Refusal::CancelConflict));
+fn parts(
+    of: &impl Footprint,
+    sender: Address,
+    fee: Amount,
+    against: Option<(&Ledger, &Account)>,
+) -> SmallVec<[Part; WORDS]> {
+    let mut reader = Reader { sender, against, parts: SmallVec::new() };
+    visit(of, fee, &mut reader);
+    reader.parts
+}
+
+/// Reads what a transaction reserves off its footprint.
+struct Reader<'l> {
+    sender: Address,
+    against: Option<(&'l Ledger, &'l Account)>,
+    parts: SmallVec<[Part; WORDS]>,
+}
+
+impl<'a> Visitor<'a> for Reader<'_> {
+    fn sum(&mut self, sum: Sum, units: Amount) {
+        if units == 0 {
+            return;
         }
-        &Operation::CreateAccount { account, .. } if account == own => {
-            parts.push(Part::Bit(Thing::Key(own), 1, Refusal::KeyConflict));
-        }
-        &Operation::CreateAccount { account, .. } => {
-            parts.push(Part::Bit(Thing::Created(account), 1, Refusal::CreateConflict));
-        }
-        &Operation::Issue { asset, amount, .. } => {
-            let issued = against.map_or(0, |(ledger, _)| ledger.assets()[asset.0 as usize].issued);
-            parts.push(Part::Units(Thing::Issued(asset), amount, MAX_ISSUED - issued, Refusal::IssueTooLarge));
-        }
-        Operation::Stake(stake) => {
-            parts.push(Part::Bit(Thing::Stake(own), 1, Refusal::StakeConflict));
-            parts.push(Part::Bit(Thing::ValidatorKey(stake.key), 1, Refusal::ValidatorKeyConflict));
-        }
-        Operation::Unstake { .. } => parts.push(Part::Bit(Thing::Stake(own), 1, Refusal::StakeConflict)),
-        Operation::CreateOffer { .. } | Operation::Pay { .. } | Operation::Burn { .. } | Operation::Accuse(_) => {}
+        let limit = self.against.map_or(0, |(ledger, account)| ledger.room(sum, account));
+        let owner = if sum.is_own() { self.sender } else { Address::default() };
+        self.parts.push(Part::Units(Thing::Sum(owner, sum), units, limit, sum.refusal()));
     }
-    let mut spend = |asset, units| {
-        let has = against.map_or(0, |(_, account)| account.balance(asset));
-        parts.push(Part::Units(Thing::Sum(own, asset), units, has, Refusal::Overdraft));
-    };
-    match body.operation.debit() {
-        Some((AssetId(0), amount)) => spend(AssetId(0), amount.saturating_add(fee)),
-        Some((asset, amount)) => {
-            spend(asset, amount);
-            spend(AssetId(0), fee);
-        }
-        None => spend(AssetId(0), fee),
+
+    fn once(&mut self, once: Once) {
+        let part = match (once, once.scope()) {
+            (Once::Sequence(sequence), Scope::Account(refusal)) => {
+                let bit = sequence % SEQUENCES;
+                Part::Bit(Thing::Sequences(self.sender, bit >= 64), 1 << (bit % 64), refusal)
+            }
+            (_, Scope::Account(refusal)) => Part::Bit(Thing::Once(self.sender, once), 1, refusal),
+            (_, Scope::Sides(refusal)) => Part::Bit(Thing::Once(Address::default(), once), 1, refusal),
+            (_, Scope::KeepOne) => return,
+        };
+        self.parts.push(part);
     }
-    parts.retain(|part| !matches!(part, Part::Units(_, 0, ..)));
-    parts
 }

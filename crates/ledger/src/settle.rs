@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use crate::book::{Offer, OrderBook, Pair, Place};
 use crate::changes::PairChange;
+use crate::minima::Minima;
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
 use crate::pair_offers::{Edit, PairOffers, Workspace};
 use crate::receipt::{Fill, Traded, Why};
@@ -19,6 +20,8 @@ pub(crate) struct Prices<'a> {
     pub valuations: &'a [Price],
     pub epsilon: Fraction,
     pub mu: Fraction,
+    /// The least units of each asset.
+    pub least: &'a [Amount],
 }
 
 /// What becomes of one pair in a block.
@@ -49,6 +52,11 @@ impl Prices<'_> {
         Rate::new(self.value(pair.sell), self.value(pair.buy), self.epsilon, self.mu)
     }
 
+    pub(crate) fn minima(&self, pair: Pair) -> Minima {
+        let least = |asset: AssetId| self.least[asset.0 as usize];
+        Minima { sell: least(pair.sell), buy: least(pair.buy) }
+    }
+
     /// How the new offers of a pair met the batch.
     pub(crate) fn meet(&self, pair: Pair, new: &[NewOffer], fills: &[Fill]) -> Vec<(u32, Traded)> {
         let rate = self.rate(pair);
@@ -63,7 +71,7 @@ impl Prices<'_> {
 }
 
 fn traded(offer: &Offer, fill: Option<&Fill>, rate: &Rate) -> Traded {
-    let (sold, bought) = fill.map_or((0, 0), |fill| (fill.sold, fill.bought));
+    let (sold, bought, returned) = fill.map_or((0, 0, 0), |fill| (fill.sold, fill.bought, fill.returned));
     let limit = offer.place.limit;
     let why = match () {
         _ if sold == offer.amount => Why::Filled,
@@ -73,7 +81,7 @@ fn traded(offer: &Offer, fill: Option<&Fill>, rate: &Rate) -> Traded {
         _ if rate.must_fill(limit, offer.amount) => Why::NotTaken,
         _ => Why::AtTheMargin,
     };
-    Traded { sold, bought, left: offer.amount - sold, why }
+    Traded { sold, bought, left: offer.amount - sold - returned, returned, why }
 }
 
 /// Whether a fill of the whole offer satisfies its limit.
@@ -81,18 +89,29 @@ pub(crate) fn is_usable(rate: &Rate, offer: &Offer) -> bool {
     rate.payout(offer.amount).is_some_and(|bought| offer.place.limit.accepts(offer.amount, bought))
 }
 
-/// Executes `fills` on the first offers of `pair`.
-pub(crate) fn execute(pair: Pair, offers: impl Iterator<Item = Offer>, fills: &PairFills, rate: &Rate) -> Executed {
+/// Executes `fills` on the first offers of `pair`. The remainder of the partial fill goes back if it is too small to
+/// rest.
+pub(crate) fn execute(
+    pair: Pair,
+    offers: impl Iterator<Item = Offer>,
+    fills: &PairFills,
+    rate: &Rate,
+    minima: Minima,
+) -> Executed {
     let mut executed = Executed::default();
     for (index, Offer { place, amount }) in offers.take(fills.end()).enumerate() {
-        let fill = |sold, bought| Fill { pair, place, sold, bought, left: amount - sold };
         match fills.partial.filter(|partial| partial.index == index) {
             Some(partial) => {
-                executed.fills.push(fill(partial.sold, partial.bought));
-                executed.edits.push(Edit { place, amount: Some(amount - partial.sold) });
+                let rest = amount - partial.sold;
+                let rests = minima.check(rest, place.limit).is_ok();
+                let (left, returned) = if rests { (rest, 0) } else { (0, rest) };
+                let (sold, bought) = (partial.sold, partial.bought);
+                executed.fills.push(Fill { pair, place, sold, bought, left, returned });
+                executed.edits.push(Edit { place, amount: rests.then_some(rest) });
             }
             None if fills.fills_in_full(index) => {
-                executed.fills.push(fill(amount, rate.payout(amount).expect("a full fill was paid")));
+                let bought = rate.payout(amount).expect("a full fill was paid");
+                executed.fills.push(Fill { pair, place, sold: amount, bought, left: 0, returned: 0 });
             }
             None if index < fills.full => executed.edits.push(Edit { place, amount: Some(amount) }),
             None => {}
@@ -125,7 +144,9 @@ impl PairOutcome {
 impl Executed {
     /// With the pair's orders: the whole change of its book.
     pub(crate) fn change(&self, orders: &PairOrders) -> PairChange {
-        let edits = merged(orders.edits(self.through.as_ref()).into_iter(), self.edits.iter().copied());
+        let mut edits = merged(orders.edits(self.through.as_ref()).into_iter(), self.edits.iter().copied());
+        // A new offer whose remainder goes back was never in the book before the block.
+        edits.retain(|edit| edit.amount.is_some() || !orders.creates(&edit.place));
         PairChange { pair: orders.pair, through: self.through, edits }
     }
 }
@@ -145,7 +166,7 @@ impl OrderBook {
         let (offers, rate) = (self.get(pair)?, prices.rate(pair));
         let leading = offers.leading_view(pair, |limit| rate.reaches(limit));
         let fills = clearing::fills(&leading, &rate, sold);
-        Some(execute(pair, offers.iter(), &fills, &rate))
+        Some(execute(pair, offers.iter(), &fills, &rate, prices.minima(pair)))
     }
 
     /// Makes changes that are known; returns the change of what is locked.

@@ -1,15 +1,16 @@
 //! The state as a stream of chunks, for checkpoints and for new validators.
 //!
 //! Chunks are canonical: accounts by address, offers by pair and place, at most 32,768 entries a chunk. So two ledgers
-//! with one state write the same bytes, and nobody needs a second copy of the state in memory.
+//! with one state write the same bytes, and nobody needs a second copy of the state in memory. [`Restore`] takes these
+//! bytes and no others.
 
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Amount, Digest, Fraction, Height, MAX_ISSUED};
+use primitives::{Address, Amount, Digest, Fraction, Height, MAX_ISSUED};
 
 use crate::account::{Account, AccountState};
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, shard_of};
 use crate::book::{Offer, OrderBook, Pair};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
@@ -122,6 +123,10 @@ pub struct Restore {
     head: Option<Head>,
     accounts: Accounts,
     book: OrderBook,
+    /// The last account, and the entries of its chunk.
+    last_account: Option<(Address, usize)>,
+    /// The pair of the last offers, and the entries of their chunk.
+    last_pair: Option<(Pair, usize)>,
     complete: bool,
 }
 
@@ -143,14 +148,17 @@ impl Restore {
             _ if self.head.is_none() || self.complete => return Err(out_of_place()),
             Chunk::Head(_) => return Err(out_of_place()),
             Chunk::Accounts(states) => {
-                for state in states {
-                    if self.accounts.get(&state.address).is_some() {
-                        return Err(out_of_place());
-                    }
-                    self.accounts.insert(Account::from_state(state));
+                if self.last_pair.is_some() || !self.accounts_follow(&states) {
+                    return Err(out_of_place());
                 }
+                self.last_account = states.last().map(|last| (last.address, states.len()));
+                states.into_iter().for_each(|state| self.accounts.insert(Account::from_state(state)));
             }
             Chunk::Offers(pair, offers) => {
+                if !self.offers_follow(pair, offers.len()) {
+                    return Err(out_of_place());
+                }
+                self.last_pair = Some((pair, offers.len()));
                 let book = Arc::make_mut(self.book.entry(pair));
                 let sorted = offers.is_sorted_by(|a, b| a.place < b.place);
                 let follows =
@@ -175,6 +183,31 @@ impl Restore {
             }
         }
         Ok(())
+    }
+
+    /// Whether a snapshot writes these accounts next: by address, each chunk of one shard and full unless it is the
+    /// shard's last, balances by asset and none of zero.
+    fn accounts_follow(&self, states: &[AccountState]) -> bool {
+        let Some(first) = states.first() else { return false };
+        let shard = shard_of(&first.address);
+        let follows = self
+            .last_account
+            .is_none_or(|(last, entries)| last < first.address && (shard_of(&last) < shard || entries == ENTRIES));
+        let is_plain = |state: &AccountState| {
+            let sorted = state.balances.is_sorted_by(|a, b| a.0 < b.0);
+            sorted && state.balances.iter().all(|(_, units)| (1..=MAX_ISSUED).contains(units))
+        };
+        follows
+            && states.len() <= ENTRIES
+            && states.is_sorted_by(|a, b| a.address < b.address)
+            && states.iter().all(|state| shard_of(&state.address) == shard && is_plain(state))
+    }
+
+    /// Whether a snapshot writes so many offers of this pair next: by pair, each chunk full unless it is the pair's
+    /// last.
+    fn offers_follow(&self, pair: Pair, entries: usize) -> bool {
+        let follows = |(last, before): (Pair, usize)| last < pair || (last == pair && before == ENTRIES);
+        (1..=ENTRIES).contains(&entries) && self.last_pair.is_none_or(follows)
     }
 
     /// The ledger, once all chunks are there.

@@ -1,6 +1,6 @@
 //! The codec of attached clearings, and what a ledger makes of any that decodes.
 
-use ledger::{Attached, AttachedTrade, Fault, Genesis, Ledger, Pair, Place, Signatures};
+use ledger::{Attached, AttachedTrade, Fault, Genesis, Ledger, Listing, Pair, Place, Signatures};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, Price, PublicKey, Signature, SubBlock, Superblock, Transaction,
 };
@@ -33,15 +33,16 @@ fn bytes(attached: &Attached) -> Vec<u8> {
 /// Three people with offers that meet.
 fn scene() -> (Ledger, Superblock) {
     let key = |person: u8| PublicKey([person; 32]);
-    let assets = (0..3).map(|asset| (format!("A{asset}"), 2, key(9).address())).collect();
-    let balances = (0..3).flat_map(|p| (0..3).map(move |asset| (key(p).address(), AssetId(asset), 10_000))).collect();
+    let assets = (0..3).map(|asset| Listing::new(format!("A{asset}"), 2, key(9).address())).collect();
+    let balances =
+        (0..3).flat_map(|p| (0..3).map(move |asset| (key(p).address(), AssetId(asset), 1_000_000))).collect();
     let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
     let ledger =
         Ledger::new(&Genesis { chain: 1, fee: 0, epsilon, mu, assets, balances, ..Genesis::default() }).expect("sound");
     let offer = |person: u8, sequence: u64, sell: u32, buy: u32| {
         let limit = Price::from_f64(0.9 + sequence as f64 / 100.0).expect("in range");
         let operation =
-            Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 100 * sequence, limit };
+            Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 5_000 * sequence, limit };
         let body = Body { chain: 1, account: key(person).address(), sequence, operation };
         Transaction { body, signer: key(person), signature: Signature([0; 64]) }
     };

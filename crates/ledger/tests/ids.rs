@@ -1,6 +1,6 @@
 //! Transaction ids: what stands under one in the receipts of a block.
 
-use ledger::{BlockReceipts, Genesis, Ledger, Outcome, ReceiptsTrie, Refusal, Signatures, outcomes_by_id};
+use ledger::{BlockReceipts, Genesis, Ledger, Listing, Outcome, ReceiptsTrie, Refusal, Signatures, outcomes_by_id};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, SecretKey, Signature, SubBlock, Superblock, Transaction, TransactionId,
 };
@@ -11,9 +11,9 @@ fn key(seed: u8) -> SecretKey {
 
 fn ledger() -> Ledger {
     let me = key(1).public().address();
-    let (mu, assets) = (Fraction::power_of_two(10), vec![("USD".into(), 2, me)]);
-    Ledger::new(&Genesis { chain: 1, mu, assets, balances: vec![(me, AssetId(0), 100)], ..Genesis::default() })
-        .expect("sound")
+    let (mu, assets) = (Fraction::power_of_two(10), vec![Listing::new("USD", 2, me)]);
+    let balances = vec![(me, AssetId(0), 100), (key(2).public().address(), AssetId(0), 100)];
+    Ledger::new(&Genesis { chain: 1, fee: 1, mu, assets, balances, ..Genesis::default() }).expect("sound")
 }
 
 fn payment(sequence: u64, amount: u64) -> Transaction {
@@ -106,5 +106,25 @@ fn copies_in_a_conflict_say_the_same_in_every_order() {
         for id in [one.id(), two.id()] {
             assert_eq!(proved(&receipts, &id), Some(Outcome::Refused(Refusal::SequenceConflict)));
         }
+    }
+}
+
+/// Whoever sees that an account is about to be created cannot stop it by creating it, too.
+#[test]
+fn an_account_that_two_create_comes_into_being_and_both_pay() {
+    let new = key(3).public();
+    let create = |person: u8| {
+        let operation = Operation::CreateAccount { account: new.address(), key: new };
+        Body { chain: 1, account: key(person).public().address(), sequence: 1, operation }.sign(&key(person))
+    };
+    let mut ledger = ledger();
+    let sub_blocks = vec![SubBlock { native: vec![create(1), create(2)], ..SubBlock::default() }];
+    let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+    let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
+    assert_eq!(applied.outcomes, [Outcome::Applied; 2]);
+    assert!(ledger.accounts().get(&new.address()).is_some());
+    for person in [1, 2] {
+        let state = ledger.accounts().get(&key(person).public().address()).expect("exists").state();
+        assert_eq!((state.balances, state.window.highest()), (vec![(AssetId(0), 99)], 1));
     }
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, Trade};
 use ledger::{
-    Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Member, Membership, Outcome, Pair, PairOffers, Place,
-    ReceiptsTrie, Refusal, Restore, Roots, Schedule, Signatures, Snapshot, Terms,
+    AccountState, Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Listing, Member, Membership, Outcome, Pair,
+    PairOffers, Place, ReceiptsTrie, Refusal, Restore, Roots, Schedule, Signatures, Snapshot, SnapshotError, Terms,
 };
 use model::Model;
 use primitives::{
@@ -32,9 +32,13 @@ fn address(person: u8) -> Address {
 }
 
 fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
-    let assets = (0..ASSETS).map(|a| (format!("A{a}"), 2, address(a as u8))).collect();
+    let listing = |asset: u32| Listing {
+        least_units: [4_096, 10_000, 2_115, 5_000][asset as usize % 4],
+        ..Listing::new(format!("A{asset}"), 2, address(asset as u8))
+    };
+    let assets = (0..ASSETS).map(listing).collect();
     let balances = (0..PEOPLE)
-        .flat_map(|person| (0..ASSETS).map(move |asset| (address(person), AssetId(asset), 3_000)))
+        .flat_map(|person| (0..ASSETS).map(move |asset| (address(person), AssetId(asset), 3_000_000)))
         .filter(|(_, asset, _)| asset.0 != 3)
         .collect();
     let (mu, membership) = (Fraction::power_of_two(10), Some(membership()));
@@ -157,10 +161,12 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     };
     let amount = |rng: &mut ChaCha8Rng| match rng.random_range(0..40) {
         0 => 0,
-        1 => 5_000,
-        2 => i64::MAX as u64 - rng.random_range(0..8_000),
+        1 => 5_000_000,
+        2 => i64::MAX as u64 - rng.random_range(0..8_000_000),
         3 => u64::MAX,
-        _ => rng.random_range(1..400),
+        // Remainders of small offers are too small to rest.
+        4..32 => rng.random_range(4_000..16_000),
+        _ => rng.random_range(1..400_000),
     };
     let highest = model.accounts.get(&account).and_then(|a| a.used.last().copied()).unwrap_or(0);
     let sequence: Sequence = match rng.random_range(0..30) {
@@ -235,9 +241,9 @@ fn apply(ledger: &mut Ledger, root: Digest, parts: Vec<Vec<Transaction>>) -> led
     ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies")
 }
 
-/// Runs a random history; returns the refusals that it met.
-fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BTreeSet<Refusal> {
-    let mut met = BTreeSet::new();
+/// Runs a random history; returns the refusals that it met, and how many remainders went back.
+fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (BTreeSet<Refusal>, usize) {
+    let (mut met, mut returned) = (BTreeSet::new(), 0);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let genesis = genesis(fee, epsilon);
     let mut model = Model::new(&genesis);
@@ -263,7 +269,10 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
         let (refusals, fills) = model.apply(&block, &[0, 1, 2], &parent_root);
         assert_outcomes(&block, &applied.outcomes, &refusals);
         met.extend(refusals.into_iter().flatten());
-        assert_eq!(applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought)).collect::<Vec<_>>(), fills);
+        let said = applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought, f.returned));
+        assert_eq!(said.collect::<Vec<_>>(), fills);
+        assert_returns(&applied, &real);
+        returned += fills.iter().filter(|fill| fill.4 > 0).count();
         model.assert_same(&real);
         real.audit().expect("sound");
         assert_log(&old, &real, &block, &applied);
@@ -287,7 +296,16 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> BT
     }
     assert_proofs(&real, &mut roots, &model);
     assert_recovers(&real, &mut roots);
-    met
+    (met, returned)
+}
+
+/// What goes back leaves no offer, and its account is among those that changed.
+fn assert_returns(applied: &Applied, after: &Ledger) {
+    for fill in applied.batch.fills.iter().filter(|fill| fill.returned > 0) {
+        assert_eq!(fill.left, 0);
+        assert!(applied.modified.contains(&fill.place.account));
+        assert_eq!(after.book().get(fill.pair).and_then(|offers| offers.get(&fill.place)), None);
+    }
 }
 
 /// The block's log of accounts names those whose state differs, and proves it with the receipts root alone.
@@ -465,6 +483,47 @@ fn assert_recovers(real: &Ledger, roots: &mut Roots) {
     }
 }
 
+/// The encoding of one account chunk with its first account changed; all accounts of a small ledger fill one chunk a
+/// shard.
+fn forged(chunk: &[u8], change: impl FnOnce(&mut Vec<AccountState>)) -> Vec<u8> {
+    let mut states: Vec<AccountState> = borsh::from_slice(&chunk[1..]).expect("accounts");
+    change(&mut states);
+    [&chunk[..1], &borsh::to_vec(&states).expect("encodes")].concat()
+}
+
+/// A state has one encoding: what would be the same state in other bytes is refused.
+#[test]
+fn a_snapshot_in_other_bytes_is_refused() {
+    let ledger = Ledger::new(&genesis(0, Fraction::ZERO)).expect("sound");
+    let chunks: Vec<Vec<u8>> = Snapshot::of(&ledger).collect();
+    restored(&chunks);
+    let accounts: Vec<usize> = (1..chunks.len() - 1).collect();
+    let refuses = |chunks: &[Vec<u8>]| {
+        let mut restore = Restore::default();
+        let pushed = chunks.iter().try_for_each(|chunk| restore.push(chunk));
+        assert!(matches!(pushed, Err(SnapshotError::OutOfPlace(_))), "{pushed:?}");
+    };
+    let with = |at: usize, chunk: Vec<u8>| {
+        let mut other = chunks.clone();
+        other[at] = chunk;
+        other
+    };
+    let rich = accounts.iter().copied().find(|at| {
+        let states: Vec<AccountState> = borsh::from_slice(&chunks[*at][1..]).expect("accounts");
+        states[0].balances.len() > 1
+    });
+    let rich = rich.expect("somebody holds two assets");
+    refuses(&with(rich, forged(&chunks[rich], |states| states[0].balances.reverse())));
+    refuses(&with(rich, forged(&chunks[rich], |states| states[0].balances.push((AssetId(ASSETS), 0)))));
+    refuses(&with(rich, forged(&chunks[rich], |states| states.clear())));
+    let mut swapped = chunks.clone();
+    swapped.swap(accounts[0], accounts[1]);
+    refuses(&swapped);
+    let mut empty = chunks.clone();
+    empty.insert(1, forged(&chunks[1], |states| states.clear()));
+    refuses(&empty);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
@@ -477,7 +536,8 @@ proptest! {
 
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
-    let met = run(1, 60, 100, 1, Fraction::power_of_two(15));
+    let (met, returned) = run(1, 60, 100, 1, Fraction::power_of_two(15));
+    assert!(returned > 0, "{returned} remainders went back");
     let all = [
         Refusal::BadSignature,
         Refusal::WrongChain,
@@ -500,7 +560,6 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::SequenceConflict,
         Refusal::CancelConflict,
         Refusal::KeyConflict,
-        Refusal::CreateConflict,
         Refusal::IssueTooLarge,
         Refusal::NetworkAddress,
         Refusal::StakeTooSmall,
@@ -513,6 +572,8 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::EvidenceTooOld,
         Refusal::StakeConflict,
         Refusal::ValidatorKeyConflict,
+        Refusal::SellsTooLittle,
+        Refusal::AsksTooLittle,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
     assert!(missed.is_empty(), "the history never met {missed:?}");

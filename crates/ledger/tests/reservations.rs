@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ledger::{Genesis, Ledger, Member, Membership, Refusal, Reservations, ReserveError, Schedule, Signatures, Terms};
+use ledger::{
+    Genesis, Ledger, Listing, Member, Membership, Refusal, Reservations, ReserveError, Schedule, Signatures, Terms,
+};
 use primitives::{
     Address, Amount, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, PublicKey, SecretKey, Sequence, Signature,
     Stake, SubBlock, Superblock, Transaction,
@@ -21,9 +23,11 @@ fn key(person: u8) -> PublicKey {
 /// Four accounts with 1,000 units of two assets, each with offers 1 to 5 resting.
 fn ledger() -> Ledger {
     let people: Vec<Address> = (0..PEOPLE).map(|person| key(person).address()).collect();
-    let assets = vec![("USD".into(), 2, people[0]), ("EUR".into(), 2, people[1])];
+    // A band so wide that offers of three units are large enough.
+    let (epsilon, mu) = (Fraction::ZERO, "0.75".parse().expect("a fraction"));
+    let listing = |symbol, issuer| Listing { least_units: 3, ..Listing::new(symbol, 2, issuer) };
+    let assets = vec![listing("USD", people[0]), listing("EUR", people[1])];
     let balances = people.iter().flat_map(|p| [(*p, AssetId(0), 1_100), (*p, AssetId(1), 1_000)]).collect();
-    let (epsilon, mu) = (Fraction::ZERO, Fraction::power_of_two(10));
     let membership = Some(membership());
     let genesis = Genesis { chain: 1, fee: FEE, epsilon, mu, assets, balances, membership, ..Genesis::default() };
     let mut ledger = Ledger::new(&genesis).expect("sound");
@@ -108,7 +112,7 @@ fn draw(rng: &mut ChaCha8Rng) -> Transaction {
             let amount = MAX_ISSUED / rng.random_range(2..9) - 8_000;
             Operation::Issue { to: key(3 - person).address(), asset: AssetId(u32::from(person)), amount }
         }
-        4 => create_offer(amount, 1.5),
+        4 => create_offer(amount.max(3), 1.5),
         _ => Operation::Pay { to: key((person + 1) % PEOPLE).address(), asset, amount },
     };
     unsigned(person, rng.random_range(6..60), operation)
@@ -127,7 +131,7 @@ struct Plain {
 }
 
 impl Plain {
-    /// What may happen once: a cancellation, a change of an own key or stake, the creation of an account, the claim of a key.
+    /// What may happen once: a cancellation, a change of an own key or stake, the claim of a key.
     fn once(body: &Body) -> Vec<(Thing, Refusal)> {
         let anybody = Address::default();
         match body.operation {
@@ -135,7 +139,6 @@ impl Plain {
             Operation::CreateAccount { account, .. } if account == body.account => {
                 vec![((account, "key".into()), Refusal::KeyConflict)]
             }
-            Operation::CreateAccount { account, .. } => vec![((account, "new".into()), Refusal::CreateConflict)],
             Operation::Stake(ref stake) => vec![
                 ((body.account, "stake".into()), Refusal::StakeConflict),
                 ((anybody, stake.key.to_string()), Refusal::ValidatorKeyConflict),

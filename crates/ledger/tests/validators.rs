@@ -1,7 +1,7 @@
 //! The registry of validators in known cases: who is drawn and when, what is paid, paid back and lost.
 
 use ledger::{
-    Genesis, GenesisError, Ledger, Member, Membership, Outcome, Refusal, Restore, Roots, Schedule, Signatures,
+    Genesis, GenesisError, Ledger, Listing, Member, Membership, Outcome, Refusal, Restore, Roots, Schedule, Signatures,
     Snapshot, Terms,
 };
 use primitives::{
@@ -45,7 +45,7 @@ fn genesis(terms: Terms) -> Genesis {
     Genesis {
         chain: 1,
         mu: Fraction::power_of_two(10),
-        assets: vec![("USD".into(), 2, account(0))],
+        assets: vec![Listing::new("USD", 2, account(0))],
         balances: (0..6).map(|person| (account(person), AssetId(0), 10_000)).collect(),
         membership: Some(Membership { terms, reward_pool: 1_000, founders: vec![founder(0), founder(1)] }),
         ..Genesis::default()

@@ -62,7 +62,7 @@ impl Accusations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Genesis, Member, Membership, Schedule, Signatures, Terms};
+    use ledger::{Genesis, Listing, Member, Membership, Schedule, Signatures, Terms};
     use primitives::{Committed, Contradiction, Digest, Fraction, Scope, SubBlock, Superblock};
 
     fn key(index: u8) -> SecretKey {
@@ -84,7 +84,7 @@ mod tests {
             Member { account: key.address(), key, address: String::new(), stake: 100 }
         };
         let founders = (0..4).map(founder).collect();
-        let assets = vec![("USD".into(), 2, key(9).public().address())];
+        let assets = vec![Listing::new("USD", 2, key(9).public().address())];
         let membership = Some(Membership { terms, reward_pool: 0, founders });
         let mu = Fraction::power_of_two(10);
         Ledger::new(&Genesis { chain: 1, mu, assets, membership, ..Genesis::default() }).expect("sound")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ledger::{Genesis, GenesisError};
+use ledger::{Genesis, GenesisError, LEAST_UNITS, Listing};
 use primitives::{Address, Amount, AssetId};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,12 @@ struct AssetEntry {
     symbol: String,
     decimals: u8,
     issuer: String,
+    #[serde(default = "usual_least_units")]
+    least_units: String,
+}
+
+fn usual_least_units() -> String {
+    LEAST_UNITS.to_string()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,14 +117,15 @@ pub fn write_with_founding(
 
 impl File {
     fn of(genesis: &Genesis) -> File {
-        let asset = |(symbol, decimals, issuer): &(String, u8, Address)| AssetEntry {
-            symbol: symbol.clone(),
-            decimals: *decimals,
-            issuer: issuer.to_string(),
+        let asset = |listing: &Listing| AssetEntry {
+            symbol: listing.symbol.clone(),
+            decimals: listing.decimals,
+            issuer: listing.issuer.to_string(),
+            least_units: listing.least_units.to_string(),
         };
         let balance = |(account, asset, amount): &(Address, AssetId, Amount)| BalanceEntry {
             account: account.to_string(),
-            asset: genesis.assets[asset.0 as usize].0.clone(),
+            asset: genesis.assets[asset.0 as usize].symbol.clone(),
             amount: amount.to_string(),
         };
         File {
@@ -145,7 +152,9 @@ impl File {
         }
         let symbols: Vec<String> = self.assets.iter().map(|asset| asset.symbol.clone()).collect();
         let assets = self.assets.into_iter().enumerate().map(|(i, asset)| {
-            Ok((asset.symbol, asset.decimals, parse(file, format!("assets[{i}].issuer"), &asset.issuer)?))
+            let issuer = parse(file, format!("assets[{i}].issuer"), &asset.issuer)?;
+            let least_units = parse(file, format!("assets[{i}].least_units"), &asset.least_units)?;
+            Ok(Listing { symbol: asset.symbol, decimals: asset.decimals, issuer, least_units })
         });
         let assets = assets.collect::<Result<_, GenesisFileError>>()?;
         let balances = self.balances.into_iter().enumerate().map(|(i, entry)| {
@@ -187,7 +196,7 @@ mod tests {
             fee: 3,
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
-            assets: vec![("USD".into(), 2, Address([1; 20])), ("EUR".into(), 2, Address([2; 20]))],
+            assets: vec![Listing::new("USD", 2, Address([1; 20])), Listing::new("EUR", 2, Address([2; 20]))],
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
             membership: None,
         }
@@ -206,6 +215,8 @@ mod tests {
             ("\"2^-10\"", "\"2^-16\"", "mu"),
             ("9223372036854775807", "9223372036854775808", "9223372036854775807"),
             ("9223372036854775807", "many", "balances[0].amount"),
+            ("\"least_units\": \"4096\"", "\"least_units\": \"2114\"", "asset 0 (USD): least_units 2114 is below 2115"),
+            ("\"least_units\": \"4096\"", "\"least_units\": \"few\"", "assets[0].least_units"),
             ("\"chain\"", "\"chian\"", "line 3"),
             ("\"rules\": 1", "\"rules\": 2", "the chain follows rules 2, this binary follows rules 1"),
         ] {
@@ -281,7 +292,8 @@ mod tests {
     fn the_identity_of_a_network_covers_everything_but_addresses() {
         let (genesis, founding) = (genesis(), founding());
         let digest = founding.digest(&genesis);
-        let changes: [fn(&mut Genesis, &mut Founding); 22] = [
+        let changes: [fn(&mut Genesis, &mut Founding); 23] = [
+            |genesis, _| genesis.assets[1].least_units += 1,
             |genesis, _| genesis.rules += 1,
             |genesis, _| genesis.chain += 1,
             |genesis, _| genesis.balances[0].2 -= 1,

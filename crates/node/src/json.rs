@@ -140,6 +140,8 @@ pub struct AssetBody {
     pub decimals: u8,
     /// The account that issues it.
     pub issuer: String,
+    /// Units of it that an offer sells, or asks, at least.
+    pub least_units: String,
     /// Units in existence.
     pub issued: String,
     /// Its valuation in the last batch.
@@ -572,6 +574,8 @@ pub enum OutcomeBody {
         bought: String,
         /// Units that rest.
         left: String,
+        /// Units that went back to the account, because they are too few for an offer.
+        returned: String,
         /// Why: `filled`, `part`, `at_the_margin`, `above_the_rate`, `rounding` or `not_taken`.
         why: &'static str,
     },
@@ -592,6 +596,7 @@ impl From<&Outcome> for OutcomeBody {
                 sold: met.sold.to_string(),
                 bought: met.bought.to_string(),
                 left: met.left.to_string(),
+                returned: met.returned.to_string(),
                 why: match met.why {
                     Why::Filled => "filled",
                     Why::Part => "part",
@@ -825,6 +830,7 @@ pub fn assets(assets: &[Asset]) -> Assets {
         symbol: asset.symbol.clone(),
         decimals: asset.decimals,
         issuer: asset.issuer.to_string(),
+        least_units: asset.least_units.to_string(),
         issued: asset.issued.to_string(),
         valuation: asset.valuation.to_string(),
     };

@@ -317,6 +317,7 @@ fn account_increment(api: &Api, address: &Address, committed: &Committed) -> Opt
                 "sold": fill.sold.to_string(),
                 "bought": fill.bought.to_string(),
                 "left": fill.left.to_string(),
+                "returned": fill.returned.to_string(),
             })
         })
         .collect();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ledger::Genesis;
+use ledger::{Genesis, Listing};
 use node::founding::{Engine, Founder, Founding};
 use node::{Answer, Config, Exchange, Lineage};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Stake, Transaction};
@@ -25,7 +25,7 @@ fn account(index: usize) -> SecretKey {
 
 fn genesis() -> Genesis {
     let issuer = Address([1; 20]);
-    let assets = vec![("USD".into(), 2, issuer), ("EUR".into(), 2, issuer)];
+    let assets = vec![Listing::new("USD", 2, issuer), Listing::new("EUR", 2, issuer)];
     let accounts = (0..SIZE).map(|index| account(index).public().address());
     Genesis {
         chain: CHAIN,

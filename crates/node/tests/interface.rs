@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
-use ledger::{AccountProof, Genesis, ModifiedProof, Outcome, ReceiptProof, Refusal};
+use ledger::{AccountProof, Genesis, Listing, ModifiedProof, Outcome, ReceiptProof, Refusal};
 use node::{Config, Node};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, PublicKey, SecretKey, Sequence, Transaction, from_hex,
@@ -22,7 +22,11 @@ fn address(person: u8) -> Address {
 }
 
 fn genesis() -> Genesis {
-    let assets = vec![("USD".into(), 2, address(9)), ("EUR".into(), 2, address(9)), ("BTC".into(), 8, address(9))];
+    let assets = vec![
+        Listing::new("USD", 2, address(9)),
+        Listing::new("EUR", 2, address(9)),
+        Listing::new("BTC", 8, address(9)),
+    ];
     let holders = (1..=4).flat_map(|p| (0..3).map(move |asset| (address(p), AssetId(asset), 1_000_000)));
     let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
     Genesis {
@@ -113,7 +117,8 @@ fn a_day_at_the_exchange() {
     let data = dir.path().join("data");
     let (before, id) = with_node(config(), &data, |server| {
         assert_eq!(get(server, "/v1/limits")["fee"], "1");
-        assert_eq!(get(server, "/v1/assets")["assets"][2]["symbol"], "BTC");
+        let btc = &get(server, "/v1/assets")["assets"][2];
+        assert_eq!((&btc["symbol"], &btc["least_units"]), (&json!("BTC"), &json!("4096")));
         // A payment brings an account into being.
         let (status, paid) = send(server, &pay(1, 1, 500));
         assert_eq!(
@@ -143,11 +148,11 @@ fn a_day_at_the_exchange() {
         assert_eq!(code(server, "/v1/markets/EUR/USD/candles?interval=2d").0, 400);
         assert_eq!(get(server, "/v1/markets/EUR/USD/history")["points"].as_array().map(Vec::len), Some(1));
         // A resting offer shows in the book and with its owner, and can be taken back.
-        let (_, resting) = send(server, &offer(3, 1, 2, 0, 700, "5"));
-        assert_eq!(resting["outcome"]["left"], "700", "{resting}");
-        assert_eq!(get(server, &format!("/v1/accounts/{}/offers", address(3)))["offers"][0]["amount"], "700");
+        let (_, resting) = send(server, &offer(3, 1, 2, 0, 7_000, "5"));
+        assert_eq!(resting["outcome"]["left"], "7000", "{resting}");
+        assert_eq!(get(server, &format!("/v1/accounts/{}/offers", address(3)))["offers"][0]["amount"], "7000");
         let book = get(server, "/v1/markets/BTC/USD/book");
-        assert_eq!(book["sells"][0]["amount"], "700");
+        assert_eq!(book["sells"][0]["amount"], "7000");
         // One offer that nobody took makes no price.
         let markets = get(server, "/v1/markets");
         let untraded = markets["markets"].as_array().and_then(|all| all.iter().find(|one| one["base"] == "BTC"));
@@ -225,7 +230,7 @@ fn check_proofs(server: SocketAddr, id: &str) {
 fn every_refusal_has_its_code_and_changes_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     with_node(config(), &dir.path().join("data"), |server| {
-        send(server, &offer(2, 1, 0, 1, 100, "3"));
+        send(server, &offer(2, 1, 0, 1, 5_000, "3"));
         send(server, &pay(1, 1, 1));
         let state = get(server, "/v1/status")["state"].clone();
         let mut bad_signature = pay(1, 2, 1);
@@ -253,6 +258,8 @@ fn every_refusal_has_its_code_and_changes_nothing() {
             (signed(1, 2, Operation::Pay { to: address(1), asset: AssetId(0), amount: 1 }), Refusal::SelfPayment),
             (offer(1, 2, 0, 9, 1, "1"), Refusal::UnknownAsset),
             (offer(1, 2, 1, 1, 1, "1"), Refusal::SameAsset),
+            (offer(1, 2, 1, 0, 4_095, "5"), Refusal::SellsTooLittle),
+            (offer(1, 2, 1, 0, 4_096, "0.9"), Refusal::AsksTooLittle),
             (cancel(1, 2, 1), Refusal::NotYourOffer),
             (cancel(2, 2, 9), Refusal::UnknownOffer),
             (create(address(4), key(4).public()), Refusal::AccountExists),

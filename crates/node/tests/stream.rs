@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use ledger::Genesis;
+use ledger::{Genesis, Listing};
 use node::{Config, Node};
 use primitives::{AssetId, Body, Fraction, Operation, SecretKey};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn key(person: u8) -> SecretKey {
 
 fn genesis() -> Genesis {
     let issuer = key(9).public().address();
-    let assets = vec![("USD".into(), 2, issuer), ("EUR".into(), 2, issuer)];
+    let assets = vec![Listing::new("USD", 2, issuer), Listing::new("EUR", 2, issuer)];
     let balances =
         (1..=2).flat_map(|p| (0..2).map(move |a| (key(p).public().address(), AssetId(a), 1_000_000))).collect();
     Genesis {

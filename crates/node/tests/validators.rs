@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{ALL_HEIGHTS, Chain, Frame, Payload, Proposal, Protocol, Rules};
-use ledger::{Genesis, Member, Membership, Terms};
+use ledger::{Genesis, Listing, Member, Membership, Terms};
 use node::{Answer, Config, Exchange, Network};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
@@ -25,7 +25,7 @@ fn trader(index: u64) -> SecretKey {
 
 fn genesis() -> Genesis {
     let issuer = Address([1; 20]);
-    let assets = vec![("USD".into(), 2, issuer), ("EUR".into(), 2, issuer)];
+    let assets = vec![Listing::new("USD", 2, issuer), Listing::new("EUR", 2, issuer)];
     let accounts = (0..8).map(|index| trader(index).public().address());
     let balances =
         accounts.flat_map(|account| [(account, AssetId(0), 1_000_000), (account, AssetId(1), 1_000_000)]).collect();
@@ -163,7 +163,7 @@ impl Cluster {
 fn order(trader_index: u64, sequence: u64) -> Transaction {
     let (sell, buy) = if trader_index.is_multiple_of(2) { (0, 1) } else { (1, 0) };
     let operation =
-        Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 100 + sequence, limit: Price::ONE };
+        Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 5_000 + sequence, limit: Price::ONE };
     let key = trader(trader_index);
     Body { chain: 1, account: key.public().address(), sequence, operation }.sign(&key)
 }

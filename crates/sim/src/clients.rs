@@ -1,6 +1,6 @@
 //! Simulated clients: sensible transactions, and every kind of bad one.
 
-use ledger::{Genesis, Ledger, Member, Membership, Pair, Place, Schedule, Terms};
+use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, Schedule, Terms};
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
     Sequence, Stake, Transaction,
@@ -69,7 +69,7 @@ impl Clients {
             fee,
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
-            assets: (0..assets).map(|asset| (format!("A{asset}"), 2, issuer)).collect(),
+            assets: (0..assets).map(|asset| Listing::new(format!("A{asset}"), 2, issuer)).collect(),
             balances: self.people.iter().flat_map(holdings).collect(),
             membership: Some(self.membership()),
             ..Genesis::default()
@@ -183,7 +183,8 @@ impl Clients {
         let sell = dice.below(self.assets);
         let buy = (sell + 1 + dice.below(self.assets - 1)) % self.assets;
         let limit = Price::from_f64(dice.between(0.9, 1.05)).expect("in range");
-        let amount = if dice.once_in(4) { 1 + dice.below(20) } else { 1 + dice.below(HOLDING / 10) };
+        // Some are too small, and remainders of some are.
+        let amount = if dice.once_in(4) { 4_000 + dice.below(4_000) } else { 1 + dice.below(HOLDING / 10) };
         Operation::CreateOffer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit }
     }
 

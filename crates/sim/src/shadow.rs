@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{BlockReceipts, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
-use primitives::{Address, Amount, AssetId, Operation, PublicKey, Sequence, Superblock, Transaction};
+use primitives::{Address, Amount, AssetId, Operation, Price, PublicKey, Sequence, Superblock, Transaction};
 
 use crate::bonds::Bonds;
 use crate::bugs::transactions;
@@ -23,6 +23,7 @@ pub(crate) struct Shadow {
     issued: Vec<i128>,
     holders: BTreeMap<Address, Holder>,
     offers: BTreeMap<(Pair, Place), Amount>,
+    least: Vec<Amount>,
     bonds: Bonds,
 }
 
@@ -32,13 +33,14 @@ impl Shadow {
         let membership = genesis.membership.clone().expect("the clients' genesis has validators");
         let bonds = Bonds::new(&membership);
         let (fee, holders, offers) = (genesis.fee, BTreeMap::new(), BTreeMap::new());
-        let mut shadow = Shadow { fee, issued, holders, offers, bonds };
+        let least = genesis.assets.iter().map(|listing| listing.least_units).collect();
+        let mut shadow = Shadow { fee, issued, holders, offers, least, bonds };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
         }
-        for (_, _, issuer) in &genesis.assets {
-            shadow.holders.entry(*issuer).or_default();
+        for listing in &genesis.assets {
+            shadow.holders.entry(listing.issuer).or_default();
         }
         for &(account, asset, units) in &genesis.balances {
             shadow.add(account, asset, i128::from(units));
@@ -105,6 +107,9 @@ impl Shadow {
             }
             Operation::CreateOffer { sell, buy, amount, limit } => {
                 let (pair, place) = (Pair { sell, buy }, Place { limit, account, id });
+                if self.is_too_small(pair, limit, amount) {
+                    return Err(format!("an offer of {amount} of {pair:?} at {limit} is too small"));
+                }
                 self.offers.insert((pair, place), amount);
                 check_offer(pair, place, amount, outcome, receipts)?;
             }
@@ -125,6 +130,13 @@ impl Shadow {
         Ok(())
     }
 
+    /// Whether so many units at a limit sell or ask less than is the least.
+    fn is_too_small(&self, pair: Pair, limit: Price, amount: Amount) -> bool {
+        let [sell, buy] = [pair.sell, pair.buy].map(|asset| self.least[asset.0 as usize]);
+        // The least payment that satisfies the limit, found by trying.
+        amount < sell || (0..buy).any(|asked| limit.accepts(amount, asked))
+    }
+
     /// Fills, and what is burnt.
     fn settle(&mut self, receipts: &BlockReceipts, effective: usize) -> Result<(), String> {
         let batch = &receipts.batch;
@@ -132,12 +144,18 @@ impl Shadow {
         kept[0] = i128::from(self.fee) * effective as i128;
         for fill in &batch.fills {
             let key = (fill.pair, fill.place);
-            if self.offers.get(&key) != Some(&(fill.sold + fill.left)) || fill.sold == 0 {
+            if self.offers.get(&key) != Some(&(fill.sold + fill.left + fill.returned)) || fill.sold == 0 {
                 return Err(format!("a fill of what is not offered: {fill:?}"));
             }
             if !fill.place.limit.accepts(fill.sold, fill.bought) {
                 return Err(format!("a fill below its limit: {fill:?}"));
             }
+            let rest = fill.left + fill.returned;
+            let goes_back = rest > 0 && self.is_too_small(fill.pair, fill.place.limit, rest);
+            if fill.returned != if goes_back { rest } else { 0 } {
+                return Err(format!("of a remainder of {rest} units {} go back: {fill:?}", fill.returned));
+            }
+            self.add(fill.place.account, fill.pair.sell, i128::from(fill.returned));
             match fill.left {
                 0 => self.offers.remove(&key),
                 left => self.offers.insert(key, left),
@@ -211,8 +229,12 @@ fn check_offer(
 ) -> Result<(), String> {
     let Outcome::Offered(met) = outcome else { return Err(format!("an offer came to {outcome:?}")) };
     let fill = receipts.batch.fills_of(pair).iter().find(|fill| fill.place == place);
-    let told = fill.map_or((0, 0, amount), |fill| (fill.sold, fill.bought, fill.left));
-    if (met.sold, met.bought, met.left) == told { Ok(()) } else { Err(format!("{met:?} was told, {fill:?} filled")) }
+    let told = fill.map_or((0, 0, amount, 0), |fill| (fill.sold, fill.bought, fill.left, fill.returned));
+    if (met.sold, met.bought, met.left, met.returned) == told {
+        Ok(())
+    } else {
+        Err(format!("{met:?} was told, {fill:?} filled"))
+    }
 }
 
 /// Checks the batch independently of the solver, on the book that it met.

@@ -49,7 +49,7 @@ const PRICES: [&str; 5] = [
     "required binary valuation (STRING)",
     "required double value",
 ];
-const TRADES: [&str; 11] = [
+const TRADES: [&str; 12] = [
     "required int64 height",
     TIME,
     "required binary sell (STRING)",
@@ -57,6 +57,7 @@ const TRADES: [&str; 11] = [
     "required int64 sold",
     "required int64 bought",
     "required int64 left",
+    "required int64 returned",
     "required double rate",
     "required binary min_price (STRING)",
     "required binary account (STRING)",
@@ -226,6 +227,7 @@ impl<'a> History<'a> {
                 fill.sold.into(),
                 fill.bought.into(),
                 fill.left.into(),
+                fill.returned.into(),
                 Cell::Real(value(fill.pair.sell) / value(fill.pair.buy)),
                 Cell::Text(fill.place.limit.to_string()),
                 Cell::Text(fill.place.account.to_string()),

@@ -4,7 +4,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use ledger::Genesis;
+use ledger::{Genesis, Listing};
 use node::founding::Succession;
 use primitives::{AssetId, Fraction};
 
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras init --home ./exchange
-  walras init --home ./exchange --asset USD:2 --asset EUR:2 --asset BTC:8 --supply 1000000
+  walras init --home ./exchange --asset USD:6 --asset EUR:6 --asset BTC:8 --supply 1000000
   walras init --home ./exchange --genesis genesis.json    # join a chain that exists
   walras init --home ./network --validators 4             # the homes of four validators on this machine
   walras init --home ./network --validators 4 --address a.example:9100 --address b.example:9100 \\
@@ -27,7 +27,7 @@ pub struct Init {
     #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
     pub home: PathBuf,
     /// An asset, as symbol and decimals; the first pays fees.
-    #[arg(long = "asset", value_name = "SYMBOL:DECIMALS", default_values = ["USD:2", "EUR:2", "BTC:8"])]
+    #[arg(long = "asset", value_name = "SYMBOL:DECIMALS", default_values = ["USD:6", "EUR:6", "BTC:8"])]
     assets: Vec<String>,
     /// What the issuer holds of each asset at the start.
     #[arg(long, default_value = "1000000")]
@@ -38,6 +38,9 @@ pub struct Init {
     /// Units of the first asset that a transaction costs.
     #[arg(long, default_value_t = 0)]
     fee: u64,
+    /// Units of an asset that an offer sells, or asks, at least; at least 2 / (mu - epsilon).
+    #[arg(long, default_value_t = ledger::LEAST_UNITS)]
+    least_units: u64,
     /// Commission ε.
     #[arg(long, default_value = "2^-15")]
     epsilon: Fraction,
@@ -45,7 +48,8 @@ pub struct Init {
     #[arg(long, default_value = "2^-10")]
     mu: Fraction,
     /// Take this genesis instead of making one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["assets", "supply", "chain", "fee", "epsilon", "mu"])]
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu"])]
     genesis: Option<PathBuf>,
     /// Make the homes of so many validators, and the genesis that they share.
     #[arg(long, value_name = "N", conflicts_with = "genesis", value_parser = clap::value_parser!(u8).range(1..))]
@@ -170,7 +174,7 @@ impl Init {
                 .with_context(|| format!("--asset {text:?}: write SYMBOL:DECIMALS, such as EUR:2"))?;
             let decimals: u8 =
                 decimals.parse().with_context(|| format!("--asset {text:?}: decimals is a number from 0 to 18"))?;
-            assets.push((symbol.to_string(), decimals, issuer));
+            assets.push(Listing { least_units: self.least_units, ..Listing::new(symbol, decimals, issuer) });
             balances.push((issuer, AssetId(number as u32), to_units(&self.supply, decimals).context("--supply")?));
         }
         Ok(Genesis {

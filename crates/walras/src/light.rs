@@ -173,7 +173,7 @@ impl Client {
         certified: &Certified,
     ) -> anyhow::Result<Value> {
         let account = proof.verify(&certified.state, address).context("the proof does not hold")?;
-        let symbol = |asset: primitives::AssetId| self.genesis.assets[asset.0 as usize].0.clone();
+        let symbol = |asset: primitives::AssetId| self.genesis.assets[asset.0 as usize].symbol.clone();
         let balances = account.map(|account| {
             let amounts = account.balances.iter().map(|(asset, amount)| (symbol(*asset), json!(amount.to_string())));
             amounts.collect::<serde_json::Map<_, _>>()

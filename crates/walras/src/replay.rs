@@ -11,7 +11,7 @@ use bench::daily::{History, history};
 use bench::workload::Seeded;
 use clearing::{Clearing, Report, Solver, Trade};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ledger::{Applied, Genesis, Ledger, PairOffers, Roots, Signatures, Stage};
+use ledger::{Applied, Genesis, Ledger, Listing, PairOffers, Roots, Signatures, Stage};
 use primitives::{
     Address, AssetId, Body, Fraction, MAX_ISSUED, Operation, SecretKey, Sequence, Signature, SubBlock, Superblock,
     Transaction,
@@ -122,7 +122,13 @@ impl Replay {
     fn genesis(&self, history: &History, traders: &[Trader]) -> Genesis {
         let issuer = SecretKey::from_seed([0xfe; 32]).public().address();
         let listed = history.symbols.iter().zip(&history.decimals);
-        let assets: Vec<_> = listed.map(|(symbol, decimals)| (symbol.clone(), *decimals as u8, issuer)).collect();
+        // As small as the band permits: the history knows no least sizes.
+        let least_units = ledger::least_units(self.epsilon, self.mu).unwrap_or(ledger::LEAST_UNITS);
+        let listing = |(symbol, decimals): (&String, &u32)| Listing {
+            least_units,
+            ..Listing::new(symbol.clone(), *decimals as u8, issuer)
+        };
+        let assets: Vec<_> = listed.map(listing).collect();
         let share = MAX_ISSUED / 2 / traders.len() as u64;
         let holdings = |trader: &Trader| {
             let address = trader.address;

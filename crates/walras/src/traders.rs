@@ -4,11 +4,15 @@
 use std::collections::VecDeque;
 
 use bench::workload::Seeded;
-use ledger::Genesis;
-use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Transaction};
+use ledger::{Genesis, Listing};
+use primitives::{Address, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction};
 
 /// Units of each asset that a trader holds at the start, in units of the first asset.
-const WEALTH: f64 = 2e12;
+const WEALTH: f64 = 2e14;
+/// What an offer or a payment is worth at least, in units of the first asset: well above the least size of offers.
+const SMALLEST: f64 = 3e7;
+/// What it is worth at most.
+const LARGEST: f64 = 1e10;
 /// Standard deviation of a valuation's logarithm per second.
 const VOLATILITY: f64 = 0.002;
 /// Offers that a trader leaves resting before it takes the oldest back.
@@ -16,21 +20,21 @@ const RESTING: usize = 24;
 
 /// Symbol, decimals, and rough worth of a whole one in whole ones of the first.
 const ASSETS: [(&str, u8, f64); 20] = [
-    ("USD", 4, 1.0),
-    ("EUR", 4, 1.09),
-    ("JPY", 2, 0.0066),
-    ("GBP", 4, 1.27),
-    ("CHF", 4, 1.13),
-    ("AUD", 4, 0.65),
-    ("CAD", 4, 0.73),
-    ("CNY", 4, 0.14),
-    ("SEK", 4, 0.095),
-    ("NOK", 4, 0.094),
-    ("SGD", 4, 0.74),
-    ("INR", 2, 0.012),
-    ("BRL", 4, 0.2),
-    ("ZAR", 4, 0.054),
-    ("MXN", 4, 0.058),
+    ("USD", 6, 1.0),
+    ("EUR", 6, 1.09),
+    ("JPY", 6, 0.0066),
+    ("GBP", 6, 1.27),
+    ("CHF", 6, 1.13),
+    ("AUD", 6, 0.65),
+    ("CAD", 6, 0.73),
+    ("CNY", 6, 0.14),
+    ("SEK", 6, 0.095),
+    ("NOK", 6, 0.094),
+    ("SGD", 6, 0.74),
+    ("INR", 6, 0.012),
+    ("BRL", 6, 0.2),
+    ("ZAR", 6, 0.054),
+    ("MXN", 6, 0.058),
     ("XAU", 6, 2_300.0),
     ("XAG", 6, 28.0),
     ("BTC", 8, 64_000.0),
@@ -41,7 +45,7 @@ const ASSETS: [(&str, u8, f64); 20] = [
 fn asset(number: usize) -> (String, u8, f64) {
     match ASSETS.get(number) {
         Some((symbol, decimals, worth)) => (symbol.to_string(), *decimals, *worth),
-        None => (format!("A{number:03}"), 4, 1.0 + number as f64 % 7.0),
+        None => (format!("A{number:03}"), 6, 1.0 + number as f64 % 7.0),
     }
 }
 
@@ -66,10 +70,11 @@ pub fn genesis(traders: &Traders, assets: usize, fee: u64) -> Genesis {
     let issuer = SecretKey::from_seed([0xff; 32]).public().address();
     let listed = |i: usize| {
         let (symbol, decimals, _) = asset(i);
-        (symbol, decimals, issuer)
+        Listing::new(symbol, decimals, issuer)
     };
     let assets: Vec<_> = (0..assets).map(listed).collect();
-    let wealth = |asset: usize| (WEALTH / traders.valuations[asset]) as u64;
+    let most = MAX_ISSUED / 2 / traders.traders.len() as u64;
+    let wealth = |asset: usize| ((WEALTH / traders.valuations[asset]) as u64).min(most);
     let holdings = |trader: &Trader| {
         let address = trader.address;
         (0..traders.valuations.len())
@@ -157,7 +162,7 @@ impl Traders {
     fn pay(&mut self, trader: usize) -> Operation {
         let other = (trader + 1 + self.random.below(self.traders.len() as u64 - 1) as usize) % self.traders.len();
         let asset = self.random.below(self.valuations.len() as u64) as usize;
-        let amount = (self.random.between(1e5, 1e8) / self.valuations[asset]) as u64 + 1;
+        let amount = (self.random.between(SMALLEST, LARGEST) / self.valuations[asset]) as u64 + 1;
         Operation::Pay { to: self.traders[other].address, asset: AssetId(asset as u32), amount }
     }
 
@@ -176,7 +181,7 @@ impl Traders {
         let margin =
             if self.random.below(5) == 0 { self.random.between(0.0, 0.02) } else { -self.random.between(0.0, 0.02) };
         let limit = Price::from_f64(worth * (1.0 + margin)).expect("valuations stay within range");
-        let amount = (self.random.between(1e5, 1e8) / self.valuations[sell]) as u64 + 1;
+        let amount = (self.random.between(SMALLEST, LARGEST) / self.valuations[sell]) as u64 + 1;
         Operation::CreateOffer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit }
     }
 

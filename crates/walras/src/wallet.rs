@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake, Transaction};
 use serde_json::Value;
 
@@ -225,6 +225,7 @@ struct Listed {
     asset: AssetId,
     symbol: String,
     decimals: u8,
+    least_units: Amount,
 }
 
 impl Server {
@@ -289,9 +290,17 @@ impl Server {
                 asset: AssetId(u32::try_from(entry["asset"].as_u64()?).ok()?),
                 symbol: entry["symbol"].as_str()?.into(),
                 decimals: u8::try_from(entry["decimals"].as_u64()?).ok()?,
+                least_units: entry["least_units"].as_str()?.parse().ok()?,
             })
         });
         listed.collect::<Option<_>>().context("the node's list of assets cannot be read")
+    }
+}
+
+impl Listed {
+    /// The least size of an offer, for people.
+    fn least(&self) -> String {
+        format!("{} {}", from_units(self.least_units, self.decimals), self.symbol)
     }
 }
 
@@ -353,11 +362,12 @@ fn describe(answer: &Value) -> String {
         None => "waits for a block".into(),
         Some("applied") => format!("committed in block {}", answer["height"]),
         Some("offered") => format!(
-            "committed in block {}: sold {} units, received {}, {} rest ({})",
+            "committed in block {}: sold {} units, received {}, {} rest, {} returned ({})",
             answer["height"],
             text(&outcome["sold"]),
             text(&outcome["bought"]),
             text(&outcome["left"]),
+            text(&outcome["returned"]),
             text(&outcome["why"]).replace('_', " ")
         ),
         Some(_) => format!("refused in block {}: {}", answer["height"], text(&outcome["message"])),
@@ -386,6 +396,9 @@ impl Wallet {
                 let (sell, buy) = (find(assets, &sell)?, find(assets, &buy)?);
                 let amount = to_units(&amount, sell.decimals)?;
                 let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
+                ensure!(amount >= sell.least_units, "--amount: an offer sells at least {}", sell.least());
+                let asks_enough = !limit.accepts(amount, buy.least_units.saturating_sub(1));
+                ensure!(asks_enough, "an offer asks at least {}: raise --amount or --limit", buy.least());
                 Ok(Operation::CreateOffer { sell: sell.asset, buy: buy.asset, amount, limit })
             }),
             Wallet::Cancel { offer, sender } => sender.send(json, |server, account, assets| {

@@ -111,12 +111,16 @@ fn wallets_pay_trade_cancel_issue_and_burn() {
     assert_eq!((&paid["status"], &paid["outcome"]["result"]), (&"committed".into(), &"applied".into()));
     assert_eq!((alice.units("USD"), issuer.units("USD")), ((25_050, 0), (74_950, 0)));
 
+    let small = bad(alice.run("offer --sell USD --buy EUR --amount 40.95 --limit 5"), 1);
+    assert!(small.contains("sells at least 40.96 USD"), "{small}");
+    let small = bad(alice.run("offer --sell USD --buy EUR --amount 50 --limit 0.5"), 1);
+    assert!(small.contains("asks at least 40.96 EUR"), "{small}");
     let offered = alice.json("offer --sell USD --buy EUR --amount 100 --limit 0.5");
     assert_eq!((&offered["outcome"]["result"], &offered["outcome"]["left"]), (&"offered".into(), &"10000".into()));
     assert_eq!(alice.units("USD"), (15_050, 10_000));
     let id = alice.json("show")["offers"][0]["id"].as_u64().expect("an id");
 
-    let met = issuer.json("offer --sell EUR --buy USD --amount 20 --limit 1");
+    let met = issuer.json("offer --sell EUR --buy USD --amount 50 --limit 1");
     let units = |name: &str| met["outcome"][name].as_str().and_then(|units| units.parse::<u64>().ok()).expect("units");
     assert!(units("sold") > 0 && units("bought") >= units("sold"), "{met}");
     let (received, locked) = (alice.units("EUR").0, alice.units("USD").1);

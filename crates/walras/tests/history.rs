@@ -32,7 +32,7 @@ fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
         fee: 2,
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
-        assets: (0..ASSETS).map(|asset| (format!("A{asset}"), 2, address(1))).collect(),
+        assets: (0..ASSETS).map(|asset| ledger::Listing::new(format!("A{asset}"), 2, address(1))).collect(),
         balances: (1..=3).flat_map(holdings).collect(),
         ..ledger::Genesis::default()
     };
@@ -49,7 +49,7 @@ fn trade(server: &str, sequence: u64) -> u64 {
             Operation::CreateOffer { sell: AssetId(sell), buy: AssetId((sell + 1) % ASSETS), amount, limit };
         Body { chain: CHAIN, account: address(account), sequence, operation }.sign(&key(account))
     };
-    let transactions: Vec<_> = (1..=3).map(|n| offer(n, u32::from(n) - 1, 1_000 + sequence * 10)).collect();
+    let transactions: Vec<_> = (1..=3).map(|n| offer(n, u32::from(n) - 1, 5_000 + sequence * 10)).collect();
     let body = borsh::to_vec(&transactions).expect("encodes");
     let url = format!("{server}/v1/transactions/batch?wait=committed");
     let mut answer = agent().post(url).content_type("application/octet-stream").send(&body[..]).expect("answers");

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bench::workload::Seeded;
-use ledger::{Genesis, Ledger, Roots, Signatures};
+use ledger::{Genesis, Ledger, Listing, Roots, Signatures};
 use node::json::OutcomeBody;
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Superblock, Transaction, TransactionId,
@@ -86,7 +86,7 @@ fn genesis() -> Genesis {
         fee: 3,
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
-        assets: (0..ASSETS).map(|asset| (format!("A{asset}"), 2, issuer)).collect(),
+        assets: (0..ASSETS).map(|asset| Listing::new(format!("A{asset}"), 2, issuer)).collect(),
         balances: everybody().into_iter().flat_map(holdings).collect(),
         ..Genesis::default()
     }
@@ -144,7 +144,7 @@ impl Client {
         let sell = self.random.below(ASSETS) as u32;
         let buy = (sell + 1 + self.random.below(ASSETS - 1) as u32) % ASSETS as u32;
         let limit = Price::from_f64(self.random.between(0.95, 1.03)).expect("in range");
-        let amount = 1 + self.random.below(1_000_000);
+        let amount = 4_000 + self.random.below(1_000_000);
         Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
     }
 

@@ -10,7 +10,7 @@ import { brief, count, explain, outcomeText } from "../words";
 
 export function transactionView(live: Live, id: string): View {
   const problem = notice();
-  const list = facts({ id: "Id", status: "Status", block: "Block", outcome: "Outcome", sold: "Sold, units", bought: "Bought, units", left: "Left, units" });
+  const list = facts({ id: "Id", status: "Status", block: "Block", outcome: "Outcome", sold: "Sold, units", bought: "Bought, units", left: "Left, units", returned: "Returned, units" });
   list.element.classList.add("summary");
   const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Transaction"), problem.element, panel(brief(id, 12), {}, list.element));
   list.set("id", h("code", {}, id));
@@ -31,7 +31,7 @@ export function transactionView(live: Live, id: string): View {
     list.set("block", h("a", { href: href.block(answer.height) }, count(answer.height)));
     list.set("outcome", outcomeText(answer.outcome));
     if (answer.outcome.result !== "offered") return;
-    for (const name of ["sold", "bought", "left"] as const) list.set(name, formatAmount(answer.outcome[name], 0));
+    for (const name of ["sold", "bought", "left", "returned"] as const) list.set(name, formatAmount(answer.outcome[name], 0));
   }
 
   return {

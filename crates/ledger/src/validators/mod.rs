@@ -1,45 +1,44 @@
 //! Who may validate: stakes, the committees that are drawn by them, rewards and convictions (Smart Red Belly §3.5).
 //!
-//! An account becomes a validator by *staking* units of asset 0 and naming a key and a network address; it may add to its
-//! stake, change key and address, and *unstake*. Heights fall into *epochs* ([`Schedule`]). While the block at the boundary
-//! of epoch `e` is applied, the *committee* of `e` is drawn by stake, without replacement, from the registry as that block
-//! finds it; the seed is the state root that the block names. So whoever holds that certified state, and nothing else,
-//! can draw the committee again. It begins `delay` heights later, when every validator has applied the boundary.
+//! An account becomes a validator by *staking* units of asset 0 and naming a key and a network address; it may add to
+//! its stake, change key and address, and *unstake*. Heights fall into *epochs* ([`Schedule`]). While the block at the
+//! boundary of epoch `e` is applied, the *committee* of `e` is drawn by stake, without replacement, from the registry
+//! as that block finds it; the seed is the state root that the block names. So whoever holds that certified state, and
+//! nothing else, can draw the committee again. It begins `delay` heights later, when every validator has applied the
+//! boundary.
 //!
-//! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled, unless the
-//! block carries a false clearing. Two
-//! contradictory signed statements ([`Evidence`]) *convict* a validator: a fraction of all it has staked, also of what is
-//! on its way back, goes to the pool, the rest is unstaked, and it is never drawn again. What is unstaked is paid back at
-//! the first boundary after `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is
-//! refused.
+//! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled,
+//! unless the block carries a false clearing. Two contradictory signed statements ([`Evidence`]) *convict* a validator:
+//! a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked, and it is
+//! never drawn again. What is unstaked is paid back at the first boundary after `unbonding_epochs` epochs behind the
+//! last one that it can have counted in; older evidence is refused.
 //!
 //! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its
-//! transactions. A key is held by one validator at a time. Staked units, units on their way back and the pool are a third
-//! place where asset 0 can be, beside balances and offers, and the three sums agree after every block. A committee is
-//! never empty once there is one: if nobody can be drawn the last one stays.
+//! transactions. A key is held by one validator at a time. Staked units, units on their way back and the pool are a
+//! third place where asset 0 can be, beside balances and offers, and the three sums agree after every block. A
+//! committee is never empty once there is one: if nobody can be drawn the last one stays.
 //!
-//! **The seed's bias.** A root covers every transaction of the blocks below it, so that nobody can foresee it before the
-//! last sub-block of them is out, and a superblock holds sub-blocks of n−f proposers at least. Who proposes last can try
-//! several sub-blocks, but has to execute and hash the whole batch for each try, and can only choose among as many draws as
-//! it tries within the grace period; each of them is by stake. The state before the block decides who can be drawn, so
-//! that nobody can choose a stake to fit a seed that is known.
+//! **The seed's bias.** A root covers every transaction of the blocks below it, so that nobody can foresee it before
+//! the last sub-block of them is out, and a superblock holds sub-blocks of n−f proposers at least. Who proposes last
+//! can try several sub-blocks, but has to execute and hash the whole batch for each try, and can only choose among as
+//! many draws as it tries within the grace period; each of them is by stake. The state before the block decides who can
+//! be drawn, so that nobody can choose a stake to fit a seed that is known.
 //!
-//! **Deviations from the paper.** There staking is a contract that tells addresses in an event; here it is native, so that
-//! it stands in the state root. The paper leaves rewards, epochs and punishment open. Rewards are paid for each sub-block
-//! that is in, empty or not: agreement needs everybody's proposal at every height, a payment by transaction would be one
-//! for spam, and a pot that is shared by those who are in would reward keeping others out. Who accuses gets no share, or
-//! proposers would copy accusations, and the convicted would accuse themselves.
+//! **Deviations from the paper.** There staking is a contract that tells addresses in an event; here it is native, so
+//! that it stands in the state root. The paper leaves rewards, epochs and punishment open. Rewards are paid for each
+//! sub-block that is in, empty or not: agreement needs everybody's proposal at every height, a payment by transaction
+//! would be one for spam, and a pot that is shared by those who are in would reward keeping others out. Who accuses
+//! gets no share, or proposers would copy accusations, and the convicted would accuse themselves.
 
 mod draw;
 mod schedule;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{
-    Address, Amount, AssetId, Digest, Evidence, Fraction, Height, Operation, PublicKey, Stake, Superblock,
-};
+use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
 
 pub use schedule::Schedule;
 
+use crate::footprint::RegistryEdit;
 use crate::orders::Credit;
 use crate::refusal::Refusal;
 
@@ -201,19 +200,18 @@ impl Validators {
         self.registry.binary_search_by_key(account, |one| one.member.account)
     }
 
-    /// Judges one operation against the registry as it stands; `height` is that of the block it may stand in.
+    /// Judges one change of the registry as it stands; `height` is that of the block it may stand in.
     pub(crate) fn check(
         &self,
         chain: u64,
         sender: &Address,
-        operation: &Operation,
+        edit: RegistryEdit<'_>,
         height: Height,
     ) -> Result<(), Refusal> {
-        match operation {
-            Operation::Stake(stake) => self.check_stake(chain, sender, stake),
-            Operation::Unstake { units } => self.check_unstake(sender, *units),
-            Operation::Accuse(evidence) => self.convicted(evidence, height).map(|_| ()),
-            _ => Ok(()),
+        match edit {
+            RegistryEdit::Stake(stake) => self.check_stake(chain, sender, stake),
+            RegistryEdit::Unstake(units) => self.check_unstake(sender, units),
+            RegistryEdit::Convict(evidence) => self.convicted(evidence, height).map(|_| ()),
         }
     }
 
@@ -281,15 +279,15 @@ impl Validators {
         operations == 0 && is_quiet && (self.terms.reward == 0 || self.pool == 0)
     }
 
-    /// Applies a block: rewards, and its admitted operations on the registry, whose order means nothing.
-    pub(crate) fn apply(&mut self, block: &Superblock, operations: &[(Address, &Operation)]) -> Moved {
+    /// Applies a block: rewards, and the admitted changes of the registry, whose order means nothing.
+    pub(crate) fn apply(&mut self, block: &Superblock, edits: &[(Address, RegistryEdit<'_>)]) -> Moved {
         let before = self.bonded();
         let height = block.height;
         if self.terms.schedule.is_boundary(height) {
             self.draw(&block.parent_root);
         }
         let mut credits = self.reward(block);
-        self.convict_and_move(operations, height);
+        self.convict_and_move(edits, height);
         if self.terms.schedule.is_boundary(height) {
             self.release(height, &mut credits);
         }
@@ -330,10 +328,10 @@ impl Validators {
     }
 
     /// Works operations in: first what owners do, then convictions.
-    fn convict_and_move(&mut self, operations: &[(Address, &Operation)], height: Height) {
+    fn convict_and_move(&mut self, edits: &[(Address, RegistryEdit<'_>)], height: Height) {
         // Who is convicted was found by the filter in the registry as it was before the block.
-        let accused = operations.iter().filter_map(|(_, operation)| match operation {
-            Operation::Accuse(evidence) => {
+        let accused = edits.iter().filter_map(|(_, edit)| match edit {
+            RegistryEdit::Convict(evidence) => {
                 let member = self.committee(evidence.epoch)?.get(usize::from(evidence.member))?;
                 Some(member.account)
             }
@@ -341,11 +339,11 @@ impl Validators {
         });
         let accused: Vec<Address> = accused.collect();
         let free = self.free(height);
-        for (sender, operation) in operations {
-            match operation {
-                Operation::Stake(stake) => self.stake(*sender, stake),
-                Operation::Unstake { units } => self.unstake(sender, *units, free),
-                _ => {}
+        for (sender, edit) in edits {
+            match edit {
+                RegistryEdit::Stake(stake) => self.stake(*sender, stake),
+                RegistryEdit::Unstake(units) => self.unstake(sender, *units, free),
+                RegistryEdit::Convict(_) => {}
             }
         }
         accused.iter().for_each(|account| self.convict(account, free));

@@ -10,8 +10,8 @@ use num_bigint::BigUint;
 use primitives::{Address, Amount, AssetId, Body, Digest, MAX_ISSUED, Operation, Price, PublicKey, Transaction};
 use validators::ModelValidators;
 
-/// Pair, place, units sold, units received.
-type Executed = (Pair, Place, Amount, Amount);
+/// Pair, place, units sold, units received, units returned.
+type Executed = (Pair, Place, Amount, Amount, Amount);
 /// Limits, amounts and places of a pair's offers.
 type Columns = (Vec<Price>, Vec<Amount>, Vec<Place>);
 
@@ -40,8 +40,8 @@ fn highest(account: &ModelAccount) -> u64 {
 impl Model {
     pub fn new(genesis: &Genesis) -> Model {
         let mut accounts: BTreeMap<Address, ModelAccount> = BTreeMap::new();
-        for (_, _, issuer) in &genesis.assets {
-            accounts.entry(*issuer).or_default();
+        for listing in &genesis.assets {
+            accounts.entry(listing.issuer).or_default();
         }
         for (account, asset, amount) in &genesis.balances {
             *accounts.entry(*account).or_default().balances.entry(*asset).or_default() += amount;
@@ -99,6 +99,14 @@ impl Model {
                 let known = self.offers.contains_key(&(Pair { sell: *sell, buy: *buy }, place));
                 if known { Ok(()) } else { Err(Refusal::UnknownOffer) }
             }
+            Operation::CreateOffer { sell, buy, amount, limit } => {
+                let (sell, buy) = (&self.assets[sell.0 as usize], &self.assets[buy.0 as usize]);
+                match () {
+                    _ if *amount < sell.least_units => Err(Refusal::SellsTooLittle),
+                    _ if asked(*amount, *limit) < buy.least_units.into() => Err(Refusal::AsksTooLittle),
+                    _ => Ok(()),
+                }
+            }
             Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
                 if self.assets[asset.0 as usize].issuer != *account =>
             {
@@ -131,9 +139,6 @@ impl Model {
             let operation = &block[i].body.operation;
             let others = || distinct.iter().copied().filter(move |j| *j != i).map(|j| &block[j].body);
             let clash = match operation {
-                Operation::CreateAccount { account, .. } if *account != block[i].body.account => others()
-                    .any(|b| matches!(&b.operation, Operation::CreateAccount { account: other, .. } if other == account && b.account != *other))
-                    .then_some(Refusal::CreateConflict),
                 Operation::Stake(stake) => others()
                     .any(|b| matches!(&b.operation, Operation::Stake(other) if other.key == stake.key))
                     .then_some(Refusal::ValidatorKeyConflict),
@@ -201,7 +206,7 @@ impl Model {
         }
     }
 
-    /// Applies a block with the valuations and amounts of `clearing`; returns refusals and (pair, place, sold, bought).
+    /// Applies a block with the valuations and amounts of `clearing`; returns refusals and fills.
     pub fn apply(
         &mut self,
         block: &[Transaction],
@@ -311,7 +316,11 @@ impl Model {
                     continue;
                 }
                 rest -= sold;
-                executed.push((pair, *place, sold, bought));
+                let (rest, [of_sell, of_buy]) =
+                    (amount - sold, [pair.sell, pair.buy].map(|a| &self.assets[a.0 as usize]));
+                let is_small = rest < of_sell.least_units || asked(rest, place.limit) < of_buy.least_units.into();
+                let returned = if is_small { rest } else { 0 };
+                executed.push((pair, *place, sold, bought, returned));
                 kept[pair.sell.0 as usize] += i128::from(sold);
                 kept[pair.buy.0 as usize] -= i128::from(bought);
             }
@@ -319,13 +328,14 @@ impl Model {
             fills.extend(executed);
             assert_eq!(rest, 0, "the pair's amount is the sum of its fills");
         }
-        for (pair, place, sold, bought) in &fills {
+        for (pair, place, sold, bought, returned) in &fills {
             let left = self.offers.get_mut(&(*pair, *place)).expect("rests");
-            *left -= sold;
+            *left -= sold + returned;
             if *left == 0 {
                 self.offers.remove(&(*pair, *place));
             }
             self.move_units(&place.account, pair.buy, i128::from(*bought));
+            self.move_units(&place.account, pair.sell, i128::from(*returned));
         }
         for (asset, kept) in self.assets.iter_mut().zip(kept) {
             asset.issued = Amount::try_from(i128::from(asset.issued) - kept).expect("the auctioneer has no debt");
@@ -378,6 +388,12 @@ fn payout(sold: Amount, sell: Price, buy: Price, epsilon: primitives::Fraction) 
     let numerator = BigUint::from(sold) * epsilon.complement_units() * sell_n * buy_d;
     let denominator = BigUint::from(1u64 << 32) * sell_d * buy_n;
     Amount::try_from(numerator / denominator).unwrap_or(Amount::MAX)
+}
+
+/// The least whole payment that satisfies a limit.
+fn asked(amount: Amount, limit: Price) -> BigUint {
+    let (n, d) = big(limit);
+    (BigUint::from(amount) * n + &d - 1u8) / d
 }
 
 fn at_least(bought: Amount, sold: Amount, limit: Price) -> bool {

@@ -1,7 +1,7 @@
 //! Chains of empty blocks whose committees change, certified by hand, and handovers that are forged one way after the other.
 
 use consensus::{Commit, Statement};
-use ledger::{BlockReceipts, Genesis, Ledger, Membership, Roots, Signatures, Terms};
+use ledger::{BlockReceipts, Genesis, Ledger, Listing, Membership, Roots, Signatures, Terms};
 use primitives::{AssetId, Fraction, SecretKey, Superblock};
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn genesis(schedule: Schedule) -> Genesis {
     Genesis {
         chain: 1,
         mu: Fraction::power_of_two(10),
-        assets: vec![("USD".into(), 2, secret(0).public().address())],
+        assets: vec![Listing::new("USD", 2, secret(0).public().address())],
         balances: vec![(secret(0).public().address(), AssetId(0), 10)],
         membership: Some(Membership { terms, reward_pool: 0, founders }),
         ..Genesis::default()

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ledger::{Genesis, Ledger};
+use ledger::{Genesis, Ledger, Listing};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, SubBlock, Superblock, Transaction};
 
 use super::*;
@@ -40,7 +40,7 @@ fn genesis() -> Genesis {
         fee: 0,
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
-        assets: vec![("USD".into(), 2, issuer), ("EUR".into(), 2, issuer)],
+        assets: vec![Listing::new("USD", 2, issuer), Listing::new("EUR", 2, issuer)],
         balances: (0..ACCOUNTS).map(holder).chain([(payer().public().address(), AssetId(0), 1_000_000)]).collect(),
         ..Genesis::default()
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use consensus::{Index, Payload};
-use ledger::{Genesis, Ledger, Member, Membership, ReceiptsTrie, Roots, Signatures, Terms, outcome_root};
+use ledger::{Genesis, Ledger, Listing, Member, Membership, ReceiptsTrie, Roots, Signatures, Terms, outcome_root};
 use node::accusations::Accusations;
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, SubBlock, Superblock, Transaction,
@@ -41,7 +41,7 @@ fn genesis(validators: &[SecretKey], network: Digest) -> Genesis {
         fee: FEE,
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
-        assets: (0..ASSETS).map(|asset| (format!("A{asset}"), 2, KEYS[0].public().address())).collect(),
+        assets: (0..ASSETS).map(|asset| Listing::new(format!("A{asset}"), 2, KEYS[0].public().address())).collect(),
         balances: held.chain(fees).collect(),
         membership: Some(Membership { terms, reward_pool: 100_000, founders }),
         ..Genesis::default()

@@ -1,0 +1,248 @@
+//! What an operation means: its footprint.
+//!
+//! [`emit`] is the one place that says what each native operation needs, spends, claims and changes. It tells a
+//! [`Visitor`], which takes what concerns it; nothing is stored in between. The filter visits for requirements, sums
+//! and once-keys, reservations for sums and once-keys, orders for the book, credits and the registry, effects for the
+//! accounts. So two rules cannot drift apart, and a new operation is one match arm.
+//!
+//! Everything that a transaction spends or owns is filed under its sender, so that no account can make the transactions
+//! of another one fail by spending. Keys that several senders may claim have a scope of their own ([`Scope`]).
+
+use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake};
+
+use crate::Refusal;
+use crate::book::{Offer, Pair, Place};
+use crate::orders::Credit;
+
+/// What must hold in the state before the block.
+#[derive(Clone, Copy)]
+pub(crate) enum Requirement<'a> {
+    /// The asset is listed. It is required before anything else is asked of the asset.
+    Listed(AssetId),
+    /// There is no such account.
+    Absent(&'a Address),
+    /// An offer rests at this place.
+    Rests(Pair, Place),
+    /// An offer of this size is not below the least.
+    Size(Pair, Amount, Price),
+    /// The sender issues the asset.
+    Issuer(AssetId),
+    /// The registry of validators permits it.
+    Registry(RegistryEdit<'a>),
+}
+
+/// What an operation does to the registry of validators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RegistryEdit<'a> {
+    /// The sender stakes.
+    Stake(&'a Stake),
+    /// The sender takes units out of its stake.
+    Unstake(Amount),
+    /// A validator is convicted.
+    Convict(&'a Evidence),
+}
+
+/// Units that the transactions of a block may not exceed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Sum {
+    /// What the sender spends of an asset; its balance is the limit.
+    Spent(AssetId),
+    /// What all issue of an asset; the cap on what exists is the limit.
+    Issued(AssetId),
+    /// Of the trial operations: all draw on one sum with a cap.
+    #[cfg(test)]
+    Capped,
+    /// Of the trial operations: a venue draws on its deposit.
+    #[cfg(test)]
+    Deposit,
+}
+
+/// What may happen once in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Once {
+    /// A sequence number of the sender is used.
+    Sequence(Sequence),
+    /// An offer of the sender is cancelled.
+    Cancel(Pair, Place),
+    /// The sender's key changes.
+    Key,
+    /// The sender's stake changes.
+    Stake,
+    /// A key becomes that of a validator.
+    ValidatorKey(PublicKey),
+    /// An account comes into being.
+    Created(Address),
+    /// Of the trial operations: something is redeemed, by whomever.
+    #[cfg(test)]
+    Redeemed(u8),
+}
+
+/// Whose transactions fail if a block claims a once-key more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of the sender's: the key is the sender's own.
+    Account(Refusal),
+    /// Those that claim it, whoever sent them.
+    Sides(Refusal),
+    /// None: the effect does not depend on who asks for it. Of those that are left when all others are removed the one
+    /// of the lowest id counts; the others pay fee and sequence number and do nothing.
+    KeepOne,
+}
+
+impl Once {
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Once::Sequence(_) => Scope::Account(Refusal::SequenceConflict),
+            Once::Cancel(..) => Scope::Account(Refusal::CancelConflict),
+            Once::Key => Scope::Account(Refusal::KeyConflict),
+            Once::Stake => Scope::Account(Refusal::StakeConflict),
+            Once::ValidatorKey(_) => Scope::Sides(Refusal::ValidatorKeyConflict),
+            Once::Created(_) => Scope::KeepOne,
+            #[cfg(test)]
+            Once::Redeemed(_) => Scope::KeepOne,
+        }
+    }
+}
+
+impl Sum {
+    /// Whether the sum is the sender's own, so that a conflict concerns its account alone.
+    pub(crate) fn is_own(self) -> bool {
+        match self {
+            Sum::Spent(_) => true,
+            Sum::Issued(_) => false,
+            #[cfg(test)]
+            Sum::Capped => false,
+            #[cfg(test)]
+            Sum::Deposit => true,
+        }
+    }
+
+    /// Why those are refused who exceed the limit together.
+    pub(crate) fn refusal(self) -> Refusal {
+        match self {
+            Sum::Spent(_) => Refusal::Overdraft,
+            Sum::Issued(_) => Refusal::IssueTooLarge,
+            #[cfg(test)]
+            Sum::Capped => Refusal::IssueTooLarge,
+            #[cfg(test)]
+            Sum::Deposit => Refusal::Overdraft,
+        }
+    }
+}
+
+/// Takes the parts of a footprint that concern it; the others it passes over.
+pub(crate) trait Visitor<'a> {
+    /// Something must hold in the state before the block. An error ends the footprint.
+    fn require(&mut self, _: Requirement<'a>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Units count towards a sum. What is [`Sum::Spent`] leaves the sender's balance.
+    fn sum(&mut self, _: Sum, _: Amount) {}
+
+    /// A once-key is claimed.
+    fn once(&mut self, _: Once) {}
+
+    /// Units are paid to an account after the block's debits; zero units make the account exist.
+    fn credit(&mut self, _: Credit) {}
+
+    /// An offer is made.
+    fn place(&mut self, _: Pair, _: Offer) {}
+
+    /// An offer of the sender is taken out of the book, and what it locks is unlocked.
+    fn cancel(&mut self, _: Pair, _: Place) {}
+
+    /// So many units of an asset more, or fewer, exist.
+    fn issue(&mut self, _: AssetId, _: i128) {}
+
+    /// The sender's key changes.
+    fn register(&mut self, _: PublicKey) {}
+
+    /// The registry of validators changes.
+    fn edit_registry(&mut self, _: RegistryEdit<'a>) {}
+}
+
+/// What has a footprint.
+pub(crate) trait Footprint {
+    /// Tells the visitor the whole footprint of what costs `fee`.
+    fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal>;
+}
+
+impl Footprint for Body {
+    #[inline]
+    fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+        let sender = self.account;
+        pay_for(self.sequence, fee, visitor);
+        match &self.operation {
+            &Operation::CreateAccount { account, key } if account == sender => {
+                visitor.once(Once::Key);
+                visitor.register(key);
+            }
+            Operation::CreateAccount { account, .. } => {
+                visitor.require(Requirement::Absent(account))?;
+                visitor.once(Once::Created(*account));
+                visitor.credit(Credit { to: *account, asset: AssetId(0), amount: 0 });
+            }
+            &Operation::CreateOffer { sell, buy, amount, limit } => {
+                let pair = listed(sell, buy, visitor)?;
+                visitor.require(Requirement::Size(pair, amount, limit))?;
+                visitor.sum(Sum::Spent(sell), amount);
+                visitor.place(pair, Offer { place: Place { limit, account: sender, id: self.sequence }, amount });
+            }
+            &Operation::CancelOffer { sell, buy, limit, offer } => {
+                let (pair, place) = (listed(sell, buy, visitor)?, Place { limit, account: sender, id: offer });
+                visitor.require(Requirement::Rests(pair, place))?;
+                visitor.once(Once::Cancel(pair, place));
+                visitor.cancel(pair, place);
+            }
+            &Operation::Pay { to, asset, amount } => {
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.sum(Sum::Spent(asset), amount);
+                visitor.credit(Credit { to, asset, amount });
+            }
+            &Operation::Issue { to, asset, amount } => {
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                visitor.sum(Sum::Issued(asset), amount);
+                visitor.issue(asset, i128::from(amount));
+                visitor.credit(Credit { to, asset, amount });
+            }
+            &Operation::Burn { asset, amount } => {
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                visitor.sum(Sum::Spent(asset), amount);
+                visitor.issue(asset, -i128::from(amount));
+            }
+            Operation::Stake(stake) => {
+                edit_registry(RegistryEdit::Stake(stake), visitor)?;
+                visitor.once(Once::Stake);
+                visitor.once(Once::ValidatorKey(stake.key));
+                visitor.sum(Sum::Spent(AssetId(0)), stake.units);
+            }
+            &Operation::Unstake { units } => {
+                edit_registry(RegistryEdit::Unstake(units), visitor)?;
+                visitor.once(Once::Stake);
+            }
+            Operation::Accuse(evidence) => edit_registry(RegistryEdit::Convict(evidence), visitor)?,
+        }
+        Ok(())
+    }
+}
+
+/// What every transaction uses up, whatever it does.
+pub(crate) fn pay_for<'a>(sequence: Sequence, fee: Amount, visitor: &mut impl Visitor<'a>) {
+    visitor.once(Once::Sequence(sequence));
+    visitor.sum(Sum::Spent(AssetId(0)), fee);
+}
+
+fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Result<Pair, Refusal> {
+    visitor.require(Requirement::Listed(sell))?;
+    visitor.require(Requirement::Listed(buy))?;
+    Ok(Pair { sell, buy })
+}
+
+fn edit_registry<'a>(edit: RegistryEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+    visitor.require(Requirement::Registry(edit))?;
+    visitor.edit_registry(edit);
+    Ok(())
+}
