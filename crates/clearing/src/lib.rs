@@ -109,6 +109,7 @@ mod order;
 mod outcome;
 mod pool;
 mod quality;
+mod range;
 mod rate;
 mod repair;
 mod rounding;

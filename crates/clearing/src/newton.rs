@@ -18,6 +18,7 @@
 
 use crate::demand::{Band, Demand, Flows};
 use crate::float::exp;
+use crate::range::{LEAST, MOST, bound};
 use crate::search::{Found, Scene, Target};
 use crate::system::System;
 
@@ -219,8 +220,9 @@ impl<'a, 'b> Search<'a, 'b> {
         let mut step = 1e-5;
         loop {
             beyond *= if first > 0.0 { 1.0 / (1.0 + step) } else { 1.0 + step };
+            beyond = beyond.clamp(LEAST, MOST);
             let now = at(beyond);
-            if now.abs() <= tolerance {
+            if now.abs() <= tolerance || beyond == LEAST || beyond == MOST {
                 self.prices[asset] = beyond;
                 return;
             }
@@ -290,9 +292,9 @@ impl<'a, 'b> Search<'a, 'b> {
         self.flows.shortage() <= tolerance || tolerance < LOOSE && self.early && self.flows.is_covered()
     }
 
-    /// One damped step; false if none improves the merit.
+    /// One damped step; false if none improves the merit, or the direction is not all finite.
     fn step(&mut self, band: Band, window: Option<f64>, cap: f64) -> bool {
-        let direction = self.direction();
+        let Some(direction) = self.direction() else { return false };
         let merit = self.flows.merit();
         let mut length = 1.0;
         self.steps += 1;
@@ -300,6 +302,7 @@ impl<'a, 'b> Search<'a, 'b> {
             for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }
+            bound(&mut self.trial);
             self.demand.slopes(&self.trial, band, window, &mut self.trial_flows, &mut self.system);
             if self.trial_flows.merit() < merit {
                 std::mem::swap(&mut self.trial, &mut self.prices);
@@ -311,14 +314,13 @@ impl<'a, 'b> Search<'a, 'b> {
         false
     }
 
-    /// The Newton direction; the asset that trades most keeps its price.
-    fn direction(&mut self) -> Vec<f64> {
+    /// The Newton direction, if it is finite; the asset that trades most keeps its price.
+    fn direction(&mut self) -> Option<Vec<f64>> {
         let n = self.prices.len();
         let volume = |asset: usize| self.flows.sold[asset] + self.flows.bought[asset];
         let fixed = (1..n).fold(0, |best, asset| if volume(asset) > volume(best) { asset } else { best });
         let mut direction: Vec<f64> = (0..n).map(|a| self.flows.bought[a] - self.flows.sold[a]).collect();
-        self.system.solve(&mut direction, fixed);
-        direction
+        self.system.solve(&mut direction, fixed).then_some(direction)
     }
 
     fn finish(self, solved: bool) -> Found {

@@ -26,7 +26,7 @@ impl System {
 
     pub(crate) fn clear(&mut self) {
         match self {
-            System::Dense(matrix) => matrix.cells.fill(0.0),
+            System::Dense(matrix) => matrix.clear(),
             System::Sparse(matrix) => matrix.clear(),
         }
     }
@@ -40,15 +40,17 @@ impl System {
         }
     }
 
-    /// Solves for `right`, which becomes the solution; that of the asset `fixed` is 0. A direction in which nothing
-    /// changes but what rounding makes is left alone; one that a giant offer dwarfs by twelve decades is not.
-    pub(crate) fn solve(&mut self, right: &mut [f64], fixed: usize) {
+    /// Solves for `right`, which becomes the solution; that of the asset `fixed` is 0. False if the solution is not all
+    /// finite.
+    pub(crate) fn solve(&mut self, right: &mut [f64], fixed: usize) -> bool {
         match self {
             System::Dense(matrix) => {
                 matrix.hold(fixed);
-                matrix.solve(right, 1e-13);
+                matrix.solve(right);
+                right[fixed] = 0.0;
             }
             System::Sparse(matrix) => matrix.solve(right, fixed),
         }
+        right.iter().all(|x| x.is_finite())
     }
 }

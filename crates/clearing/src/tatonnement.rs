@@ -26,6 +26,7 @@
 use rayon::prelude::*;
 
 use crate::demand::{Demand, Flows};
+use crate::range::bound;
 use crate::quality::unrealized_utility_ratio;
 use crate::search::{Found, Scene, Target};
 
@@ -136,6 +137,7 @@ impl<'a> Instance<'a> {
             let excess = (self.flows.bought[asset] - self.flows.sold[asset]) / self.volume[asset];
             *trial = price * (1.0 + (self.step * excess).clamp(-0.5, 1.0));
         }
+        bound(&mut self.trial);
         self.demand.flows(&self.trial, self.target.band(self.target.mu), &mut self.trial_flows);
         let helps = self.norm(&self.trial_flows) < self.norm(&self.flows);
         if helps || self.step <= LEAST_STEP {
