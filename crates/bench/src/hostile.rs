@@ -172,3 +172,23 @@ fn power_of_ten(x: f64) -> f64 {
     let mantissa = 1.0 + rest * (4.0 + 5.0 * rest);
     if whole < 0.0 { mantissa / scale } else { mantissa * scale }
 }
+
+/// The [`hostile`] book of `seed`, with every offer raised until it sells, and asks for, at least `least` units.
+pub fn within_minimum(seed: u64, most_assets: u32, most_offers: usize, least: u64) -> Hostile {
+    let mut book = hostile(seed, most_assets, most_offers);
+    book.offers.retain_mut(|offer| {
+        let mut random = Seeded::new(seed ^ u64::from(offer.sell.0) << 32 ^ u64::from(offer.buy.0));
+        // One bound serves for both: enough is sold for what is asked to be enough.
+        let enough = (least as f64 / offer.limit.to_f64()).ceil().max(least as f64) * random.between(1.0, 1.5);
+        offer.amount = offer.amount.max(enough.min(1e18) as u64);
+        enough < 1e15 && offer.amount as f64 * offer.limit.to_f64() >= least as f64
+    });
+    let mut offered = vec![0u64; book.assets as usize];
+    book.offers.retain(|offer| {
+        let sum = &mut offered[offer.sell.0 as usize];
+        let fits = sum.checked_add(offer.amount).filter(|sum| *sum <= MAX_ISSUED);
+        *sum = fits.unwrap_or(*sum);
+        fits.is_some()
+    });
+    book
+}

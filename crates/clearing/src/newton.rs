@@ -14,11 +14,14 @@
 //! that fails, the search begins from them or from the book's own, whichever is nearer to balance.
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
-//! small part of what need not trade, so that the amount step can make up for it.
+//! small part of what need not trade, so that the amount step can make up for it. It ends without a solution when its
+//! budget is spent, or the ladder; it then keeps the prices that came nearest to balance, which may be those it began at.
 
+use crate::book::Params;
 use crate::demand::{Band, Demand, Flows};
 use crate::float::exp;
-use crate::range::{LEAST, MOST, bound};
+use crate::outcome::Reason;
+use crate::range::{LEAST, MOST, bound, is_at_end};
 use crate::search::{Found, Scene, Target};
 use crate::system::System;
 
@@ -50,8 +53,6 @@ const LADDER: [Rung; 9] = [
 
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
-/// Pairs looked at, over all evaluations of demand, after which the search gives up.
-const MOST_WORK: usize = 8_000_000;
 /// A step that leaves more than this part of the merit is slow, and this many in a row count as stalled.
 const SLOW: f64 = 0.95;
 const MOST_SLOW: u32 = 4;
@@ -76,29 +77,38 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let mut search = Search::new(demand, target, start);
+    let mut search = Search::new(demand, target, scene.params, start);
     let mut solved = false;
+    let mut best = search.distance(target);
     let first = Rung { widest: widest(search.demand), ..LADDER[0] };
     for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
         search.rung = rung;
-        solved = search.continuation(target, rung) || scene.is_full(&search.prices);
-        if solved || search.is_spent() {
+        solved = search.continuation(target, rung) || search.is_full(scene);
+        if solved {
+            break;
+        }
+        let reached = search.distance(target);
+        best = if reached.0 < best.0 { reached } else { best };
+        if search.is_spent() {
             break;
         }
     }
     if solved && !target.first {
         search.polish(target.band(target.mu));
     }
+    if !solved {
+        search.prices = best.1;
+    }
     search.finish(solved)
 }
 
 /// Solves for prices from those of the batch before, if they are near.
-pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64]) -> Option<Found> {
+pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: &[f64]) -> Option<Found> {
     /// Assets further out of balance than this are not near it.
     const NEAR: f64 = 0.3;
     /// Steps that it may take.
     const FEW: u32 = 6;
-    let mut search = Search::new(demand, target, last.to_vec());
+    let mut search = Search::new(demand, target, params, last.to_vec());
     let band = target.band(target.mu);
     search.slopes(band, None);
     if search.flows.largest() > NEAR {
@@ -138,6 +148,11 @@ struct Search<'a, 'b> {
     trial: Vec<f64>,
     trial_flows: Flows,
     steps: u32,
+    /// Solutions of linear systems and questions to the amount step, in looks, and the most that all may come to.
+    other_looks: u64,
+    most_looks: u64,
+    /// What one solution costs.
+    solution: u64,
     rung: Rung,
     /// Whether to stop as soon as the amount step can make up for imbalances.
     early: bool,
@@ -146,8 +161,9 @@ struct Search<'a, 'b> {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(demand: &'a mut Demand<'b>, target: Target, prices: Vec<f64>) -> Search<'a, 'b> {
+    fn new(demand: &'a mut Demand<'b>, target: Target, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
         let system = System::new(demand.part);
+        let (step, solution) = (demand.part.step(demand.offers()), demand.part.solution());
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
         Search {
             demand,
@@ -157,6 +173,9 @@ impl<'a, 'b> Search<'a, 'b> {
             trial,
             trial_flows,
             steps: 0,
+            other_looks: 0,
+            solution,
+            most_looks: u64::from(params.budget.prices) * step,
             rung: LADDER[0],
             early: target.first,
             pairs: vec![],
@@ -166,7 +185,7 @@ impl<'a, 'b> Search<'a, 'b> {
     fn continuation(&mut self, target: Target, rung: Rung) -> bool {
         let Rung { widest, window, .. } = rung;
         let mut mu = widest;
-        while mu > target.mu {
+        while mu > target.mu && !self.is_spent() {
             self.settle(target.band(mu), mu, window, LOOSE);
             mu /= 4.0;
         }
@@ -187,9 +206,27 @@ impl<'a, 'b> Search<'a, 'b> {
         self.level(band, mu, window, tolerance)
     }
 
+    /// Looks so far.
+    fn looks(&self) -> u64 {
+        self.demand.looks + self.other_looks
+    }
+
     /// Whether the search has used up its budget.
     fn is_spent(&self) -> bool {
-        self.demand.queries as usize > (MOST_WORK / self.demand.part.pairs.len()).clamp(2_000, 100_000)
+        self.looks() >= self.most_looks
+    }
+
+    /// How far from balance the prices are at the band that is asked for, and the prices.
+    fn distance(&mut self, target: Target) -> (f64, Vec<f64>) {
+        self.demand.flows(&self.prices, target.band(target.mu), &mut self.trial_flows);
+        (self.trial_flows.merit(), self.prices.clone())
+    }
+
+    /// Whether the amount step finds full amounts at these prices.
+    fn is_full(&mut self, scene: Scene) -> bool {
+        let (is_full, looks) = scene.is_full(&self.prices);
+        self.other_looks += looks;
+        is_full
     }
 
     /// Balances every asset that is out of balance by more than `tolerance` on its own, at fixed prices of the others.
@@ -202,6 +239,9 @@ impl<'a, 'b> Search<'a, 'b> {
             }
         }
         for asset in 0..self.prices.len() {
+            if self.is_spent() {
+                return;
+            }
             self.balance(asset, band, tolerance);
         }
     }
@@ -299,6 +339,9 @@ impl<'a, 'b> Search<'a, 'b> {
         let mut length = 1.0;
         self.steps += 1;
         for _ in 0..self.rung.halvings {
+            if self.is_spent() {
+                return false;
+            }
             for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }
@@ -320,16 +363,19 @@ impl<'a, 'b> Search<'a, 'b> {
         let volume = |asset: usize| self.flows.sold[asset] + self.flows.bought[asset];
         let fixed = (1..n).fold(0, |best, asset| if volume(asset) > volume(best) { asset } else { best });
         let mut direction: Vec<f64> = (0..n).map(|a| self.flows.bought[a] - self.flows.sold[a]).collect();
+        self.other_looks += self.solution;
         self.system.solve(&mut direction, fixed).then_some(direction)
     }
 
     fn finish(self, solved: bool) -> Found {
+        let reason = if is_at_end(&self.prices) { Reason::Range } else { Reason::Prices };
         Found {
             imbalance: self.flows.largest(),
+            looks: self.looks(),
             prices: self.prices,
             iterations: self.steps,
             queries: self.demand.queries,
-            solved,
+            unsolved: (!solved).then_some(reason),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The range that prices are kept in. Nothing but ratios of prices matter, so what leaves the range is first centred in
 //! it; only what is more decades apart than the range has is cut off at its ends.
 
+use primitives::Price;
+
 /// The natural logarithm of [`MOST`]: a little less than that of the largest [`primitives::Price`].
 pub(crate) const END: f64 = 41.4;
 /// The least and the largest price that a solver tries.
@@ -29,6 +31,11 @@ pub(crate) fn centred(logs: &mut [f64]) {
     logs.iter_mut().for_each(|log| *log = (*log - shift).clamp(-END, END));
 }
 
+/// The price nearest to a finite, positive `price`, cut off at the ends of the range.
+pub(crate) fn to_price(price: f64) -> Price {
+    Price::from_f64(price.clamp(LEAST, MOST)).expect("within the range of prices")
+}
+
 /// Whether some price stands at an end of the range, where only the range keeps it.
 pub(crate) fn is_at_end(prices: &[f64]) -> bool {
     prices.iter().any(|price| *price <= LEAST || *price >= MOST)
@@ -38,7 +45,6 @@ pub(crate) fn is_at_end(prices: &[f64]) -> bool {
 mod tests {
     use super::*;
     use crate::float::ln;
-    use primitives::Price;
 
     #[test]
     fn ends_are_prices() {

@@ -40,6 +40,16 @@ impl System {
         }
     }
 
+    /// What a solution costs, in looks at a pair, for so many assets and pairs.
+    pub(crate) fn cost(assets: usize, pairs: usize) -> u64 {
+        let (assets_wide, pairs) = (assets as u64, pairs as u64);
+        match assets {
+            ..=MOST_DENSE => assets_wide.pow(3) / 256 + assets_wide.pow(2) / 16,
+            // As many iterations as an ordinary system takes.
+            _ => 4 * (assets_wide + 2 * pairs),
+        }
+    }
+
     /// Solves for `right`, which becomes the solution; that of the asset `fixed` is 0. False if the solution is not all
     /// finite.
     pub(crate) fn solve(&mut self, right: &mut [f64], fixed: usize) -> bool {

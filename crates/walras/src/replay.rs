@@ -250,7 +250,7 @@ impl Replay {
             report: report.clone(),
             ..Clearing::default()
         };
-        let params = clearing::Params { epsilon: self.epsilon, mu: self.mu, solver: Solver::Newton };
+        let params = clearing::Params { epsilon: self.epsilon, mu: self.mu, ..Default::default() };
         clearing::verify(&book, &params, &claim).err().map(|violation| violation.to_string())
     }
 }
