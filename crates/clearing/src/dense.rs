@@ -49,21 +49,24 @@ impl Matrix {
     pub(crate) fn solve(&mut self, right: &mut [f64]) {
         let n = self.size;
         let mut pivots = vec![0.0; n];
+        // What leaves the next column to rows below it, summed up while those rows are at hand.
+        let mut leaves: f64 = self.cells.chunks_exact(n.max(1)).skip(1).map(|row| -row[0]).sum();
         for k in 0..n {
             let (above, below) = self.cells.split_at_mut((k + 1) * n);
             let row = &above[k * n..];
-            let pivot = below.chunks_exact(n).fold(self.ground[k], |sum, other| sum - other[k]);
+            let pivot = self.ground[k] + leaves;
             pivots[k] = pivot;
             let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
             self.ground[k + 1..].iter_mut().zip(&row[k + 1..]).for_each(|(ground, cell)| *ground -= grounded * cell);
-            if pivot <= 0.0 {
-                continue;
-            }
+            leaves = 0.0;
             for (i, other) in below.chunks_exact_mut(n).enumerate() {
-                let factor = other[k] / pivot;
+                let factor = if pivot > 0.0 { other[k] / pivot } else { 0.0 };
                 if factor != 0.0 {
                     other[k + 1..].iter_mut().zip(&row[k + 1..]).for_each(|(cell, own)| *cell -= factor * own);
                     right[k + 1 + i] -= factor * right[k];
+                }
+                if i > 0 {
+                    leaves -= other[k + 1];
                 }
             }
         }

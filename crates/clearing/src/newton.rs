@@ -79,7 +79,8 @@ fn tolerance(target: Target) -> f64 {
 pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
     let mut search = Search::new(demand, target, scene.params, start);
     let mut solved = false;
-    let mut best = search.distance(target);
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    let begun = search.prices.clone();
     let first = Rung { widest: widest(search.demand), ..LADDER[0] };
     for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
         search.rung = rung;
@@ -87,8 +88,9 @@ pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: V
         if solved {
             break;
         }
-        let reached = search.distance(target);
-        best = if reached.0 < best.0 { reached } else { best };
+        let before = best.take().unwrap_or_else(|| search.distance(target, &begun));
+        let reached = search.distance(target, &search.prices.clone());
+        best = Some(if reached.0 < before.0 { reached } else { before });
         if search.is_spent() {
             break;
         }
@@ -96,8 +98,8 @@ pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: V
     if solved && !target.first {
         search.polish(target.band(target.mu));
     }
-    if !solved {
-        search.prices = best.1;
+    if let Some((_, prices)) = best.filter(|_| !solved) {
+        search.prices = prices;
     }
     search.finish(solved)
 }
@@ -216,10 +218,10 @@ impl<'a, 'b> Search<'a, 'b> {
         self.looks() >= self.most_looks
     }
 
-    /// How far from balance the prices are at the band that is asked for, and the prices.
-    fn distance(&mut self, target: Target) -> (f64, Vec<f64>) {
-        self.demand.flows(&self.prices, target.band(target.mu), &mut self.trial_flows);
-        (self.trial_flows.merit(), self.prices.clone())
+    /// How far from balance `prices` are at the band that is asked for, and the prices.
+    fn distance(&mut self, target: Target, prices: &[f64]) -> (f64, Vec<f64>) {
+        self.demand.flows(prices, target.band(target.mu), &mut self.trial_flows);
+        (self.trial_flows.merit(), prices.to_vec())
     }
 
     /// Whether the amount step finds full amounts at these prices.

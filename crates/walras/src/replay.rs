@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use bench::daily::{History, history};
 use bench::workload::Seeded;
-use clearing::{Clearing, Report, Solver, Trade};
+use clearing::{Clearing, Report, Trade};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Applied, Genesis, Ledger, PairOffers, Roots, Signatures, Stage};
 use primitives::{

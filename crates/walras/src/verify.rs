@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use clearing::{Clearing, Params, PoolTrade, Purchase, Solver, Trade};
+use clearing::{Clearing, Params, PoolTrade, Purchase, Trade};
 use primitives::{Amount, AssetId, Fraction, Price};
 
 use crate::batch::{Batch, BatchFiles, read_batch};
