@@ -81,10 +81,12 @@ bench: build ## Run every measurement
 	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
 	for suite in exchange payments filter recovery consensus transaction-management transport stm; do ./$(WALRAS) bench $$suite || exit 1; done
 
-soak: build ## Long simulations
+soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --seeds 10000
 	./$(WALRAS) sim --crash-points 500
 	./$(WALRAS) sim --consensus --seeds 1000
+	./$(WALRAS) bench clearing --suite hostile --books 1000000
+	./$(WALRAS) bench clearing --suite minimum --books 1000000
 
 clean: ## Remove what was built
 	$(CARGO) clean

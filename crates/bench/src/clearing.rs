@@ -5,6 +5,8 @@
 //! | scaling | time by number of offers, 10^2 to 10^7, cold and from the prices of a half-changed book |
 //! | assets | time by number of assets |
 //! | hard | shares of hard books that end full, by kind, and what stood in the way of the others |
+//! | hostile | books made to break a clearing or to make it slow: towers, stars, rings, meshes, 36 decades, dust and giants |
+//! | minimum | hostile books whose offers sell and ask for at least `least_units`: full, or range or budget is the reason |
 //! | coingecko | SPEEDEX §6.2: a batch a day of real prices and volumes, the book carried over |
 //! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or do not; many small markets apart |
 //! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are found in a quarter of a second |
@@ -15,6 +17,7 @@
 //! `cold` is a price computation that knows no earlier prices, `warm` one that starts from those of the book before.
 //! Every clearing is verified; one that does not verify stops the run.
 
+mod adversarial;
 mod days;
 mod figure2;
 mod hard;
@@ -39,6 +42,10 @@ pub enum Suite {
     Assets,
     /// Random hard books of 500 to 10^6 offers; see [`crate::workload::hard`].
     Hard,
+    /// Books made to break a clearing; see [`crate::hostile::hostile`].
+    Hostile,
+    /// The same within the minimum sizes; see [`crate::hostile::within_minimum`].
+    Minimum,
     /// The daily batches of SPEEDEX §6.2, from the price files in this folder.
     Coingecko(PathBuf),
     /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two; and many small markets apart, of
@@ -55,6 +62,7 @@ impl Suite {
             Suite::Scaling => 100,
             Suite::Assets => 20,
             Suite::Hard => 1_000,
+            Suite::Hostile | Suite::Minimum => 10_000,
             Suite::Coingecko(_) => 500,
             Suite::Decomposition => 3,
             Suite::Figure2 => 5,
@@ -67,6 +75,8 @@ impl Suite {
             Suite::Scaling => "scaling",
             Suite::Assets => "assets",
             Suite::Hard => "hard",
+            Suite::Hostile => "hostile",
+            Suite::Minimum => "minimum",
             Suite::Coingecko(_) => "coingecko",
             Suite::Decomposition => "decomposition",
             Suite::Figure2 => "figure2",
@@ -101,6 +111,8 @@ pub fn run(options: &Options, step: &mut Step) -> Result<Value, HistoryError> {
         Suite::Scaling => alone.install(|| sizes::scaling(books, options.most, step)),
         Suite::Assets => alone.install(|| sizes::assets(books, options.most, step)),
         Suite::Hard => alone.install(|| hard::run(books, step)),
+        Suite::Hostile => alone.install(|| adversarial::hostile_books(books, step)),
+        Suite::Minimum => alone.install(|| adversarial::minimum_books(books, step)),
         Suite::Coingecko(folder) => {
             let history = history(folder, books)?;
             alone.install(|| days::run(&history, step))

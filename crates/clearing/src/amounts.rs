@@ -14,8 +14,9 @@
 //! Amounts stay whole units throughout, and every step rounds in the auctioneer's favour, so that nothing is left to
 //! repair but the last partial fill of each pair, which may have to give up a few units more.
 //!
-//! Assets that trade with each other at these prices, by whatever way, and with no others are a *group*: nothing that happens
-//! in one matters to another. So each has a program of its own, and what is short in one takes nothing from the rest.
+//! Assets that trade with each other at these prices, by whatever way, and with no others have a program of their own:
+//! nothing that happens among them matters to others, and what is short there takes nothing from the rest. Each program
+//! has a budget in proportion to its size, see `budget`. One that spends it to the end trades nothing.
 //!
 //! A pool is one more pair, from the side that it sells at these prices. Buy orders come last: see `order`.
 //!
@@ -29,8 +30,8 @@ use crate::arc::{Arc, arc};
 use crate::book::{Book, Params};
 use crate::connected::connected;
 use crate::flow::Program;
-use crate::order::Purchase;
-use crate::outcome::Spending;
+use crate::order::{BuyOrder, Purchase};
+use crate::outcome::{Obstacle, Reason, Spending};
 use crate::pool::PoolTrade;
 use crate::rate::approx;
 use crate::supply::Supply;
@@ -46,8 +47,9 @@ pub struct Amounts {
     pub buys: Vec<Purchase>,
     /// Whether every lower bound is met.
     pub full: bool,
-    /// Assets in short supply when not.
-    pub short: Vec<AssetId>,
+    /// What stood in the way when not: [`Reason::Units`] or [`Reason::Amounts`], for each set of assets that trade
+    /// together.
+    pub obstacles: Vec<Obstacle>,
     /// What it took to find them.
     pub spending: Spending,
 }
@@ -58,18 +60,20 @@ const ROUNDINGS: u32 = 8;
 /// By what share of what is paid out of it each asset is short.
 pub(crate) type Lack = Vec<f64>;
 
-/// The amounts of all pairs and pools at `valuations`, whatever they are, and the buy orders that are filled; and what
-/// is lacking if they are not full. Runs on the current rayon pool; the answer does not depend on it.
-pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> (Amounts, Lack) {
-    if let Some(amounts) = with_orders(book, supply, params, valuations) {
-        return (amounts, Lack::new());
-    }
-    let mut flows = Flows::new(book, supply, params, valuations, (0..book.links()).collect());
-    if flows.fit() {
-        return (flows.amounts(), Lack::new());
-    }
+/// The amounts of `links` at `valuations`, whatever they are, and what is lacking if they are not full. Runs on the
+/// current rayon pool; the answer does not depend on it.
+pub(crate) fn amounts(
+    book: &Book,
+    supply: &Supply,
+    params: &Params,
+    valuations: &[Price],
+    links: &[usize],
+) -> (Amounts, Lack) {
+    let mut flows = Flows::new(book, supply, params, valuations, links);
+    flows.fit();
+    let lack = flows.lack();
     flows.maximise();
-    (flows.amounts(), flows.lack())
+    (flows.amounts(), lack)
 }
 
 /// The same, if they are full at these `valuations`; what is lacking if not.
@@ -78,77 +82,48 @@ pub(crate) fn full_amounts(
     supply: &Supply,
     params: &Params,
     valuations: &[Price],
+    links: &[usize],
 ) -> Result<Amounts, (Lack, Spending)> {
-    if let Some(amounts) = with_orders(book, supply, params, valuations) {
-        return Ok(amounts);
-    }
-    let mut flows = Flows::new(book, supply, params, valuations, (0..book.links()).collect());
+    let mut flows = Flows::new(book, supply, params, valuations, links);
     if flows.fit() { Ok(flows.amounts()) } else { Err((flows.lack(), flows.spending())) }
 }
 
-/// The amounts and the buy orders that are filled, if there are any orders, and amounts are full without them.
-fn with_orders(book: &Book, supply: &Supply, params: &Params, valuations: &[Price]) -> Option<Amounts> {
-    if book.buys.is_empty() {
-        return None;
-    }
-    // An order takes from what one asset leaves and adds to another, of whatever groups: all is one.
-    let arcs = arcs(book, supply, params, valuations, (0..book.links()).collect());
-    let group = Group::new((0..book.assets as usize).collect(), arcs, valuations);
-    let mut flows = Flows { book, groups: vec![group] };
+/// The amounts of `links` with the buy orders that are filled, of those that `may` be; `None` if not all is full.
+pub(crate) fn with_orders(
+    book: &Book,
+    supply: &Supply,
+    params: &Params,
+    valuations: &[Price],
+    links: &[usize],
+    may: impl Fn(&BuyOrder) -> bool,
+) -> Option<Amounts> {
+    // An order takes from what one asset leaves and adds to another, whether they trade otherwise or not: all is one.
+    let arcs = arcs(book, supply, params, valuations, links);
+    let together = Together::new((0..book.assets as usize).collect(), arcs, params, valuations);
+    let mut flows = Flows { book, all: vec![together] };
     flows.fit().then(|| {
-        let Group { program, values, .. } = &mut flows.groups[0];
-        let buys = program.fill_orders(book, params, valuations, values);
+        let Together { program, values, .. } = &mut flows.all[0];
+        let buys = program.fill_orders(book, params, valuations, values, may);
         Amounts { buys, ..flows.amounts() }
     })
-}
-
-/// What `links` alone lack at `valuations`; `None` if they have full amounts there.
-pub(crate) fn lack_of(
-    book: &Book,
-    supply: &Supply,
-    params: &Params,
-    valuations: &[Price],
-    links: Vec<usize>,
-) -> (Option<Lack>, Spending) {
-    let mut flows = Flows::new(book, supply, params, valuations, links);
-    let full = flows.fit();
-    ((!full).then(|| flows.lack()), flows.spending())
-}
-
-/// The amounts of `links` alone at `valuations`.
-pub(crate) fn amounts_of(
-    book: &Book,
-    supply: &Supply,
-    params: &Params,
-    valuations: &[Price],
-    links: Vec<usize>,
-) -> Amounts {
-    let mut flows = Flows::new(book, supply, params, valuations, links);
-    if !flows.fit() {
-        flows.maximise();
-    }
-    flows.amounts()
-}
-
-/// Whether `links` alone have full amounts at `valuations`.
-pub(crate) fn are_full(book: &Book, supply: &Supply, params: &Params, valuations: &[Price], links: Vec<usize>) -> bool {
-    Flows::new(book, supply, params, valuations, links).fit()
 }
 
 /// All that trades at some prices.
 struct Flows<'a> {
     book: &'a Book<'a>,
-    groups: Vec<Group<'a>>,
+    all: Vec<Together<'a>>,
 }
 
 /// What trades among assets that trade with no others.
-struct Group<'a> {
+struct Together<'a> {
     /// Rising; the program knows them by their places here.
     assets: Vec<usize>,
     values: Vec<f64>,
     program: Program<'a>,
     /// Places of the assets that are short, once it has been tried to meet every bound.
     short: Vec<usize>,
+    /// Whether the budget was spent to the end, so that nothing trades.
+    is_spent: bool,
 }
 
 impl<'a> Flows<'a> {
@@ -157,43 +132,43 @@ impl<'a> Flows<'a> {
         supply: &'a Supply<'a>,
         params: &Params,
         valuations: &[Price],
-        links: Vec<usize>,
+        links: &[usize],
     ) -> Flows<'a> {
-        let groups = apart(book.assets as usize, arcs(book, supply, params, valuations, links));
-        let group = |(assets, arcs)| Group::new(assets, arcs, valuations);
-        Flows { book, groups: groups.into_iter().map(group).collect() }
+        let apart = apart(book.assets as usize, arcs(book, supply, params, valuations, links));
+        let all = apart.into_iter().map(|(assets, arcs)| Together::new(assets, arcs, params, valuations));
+        Flows { book, all: all.collect() }
     }
 
     /// Finds amounts that meet every bound, where there are any; false if something is short.
     fn fit(&mut self) -> bool {
-        self.groups.par_iter_mut().for_each(|group| group.short = group.program.fit(&group.values));
-        self.groups.iter().all(|group| group.short.is_empty())
+        self.all.par_iter_mut().for_each(|together| together.short = together.program.fit(&together.values));
+        self.all.iter().all(|together| together.short.is_empty())
     }
 
-    /// Lets groups in which something is short trade as much as they can.
+    /// Lets assets among which something is short trade as much as they can within the budget.
     fn maximise(&mut self) {
-        let short = self.groups.par_iter_mut().filter(|group| !group.short.is_empty());
-        short.for_each(|group| group.program.maximise(&group.values));
+        let short = self.all.par_iter_mut().filter(|together| !together.short.is_empty());
+        short.for_each(|together| together.is_spent = !together.program.maximise(&together.values));
     }
 
     fn lack(&self) -> Lack {
         let mut lack = vec![0.0; self.book.assets as usize];
-        for group in self.groups.iter().filter(|group| !group.short.is_empty()) {
-            group.assets.iter().zip(&group.program.lack).for_each(|(asset, own)| lack[*asset] = *own);
+        for together in self.all.iter().filter(|together| !together.short.is_empty()) {
+            together.assets.iter().zip(&together.program.lack).for_each(|(asset, own)| lack[*asset] = *own);
         }
         lack
     }
 
     /// As one try.
     fn spending(&self) -> Spending {
-        let all = self.groups.iter().map(|group| group.program.spending).fold(Spending::default(), Spending::plus);
+        let all = self.all.iter().map(|together| together.program.spending()).fold(Spending::default(), Spending::plus);
         Spending { tries: 1, ..all }
     }
 
     fn amounts(&self) -> Amounts {
         let book = self.book;
         let (mut sold, mut pools) = (vec![0; book.pairs.len()], Vec::new());
-        for arc in self.groups.iter().flat_map(|group| &group.program.arcs).filter(|arc| arc.sold > 0) {
+        for arc in self.all.iter().flat_map(|together| &together.program.arcs).filter(|arc| arc.sold > 0) {
             match sold.get_mut(arc.link) {
                 Some(sold) => *sold = arc.sold,
                 None => {
@@ -205,18 +180,26 @@ impl<'a> Flows<'a> {
             }
         }
         pools.sort_by_key(|trade| trade.pool);
-        let of_group =
-            |group: &Group| group.short.iter().map(|at| AssetId(group.assets[*at] as u32)).collect::<Vec<_>>();
-        let mut short: Vec<AssetId> = self.groups.iter().flat_map(of_group).collect();
-        short.sort_unstable();
-        Amounts { sold, pools, buys: Vec::new(), full: short.is_empty(), short, spending: self.spending() }
+        let obstacles: Vec<Obstacle> = self.all.iter().filter_map(Together::obstacle).collect();
+        let (full, spending) = (obstacles.is_empty(), self.spending());
+        Amounts { sold, pools, buys: Vec::new(), full, obstacles, spending }
     }
 }
 
-impl<'a> Group<'a> {
-    fn new(assets: Vec<usize>, arcs: Vec<Arc<'a>>, valuations: &[Price]) -> Group<'a> {
+impl<'a> Together<'a> {
+    fn new(assets: Vec<usize>, arcs: Vec<Arc<'a>>, params: &Params, valuations: &[Price]) -> Together<'a> {
         let values = assets.iter().map(|asset| approx(valuations[*asset])).collect();
-        Group { values, program: Program::new(assets.len(), arcs), assets, short: Vec::new() }
+        let program = Program::new(assets.len(), arcs, params.budget.amounts);
+        Together { values, program, assets, short: Vec::new(), is_spent: false }
+    }
+
+    fn obstacle(&self) -> Option<Obstacle> {
+        let id = |asset: &usize| AssetId(*asset as u32);
+        if self.is_spent {
+            return Some(Obstacle { reason: Reason::Amounts, assets: self.assets.iter().map(id).collect() });
+        }
+        let assets: Vec<AssetId> = self.short.iter().map(|place| id(&self.assets[*place])).collect();
+        (!assets.is_empty()).then_some(Obstacle { reason: Reason::Units, assets })
     }
 }
 
@@ -226,34 +209,34 @@ fn arcs<'a>(
     supply: &'a Supply<'a>,
     params: &Params,
     valuations: &[Price],
-    links: Vec<usize>,
+    links: &[usize],
 ) -> Vec<Arc<'a>> {
-    let links = links.into_par_iter().with_min_len(64);
-    links.filter_map(|link| arc(book, supply, params, valuations, link)).collect()
+    let links = links.par_iter().with_min_len(64);
+    links.filter_map(|link| arc(book, supply, params, valuations, *link)).collect()
 }
 
-/// The groups that `arcs` fall into: the assets of each, rising, and its arcs, with assets named by their places there.
+/// The sets that `arcs` fall into: the assets of each, rising, and its arcs, with assets named by their places there.
 fn apart(assets: usize, arcs: Vec<Arc>) -> Vec<(Vec<usize>, Vec<Arc>)> {
-    let (group_of, count) = connected(assets, arcs.iter().map(|arc| (arc.sell, arc.buy)));
-    let mut groups: Vec<(Vec<usize>, Vec<Arc>)> = (0..count).map(|_| Default::default()).collect();
-    let mut place = vec![0; group_of.len()];
-    for (asset, group) in group_of.iter().enumerate().filter_map(|(asset, group)| Some((asset, (*group)?))) {
-        place[asset] = groups[group].0.len();
-        groups[group].0.push(asset);
+    let (set_of, count) = connected(assets, arcs.iter().map(|arc| (arc.sell, arc.buy)));
+    let mut sets: Vec<(Vec<usize>, Vec<Arc>)> = (0..count).map(|_| Default::default()).collect();
+    let mut place = vec![0; set_of.len()];
+    for (asset, set) in set_of.iter().enumerate().filter_map(|(asset, set)| Some((asset, (*set)?))) {
+        place[asset] = sets[set].0.len();
+        sets[set].0.push(asset);
     }
     for mut arc in arcs {
-        let group = group_of[arc.sell].expect("what trades has a group");
+        let set = set_of[arc.sell].expect("what trades is of a set");
         (arc.sell, arc.buy) = (place[arc.sell], place[arc.buy]);
-        groups[group].1.push(arc);
+        sets[set].1.push(arc);
     }
-    groups
+    sets
 }
 
 impl Program<'_> {
     /// Finds amounts that meet every bound; returns the assets that are short, none if there are such amounts.
     fn fit(&mut self, values: &[f64]) -> Vec<usize> {
         let short = self.try_bounds(values);
-        if short.is_empty() {
+        if short.is_empty() || self.allowance.is_spent() {
             return short;
         }
         self.count_payouts();
@@ -270,24 +253,34 @@ impl Program<'_> {
     }
 
     /// Drops the lower bounds, maximises trade and makes it executable. Assets that rounding leaves short keep something in
-    /// reserve the next time.
-    fn maximise(&mut self, values: &[f64]) {
+    /// reserve the next time. False if the budget, which begins anew, ends before that is done: then nothing trades.
+    fn maximise(&mut self, values: &[f64]) -> bool {
+        self.renew_allowance();
         self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
         let lack = std::mem::take(&mut self.lack);
         self.reserve.fill(0);
+        let mut done = false;
         for _ in 0..ROUNDINGS {
             self.solve();
             self.execute(values);
-            if self.short().is_empty() || self.repair(values) {
-                self.lack = lack;
-                return;
+            done = self.short().is_empty() || self.repair(values);
+            if done || self.allowance.is_spent() {
+                break;
             }
             for (reserve, slack) in self.reserve.iter_mut().zip(&self.slack) {
                 *reserve = 2 * (*reserve - slack.min(&0));
             }
         }
-        self.cut();
+        if !done {
+            // What is left to do costs little where the budget ended early.
+            self.renew_allowance();
+            done = self.cut();
+        }
+        if !done {
+            self.arcs.iter_mut().for_each(|arc| arc.sold = 0);
+        }
         self.lack = lack;
+        done
     }
 
     /// Assets of which more is paid out than sold, or bought by offers that must execute and do not.
@@ -297,49 +290,5 @@ impl Program<'_> {
         short.sort_unstable();
         short.dedup();
         short
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::{hard, hard_of_any_size};
-    use crate::{BuyOrder, Offer, Rate, SortedOffers, clear, fills, verify};
-
-    /// A book that no prices clear in full, and beside it one that has a full clearing: its offers fill as if it were alone.
-    #[test]
-    fn what_is_short_takes_nothing_from_what_trades_apart() {
-        let poor = hard_of_any_size(580);
-        [5, 6, 7, 8, 9, 11].into_iter().for_each(|seed| are_apart(&poor.book(), &hard(1_000, seed).book()));
-    }
-
-    fn are_apart(poor: &Book, plain: &Book) {
-        let moved = |book: &Book, by: u32| -> Vec<Offer> {
-            let of = |pair: &crate::PairBook| -> Vec<Offer> {
-                let [sell, buy] = [pair.sell, pair.buy].map(|asset| AssetId(asset.0 + by));
-                pair.offers().map(|(limit, amount)| Offer { sell, buy, amount, limit }).collect()
-            };
-            book.pairs.iter().flat_map(of).collect()
-        };
-        let offers = [moved(poor, 0), moved(plain, poor.assets)].concat();
-        let (sorted, params) = (SortedOffers::new(poor.assets + plain.assets, &offers), Params::default());
-        let book = sorted.book();
-        let clearing = clear(&book, &params, None).expect("a proper book");
-        verify(&book, &params, &clearing).expect("it verifies");
-        assert!(!clearing.full && clear(plain, &params, None).expect("a proper book").full);
-        // Nor do orders join what trades apart.
-        let order = BuyOrder { buy: AssetId(0), sell: AssetId(poor.assets), bought: 1, most: 1 };
-        let with_order = Book { buys: vec![order], ..book.clone() };
-        assert_eq!(clear(&with_order, &params, None).expect("a proper book").trades, clearing.trades);
-        for pair in book.pairs.iter().filter(|pair| pair.sell.0 >= poor.assets) {
-            let [own, other] = [pair.sell, pair.buy].map(|asset| clearing.valuations[asset.0 as usize]);
-            let rate = Rate::new(own, other, params.epsilon, params.mu);
-            let trade = clearing.trades.iter().find(|trade| (trade.sell, trade.buy) == (pair.sell, pair.buy));
-            let filled = fills(pair, &rate, trade.map_or(0, |trade| trade.sold));
-            let is_filled = |at: &usize| *at < filled.full && !filled.holes.contains(at);
-            let must = pair.offers().enumerate().filter(|(_, offer)| rate.must_fill(offer.0, offer.1));
-            let left: Vec<_> = must.filter(|(at, _)| !is_filled(at)).collect();
-            assert!(left.is_empty(), "{} for {}: {left:?}", pair.sell.0, pair.buy.0);
-        }
     }
 }

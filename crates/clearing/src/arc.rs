@@ -48,6 +48,9 @@ struct Offers<'a> {
     must: Amount,
     /// The end of the offers that may execute.
     end: Place,
+    /// Offers in the band, and all of them.
+    near: u64,
+    all: u64,
     /// Whether offers before the band all must execute.
     simple: bool,
     /// Made when it is first asked for.
@@ -62,6 +65,23 @@ struct Choice {
 }
 
 impl Arc<'_> {
+    /// Number of offers; a side of a pool has none.
+    pub(crate) fn offers(&self) -> u64 {
+        match &self.seller {
+            Seller::Offers(offers) => offers.all,
+            Seller::Pool(_) => 0,
+        }
+    }
+
+    /// What it costs, in looks, to see what fills give of `sold` units.
+    pub(crate) fn cost(&self, sold: Amount) -> u64 {
+        const FEW: u64 = 4;
+        match &self.seller {
+            Seller::Offers(offers) => FEW + offers.read(&self.rate, sold) / 8,
+            Seller::Pool(_) => FEW,
+        }
+    }
+
     /// An upper bound of what the offers are paid when `sold` units trade; it never falls as `sold` grows.
     pub(crate) fn paid_at(&self, sold: Amount) -> u128 {
         let bound = self.rate.net.payout_bound(sold);
@@ -122,8 +142,18 @@ impl Arc<'_> {
 }
 
 impl Offers<'_> {
+    /// How many offers are read to see what fills give of `sold` units.
+    fn read(&self, rate: &Rate, sold: Amount) -> u64 {
+        if self.is_walked(rate, sold) { self.all } else { self.near }
+    }
+
+    /// Whether offers are walked from the first to see what fills give of `sold` units.
+    fn is_walked(&self, rate: &Rate, sold: Amount) -> bool {
+        sold < self.must || rate.net.payout_bound(sold) > u128::from(MAX_ISSUED)
+    }
+
     fn executable(&self, rate: &Rate, sold: Amount, high: Amount) -> Amount {
-        if sold < self.must || rate.net.payout_bound(sold) > u128::from(MAX_ISSUED) {
+        if self.is_walked(rate, sold) {
             return fills(self.pair, rate, sold).sold;
         }
         if !self.simple {
@@ -158,7 +188,7 @@ impl Offers<'_> {
     fn choice(&self, rate: &Rate) -> &Choice {
         self.choice.get_or_init(|| {
             let surely = self.pair.leading(|limit| rate.sure.reaches(limit)).filter(|o| rate.must_fill(o.0, o.1));
-            let paid = surely.map(|offer| u128::from(rate.payout(offer.1).expect("it can be paid"))).sum();
+            let paid = surely.map(|offer| u128::from(rate.payout(offer.1).unwrap_or(MAX_ISSUED))).sum();
             let mut sum = Fill { sold: self.must, paid };
             let (mut offers, mut before) = (Vec::new(), vec![sum]);
             for (limit, amount) in self.optional(rate) {
@@ -248,10 +278,12 @@ fn offers<'a>(pair: &'a PairBook, curve: Curve<'a>, rate: &Rate) -> Option<(Offe
     let mut must = before - curve.not_at(&rate.sure, begin, must_fill);
     let payable = rate.net.payout_bound(must) <= u128::from(MAX_ISSUED);
     if !payable {
-        // Some offer may be too large to be paid at all.
+        // Some offer may ask for more than can exist, and so need not fill.
         must = curve.between(Place::default(), begin).filter(|o| must_fill(o.0, o.1)).map(|offer| offer.1).sum();
     }
     let high = curve.amount_from(begin, before, end) - curve.not_at(&rate.net, end, is_usable);
     let simple = payable && curve.is_plain();
-    Some((Offers { pair, curve, must, end, simple, choice: OnceLock::new() }, high))
+    let all = curve.offers() as u64;
+    let near = if simple { (curve.offers_before(end) - curve.offers_before(begin)) as u64 } else { all };
+    Some((Offers { pair, curve, must, end, near, all, simple, choice: OnceLock::new() }, high))
 }

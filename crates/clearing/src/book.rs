@@ -3,6 +3,7 @@
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
 use rayon::prelude::*;
 
+use crate::budget::Budget;
 use crate::order::BuyOrder;
 use crate::pool::{Pool, Side};
 use crate::run::{RUN, Run, RunError, Total};
@@ -122,12 +123,15 @@ pub struct Params {
     pub mu: Fraction,
     /// The price computation.
     pub solver: Solver,
+    /// What a clearing may spend.
+    pub budget: Budget,
 }
 
 impl Default for Params {
     /// ε = 2^-15, μ = 2^-10, Newton.
     fn default() -> Params {
-        Params { epsilon: Fraction::power_of_two(15), mu: Fraction::power_of_two(10), solver: Solver::Newton }
+        let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
+        Params { epsilon, mu, solver: Solver::Newton, budget: Budget::default() }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::book::Book;
 use crate::market::{Pair, Part};
 use crate::pool::Side;
 use crate::rate::approx;
+use crate::run::RUN;
 use crate::supply::{Curve, Place, Supply};
 use crate::system::System;
 use crate::threshold::Threshold;
@@ -82,6 +83,8 @@ pub(crate) struct Demand<'a> {
     ends: Vec<[End; 2]>,
     /// Number of evaluations.
     pub(crate) queries: u32,
+    /// Looks at one pair.
+    pub(crate) looks: u64,
 }
 
 /// What supplies a link.
@@ -121,7 +124,7 @@ impl<'a> Demand<'a> {
         };
         let sources: Vec<_> = part.pairs.iter().map(source).collect();
         let (bands, ends) = (vec![UNKNOWN; sources.len()], vec![[End::default(); 2]; sources.len()]);
-        Demand { part, sources, bands, ends, queries: 0 }
+        Demand { part, sources, bands, ends, queries: 0, looks: 0 }
     }
 
     /// The flows at `prices`.
@@ -153,14 +156,20 @@ impl<'a> Demand<'a> {
             system.add(at, a, b, y + e, e);
         };
         // The sources are lent to the closure and to the loop alike.
-        evaluate(part, &sources, (&mut self.bands, &mut self.ends), prices, band, flows, add);
+        let looks = evaluate(part, &sources, (&mut self.bands, &mut self.ends), prices, band, flows, add);
         self.sources = sources;
-        self.queries += 1;
+        self.count(looks);
     }
 
     fn each(&mut self, prices: &[f64], band: Band, flows: &mut Flows, add: impl FnMut(usize, f64, f64, f64)) {
-        evaluate(self.part, &self.sources, (&mut self.bands, &mut self.ends), prices, band, flows, add);
+        let looks = evaluate(self.part, &self.sources, (&mut self.bands, &mut self.ends), prices, band, flows, add);
+        self.count(looks);
+    }
+
+    /// Counts one evaluation.
+    fn count(&mut self, looks: u64) {
         self.queries += 1;
+        self.looks += looks;
     }
 
     /// The relative imbalance of one `asset` when it alone has `price`; it never falls as the price rises, while the
@@ -171,7 +180,7 @@ impl<'a> Demand<'a> {
             let (sell, buy) = (self.part.pairs[at].sell as usize, self.part.pairs[at].buy as usize);
             let value = |other: usize| if other == asset { price } else { prices[other] };
             let seen = (&mut self.bands[at], &mut self.ends[at]);
-            let (must, free, _) = flow(&self.sources[at], seen, value(sell), value(buy), band);
+            let (must, free, _) = flow(&self.sources[at], seen, value(sell), value(buy), band, &mut self.looks);
             if sell == asset {
                 sold += must + free;
             } else {
@@ -180,6 +189,11 @@ impl<'a> Demand<'a> {
         }
         let larger = f64::max(sold, bought);
         if larger > 0.0 { (sold - bought) / larger } else { 0.0 }
+    }
+
+    /// Number of offers.
+    pub(crate) fn offers(&self) -> usize {
+        self.sources.iter().map(Source::offers).sum()
     }
 
     /// The fewest offers that any asset has, on all its pairs.
@@ -215,7 +229,7 @@ impl Source<'_> {
     }
 }
 
-/// Sums up the flows over all pairs, in their order; `add` gets each pair with (y, e, r).
+/// Sums up the flows over all pairs, in their order; `add` gets each pair with (y, e, r). Returns the looks that it took.
 fn evaluate(
     part: &Part,
     sources: &[Source],
@@ -224,14 +238,15 @@ fn evaluate(
     band: Band,
     flows: &mut Flows,
     mut add: impl FnMut(usize, f64, f64, f64),
-) {
+) -> u64 {
+    let mut looks = 0;
     for sums in [&mut flows.sold, &mut flows.bought, &mut flows.free] {
         sums.clear();
         sums.resize(prices.len(), 0.0);
     }
     for (at, ((pair, source), seen)) in part.pairs.iter().zip(sources).zip(bands.iter_mut().zip(ends)).enumerate() {
         let (a, b) = (pair.sell as usize, pair.buy as usize);
-        let (must, free, slope) = flow(source, seen, prices[a], prices[b], band);
+        let (must, free, slope) = flow(source, seen, prices[a], prices[b], band, &mut looks);
         let sold = must + free;
         flows.free[a] += free;
         flows.free[b] += free;
@@ -239,6 +254,7 @@ fn evaluate(
         flows.bought[b] += sold;
         add(at, sold, slope, prices[a] / prices[b]);
     }
+    looks
 }
 
 /// The value y that one pair sells at prices `sell` and `buy`, below the band and in it, and the slope e.
@@ -248,7 +264,9 @@ fn flow(
     sell: f64,
     buy: f64,
     band: Band,
+    looks: &mut u64,
 ) -> (f64, f64, f64) {
+    *looks += 1;
     let curve = match source {
         Source::Offers(curve) => curve,
         Source::Pool(side) => return side.flow(sell, buy, band),
@@ -257,7 +275,7 @@ fn flow(
     let (low, high) = (rate * band.alpha, rate * band.beta);
     let within = |price: f64, (over, under): (f64, f64)| price > over && price < under;
     if !within(low, offered.begins) || !within(high, offered.ends) {
-        offered.search(curve, ends, low, high);
+        *looks += offered.search(curve, ends, low, high);
     }
     let slope = buy * offered.value * width;
     let free = band.beta * sell * offered.amount * width - slope;
@@ -269,8 +287,12 @@ const NOWHERE: (f64, f64) = (f64::INFINITY, 0.0);
 const UNKNOWN: Offered = Offered { begins: NOWHERE, ends: NOWHERE, below: 0.0, amount: 0.0, value: 0.0 };
 
 impl Offered {
-    /// Finds the band from `low` to `high`; the searches begin where those before ended.
-    fn search(&mut self, curve: &Curve, ends: &mut [End; 2], low: f64, high: f64) {
+    /// Finds the band from `low` to `high`; the searches begin where those before ended. Returns the looks that it took.
+    fn search(&mut self, curve: &Curve, ends: &mut [End; 2], low: f64, high: f64) -> u64 {
+        /// Looks for the search itself; offers that are summed up for the price of one more; and how many there are at most.
+        const SEARCH: u64 = 4;
+        const PER_LOOK: u64 = 4;
+        const MOST: u64 = 2 * RUN as u64;
         let first = self.begins == NOWHERE;
         self.begins = ends[0].seek(curve, low);
         if first {
@@ -281,6 +303,8 @@ impl Offered {
         self.amount = (ends[1].amount - ends[0].amount) as f64;
         let narrow = curve.value_within(ends[0].place, ends[1].place);
         self.value = narrow.unwrap_or_else(|| ends[1].value(curve).minus(ends[0].value(curve))).to_f64();
+        let within = curve.offers_before(ends[1].place).saturating_sub(curve.offers_before(ends[0].place));
+        SEARCH + (within as u64).min(MOST) / PER_LOOK
     }
 }
 

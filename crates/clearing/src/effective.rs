@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use primitives::{Amount, Price};
 
 use crate::book::PairBook;
-use crate::rate::approx;
+use crate::rate::{approx, asked};
 use crate::run::{RUN, Run, Total};
 
 /// Offers that ask for at least this many units stand at their limits: their effective limits are no more than a
@@ -102,15 +102,6 @@ fn effective(limit: Price, amount: Amount) -> Price {
     let scaled = |decade: i32| asked * 10u128.pow((16 - decade) as u32) / u128::from(amount);
     let decade = (limit.decade()..18).find(|decade| scaled(*decade) < 100_000_000_000_000_000).expect("a few thousand");
     Price::from_parts(scaled(decade) as u64, decade).expect("at least the limit, and less than it asks for")
-}
-
-/// `ceil(amount · limit)`, for limits below 10^17.
-fn asked(limit: Price, amount: Amount) -> u128 {
-    let product = u128::from(amount) * u128::from(limit.mantissa());
-    match limit.exponent() {
-        exponent @ 0.. => product * 10u128.pow(exponent as u32),
-        exponent => product.div_ceil(10u128.pow(exponent.unsigned_abs())),
-    }
 }
 
 #[cfg(test)]

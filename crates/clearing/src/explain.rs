@@ -10,6 +10,7 @@ use primitives::{Amount, AssetId, Price};
 
 use crate::book::{Book, PairBook, Params};
 use crate::fills::{Use, fills, usable};
+use crate::market::Groups;
 use crate::outcome::Clearing;
 use crate::rate::Rate;
 
@@ -36,7 +37,7 @@ pub struct Explanation {
     pub sold: Amount,
     /// Units of `buy` that it receives.
     pub bought: Amount,
-    /// Whether a full clearing must fill it: its effective limit is at most (1−μ) of the rate before commission.
+    /// Whether a full clearing must fill it: there is a price, and [`Rate::must_fill`] says so.
     pub must_fill: bool,
     /// Why.
     pub why: Why,
@@ -53,6 +54,9 @@ pub enum Why {
         /// Units of `sell`.
         missing: Option<Amount>,
     },
+    /// Nobody can pay it: no chain of offers leads back from the asset that it buys to the one that it sells, so that there
+    /// is no price between them.
+    NoCounterparty,
     /// It asks for more than the rate less commission.
     BeyondRate,
     /// Its limit is within the rate, but whole units cannot pay it: its pay-out, rounded down, falls one unit short.
@@ -76,6 +80,7 @@ impl Why {
         match self {
             Why::Full => "full",
             Why::Part { .. } => "part",
+            Why::NoCounterparty => "no counterparty",
             Why::BeyondRate => "beyond rate",
             Why::Rounding { .. } => "rounding",
             Why::NotReached { .. } => "not reached",
@@ -87,17 +92,18 @@ impl Why {
     pub const fn missing(&self) -> Option<Amount> {
         match self {
             Why::Part { missing } | Why::NotReached { missing } => *missing,
-            Why::Full | Why::BeyondRate | Why::Rounding { .. } => None,
+            Why::Full | Why::NoCounterparty | Why::BeyondRate | Why::Rounding { .. } => None,
         }
     }
 }
 
 /// Explains what `clearing` does with the offer at `index` of the pair at position `pair` of `book`. Linear in the
-/// offers ahead of it. `None` if the book has no such offer, or the clearing no valuation of its assets.
+/// pairs of the book and in the offers ahead of it. `None` if the book has no such offer, or the clearing no valuation of its assets.
 ///
 /// The clearing is taken at its word; [`crate::verify`] checks it.
 pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, index: usize) -> Option<Explanation> {
     let pair = book.pairs.get(pair)?;
+    let is_priced = Groups::new(book).are_one(pair.sell, pair.buy);
     let (limit, amount) = pair.offers().nth(index)?;
     let value = |asset: AssetId| clearing.valuations.get(asset.0 as usize).copied();
     let (sell, buy) = (value(pair.sell)?, value(pair.buy)?);
@@ -120,8 +126,8 @@ pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, i
         pair_sold: got.sold,
         sold,
         bought,
-        must_fill: rate.must_fill(limit, amount),
-        why: why(pair, &rate, index, sold, got.sold),
+        must_fill: is_priced && rate.must_fill(limit, amount),
+        why: if is_priced { why(pair, &rate, index, sold, got.sold) } else { Why::NoCounterparty },
     })
 }
 
@@ -198,6 +204,10 @@ impl Explanation {
                 "{offer}: trades in part, {sold} {sell} for {bought} {buy}, as the last on its pair: {ahead}, and \
                  {pair_sold} {sell} are sold. For all of it, {}.",
                 more(missing)
+            ),
+            Why::NoCounterparty => format!(
+                "{offer}: does not trade, as no chain of offers leads from {buy} back to {sell}: there is no price between \
+                 them."
             ),
             Why::BeyondRate => {
                 let above = 100.0 * (limit.to_f64() / rate - 1.0);

@@ -12,7 +12,8 @@
 //! A partial fill gives its pay-out for the fewest units that earn it, and the largest pay-out is taken at which the
 //! limit price still holds; after [`PARTIAL_TRIES`] pay-outs that round badly the offer stays untouched.
 //!
-//! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only ever in part.
+//! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only ever in part. If it
+//! must fill, the clearing is not full.
 
 use primitives::{Amount, MAX_ISSUED, Price};
 
@@ -254,13 +255,13 @@ mod tests {
         assert_eq!(fills(&pair(&limits, &amounts), &rate, 3).bought, 6);
     }
 
-    /// The first two are so large that they fill in part at most, and the third must fill: the holes are the first two,
-    /// and the first of them trades in part.
+    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill: the holes are
+    /// the first two, and the first of them trades in part.
     #[test]
     fn a_hole_may_follow_the_offer_that_trades_in_part() {
-        let limits = [price("0.8"); 3];
-        let amounts = [14_409, 14_409, 1];
-        let rate = Rate::new(price("576100689372565.64"), price("0.8"), Fraction::ZERO, Fraction::power_of_two(10));
+        let limits = [price("1000000000"); 3];
+        let amounts = [10_000_000_000, 10_000_000_000, 1];
+        let rate = Rate::new(price("2000000000"), Price::ONE, Fraction::ZERO, Fraction::power_of_two(10));
         let pair = pair(&limits, &amounts);
         let got = fills(&pair, &rate, 1_000);
         assert_eq!((got.full, got.holes.clone(), got.partial.map(|p| p.index)), (3, vec![0, 1], Some(0)));

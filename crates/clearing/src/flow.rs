@@ -3,6 +3,7 @@
 use primitives::Amount;
 
 use crate::arc::Arc;
+use crate::budget::Allowance;
 use crate::outcome::Spending;
 use rayon::prelude::*;
 
@@ -18,8 +19,12 @@ pub(crate) struct Program<'a> {
     pub(crate) bought: Vec<i128>,
     /// What is kept of each asset, for rounding.
     pub(crate) reserve: Vec<i128>,
-    /// What was spent so far.
-    pub(crate) spending: Spending,
+    /// What may be spent.
+    pub(crate) allowance: Allowance,
+    /// The budget of one of its two stages.
+    budget: u64,
+    /// What was spent so far, looks apart.
+    pub(crate) counts: Spending,
     /// By what share of what is paid out of it each asset stayed short at the last repair.
     pub(crate) lack: Vec<f64>,
     /// Dual values: how many pairs give way for one unit of the asset.
@@ -47,7 +52,10 @@ impl Edge {
 }
 
 impl<'a> Program<'a> {
-    pub(crate) fn new(assets: usize, arcs: Vec<Arc<'a>>) -> Program<'a> {
+    /// The program of `arcs` between so many assets, with a budget of `looks` for each edge, asset and eighth offer.
+    pub(crate) fn new(assets: usize, arcs: Vec<Arc<'a>>, looks: u32) -> Program<'a> {
+        let offers: u64 = arcs.iter().map(Arc::offers).sum();
+        let budget = u64::from(looks) * (2 * arcs.len() as u64 + assets as u64 + offers / 8);
         let mut first = vec![0; assets + 1];
         for arc in &arcs {
             first[arc.sell + 1] += 1;
@@ -70,7 +78,9 @@ impl<'a> Program<'a> {
             slack: vec![0; assets],
             bought: vec![0; assets],
             reserve: vec![0; assets],
-            spending: Spending::default(),
+            allowance: Allowance::new(budget),
+            budget,
+            counts: Spending::default(),
             lack: vec![0.0; assets],
             level: vec![0; assets],
             spent: vec![false; assets],
@@ -79,7 +89,18 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Maximises trade within the bounds; returns the assets that stay short, none if the bounds can be met.
+    /// What was spent so far.
+    pub(crate) fn spending(&self) -> Spending {
+        Spending { amount_looks: self.allowance.spent, ..self.counts }
+    }
+
+    /// Begins the budget anew.
+    pub(crate) fn renew_allowance(&mut self) {
+        self.allowance.renew(self.budget);
+    }
+
+    /// Maximises trade within the bounds; returns the assets that stay short, none if the bounds can be met within the
+    /// budget.
     pub(crate) fn solve(&mut self) -> Vec<usize> {
         self.arcs.iter_mut().for_each(|arc| arc.sold = arc.high);
         self.level.fill(0);
@@ -87,8 +108,8 @@ impl<'a> Program<'a> {
         self.closed.fill([false; 2]);
         self.count_slack();
         self.slack.iter_mut().zip(&self.reserve).for_each(|(slack, reserve)| *slack -= reserve);
-        while self.slack.iter().any(|slack| *slack < 0) {
-            self.spending.rounds += 1;
+        while self.slack.iter().any(|slack| *slack < 0) && !self.allowance.is_spent() {
+            self.counts.rounds += 1;
             let hops = self.search();
             if !self.send(&hops) {
                 break;
@@ -107,6 +128,7 @@ impl<'a> Program<'a> {
 
     /// Replaces the bound on the pay-outs of what must execute by their exact sum.
     pub(crate) fn count_payouts(&mut self) {
+        self.allowance.spend(self.arcs.iter().map(|arc| arc.offers() / 8).sum());
         self.arcs.par_iter_mut().with_min_len(16).for_each(|arc| {
             let exact = arc.paid_exactly(arc.low);
             arc.credit = arc.rate.net.payout_bound(arc.low).saturating_sub(exact);
@@ -139,6 +161,7 @@ impl<'a> Program<'a> {
         let mut queue: std::collections::BTreeSet<((i32, u32), usize)> =
             (0..assets).filter(|a| self.gives(*a)).map(|a| ((0, 0), a)).collect();
         while let Some(((cost, hops), to)) = queue.pop_first() {
+            self.allowance.spend(1 + (self.first[to + 1] - self.first[to]) as u64);
             // Edges into `to` are the reverse of the edges out of it.
             for back in self.edges_of(to) {
                 let (from, edge) = (back.to as usize, Edge { arc: back.arc, to: to as u32, less: !back.less });
@@ -167,8 +190,12 @@ impl<'a> Program<'a> {
         let mut changed = false;
         let mut path = Vec::new();
         for from in 0..self.slack.len() {
-            while self.slack[from] < 0 && hops[from] != u32::MAX && self.find(from, hops, &mut next, &mut path) {
-                self.spending.augmentations += 1;
+            while self.slack[from] < 0
+                && hops[from] != u32::MAX
+                && !self.allowance.is_spent()
+                && self.find(from, hops, &mut next, &mut path)
+            {
+                self.counts.augmentations += 1;
                 self.relieve(from, &path);
                 changed = true;
             }
@@ -177,7 +204,7 @@ impl<'a> Program<'a> {
     }
 
     /// Finds a way from `from` to a surplus; `next` holds the first edge of each asset that is not yet ruled out.
-    fn find(&self, from: usize, hops: &[u32], next: &mut [usize], path: &mut Vec<(usize, Edge)>) -> bool {
+    fn find(&mut self, from: usize, hops: &[u32], next: &mut [usize], path: &mut Vec<(usize, Edge)>) -> bool {
         path.clear();
         let mut at = from;
         loop {
@@ -187,7 +214,9 @@ impl<'a> Program<'a> {
             let usable = |edge: &Edge| {
                 hops[at] == hops[edge.to as usize].saturating_add(1) && self.reduced(at, *edge) == 0 && self.open(*edge)
             };
-            match self.edges[next[at]..self.first[at + 1]].iter().position(usable) {
+            let found = self.edges[next[at]..self.first[at + 1]].iter().position(usable);
+            self.allowance.spend(1 + found.unwrap_or(self.first[at + 1] - next[at]) as u64);
+            match found {
                 Some(skip) => {
                     next[at] += skip;
                     let edge = self.edges[next[at]];
@@ -299,7 +328,7 @@ mod tests {
     fn check(book: &Book<'_>, params: &Params, valuations: &[Price], infeasible: bool) {
         let supply = Supply::new(book);
         let arcs = (0..book.pairs.len()).filter_map(|pair| arc(book, &supply, params, valuations, pair));
-        let mut program = Program::new(book.assets as usize, arcs.collect());
+        let mut program = Program::new(book.assets as usize, arcs.collect(), 400);
         let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
         let short = program.solve();
         assert_eq!(!short.is_empty(), infeasible);

@@ -15,7 +15,11 @@
 //! ceil(a·l)/a. For all but very small amounts that is its limit price.
 //!
 //! 1 and 2 hold at any prices whatever. When 3 cannot be met, trade is maximised without it, and the clearing says
-//! which assets stood in the way. At one price vector there is no arbitrage, and nothing to gain from being first.
+//! which assets stood in the way and why. At one price vector there is no arbitrage, and nothing to gain from being first.
+//!
+//! 3 speaks of offers inside one strongly connected group of assets: those that chains of offers join both ways. Between
+//! groups there is no price, and nothing trades. And 3 excuses nothing that prices chose: an offer whose pay-out would be
+//! more than can exist must fill, so that such prices are not full; only one that *asks for* more than can exist need not.
 //!
 //! # The way
 //!
@@ -29,8 +33,7 @@
 //! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
 //! | say why an offer did or did not trade | `explain` | |
-//! | prices of small parts that only some whole units allow: branch and bound | `zones`, `linear` | |
-//! | show that no prices would do | `zones` | |
+//! | what may be spent; what stood in the way | `budget`, `outcome` | |
 //!
 //! [`clear`] does all of it; [`Market`] offers the steps one by one.
 //!
@@ -57,6 +60,13 @@
 //! - A clearing is a function of the book, the parameters and the earlier prices: no clock, no randomness, budgets in
 //!   iterations; doubles only by + − × ÷ and square root in a fixed order; the same for any number of threads.
 //! - Doubles decide prices and which offers are worth trying; whole numbers decide everything that moves money.
+//! - Every double that leaves a step of the price computation is finite, or the step is not taken; prices stay in the range
+//!   of [`primitives::Price`]. No book makes a clearing fail.
+//! - What a clearing costs is bounded by its [`Budget`], in proportion to the size of the book, each part on its own. A part
+//!   without a solution keeps the best prices found. One whose amount step spends its budget trades nothing. Other parts do
+//!   not notice. [`Report::obstacles`] names the assets and the [`Reason`].
+//! - Books whose offers all sell and ask for [`least_units`] or more are full, or range or budget is the reason.
+//! - Those who must agree on clearings run the same rules: [`RULES`] counts the changes of results.
 //!
 //! # Deviations from the paper
 //!
@@ -75,17 +85,14 @@
 //! - **Very large parts** have a sparse system in place of a dense one, see `sparse`; the paper stops at decomposition.
 //! - **Pools and buy orders** are of this crate: `pool` and `order` state their rules. Buy orders make no prices, as
 //!   §8 has it.
-//! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named. What does not trade
-//!   with them, by whatever way, is full all the same.
+//! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named, with the reason.
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired unit
 //!   by unit, what is still short is made dearer by what it lacks, and prices are sought at which offers stand deeper in
-//!   the band from μ to ε, before 3 is given up: see `repair` and `search`. For small parts that still have no full
-//!   amounts, prices nearby are searched by branch and bound, and where that finds none, or cannot be done, by a walk, each
-//!   part on its own: see `zones::nearby` and `walk`.
+//!   the band from μ to ε, before 3 is given up: see `repair` and `solve`. Some such books have no full clearing at any
+//!   prices; nothing here searches for them, or proves that there is none.
 //! - **What trades apart is cleared apart**: amounts are found for each set of assets between which anything trades at the
 //!   prices, and a group of the market (see `market`) in which something is short is cleared again alone. So no group is
-//!   worse for another, and the cost of many grows with their number: what may be spent on searches is shared among all.
-//! - **Some books have no full clearing** in whole units at any prices; that can be shown, if asked for: see `zones`.
+//!   worse for another.
 
 #[cfg(test)]
 extern crate self as clearing;
@@ -94,6 +101,7 @@ mod amounts;
 mod arc;
 mod blocks;
 mod book;
+mod budget;
 mod connected;
 mod demand;
 mod dense;
@@ -102,13 +110,13 @@ mod explain;
 mod fills;
 mod float;
 mod flow;
-mod linear;
 mod market;
 mod newton;
 mod order;
 mod outcome;
 mod pool;
 mod quality;
+mod range;
 mod rate;
 mod repair;
 mod rounding;
@@ -123,23 +131,21 @@ mod tatonnement;
 mod threshold;
 mod value;
 mod verify;
-mod walk;
 mod wide;
 #[cfg(test)]
 #[path = "../../bench/src/workload.rs"]
 #[allow(dead_code)]
 mod workload;
-mod zones;
 
 pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
+pub use budget::{Budget, least_units};
 pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
 pub use order::{BuyOrder, Purchase, TRIES};
-pub use outcome::{Clearing, Obstacle, Report, Spending, Trade};
+pub use outcome::{Clearing, Obstacle, Reason, Report, Spending, Trade};
 pub use pool::{Pool, PoolTrade};
 pub use rate::Rate;
 pub use run::{RUN, Run, RunError, Total};
-pub use solve::{Market, Prices, clear};
+pub use solve::{Market, Prices, RULES, clear};
 pub use verify::{Verified, Violation, verify};
-pub use zones::Impossible;

@@ -1,18 +1,17 @@
 //! Which assets can trade with which, and how the prices of parts become prices of all.
 //!
-//! Pools count as offers both ways. Amounts that conserve every asset run in cycles: what is sold for B must be met by offers that sell B, and so on
-//! around. So only pairs inside a *strongly connected group* of the graph "an offer sells A for B" can ever trade.
-//! Assets that nobody sells, or nobody buys, are groups of one asset and are never solved.
+//! Pools count as offers both ways. Amounts that conserve every asset run in cycles: what is sold for B must be met by
+//! offers that sell B, and so on around. So only pairs inside a *strongly connected group* of the graph "an offer sells A
+//! for B" can trade. Assets that nobody sells, or nobody buys, are groups of one asset.
 //!
 //! A group falls into *parts* that share no more than one asset each: the blocks of its block-cut tree. As every other
 //! asset of a part balances within it, so does the shared one, and each part can be solved on its own (SPEEDEX appendix
 //! E, of which stocks that trade against one numeraire each are the plainest case). Parts of a group are then scaled to
 //! agree on the assets that they share.
 //!
-//! Between groups no offer can be met, so fullness asks for prices at which none wants to trade: the valuations of a
-//! group are scaled until every offer into it or out of it asks for at least the rate. As groups form no cycle, this is
-//! always possible, up to the range of [`Price`]. An asset that is only sold, or only bought, so ends at the best
-//! quote for it, or stays where the last batch left it if that is beyond.
+//! Between groups there is no price. Nothing trades there, and fullness says nothing of such pairs. Each group is scaled
+//! on its own: its prices are those of the last batch on average, and moved into the range of [`Price`] where they fit.
+//! An asset that is a group alone keeps its last valuation.
 
 use primitives::{AssetId, Price};
 
@@ -20,8 +19,9 @@ use crate::blocks::blocks;
 use crate::book::{Book, PairBook};
 use crate::float::{exp, ln};
 use crate::pool::Pool;
+use crate::range::{END, to_price};
 use crate::rate::approx;
-use crate::supply::Supply;
+use crate::system::System;
 
 /// One part of the market that is solved on its own.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +43,23 @@ pub(crate) struct Pair {
 }
 
 impl Part {
-    /// This part as a market of its own: whatever is done with it there costs no more than it is large.
-    pub(crate) fn alone<'a>(&self, book: &Book<'a>) -> (Book<'a>, Part) {
+    /// What a solution of its linear system costs, in looks.
+    pub(crate) fn solution(&self) -> u64 {
+        System::cost(self.assets.len(), self.pairs.len())
+    }
+
+    /// What a Newton step costs, in looks, where there are so many `offers`: one evaluation of demand, with what it reads
+    /// of the offers, and one solution of the linear system; and something for each asset, as those of a small part need
+    /// more steps.
+    pub(crate) fn step(&self, offers: usize) -> u64 {
+        const READ: usize = 64;
+        const ASSET: usize = 6;
+        self.solution() + (self.pairs.len() + offers / READ + ASSET * self.assets.len()) as u64
+    }
+
+    /// The book of this part alone, and the link of `book` that each of its links is. Whatever is done with it costs no more
+    /// than it is large.
+    pub(crate) fn alone<'a>(&self, book: &Book<'a>) -> (Book<'a>, Vec<usize>) {
         let place = |asset: AssetId| AssetId(self.assets.binary_search(&asset.0).expect("an asset of the part") as u32);
         let mut links: Vec<usize> = self.pairs.iter().map(|pair| pair.index as usize).collect();
         links.sort_unstable();
@@ -59,9 +74,31 @@ impl Part {
             Pool { a: place(pool.a), b: place(pool.b), ..pool }
         });
         let (pairs, pools) = (pairs.collect(), pools.collect());
-        let book = Book { assets: self.assets.len() as u32, pairs, pools, ..Book::default() };
-        let part = part(&book, &(0..book.links()).collect::<Vec<_>>());
-        (book, part)
+        (Book { assets: self.assets.len() as u32, pairs, pools, ..Book::default() }, links)
+    }
+
+    /// Whether `asset` is of this part.
+    pub(crate) fn has(&self, asset: AssetId) -> bool {
+        self.assets.binary_search(&asset.0).is_ok()
+    }
+
+    /// Those of this part, of what is given for all assets.
+    pub(crate) fn of_part<T: Copy>(&self, all: &[T]) -> Vec<T> {
+        self.assets.iter().map(|asset| all[*asset as usize]).collect()
+    }
+}
+
+/// The strongly connected group of every asset of a book.
+pub(crate) struct Groups(Vec<usize>);
+
+impl Groups {
+    pub(crate) fn new(book: &Book) -> Groups {
+        Groups(strong_groups(book).0)
+    }
+
+    /// Whether both assets are of one group, so that they can trade.
+    pub(crate) fn are_one(&self, a: AssetId, b: AssetId) -> bool {
+        is_within(&self.0, (a, b))
     }
 }
 
@@ -69,7 +106,9 @@ impl Part {
 pub(crate) struct Split {
     /// Parts of one group stand so that each but the first shares one asset with those before it.
     pub(crate) parts: Vec<Part>,
-    /// The group of every asset. A pair between groups sells an asset of a later group for one of an earlier.
+    /// The links inside groups, rising.
+    pub(crate) links: Vec<usize>,
+    /// The group of every asset.
     group_of: Vec<usize>,
     groups: usize,
 }
@@ -77,40 +116,30 @@ pub(crate) struct Split {
 impl Split {
     pub(crate) fn new(book: &Book) -> Split {
         let (group_of, groups) = strong_groups(book);
-        let within = |index: &usize| {
-            let (sell, buy) = book.link(*index);
-            group_of[sell.0 as usize] == group_of[buy.0 as usize]
-        };
-        let inner: Vec<usize> = (0..book.links()).filter(within).collect();
-        let parts = blocks(book, &inner).into_iter().map(|pairs| part(book, &pairs)).collect();
-        Split { parts, group_of, groups }
+        let links: Vec<usize> = (0..book.links()).filter(|link| is_within(&group_of, book.link(*link))).collect();
+        let parts = blocks(book, &links).into_iter().map(|pairs| part(book, &pairs)).collect();
+        Split { parts, links, group_of, groups }
     }
 
-    /// Whether all that can trade is one group.
-    pub(crate) fn is_one(&self) -> bool {
-        self.parts.iter().all(|part| self.group(part) == self.group(&self.parts[0]))
-    }
-
-    /// The group that `part` is of.
-    fn group(&self, part: &Part) -> usize {
-        self.group_of[part.assets[0] as usize]
+    /// Whether both assets are of one group, so that they can trade.
+    pub(crate) fn is_within(&self, pair: (AssetId, AssetId)) -> bool {
+        is_within(&self.group_of, pair)
     }
 
     /// The groups of which some of `assets` are, each as one part.
-    pub(crate) fn groups_of(&self, book: &Book, assets: &[AssetId]) -> Vec<Part> {
+    pub(crate) fn groups_of(&self, book: &Book, assets: impl Iterator<Item = AssetId>) -> Vec<Part> {
         let mut links = vec![Vec::new(); self.groups];
-        for part in &self.parts {
-            links[self.group(part)].extend(part.pairs.iter().map(|pair| pair.index as usize));
+        for link in &self.links {
+            links[self.group_of[book.link(*link).0.0 as usize]].push(*link);
         }
-        let mut groups: Vec<usize> = assets.iter().map(|asset| self.group_of[asset.0 as usize]).collect();
+        let mut groups: Vec<usize> = assets.map(|asset| self.group_of[asset.0 as usize]).collect();
         groups.sort_unstable();
         groups.dedup();
-        groups.retain(|group| !links[*group].is_empty());
         groups.into_iter().map(|group| part(book, &links[group])).collect()
     }
 
     /// Joins `prices`, given for each part up to a factor of its own, to valuations of all assets.
-    pub(crate) fn join(&self, book: &Book, supply: &Supply, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
+    pub(crate) fn join(&self, prices: &[&[f64]], last: Option<&[Price]>) -> Vec<Price> {
         let mut log: Vec<Option<f64>> = vec![None; self.group_of.len()];
         for (part, prices) in self.parts.iter().zip(prices) {
             let own: Vec<f64> = prices.iter().map(|price| ln(*price)).collect();
@@ -119,79 +148,34 @@ impl Split {
                 log[*asset as usize].get_or_insert(own + shared.unwrap_or(0.0));
             }
         }
-        let mut log: Vec<f64> = log.into_iter().map(Option::unwrap_or_default).collect();
-        self.follow(&mut log, last);
-        // Without earlier prices nothing speaks against the best quote itself.
-        let stay = if last.is_some() { 0.0 } else { f64::NEG_INFINITY };
-        self.separate(book, supply, &mut log, stay);
-        within_range(&log)
-    }
-
-    /// Scales each group so that its prices are those of `last` on average, or 1.
-    fn follow(&self, log: &mut [f64], last: Option<&[Price]>) {
-        let mut sums = vec![(0.0, 0.0); self.groups];
-        for (asset, group) in self.group_of.iter().enumerate() {
-            sums[*group].0 += last.map_or(0.0, |last| ln(approx(last[asset]))) - log[asset];
-            sums[*group].1 += 1.0;
-        }
-        log.iter_mut().zip(&self.group_of).for_each(|(log, group)| *log += sums[*group].0 / sums[*group].1);
-    }
-
-    /// Scales groups until no offer between two of them gains at their prices. The group with most assets stays; others
-    /// move by at least `stay`.
-    fn separate(&self, book: &Book, supply: &Supply, log: &mut [f64], stay: f64) {
-        // Between groups, by the group sold from: (group bought into, pair).
-        let mut out = vec![Vec::new(); self.groups];
-        for (index, pair) in book.pairs.iter().enumerate() {
-            let (from, to) = (self.group_of[pair.sell.0 as usize], self.group_of[pair.buy.0 as usize]);
-            if from != to {
-                out[from].push((to, index));
-            }
-        }
-        // By how much the best offer of a pair is in the money.
-        let gain = |log: &[f64], index: usize| {
-            let pair = &book.pairs[index];
-            log[pair.sell.0 as usize] - log[pair.buy.0 as usize] - ln(approx(supply.curve(index).lowest()))
+        let shift = self.shifts(&log, last);
+        let before = |asset: usize| last.map_or(Price::ONE, |last| last[asset]);
+        let price = |(asset, log): (usize, &Option<f64>)| match log {
+            Some(log) => to_price(exp((log + shift[self.group_of[asset]]).clamp(-END, END))),
+            None => before(asset),
         };
-        let mut sizes = vec![0; self.groups];
-        self.group_of.iter().for_each(|group| sizes[*group] += 1);
-        let anchor = (0..self.groups).max_by_key(|group| (sizes[*group], usize::MAX - group));
-        let mut reaches: Vec<bool> = (0..self.groups).map(|group| Some(group) == anchor).collect();
-        let mut shift = vec![0.0; self.groups];
-        // Groups that sell into the anchor, nearest first, fall.
-        for group in 0..self.groups {
-            let into = || out[group].iter().filter(|(to, _)| reaches[*to]);
-            if Some(group) == anchor || into().next().is_none() {
-                continue;
-            }
-            let excess = into().map(|(to, index)| gain(log, *index) - shift[*to]).fold(stay, f64::max);
-            shift[group] = -excess;
-            reaches[group] = true;
+        log.iter().enumerate().map(price).collect()
+    }
+
+    /// By how much the logarithms of each group move: to those of `last` on average, or to 0, and into the range.
+    fn shifts(&self, log: &[Option<f64>], last: Option<&[Price]>) -> Vec<f64> {
+        let mut sums = vec![(0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY); self.groups];
+        for (asset, log) in log.iter().enumerate().filter_map(|(asset, log)| Some((asset, (*log)?))) {
+            let (sum, count, least, most) = &mut sums[self.group_of[asset]];
+            *sum += last.map_or(0.0, |last| ln(approx(last[asset]))) - log;
+            *count += 1.0;
+            (*least, *most) = (least.min(log), most.max(log));
         }
-        // The others rise, those farthest from being bought into first.
-        let mut rise = vec![stay; self.groups];
-        for group in (0..self.groups).rev() {
-            if !reaches[group] && rise[group] > f64::NEG_INFINITY {
-                shift[group] = rise[group];
-            }
-            for (to, index) in &out[group] {
-                if !reaches[*to] {
-                    rise[*to] = f64::max(rise[*to], gain(log, *index) + shift[group]);
-                }
-            }
-        }
-        log.iter_mut().zip(&self.group_of).for_each(|(log, group)| *log += shift[*group]);
+        let shift = |(sum, count, least, most): (f64, f64, f64, f64)| {
+            let mean = if count > 0.0 { sum / count } else { 0.0 };
+            if least + mean < -END || most + mean > END { -0.5 * (least + most) } else { mean }
+        };
+        sums.into_iter().map(shift).collect()
     }
 }
 
-/// Prices from logarithms, shifted to fit the range if they can be, cut off at its ends if not.
-fn within_range(log: &[f64]) -> Vec<Price> {
-    const END: f64 = 41.4;
-    let most = log.iter().copied().fold(f64::MIN, f64::max);
-    let least = log.iter().copied().fold(f64::MAX, f64::min);
-    let shift = if most > END || least < -END { -(most + least) / 2.0 } else { 0.0 };
-    let price = |log: &f64| Price::from_f64(exp((log + shift).clamp(-END, END))).expect("within the range of prices");
-    log.iter().map(price).collect()
+fn is_within(group_of: &[usize], (sell, buy): (AssetId, AssetId)) -> bool {
+    group_of[sell.0 as usize] == group_of[buy.0 as usize]
 }
 
 /// The part that `pairs` make up.

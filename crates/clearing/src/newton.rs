@@ -14,10 +14,14 @@
 //! that fails, the search begins from them or from the book's own, whichever is nearer to balance.
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
-//! small part of what need not trade, so that the amount step can make up for it.
+//! small part of what need not trade, so that the amount step can make up for it. It ends without a solution when its
+//! budget is spent, or the ladder; it then keeps the prices that came nearest to balance, which may be those it began at.
 
+use crate::book::Params;
 use crate::demand::{Band, Demand, Flows};
 use crate::float::exp;
+use crate::outcome::Reason;
+use crate::range::{LEAST, MOST, bound, is_at_end};
 use crate::search::{Found, Scene, Target};
 use crate::system::System;
 
@@ -49,8 +53,6 @@ const LADDER: [Rung; 9] = [
 
 /// Newton steps at one μ before it counts as stalled.
 const STEPS: u32 = 30;
-/// Pairs looked at, over all evaluations of demand, after which the search gives up.
-const MOST_WORK: usize = 8_000_000;
 /// A step that leaves more than this part of the merit is slow, and this many in a row count as stalled.
 const SLOW: f64 = 0.95;
 const MOST_SLOW: u32 = 4;
@@ -75,29 +77,40 @@ fn tolerance(target: Target) -> f64 {
 
 /// Solves for prices from `start`.
 pub(crate) fn newton(scene: Scene, target: Target, demand: &mut Demand, start: Vec<f64>) -> Found {
-    let mut search = Search::new(demand, target, start);
+    let mut search = Search::new(demand, target, scene.params, start);
     let mut solved = false;
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    let begun = search.prices.clone();
     let first = Rung { widest: widest(search.demand), ..LADDER[0] };
     for rung in [first].into_iter().chain(LADDER.into_iter().skip(1)) {
         search.rung = rung;
-        solved = search.continuation(target, rung) || scene.is_full(&search.prices);
-        if solved || search.is_spent() {
+        solved = search.continuation(target, rung) || search.is_full(scene);
+        if solved {
+            break;
+        }
+        let before = best.take().unwrap_or_else(|| search.distance(target, &begun));
+        let reached = search.distance(target, &search.prices.clone());
+        best = Some(if reached.0 < before.0 { reached } else { before });
+        if search.is_spent() {
             break;
         }
     }
     if solved && !target.first {
         search.polish(target.band(target.mu));
     }
+    if let Some((_, prices)) = best.filter(|_| !solved) {
+        search.prices = prices;
+    }
     search.finish(solved)
 }
 
 /// Solves for prices from those of the batch before, if they are near.
-pub(crate) fn again(target: Target, demand: &mut Demand, last: &[f64]) -> Option<Found> {
+pub(crate) fn again(target: Target, demand: &mut Demand, params: &Params, last: &[f64]) -> Option<Found> {
     /// Assets further out of balance than this are not near it.
     const NEAR: f64 = 0.3;
     /// Steps that it may take.
     const FEW: u32 = 6;
-    let mut search = Search::new(demand, target, last.to_vec());
+    let mut search = Search::new(demand, target, params, last.to_vec());
     let band = target.band(target.mu);
     search.slopes(band, None);
     if search.flows.largest() > NEAR {
@@ -137,6 +150,11 @@ struct Search<'a, 'b> {
     trial: Vec<f64>,
     trial_flows: Flows,
     steps: u32,
+    /// Solutions of linear systems and questions to the amount step, in looks, and the most that all may come to.
+    other_looks: u64,
+    most_looks: u64,
+    /// What one solution costs.
+    solution: u64,
     rung: Rung,
     /// Whether to stop as soon as the amount step can make up for imbalances.
     early: bool,
@@ -145,8 +163,9 @@ struct Search<'a, 'b> {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(demand: &'a mut Demand<'b>, target: Target, prices: Vec<f64>) -> Search<'a, 'b> {
+    fn new(demand: &'a mut Demand<'b>, target: Target, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
         let system = System::new(demand.part);
+        let (step, solution) = (demand.part.step(demand.offers()), demand.part.solution());
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
         Search {
             demand,
@@ -156,6 +175,9 @@ impl<'a, 'b> Search<'a, 'b> {
             trial,
             trial_flows,
             steps: 0,
+            other_looks: 0,
+            solution,
+            most_looks: u64::from(params.budget.prices) * step,
             rung: LADDER[0],
             early: target.first,
             pairs: vec![],
@@ -165,7 +187,7 @@ impl<'a, 'b> Search<'a, 'b> {
     fn continuation(&mut self, target: Target, rung: Rung) -> bool {
         let Rung { widest, window, .. } = rung;
         let mut mu = widest;
-        while mu > target.mu {
+        while mu > target.mu && !self.is_spent() {
             self.settle(target.band(mu), mu, window, LOOSE);
             mu /= 4.0;
         }
@@ -186,9 +208,27 @@ impl<'a, 'b> Search<'a, 'b> {
         self.level(band, mu, window, tolerance)
     }
 
+    /// Looks so far.
+    fn looks(&self) -> u64 {
+        self.demand.looks + self.other_looks
+    }
+
     /// Whether the search has used up its budget.
     fn is_spent(&self) -> bool {
-        self.demand.queries as usize > (MOST_WORK / self.demand.part.pairs.len()).clamp(2_000, 100_000)
+        self.looks() >= self.most_looks
+    }
+
+    /// How far from balance `prices` are at the band that is asked for, and the prices.
+    fn distance(&mut self, target: Target, prices: &[f64]) -> (f64, Vec<f64>) {
+        self.demand.flows(prices, target.band(target.mu), &mut self.trial_flows);
+        (self.trial_flows.merit(), prices.to_vec())
+    }
+
+    /// Whether the amount step finds full amounts at these prices.
+    fn is_full(&mut self, scene: Scene) -> bool {
+        let (is_full, looks) = scene.is_full(&self.prices);
+        self.other_looks += looks;
+        is_full
     }
 
     /// Balances every asset that is out of balance by more than `tolerance` on its own, at fixed prices of the others.
@@ -201,6 +241,9 @@ impl<'a, 'b> Search<'a, 'b> {
             }
         }
         for asset in 0..self.prices.len() {
+            if self.is_spent() {
+                return;
+            }
             self.balance(asset, band, tolerance);
         }
     }
@@ -219,8 +262,9 @@ impl<'a, 'b> Search<'a, 'b> {
         let mut step = 1e-5;
         loop {
             beyond *= if first > 0.0 { 1.0 / (1.0 + step) } else { 1.0 + step };
+            beyond = beyond.clamp(LEAST, MOST);
             let now = at(beyond);
-            if now.abs() <= tolerance {
+            if now.abs() <= tolerance || beyond == LEAST || beyond == MOST {
                 self.prices[asset] = beyond;
                 return;
             }
@@ -290,16 +334,20 @@ impl<'a, 'b> Search<'a, 'b> {
         self.flows.shortage() <= tolerance || tolerance < LOOSE && self.early && self.flows.is_covered()
     }
 
-    /// One damped step; false if none improves the merit.
+    /// One damped step; false if none improves the merit, or the direction is not all finite.
     fn step(&mut self, band: Band, window: Option<f64>, cap: f64) -> bool {
-        let direction = self.direction();
+        let Some(direction) = self.direction() else { return false };
         let merit = self.flows.merit();
         let mut length = 1.0;
         self.steps += 1;
         for _ in 0..self.rung.halvings {
+            if self.is_spent() {
+                return false;
+            }
             for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }
+            bound(&mut self.trial);
             self.demand.slopes(&self.trial, band, window, &mut self.trial_flows, &mut self.system);
             if self.trial_flows.merit() < merit {
                 std::mem::swap(&mut self.trial, &mut self.prices);
@@ -311,23 +359,25 @@ impl<'a, 'b> Search<'a, 'b> {
         false
     }
 
-    /// The Newton direction; the asset that trades most keeps its price.
-    fn direction(&mut self) -> Vec<f64> {
+    /// The Newton direction, if it is finite; the asset that trades most keeps its price.
+    fn direction(&mut self) -> Option<Vec<f64>> {
         let n = self.prices.len();
         let volume = |asset: usize| self.flows.sold[asset] + self.flows.bought[asset];
         let fixed = (1..n).fold(0, |best, asset| if volume(asset) > volume(best) { asset } else { best });
         let mut direction: Vec<f64> = (0..n).map(|a| self.flows.bought[a] - self.flows.sold[a]).collect();
-        self.system.solve(&mut direction, fixed);
-        direction
+        self.other_looks += self.solution;
+        self.system.solve(&mut direction, fixed).then_some(direction)
     }
 
     fn finish(self, solved: bool) -> Found {
+        let reason = if is_at_end(&self.prices) { Reason::Range } else { Reason::Prices };
         Found {
             imbalance: self.flows.largest(),
+            looks: self.looks(),
             prices: self.prices,
             iterations: self.steps,
             queries: self.demand.queries,
-            solved,
+            unsolved: (!solved).then_some(reason),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! A buy order asks for exactly `bought` units of one asset and spends at most `most` of another. Sell offers alone make
 //! the prices. At those prices an order costs the fewest units whose net pay-out is at least what it asks for, so that
 //! its trader pays the batch rate and commission, rounded up to a whole unit, and receives exactly what was asked for.
-//! An order that costs more than its maximum is not filled. The others are filled in the amount step, each in full or
+//! An order that costs more than its maximum is not filled, nor is one between assets of different groups, between which
+//! there is no price. The others are filled in the amount step, each in full or
 //! not at all, as far as a full clearing stays full:
 //!
 //! 1. if all of them together leave amounts within the bounds, all are filled;
@@ -63,19 +64,21 @@ impl BuyOrder {
 }
 
 impl Program<'_> {
-    /// Fills buy orders, of amounts that meet every bound, and settles amounts with those that are filled.
+    /// Fills those buy orders that `may` be, of amounts that meet every bound, and settles amounts with those that are.
     pub(crate) fn fill_orders(
         &mut self,
         book: &Book,
         params: &Params,
         valuations: &[Price],
         values: &[f64],
+        may: impl Fn(&BuyOrder) -> bool,
     ) -> Vec<Purchase> {
         let cost = |order: &BuyOrder| {
             let value = |asset: AssetId| valuations[asset.0 as usize];
             order.cost(&Rate::new(value(order.sell), value(order.buy), params.epsilon, params.mu))
         };
-        let costs = book.buys.iter().enumerate().filter_map(|(at, order)| Some((at as u32, cost(order)?)));
+        let costs = book.buys.iter().enumerate().filter(|(_, order)| may(order));
+        let costs = costs.filter_map(|(at, order)| Some((at as u32, cost(order)?)));
         let wanted: Vec<Purchase> = costs.map(|(order, paid)| Purchase { order, paid }).collect();
         let mut filled = Vec::new();
         // The sets still to be tried, the next one last.
@@ -86,6 +89,7 @@ impl Program<'_> {
             if next.is_empty() {
                 continue;
             }
+            self.renew_allowance();
             self.purchase(book, next, 1);
             settled = self.try_bounds(values).is_empty();
             if settled {
@@ -99,6 +103,7 @@ impl Program<'_> {
             }
         }
         if !settled {
+            self.renew_allowance();
             let short = self.try_bounds(values);
             debug_assert!(short.is_empty(), "the same amounts as before");
         }

@@ -1,5 +1,7 @@
 //! What comes out of a clearing.
 
+use std::fmt;
+
 use primitives::{Amount, AssetId, Price};
 
 use crate::book::Solver;
@@ -28,7 +30,7 @@ pub struct Clearing {
     pub pools: Vec<PoolTrade>,
     /// The buy orders that are filled, by their position.
     pub buys: Vec<Purchase>,
-    /// Whether every eligible offer with a limit price below (1−μ)·p_A/p_B executes in full.
+    /// Whether every offer that [`crate::Rate::must_fill`] names, on pairs inside a group, executes in full.
     pub full: bool,
     /// How it was found and how good it is.
     pub report: Report,
@@ -49,15 +51,20 @@ pub struct Report {
     /// Utility left on the table over utility gained, of offers whose limit lies below the rate (SPEEDEX §6.2); 0 when
     /// there is none of either.
     pub unrealized_utility_ratio: f64,
-    /// What the amount step spent.
+    /// What was spent.
     pub spending: Spending,
-    /// What stood in the way of fullness; `None` when the clearing is full.
-    pub obstacle: Option<Obstacle>,
+    /// What stood in the way of fullness, one entry for each set of assets that trade together; none when the clearing is
+    /// full.
+    pub obstacles: Vec<Obstacle>,
 }
 
-/// What the amount step spent, over all price vectors that it was asked about.
+/// What a clearing spent, over all price vectors that it tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spending {
+    /// Looks of the price computation, see [`crate::Budget`].
+    pub price_looks: u64,
+    /// Looks of the amount step.
+    pub amount_looks: u64,
     /// Price vectors for which amounts were computed.
     pub tries: u32,
     /// Searches for the shortest ways from shortages to surpluses.
@@ -72,6 +79,8 @@ impl Spending {
     /// The sum of both.
     pub(crate) fn plus(self, other: Spending) -> Spending {
         Spending {
+            price_looks: self.price_looks + other.price_looks,
+            amount_looks: self.amount_looks + other.amount_looks,
             tries: self.tries + other.tries,
             rounds: self.rounds + other.rounds,
             augmentations: self.augmentations + other.augmentations,
@@ -80,23 +89,57 @@ impl Spending {
     }
 }
 
-fn list(assets: &[AssetId]) -> String {
-    assets.iter().map(AssetId::to_string).collect::<Vec<_>>().join(", ")
+/// Why offers that must execute do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Prices balance supply and demand, but no whole units follow them: amounts are of few units, or units are dear.
+    Units,
+    /// Prices stand at the ends of the range of [`Price`]: the offers ask for prices further apart than it reaches.
+    Range,
+    /// The price computation ended without a solution: its budget is spent. The best prices it found are used.
+    Prices,
+    /// The amount step spent its budget. These assets do not trade.
+    Amounts,
 }
 
-/// What stood in the way of fullness.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
-    /// At the prices found, offers that must execute ask for more of these assets than offers that may execute give.
-    #[error("at these prices, the offers that must execute ask for more of assets {} than may be sold", list(.0))]
-    Short(Vec<AssetId>),
+impl Reason {
+    /// A short name for programs to tell reasons by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Units => "units",
+            Reason::Range => "range",
+            Reason::Prices => "prices",
+            Reason::Amounts => "amounts",
+        }
+    }
+}
+
+/// What stood in the way of fullness among assets that trade together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Why.
+    pub reason: Reason,
+    /// The assets of which offers that must execute ask for more than may be sold; all that would trade together if the
+    /// amount step spent its budget.
+    pub assets: Vec<AssetId>,
 }
 
 impl Obstacle {
-    /// The obstacle as it is displayed, with the names that `name` gives to assets.
+    /// The obstacle in one clause, with the names that `name` gives to assets.
     pub fn in_words(&self, name: impl Fn(AssetId) -> String) -> String {
-        let Obstacle::Short(assets) = self;
-        let names: Vec<String> = assets.iter().map(|asset| name(*asset)).collect();
-        format!("offers that must execute ask for more than may be sold of {}", names.join(", "))
+        let names = self.assets.iter().map(|asset| name(*asset)).collect::<Vec<_>>().join(", ");
+        let short = format!("offers that must execute ask for more than may be sold of {names}");
+        match self.reason {
+            Reason::Units => format!("{short}, as no whole units follow the prices"),
+            Reason::Range => format!("{short}, as prices are at the ends of their range"),
+            Reason::Prices => format!("{short}, as no better prices were found within the budget"),
+            Reason::Amounts => format!("nothing trades of {names}, as the amount step spent its budget"),
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(|asset| format!("asset {asset}")))
     }
 }

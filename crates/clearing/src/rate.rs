@@ -105,15 +105,13 @@ pub struct Rate {
     pub(crate) sure: Share,
     /// `sure`, surely not too large.
     surely: f64,
-    /// An amount that is surely paid no more than can exist.
-    payable: f64,
 }
 
 impl Rate {
     /// The rate at valuations `sell` of A and `buy` of B under commission `epsilon` and fullness `mu`.
     pub fn new(sell: Price, buy: Price, epsilon: Fraction, mu: Fraction) -> Rate {
         let (net, sure) = (Share::new(sell, buy, epsilon), Share::new(sell, buy, mu));
-        Rate { net, sure, surely: sure.to_f64() * (1.0 - 1e-12), payable: 9.2e18 / net.to_f64() }
+        Rate { net, sure, surely: sure.to_f64() * (1.0 - 1e-12) }
     }
 
     /// `floor(sold · (1−ε) · p_A/p_B)`: what an account receives for `sold` units; `None` if it exceeds [`MAX_ISSUED`].
@@ -126,18 +124,21 @@ impl Rate {
         self.net.reaches(limit)
     }
 
-    /// Whether a full clearing must fill an offer of `amount` units at `limit`: its *effective* limit,
-    /// `ceil(amount · limit) / amount`, is at most `(1−μ) · p_A/p_B`, and its pay-out can exist. As pay-outs are whole
-    /// units, the effective limit is what the offer asks for.
+    /// Whether a full clearing must fill an offer of `amount` units at `limit`: what the offer asks for,
+    /// `ceil(amount · limit)` units, can exist and is at most `amount · (1−μ) · p_A/p_B`. So its *effective* limit,
+    /// `ceil(amount · limit) / amount`, decides, as pay-outs are whole units.
+    ///
+    /// An offer whose pay-out at this rate would exceed every unit that can exist must fill all the same, and cannot:
+    /// fullness excuses nothing that prices chose.
     pub fn must_fill(&self, limit: Price, amount: Amount) -> bool {
+        const SURELY_EXISTS: f64 = 9.2e18;
         // Most offers are a whole unit of pay-out clear of it.
-        let spare = amount as f64 * (self.surely - approx(limit));
-        if (1.0..1e18).contains(&spare) && (amount as f64) < self.payable {
+        let (units, limit_price) = (amount as f64, approx(limit));
+        if units * (self.surely - limit_price) >= 1.0 && units * limit_price < SURELY_EXISTS {
             return true;
         }
-        self.sure.reaches(limit)
-            && self.sure.payout(amount).is_some_and(|bought| Rate::fair(limit, amount, bought))
-            && self.net.payout(amount).is_some()
+        let asked = asked(limit, amount);
+        asked <= u128::from(MAX_ISSUED) && self.sure.earns(amount, asked as u64)
     }
 
     /// Whether `sold` units for `bought` satisfy `limit`. Exact; a double decides the clear cases.
@@ -149,6 +150,16 @@ impl Rate {
     /// The net rate, up to a few units in the last place.
     pub fn to_f64(&self) -> f64 {
         self.net.to_f64()
+    }
+}
+
+/// `ceil(amount · limit)`: what an offer asks for.
+pub(crate) fn asked(limit: Price, amount: Amount) -> u128 {
+    // Below 2^121, and limits end below 10^18, so that the exponent is at most 1.
+    let product = u128::from(amount) * u128::from(limit.mantissa());
+    match limit.exponent() {
+        exponent @ 0.. => product * 10u128.pow(exponent as u32),
+        exponent => product.div_ceil(10u128.pow(exponent.unsigned_abs())),
     }
 }
 
@@ -258,8 +269,9 @@ mod tests {
         assert!(rate.reaches(price("0.75")));
         assert!(!rate.reaches(price("0.75000000000000001")));
         let wide = Rate::new(Price::MAX, Price::MIN, Fraction::ZERO, Fraction::power_of_two(1));
-        // What cannot be paid need not be.
-        assert!(!wide.must_fill(Price::MIN, 1));
+        // What the price makes unpayable must fill all the same; what asks for more than can exist need not.
+        assert!(wide.must_fill(Price::MIN, 1) && wide.payout(1).is_none());
+        assert!(wide.must_fill(Price::ONE, MAX_ISSUED) && !wide.must_fill(Price::ONE, MAX_ISSUED + 1));
         assert!(!Rate::new(Price::MIN, Price::MAX, Fraction::ZERO, Fraction::power_of_two(1)).must_fill(Price::MAX, 1));
     }
 
@@ -312,7 +324,7 @@ mod tests {
         ) {
             let amount = if few { small } else { amount };
             let mu = Fraction::power_of_two(5);
-            let (net, sure) = (Share::new(sell, buy, Fraction::ZERO), Share::new(sell, buy, mu));
+            let sure = Share::new(sell, buy, mu);
             let limit = if near { Price::from_f64((sure.to_f64() * 0.9999).clamp(1e-18, 9e17)).unwrap() } else { limit };
             let asked = |bought: &u64| limit.accepts(amount, *bought);
             // Bisect for the fewest units that satisfy the limit.
@@ -321,7 +333,7 @@ mod tests {
                 let middle = low + (high - low) / 2;
                 if asked(&middle) { high = middle } else { low = middle + 1 }
             }
-            let expected = asked(&low) && sure.earns(amount, low) && net.payout(amount).is_some();
+            let expected = asked(&low) && sure.earns(amount, low);
             prop_assert_eq!(Rate::new(sell, buy, Fraction::ZERO, mu).must_fill(limit, amount), expected);
         }
 

@@ -15,6 +15,7 @@ use primitives::Amount;
 use rayon::prelude::*;
 
 use crate::arc::Arc;
+use crate::budget::Allowance;
 use crate::flow::{Edge, Program};
 
 /// What the fills of one arc give, and exactly what they are paid.
@@ -51,12 +52,17 @@ struct Repair<'p, 'a> {
     slack: Vec<i128>,
     /// Shortages moved.
     moved: u32,
+    allowance: Allowance,
 }
 
 impl Program<'_> {
     /// Tries to leave no asset short, and no arc below what must execute; true if that came about. If not, amounts stay
     /// as they are, and what is lacking is noted.
     pub(crate) fn repair(&mut self, values: &[f64]) -> bool {
+        if self.allowance.is_spent() {
+            return false;
+        }
+        self.allowance.spend(self.arcs.iter().map(|arc| arc.cost(arc.sold)).sum());
         let arcs = self.arcs.par_iter().with_min_len(16);
         let fills: Vec<Fill> = arcs.map(|arc| arc.fill(arc.sold.max(arc.low))).collect();
         let mut slack = self.bought.clone();
@@ -64,11 +70,13 @@ impl Program<'_> {
             slack[arc.sell] += i128::from(fill.sold);
             slack[arc.buy] -= fill.paid as i128;
         }
-        let mut repair = Repair { program: self, values, fills, slack, moved: 0 };
+        let allowance = self.allowance;
+        let mut repair = Repair { program: self, values, fills, slack, moved: 0, allowance };
         repair.relieve_all();
-        let Repair { fills, slack, moved, .. } = repair;
-        self.spending.repairs += moved;
-        if slack.iter().any(|slack| *slack < 0) {
+        let Repair { fills, slack, moved, allowance, .. } = repair;
+        (self.counts.repairs, self.allowance) = (self.counts.repairs + moved, allowance);
+        let is_below = |(arc, fill): (&Arc, &Fill)| fill.sold < arc.low;
+        if slack.iter().any(|slack| *slack < 0) || self.arcs.iter().zip(&fills).any(is_below) {
             self.lack = lack(&self.arcs, &fills, &slack);
             return false;
         }
@@ -78,11 +86,17 @@ impl Program<'_> {
     }
 }
 
-/// By what share of what is paid out of it each asset is short.
+/// By what share of what is paid out of it each asset is short. One that offers which must execute buy, and that could not
+/// be paid if it all was sold, is short of as much again.
 fn lack(arcs: &[Arc], fills: &[Fill], slack: &[i128]) -> Vec<f64> {
     let mut paid = vec![0.0; slack.len()];
     arcs.iter().zip(fills).for_each(|(arc, fill)| paid[arc.buy] += fill.paid as f64);
-    slack.iter().zip(paid).map(|(slack, paid)| if *slack < 0 { -*slack as f64 / paid } else { 0.0 }).collect()
+    let short = slack.iter().zip(paid).map(|(slack, paid)| if *slack < 0 { -*slack as f64 / paid } else { 0.0 });
+    let mut lack: Vec<f64> = short.collect();
+    for (arc, _) in arcs.iter().zip(fills).filter(|(arc, fill)| fill.sold < arc.low) {
+        lack[arc.buy] = lack[arc.buy].max(1.0);
+    }
+    lack
 }
 
 impl Repair<'_, '_> {
@@ -90,6 +104,9 @@ impl Repair<'_, '_> {
     fn relieve_all(&mut self) {
         for _ in 0..MOST_MOVES * self.slack.len() {
             let mut short: Vec<usize> = (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).collect();
+            if self.allowance.is_spent() {
+                return;
+            }
             short.sort_by_key(|asset| Reverse(self.worth(self.slack[*asset].unsigned_abs(), *asset)));
             if !short.into_iter().any(|asset| self.relieve(asset)) {
                 return;
@@ -120,11 +137,16 @@ impl Repair<'_, '_> {
             }
             let worth = left as f64 * self.values[at];
             least = if worth < least.0 { (worth, at) } else { least };
+            if self.allowance.is_spent() {
+                return false;
+            }
             for edge in self.program.edges_of(at) {
                 let to = edge.to as usize;
                 if reached[to].is_some_and(|reached| reached.done) {
                     continue;
                 }
+                let arc = edge.arc as usize;
+                self.allowance.spend(4 * self.program.arcs[arc].cost(self.fills[arc].sold));
                 let Some((burden, fill)) = self.cost(*edge, left) else { continue };
                 if reached[to].is_none_or(|reached| burden < reached.burden) {
                     reached[to] = Some(Reached { burden, from: Some((at, *edge, fill)), done: false });

@@ -10,11 +10,13 @@ impl Program<'_> {
     /// Makes every amount one that fills can execute. What an asset loses by that is passed on along one edge, towards
     /// the surplus that the widest way leads to; assets far from it go first, so that each passes on all it gets.
     pub(crate) fn execute(&mut self, values: &[f64]) {
+        self.allowance.spend(self.arcs.iter().map(|arc| arc.cost(arc.sold)).sum());
         self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(arc.sold));
         self.count_slack();
         for (asset, edge) in self.widest(values).into_iter().rev() {
             let Some(wanted) = self.slack[asset].checked_neg().filter(|wanted| *wanted > 0) else { continue };
             let arc = &mut self.arcs[edge.arc as usize];
+            self.allowance.spend(arc.cost(arc.sold));
             let (sold, paid) = (arc.sold, arc.paid());
             arc.sold = if edge.less {
                 let aim = arc.most_within(paid.saturating_sub(wanted as u128)).clamp(arc.low.min(sold), sold);
@@ -55,14 +57,19 @@ impl Program<'_> {
         result
     }
 
-    /// Takes what is still short from other pairs, those with room above L first. Amounts only fall, so that it ends.
-    pub(crate) fn cut(&mut self) {
+    /// Takes what is still short from other pairs, those with room above L first. Amounts only fall, so that it ends; false
+    /// if the budget ends first.
+    pub(crate) fn cut(&mut self) -> bool {
         let mut queue: Vec<usize> = (0..self.slack.len()).filter(|a| self.slack[*a] < 0).collect();
         let mut visits = vec![0u32; self.slack.len()];
         while let Some(asset) = queue.pop() {
             while self.slack[asset] < 0 {
+                if self.allowance.is_spent() {
+                    return false;
+                }
                 let edge = self.giver(asset).expect("an asset is short only if it is paid out");
                 let arc = &mut self.arcs[edge.arc as usize];
+                self.allowance.spend((self.first[asset + 1] - self.first[asset]) as u64 + arc.cost(arc.sold));
                 let (sold, paid) = (arc.sold, arc.paid());
                 // An asset that comes back again and again gives way more each time.
                 let more = 1u128 << (visits[asset] / 8).min(64);
@@ -78,6 +85,7 @@ impl Program<'_> {
                 }
             }
         }
+        true
     }
 
     /// The pair that is to sell less so that `asset` is paid out less: one with room above L and a surplus of what it

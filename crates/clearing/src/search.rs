@@ -1,13 +1,16 @@
 //! What the price computations have in common.
 
-use crate::amounts::{Amounts, Lack, amounts_of, are_full, full_amounts, lack_of};
+use primitives::Price;
+
+use crate::amounts::{Lack, amounts, full_amounts};
 use crate::book::{Book, Params};
 use crate::demand::Band;
 use crate::market::Part;
-use crate::outcome::Spending;
+use crate::outcome::Reason;
+use crate::quality::unrealized_utility_ratio;
+use crate::range::{bound, to_price};
 use crate::rate::approx;
 use crate::supply::Supply;
-use primitives::Price;
 
 /// Which parts of the band from μ to ε the attempts leave free for rounding, at the end of μ and at that of ε. The
 /// deeper offers stand in the band, the more amounts can they give in part.
@@ -15,7 +18,7 @@ pub(crate) const ATTEMPTS: [(f64, f64); 8] =
     [(0.0, 0.125), (0.0, 0.75), (0.1, 0.225), (0.02, 0.8), (0.0, 0.5), (0.2, 0.325), (0.04, 0.85), (0.3, 0.425)];
 
 /// How often the prices of one attempt are moved by what is lacking.
-const MOVES: u32 = 4;
+pub(crate) const MOVES: u32 = 4;
 
 /// What is asked of a price computation.
 #[derive(Clone, Copy, Debug)]
@@ -43,31 +46,6 @@ impl Target {
     }
 }
 
-/// What the amount step may spend on one clearing, and has spent.
-pub(crate) struct Effort {
-    pub(crate) spent: Spending,
-    /// Price vectors that may be tried.
-    most: u32,
-}
-
-impl Effort {
-    /// The larger the book, one `among` so many, the fewer tries.
-    pub(crate) fn of(book: &Book, among: usize) -> Effort {
-        const OFFERS: usize = 20_000_000;
-        let most = OFFERS / (book.offers() * among).max(1);
-        Effort { spent: Spending::default(), most: most.clamp(8, 64) as u32 }
-    }
-
-    /// How many price vectors may still be tried.
-    pub(crate) fn left(&self) -> u32 {
-        self.most.saturating_sub(self.spent.tries)
-    }
-
-    pub(crate) fn add(&mut self, spending: Spending) {
-        self.spent = self.spent.plus(spending);
-    }
-}
-
 /// What a price computation came to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
@@ -77,8 +55,10 @@ pub(crate) struct Found {
     pub(crate) queries: u32,
     /// The largest relative imbalance of the smoothed demand.
     pub(crate) imbalance: f64,
-    /// Whether the prices meet the stop test.
-    pub(crate) solved: bool,
+    /// Looks that were spent.
+    pub(crate) looks: u64,
+    /// Why the prices do not meet the stop test; `None` if they do.
+    pub(crate) unsolved: Option<Reason>,
 }
 
 /// One part of the market, ready to be asked for amounts.
@@ -91,70 +71,47 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Valuations of all assets of the book: `prices` for those of this part, scaled into the range, 1 elsewhere.
-    pub(crate) fn valuations(&self, prices: &[f64]) -> Vec<Price> {
-        let most = prices.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let least = prices.iter().copied().fold(f64::MAX, f64::min);
-        let scale = 1.0 / (most.sqrt() * least.sqrt());
-        let mut result = vec![Price::ONE; self.book.assets as usize];
-        for (asset, price) in self.part.assets.iter().zip(prices) {
-            let value = (price * scale).clamp(1e-18, 9.9e17);
-            result[*asset as usize] = Price::from_f64(value).expect("within the range of prices");
-        }
-        result
+    /// The valuations of the part alone, centred in the range.
+    fn valuations(prices: &[f64]) -> Vec<Price> {
+        let mut prices = prices.to_vec();
+        bound(&mut prices);
+        prices.into_iter().map(to_price).collect()
     }
 
-    /// The amounts that this part trades at `prices`, full or not.
-    pub(crate) fn amounts(&self, prices: &[f64]) -> Amounts {
-        amounts_of(self.book, self.supply, self.params, &self.valuations(prices), self.links())
+    /// What `look` finds of the part as a book of its own, at `prices`.
+    fn alone<T>(&self, prices: &[f64], look: impl FnOnce(&Book, &Supply, &[Price]) -> T) -> T {
+        let (book, _) = self.part.alone(self.book);
+        look(&book, &Supply::new(&book), &Scene::valuations(prices))
     }
 
-    /// Number of offers of link `index`; none of a pool.
-    pub(crate) fn offers(&self, index: usize) -> usize {
-        self.book.pairs.get(index).map_or(0, |pair| pair.len())
+    /// The utility that this part leaves on the table at `prices` over what it gains.
+    pub(crate) fn missed(&self, prices: &[f64]) -> f64 {
+        self.alone(prices, |book, supply, valuations| {
+            let links: Vec<usize> = (0..book.links()).collect();
+            let sold = amounts(book, supply, self.params, valuations, &links).0.sold;
+            unrealized_utility_ratio(book, supply, valuations, &sold)
+        })
     }
 
-    fn links(&self) -> Vec<usize> {
-        self.part.pairs.iter().map(|pair| pair.index as usize).collect()
-    }
-
-    /// What this part lacks at `prices`, `None` if it has full amounts there; and what it took to see that.
-    pub(crate) fn lack(&self, prices: &[f64]) -> (Option<Lack>, Spending) {
-        lack_of(self.book, self.supply, self.params, &self.valuations(prices), self.links())
-    }
-
-    /// Whether this part has full amounts at `prices`.
-    pub(crate) fn is_full(&self, prices: &[f64]) -> bool {
-        are_full(self.book, self.supply, self.params, &self.valuations(prices), self.links())
+    /// Whether this part has full amounts at `prices`, and the looks that it takes to see that.
+    pub(crate) fn is_full(&self, prices: &[f64]) -> (bool, u64) {
+        self.alone(prices, |book, supply, valuations| {
+            let links: Vec<usize> = (0..book.links()).collect();
+            match full_amounts(book, supply, self.params, valuations, &links) {
+                Ok(amounts) => (true, amounts.spending.amount_looks),
+                Err((_, spending)) => (false, spending.amount_looks),
+            }
+        })
     }
 }
 
-/// Looks for full amounts at prices near `valuations`, at which there are none: whatever is short becomes dearer by a
-/// little more than it lacks, as an auctioneer would have it, and by no more than a quarter of the band.
-pub(crate) fn moved(
-    book: &Book,
-    supply: &Supply,
-    params: &Params,
-    mut valuations: Vec<Price>,
-    mut lack: Lack,
-    effort: &mut Effort,
-) -> Option<(Vec<Price>, Amounts)> {
+/// Prices near `valuations`: whatever is short is dearer by a little more than it lacks, as an auctioneer would have it,
+/// and by no more than a quarter of the band.
+pub(crate) fn dearer(params: &Params, valuations: &[Price], lack: &Lack) -> Vec<Price> {
     let most = 0.25 * (params.mu.to_f64() - params.epsilon.to_f64());
-    for _ in 0..MOVES.min(effort.left()) {
-        for (valuation, lack) in valuations.iter_mut().zip(&lack).filter(|(_, lack)| **lack > 0.0) {
-            let dearer = approx(*valuation) * (1.0 + (1.25 * lack).min(most));
-            *valuation = Price::from_f64(dearer.min(9.9e17)).expect("within the range of prices");
-        }
-        match full_amounts(book, supply, params, &valuations) {
-            Ok(amounts) => {
-                effort.add(amounts.spending);
-                return Some((valuations, amounts));
-            }
-            Err((still, spending)) => {
-                effort.add(spending);
-                lack = still;
-            }
-        }
-    }
-    None
+    let price = |(valuation, lack): (&Price, &f64)| match *lack {
+        lack if lack > 0.0 => to_price(approx(*valuation) * (1.0 + (1.25 * lack).min(most))),
+        _ => *valuation,
+    };
+    valuations.iter().zip(lack).map(price).collect()
 }

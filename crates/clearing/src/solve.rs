@@ -1,22 +1,26 @@
 //! The whole of a clearing, from book to trades, and its stages one by one.
 
-use primitives::Price;
+use primitives::{AssetId, Price};
 use rayon::prelude::*;
 
-use crate::amounts::{Amounts, amounts};
+use crate::amounts::{Amounts, Lack, amounts, full_amounts, with_orders};
 use crate::book::{Book, InputError, Params, Solver};
+use crate::budget::Allowance;
 use crate::demand::Demand;
 use crate::market::{Part, Split};
 use crate::newton::{again, is_nearer, newton};
-use crate::outcome::{Clearing, Obstacle, Report, Spending, Trade};
+use crate::outcome::{Clearing, Obstacle, Reason, Report, Spending, Trade};
+use crate::pool::PoolTrade;
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
-use crate::search::{ATTEMPTS, Effort, Found, Scene, Target, moved};
+use crate::search::{ATTEMPTS, Found, MOVES, Scene, Target, dearer};
 use crate::start::start;
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
-use crate::walk::walk;
-use crate::zones::{Case, Impossible, impossible, nearby};
+
+/// The version of the rules that decide what a clearing comes to. It rises with every change after which some book has
+/// other prices or amounts than before. Those who must agree on clearings must agree on it.
+pub const RULES: u32 = 2;
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
 ///
@@ -26,8 +30,7 @@ use crate::zones::{Case, Impossible, impossible, nearby};
 /// [`InputError`] if the book or the parameters break a rule; every proper book has a clearing.
 pub fn clear(book: &Book, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
     params.check()?;
-    let market = Market::new(book)?;
-    market.clear(params, last)
+    Market::new(book)?.clear(params, last)
 }
 
 /// A book made ready for clearing: checked, summed up, and split into parts that trade.
@@ -48,8 +51,11 @@ pub struct Prices {
     pub demand_queries: u32,
     /// See [`Report::imbalance`].
     pub imbalance: f64,
-    /// Whether the solver met its own stop test on every part. The amount step has the last word on fullness.
-    pub solved: bool,
+    /// See [`Spending::price_looks`].
+    pub looks: u64,
+    /// The parts of the market for which the solver did not meet its own stop test, and why. The amount step has the last
+    /// word on fullness.
+    pub unsolved: Vec<Obstacle>,
 }
 
 impl<'a> Market<'a> {
@@ -62,148 +68,21 @@ impl<'a> Market<'a> {
         Ok(Market { book, supply: Supply::new(book), split: Split::new(book) })
     }
 
-    /// Clears the book, as [`clear`] does.
-    ///
-    /// Prices may balance supply and demand, and yet no whole units do, when a book is small or its units are large:
-    /// then prices a little off may serve, and a few are tried.
+    /// Clears the book, as [`clear`] does: prices of each part, amounts of all that trades together, and again for groups
+    /// in which something is short.
     ///
     /// # Errors
     /// [`InputError`] if the parameters break a rule or `last` is not one valuation per asset.
     pub fn clear(&self, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
-        params.check()?;
-        last.map_or(Ok(()), |last| self.check_length(last))?;
-        Ok(self.clear_among(params, last, 1))
-    }
-
-    /// The same, where so many markets share what may be spent on searches.
-    fn clear_among(&self, params: &Params, last: Option<&[Price]>, among: usize) -> Clearing {
-        let prices = self.attempt(params, last, None, 0);
-        if params.solver == Solver::Newton && !self.split.is_one() {
-            let amounts = amounts(self.book, &self.supply, params, &prices.valuations).0;
-            return self.group_by_group(params, self.conclude(params, prices, amounts), last, among);
+        let mut prices = self.prices(params, last)?;
+        let (mut amounts, lack) = self.amounts_and_lack(params, &prices.valuations);
+        if !amounts.full && params.solver == Solver::Newton {
+            self.clear_groups_again(params, &mut prices, &mut amounts, &lack);
         }
-        let (mut solved, mut effort) = (prices.solved, Effort::of(self.book, among));
-        let mut best = self.settle(params, prices, &mut effort);
-        for number in 1..ATTEMPTS.len() {
-            if best.full || !solved || effort.left() == 0 {
-                break;
-            }
-            let prices = self.attempt(params, last, Some(&best.valuations), number);
-            solved = prices.solved;
-            let next = self.settle(params, prices, &mut effort);
-            if is_better(&next, &best) {
-                best = next;
-            }
+        if amounts.full && !self.book.buys.is_empty() {
+            self.fill_orders(params, &prices.valuations, &mut amounts);
         }
-        if !best.full && params.solver == Solver::Newton {
-            best = self.search(params, best, last, among, &mut effort);
-        }
-        best.report.spending = effort.spent;
-        best
-    }
-
-    /// The clearing at the prices at which each group that has something short in `before` clears alone.
-    fn group_by_group(&self, params: &Params, before: Clearing, last: Option<&[Price]>, among: usize) -> Clearing {
-        let Some(Obstacle::Short(short)) = &before.report.obstacle else { return before };
-        let groups = self.split.groups_of(self.book, short);
-        let clear = |group: &Part| {
-            let (book, _) = group.alone(self.book);
-            let market = Market::new(&book).expect("part of a proper book");
-            let last: Option<Vec<Price>> = last.map(|last| of_part(last, group));
-            market.clear_among(params, last.as_deref(), among * groups.len())
-        };
-        let cleared: Vec<Clearing> = groups.par_iter().map(clear).collect();
-        let mut valuations = before.valuations.clone();
-        for (group, clearing) in groups.iter().zip(&cleared) {
-            group.assets.iter().zip(&clearing.valuations).for_each(|(asset, own)| valuations[*asset as usize] = *own);
-        }
-        let prices: Vec<Vec<f64>> = self.split.parts.iter().map(|part| prices_of(&valuations, part)).collect();
-        let mut spent = before.report.spending;
-        let mut best = self.improved(params, before, &prices, last, &mut spent);
-        for clearing in &cleared {
-            let Report { iterations, demand_queries, spending, .. } = clearing.report;
-            best.report.iterations += iterations;
-            best.report.demand_queries += demand_queries;
-            spent = spent.plus(spending);
-        }
-        best.report.spending = spent;
-        best
-    }
-
-    /// The clearing at prices that a search or a walk finds for those parts that have no full amounts in `before`; `before`
-    /// if it finds none for any.
-    fn search(
-        &self,
-        params: &Params,
-        before: Clearing,
-        last: Option<&[Price]>,
-        among: usize,
-        effort: &mut Effort,
-    ) -> Clearing {
-        let parts = &self.split.parts;
-        let mut prices: Vec<Vec<f64>> = parts.iter().map(|part| prices_of(&before.valuations, part)).collect();
-        let lack = |at: usize| self.alone(params, at, |scene| scene.lack(&prices[at]));
-        let lacks: Vec<_> = (0..parts.len()).into_par_iter().map(lack).collect();
-        lacks.iter().for_each(|(_, spent)| effort.add(*spent));
-        let lacking: Vec<usize> = (0..parts.len()).filter(|at| lacks[*at].0.is_some()).collect();
-        let among = among * lacking.len();
-        let look = |at: &usize| {
-            self.alone(params, *at, |scene| {
-                let (found, spent) = nearby(scene, &prices[*at], among);
-                if found.is_some() {
-                    return (found, spent);
-                }
-                let (found, more) = walk(scene, prices[*at].clone(), among);
-                (found, spent.plus(more))
-            })
-        };
-        let looked: Vec<_> = lacking.par_iter().map(look).collect();
-        let mut has_found = false;
-        for (at, (found, spent)) in lacking.into_iter().zip(looked) {
-            effort.add(spent);
-            has_found |= found.is_some();
-            found.into_iter().for_each(|found| prices[at] = found);
-        }
-        if has_found { self.improved(params, before, &prices, last, &mut effort.spent) } else { before }
-    }
-
-    /// The clearing at these prices of all parts, if it is better than the one `before`.
-    fn improved(
-        &self,
-        params: &Params,
-        before: Clearing,
-        prices: &[Vec<f64>],
-        last: Option<&[Price]>,
-        spent: &mut Spending,
-    ) -> Clearing {
-        let prices: Vec<&[f64]> = prices.iter().map(|prices| &prices[..]).collect();
-        let valuations = self.split.join(self.book, &self.supply, &prices, last);
-        let amounts = amounts(self.book, &self.supply, params, &valuations).0;
-        let Report { iterations, demand_queries, imbalance, .. } = before.report;
-        let prices = Prices { valuations, iterations, demand_queries, imbalance, solved: true };
-        *spent = spent.plus(amounts.spending);
-        let after = self.conclude(params, prices, amounts);
-        if is_better(&after, &before) { after } else { before }
-    }
-
-    /// What `look` finds of the part at this place, as a market of its own.
-    fn alone<T>(&self, params: &Params, at: usize, look: impl FnOnce(Scene) -> T) -> T {
-        let (book, part) = self.split.parts[at].alone(self.book);
-        let supply = Supply::new(&book);
-        look(Scene { book: &book, supply: &supply, params, part: &part })
-    }
-
-    /// The clearing at `prices`, or at prices near them if only those have a full one.
-    fn settle(&self, params: &Params, mut prices: Prices, effort: &mut Effort) -> Clearing {
-        let (mut found, lack) = amounts(self.book, &self.supply, params, &prices.valuations);
-        effort.add(found.spending);
-        if !found.full {
-            let near = moved(self.book, &self.supply, params, prices.valuations.clone(), lack, effort);
-            if let Some(near) = near {
-                (prices.valuations, found) = near;
-            }
-        }
-        self.conclude(params, prices, found)
+        Ok(self.conclude(params, prices, amounts))
     }
 
     /// Computes prices only.
@@ -213,22 +92,7 @@ impl<'a> Market<'a> {
     pub fn prices(&self, params: &Params, last: Option<&[Price]>) -> Result<Prices, InputError> {
         params.check()?;
         last.map_or(Ok(()), |last| self.check_length(last))?;
-        Ok(self.attempt(params, last, None, 0))
-    }
-
-    /// Prices of all parts; those of one attempt are near those of the one `before`.
-    fn attempt(&self, params: &Params, last: Option<&[Price]>, before: Option<&[Price]>, attempt: usize) -> Prices {
-        let target = Target::new(params, attempt);
-        let price = |part| self.price(part, params, target, before.or(last));
-        let found: Vec<Found> = self.split.parts.par_iter().map(price).collect();
-        let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
-        Prices {
-            valuations: self.split.join(self.book, &self.supply, &prices, last),
-            iterations: found.iter().map(|found| found.iterations).sum(),
-            demand_queries: found.iter().map(|found| found.queries).sum(),
-            imbalance: found.iter().map(|found| found.imbalance).fold(0.0, f64::max),
-            solved: found.iter().all(|found| found.solved),
-        }
+        Ok(self.attempt(params, last, 0))
     }
 
     /// Computes the amounts at any `valuations` whatever: they conserve every asset and respect every limit price.
@@ -238,20 +102,12 @@ impl<'a> Market<'a> {
     pub fn amounts(&self, params: &Params, valuations: &[Price]) -> Result<Amounts, InputError> {
         params.check()?;
         self.check_length(valuations)?;
-        Ok(amounts(self.book, &self.supply, params, valuations).0)
-    }
-
-    /// Tries to show that the book has no full clearing at any prices, where `clearing` is not full. `None` leaves it open.
-    /// The proof may take as long as some thousand clearings of the book.
-    pub fn impossible(&self, params: &Params, clearing: &Clearing) -> Option<Impossible> {
-        let Obstacle::Short(short) = clearing.report.obstacle.as_ref()?;
-        let Clearing { valuations, trades, .. } = clearing;
-        impossible(&Case { book: self.book, params, valuations, trades, short })
+        Ok(self.amounts_and_lack(params, valuations).0)
     }
 
     /// Puts prices and amounts together.
     pub fn conclude(&self, params: &Params, prices: Prices, amounts: Amounts) -> Clearing {
-        let Prices { valuations, iterations, demand_queries, imbalance, .. } = prices;
+        let Prices { valuations, iterations, demand_queries, imbalance, looks, unsolved } = prices;
         let ratio = unrealized_utility_ratio(self.book, &self.supply, &valuations, &amounts.sold);
         let report = Report {
             solver: params.solver,
@@ -259,8 +115,8 @@ impl<'a> Market<'a> {
             demand_queries,
             imbalance,
             unrealized_utility_ratio: ratio,
-            spending: amounts.spending,
-            obstacle: (!amounts.full).then_some(Obstacle::Short(amounts.short)),
+            spending: Spending { price_looks: looks, ..amounts.spending },
+            obstacles: explained(amounts.obstacles, &unsolved, self.book.assets),
         };
         let trades = self.book.pairs.iter().zip(amounts.sold).filter(|(_, sold)| *sold > 0);
         let trades = trades.map(|(pair, sold)| Trade { sell: pair.sell, buy: pair.buy, sold });
@@ -268,19 +124,34 @@ impl<'a> Market<'a> {
         Clearing { trades, pools, buys, valuations, full: amounts.full, report }
     }
 
-    fn check_length(&self, valuations: &[Price]) -> Result<(), InputError> {
-        let (given, assets) = (valuations.len(), self.book.assets);
-        if given == assets as usize { Ok(()) } else { Err(InputError::Last { given, assets }) }
+    /// Prices of all parts, by one of [`ATTEMPTS`].
+    fn attempt(&self, params: &Params, last: Option<&[Price]>, number: usize) -> Prices {
+        let target = Target::new(params, number);
+        let parts = &self.split.parts;
+        let found: Vec<Found> = parts.par_iter().map(|part| self.price(part, params, target, last)).collect();
+        let prices: Vec<&[f64]> = found.iter().map(|found| &found.prices[..]).collect();
+        let unsolved = parts.iter().zip(&found).filter_map(|(part, found)| {
+            let assets = || part.assets.iter().map(|asset| AssetId(*asset)).collect();
+            found.unsolved.map(|reason| Obstacle { reason, assets: assets() })
+        });
+        Prices {
+            valuations: self.split.join(&prices, last),
+            iterations: found.iter().map(|found| found.iterations).sum(),
+            demand_queries: found.iter().map(|found| found.queries).sum(),
+            imbalance: found.iter().map(|found| found.imbalance).fold(0.0, f64::max),
+            looks: found.iter().map(|found| found.looks).sum(),
+            unsolved: unsolved.collect(),
+        }
     }
 
     /// Prices of one part.
     fn price(&self, part: &Part, params: &Params, target: Target, last: Option<&[Price]>) -> Found {
-        let last = last.map(|last| prices_of(last, part));
+        let last = last.map(|last| part.of_part(last).into_iter().map(approx).collect::<Vec<f64>>());
         let scene = Scene { book: self.book, supply: &self.supply, params, part };
         match params.solver {
             Solver::Newton => {
                 let mut demand = Demand::new(self.book, part, &self.supply);
-                let warm = last.as_ref().and_then(|last| again(target, &mut demand, last));
+                let warm = last.as_ref().and_then(|last| again(target, &mut demand, params, last));
                 warm.unwrap_or_else(|| {
                     let start = start(&demand);
                     let near = last.filter(|last| is_nearer(target, &mut demand, last, &start));
@@ -290,24 +161,172 @@ impl<'a> Market<'a> {
             Solver::Tatonnement => tatonnement(scene, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
         }
     }
+
+    /// Number of offers of `part`.
+    fn offers_of(&self, part: &Part) -> usize {
+        part.pairs.iter().filter_map(|pair| self.book.pairs.get(pair.index as usize)).map(|pair| pair.len()).sum()
+    }
+
+    fn amounts_and_lack(&self, params: &Params, valuations: &[Price]) -> (Amounts, Lack) {
+        amounts(self.book, &self.supply, params, valuations, &self.split.links)
+    }
+
+    /// Clears each group in which something is short once more, alone, and takes over what is full.
+    fn clear_groups_again(&self, params: &Params, prices: &mut Prices, amounts: &mut Amounts, lack: &Lack) {
+        let short = amounts.obstacles.iter().map(|obstacle| obstacle.assets[0]);
+        let groups = self.split.groups_of(self.book, short);
+        let again = |group: &Part| Again::run(self.book, params, group, prices, lack);
+        let again: Vec<Again> = groups.par_iter().map(again).collect();
+        for (group, again) in groups.iter().zip(again) {
+            prices.iterations += again.iterations;
+            prices.demand_queries += again.demand_queries;
+            prices.looks += again.spending.price_looks;
+            amounts.spending = amounts.spending.plus(again.spending);
+            if again.is_cut_short && again.found.is_none() {
+                let own = amounts.obstacles.iter_mut().filter(|obstacle| group.has(obstacle.assets[0]));
+                own.filter(|obstacle| obstacle.reason == Reason::Units).for_each(|own| own.reason = Reason::Prices);
+            }
+            if let Some((valuations, full)) = again.found {
+                group.assets.iter().zip(valuations).for_each(|(asset, own)| prices.valuations[*asset as usize] = own);
+                self.replace(amounts, group, &again.links, full);
+            }
+        }
+        amounts.full = amounts.obstacles.is_empty();
+    }
+
+    /// Puts the full amounts of a group, whose links are `links`, in place of those that were not.
+    fn replace(&self, amounts: &mut Amounts, group: &Part, links: &[usize], full: Amounts) {
+        let (pairs, sides) = links.split_at(full.sold.len());
+        pairs.iter().zip(full.sold).for_each(|(link, sold)| amounts.sold[*link] = sold);
+        amounts.pools.retain(|trade| !group.has(trade.sell));
+        amounts.pools.extend(full.pools.into_iter().map(|trade| {
+            let side = sides[2 * trade.pool as usize] - self.book.pairs.len();
+            let [sell, buy] = [trade.sell, trade.buy].map(|place| AssetId(group.assets[place.0 as usize]));
+            PoolTrade { pool: (side / 2) as u32, sell, buy, ..trade }
+        }));
+        amounts.pools.sort_by_key(|trade| trade.pool);
+        amounts.obstacles.retain(|obstacle| !group.has(obstacle.assets[0]));
+    }
+
+    /// Fills buy orders, if amounts stay full.
+    fn fill_orders(&self, params: &Params, valuations: &[Price], amounts: &mut Amounts) {
+        let Market { book, supply, split } = self;
+        let with = with_orders(book, supply, params, valuations, &split.links, |order| {
+            split.is_within((order.sell, order.buy))
+        });
+        if let Some(with) = with {
+            *amounts = Amounts { spending: amounts.spending.plus(with.spending), ..with };
+        }
+    }
+
+    fn check_length(&self, valuations: &[Price]) -> Result<(), InputError> {
+        let (given, assets) = (valuations.len(), self.book.assets);
+        if given == assets as usize { Ok(()) } else { Err(InputError::Last { given, assets }) }
+    }
 }
 
-/// Those of `part`, of the valuations of all assets.
-fn of_part(valuations: &[Price], part: &Part) -> Vec<Price> {
-    part.assets.iter().map(|asset| valuations[*asset as usize]).collect()
+/// A group in which something is short, cleared once more.
+///
+/// Prices may balance supply and demand, and yet no whole units do, when a book is small or its units are large: then
+/// prices a little off may serve. What is short is made dearer by what it lacks, a few times; and prices are sought at
+/// which offers stand deeper in the band from μ to ε, so that more amounts can be given in part.
+struct Again {
+    /// The valuations of the group, and its amounts, if they are full.
+    found: Option<(Vec<Price>, Amounts)>,
+    /// The links of the book that those of the group are.
+    links: Vec<usize>,
+    /// Whether a budget ended before all that might have helped was tried.
+    is_cut_short: bool,
+    iterations: u32,
+    demand_queries: u32,
+    spending: Spending,
 }
 
-/// The same, as the prices that solvers work with.
-fn prices_of(valuations: &[Price], part: &Part) -> Vec<f64> {
-    of_part(valuations, part).into_iter().map(approx).collect()
+impl Again {
+    fn run(book: &Book, params: &Params, group: &Part, before: &Prices, lack: &Lack) -> Again {
+        let (own, links) = group.alone(book);
+        let market = Market::new(&own).expect("part of a proper book");
+        let size = (2 * links.len() + group.assets.len() + own.offers() / 8) as u64;
+        let mut allowance = Allowance::new(u64::from(params.budget.amounts) * size);
+        // All further prices together may cost about as much as the first.
+        let step: u64 = market.split.parts.iter().map(|part| part.step(market.offers_of(part))).sum();
+        let mut price_allowance = Allowance::new(u64::from(params.budget.prices) * step);
+        let spending = Spending::default();
+        let mut again = Again { found: None, links, is_cut_short: false, iterations: 0, demand_queries: 0, spending };
+        let is_solved = !before.unsolved.iter().any(|part| group.has(part.assets[0]));
+        let (mut valuations, mut lack) = (group.of_part(&before.valuations), group.of_part(lack));
+        for number in 0..if is_solved { ATTEMPTS.len() } else { 1 } {
+            if number > 0 {
+                if price_allowance.is_spent() {
+                    again.is_cut_short = true;
+                    return again;
+                }
+                let prices = market.attempt(params, Some(&valuations), number);
+                price_allowance.spend(prices.looks);
+                again.iterations += prices.iterations;
+                again.demand_queries += prices.demand_queries;
+                again.spending.price_looks += prices.looks;
+                if !prices.unsolved.is_empty() {
+                    again.is_cut_short = true;
+                    continue;
+                }
+                valuations = prices.valuations;
+                if again.try_at(&market, params, &valuations, &mut lack, &mut allowance) {
+                    return again;
+                }
+            }
+            let mut near = valuations.clone();
+            for _ in 0..MOVES {
+                if allowance.is_spent() {
+                    again.is_cut_short = true;
+                    return again;
+                }
+                near = dearer(params, &near, &lack);
+                if again.try_at(&market, params, &near, &mut lack, &mut allowance) {
+                    return again;
+                }
+            }
+        }
+        again
+    }
+
+    /// Whether amounts are full at `valuations`; keeps them if so, else what is lacking.
+    fn try_at(
+        &mut self,
+        market: &Market,
+        params: &Params,
+        valuations: &[Price],
+        lack: &mut Lack,
+        allowance: &mut Allowance,
+    ) -> bool {
+        let found = full_amounts(market.book, &market.supply, params, valuations, &market.split.links);
+        let spending = match &found {
+            Ok(amounts) => amounts.spending,
+            Err((_, spending)) => *spending,
+        };
+        // Preparing the amounts reads every pair, and the offers near its rate.
+        allowance.spend(spending.amount_looks + (market.book.links() + market.book.offers() / 8) as u64);
+        self.spending = self.spending.plus(spending);
+        match found {
+            Ok(amounts) => self.found = Some((valuations.to_vec(), amounts)),
+            Err((still, _)) => *lack = still,
+        }
+        self.found.is_some()
+    }
 }
 
-/// Whether fewer assets are short in `next` than in `best`, or as many and less utility is lost.
-fn is_better(next: &Clearing, best: &Clearing) -> bool {
-    let short = |clearing: &Clearing| match &clearing.report.obstacle {
-        Some(Obstacle::Short(short)) => short.len(),
-        _ => 0,
-    };
-    let (next, best) = ((short(next), &next.report), (short(best), &best.report));
-    next.0 < best.0 || (next.0 == best.0 && next.1.unrealized_utility_ratio < best.1.unrealized_utility_ratio)
+/// The obstacles that the amount step met, with the reason that prices of their assets had none or others.
+fn explained(mut obstacles: Vec<Obstacle>, unsolved: &[Obstacle], assets: u32) -> Vec<Obstacle> {
+    if obstacles.is_empty() || unsolved.is_empty() {
+        return obstacles;
+    }
+    let mut reason_of: Vec<Option<Reason>> = vec![None; assets as usize];
+    for part in unsolved {
+        part.assets.iter().for_each(|asset| reason_of[asset.0 as usize] = Some(part.reason));
+    }
+    for obstacle in obstacles.iter_mut().filter(|obstacle| obstacle.reason != Reason::Amounts) {
+        let reason = obstacle.assets.iter().find_map(|asset| reason_of[asset.0 as usize]);
+        obstacle.reason = reason.unwrap_or(obstacle.reason);
+    }
+    obstacles
 }

@@ -2,6 +2,7 @@
 
 use crate::demand::Demand;
 use crate::float::{exp, ln};
+use crate::range::centred;
 use crate::system::System;
 
 /// Prices x that fit the median limit price of every pair best: least squares of ln x_A − ln x_B ≈ ln m_AB, weighted by
@@ -21,7 +22,9 @@ pub(crate) fn start(demand: &Demand) -> Vec<f64> {
         system.add(at, a, b, weight, weight);
     }
     let fixed = (1..n).fold(0, |best, asset| if weights[asset] > weights[best] { asset } else { best });
-    system.solve(&mut right, fixed);
-    right[fixed] = 0.0;
+    if !system.solve(&mut right, fixed) {
+        right.fill(0.0);
+    }
+    centred(&mut right);
     right.into_iter().map(exp).collect()
 }

@@ -106,9 +106,9 @@ impl<'a> Curve<'a> {
         self.before[self.runs.len()].offers
     }
 
-    /// The lowest limit price.
-    pub(crate) fn lowest(&self) -> Price {
-        self.runs.total(0).first()
+    /// Number of offers before `place`.
+    pub(crate) fn offers_before(&self, place: Place) -> usize {
+        self.before[place.run as usize].offers + place.at as usize
     }
 
     /// The limit price of the offer at position `index` of the pair.

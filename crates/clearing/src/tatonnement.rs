@@ -26,7 +26,8 @@
 use rayon::prelude::*;
 
 use crate::demand::{Demand, Flows};
-use crate::quality::unrealized_utility_ratio;
+use crate::outcome::Reason;
+use crate::range::bound;
 use crate::search::{Found, Scene, Target};
 
 /// Rounds between two questions to the amount step.
@@ -69,15 +70,17 @@ pub(crate) fn tatonnement(scene: Scene, target: Target, start: Vec<f64>) -> Foun
     let queries = instances.iter().map(|instance| instance.demand.queries).sum();
     let best = match instances.iter().position(|instance| instance.solved) {
         Some(_) => instances.iter().filter(|i| i.solved).min_by_key(|i| i.rounds),
-        None => instances.iter().min_by(|a, b| a.missed(scene).total_cmp(&b.missed(scene))),
+        None => instances.iter().min_by(|a, b| scene.missed(&a.prices).total_cmp(&scene.missed(&b.prices))),
     };
     let best = best.expect("there are instances");
+    let looks = instances.iter().map(|instance| instance.demand.looks).sum();
     Found {
         prices: best.prices.clone(),
         iterations: best.rounds,
         queries,
         imbalance: best.flows.largest(),
-        solved: best.solved,
+        looks,
+        unsolved: (!best.solved).then_some(Reason::Prices),
     }
 }
 
@@ -122,7 +125,7 @@ impl<'a> Instance<'a> {
     fn turn(&mut self, scene: Scene) {
         for _ in 0..TURN {
             self.solved = self.flows.shortage() <= self.target.epsilon
-                || self.rounds > 0 && self.rounds.is_multiple_of(FEASIBILITY) && scene.is_full(&self.prices);
+                || self.rounds > 0 && self.rounds.is_multiple_of(FEASIBILITY) && scene.is_full(&self.prices).0;
             if self.solved {
                 return;
             }
@@ -136,6 +139,7 @@ impl<'a> Instance<'a> {
             let excess = (self.flows.bought[asset] - self.flows.sold[asset]) / self.volume[asset];
             *trial = price * (1.0 + (self.step * excess).clamp(-0.5, 1.0));
         }
+        bound(&mut self.trial);
         self.demand.flows(&self.trial, self.target.band(self.target.mu), &mut self.trial_flows);
         let helps = self.norm(&self.trial_flows) < self.norm(&self.flows);
         if helps || self.step <= LEAST_STEP {
@@ -169,11 +173,5 @@ impl<'a> Instance<'a> {
             let before = self.volume[asset];
             self.volume[asset] = if before > 0.0 { before + (now - before) / 8.0 } else { now };
         }
-    }
-
-    /// The unrealized utility ratio at the prices reached.
-    fn missed(&self, scene: Scene) -> f64 {
-        let amounts = scene.amounts(&self.prices);
-        unrealized_utility_ratio(scene.book, scene.supply, &scene.valuations(&self.prices), &amounts.sold)
     }
 }

@@ -19,9 +19,9 @@ fn power(k: i32) -> f64 {
 
 impl Threshold {
     /// The threshold at `price`, up to 2^-50 (relative); it never falls as `price` rises. Prices outside the range of
-    /// [`Price`] have all limits on one side.
+    /// [`Price`] have all limits on one side. What is no number is below all limits.
     pub(crate) fn new(price: f64) -> Threshold {
-        if price < 1e-18 {
+        if price.is_nan() || price < 1e-18 {
             return Threshold(0);
         }
         if price >= 1e18 {
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn prices_out_of_range_are_beyond_all_limits() {
-        for price in [0.0, 1e-300, 0.99e-18] {
+        for price in [0.0, -1.0, f64::NEG_INFINITY, f64::NAN, -f64::NAN, 1e-300, 0.99e-18] {
             assert!(!Threshold::new(price).is_above(Price::MIN));
         }
         for price in [1e18, 1e300, f64::INFINITY] {

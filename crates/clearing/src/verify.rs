@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use crate::book::{Book, InputError, PairBook, Params};
 use crate::fills::{PairFills, fills};
+use crate::market::Groups;
 use crate::outcome::{Clearing, Trade};
 use crate::rate::Rate;
 
@@ -44,6 +45,15 @@ pub enum Violation {
     /// A trade on a pair without offers.
     #[error("trade {sell}/{buy} has no offers in the book")]
     NoOffers {
+        /// The asset sold.
+        sell: AssetId,
+        /// The asset bought.
+        buy: AssetId,
+    },
+    /// A trade between assets of different groups: no chain of offers leads back from the asset bought to the one sold, so
+    /// that there is no price between them.
+    #[error("trade {sell}/{buy} is between assets that no chain of offers joins both ways")]
+    AcrossGroups {
         /// The asset sold.
         sell: AssetId,
         /// The asset bought.
@@ -109,6 +119,9 @@ impl Violation {
                 format!("trade {} is repeated, out of order or sells nothing", pair(sell, buy))
             }
             Violation::NoOffers { sell, buy } => format!("trade {} has no offers", pair(sell, buy)),
+            Violation::AcrossGroups { sell, buy } => {
+                format!("trade {} is between assets that no chain of offers joins both ways", pair(sell, buy))
+            }
             Violation::Sold { sell, buy, claimed, executed } => format!(
                 "trade {} sells {claimed} units but its offers execute {executed} at this rate",
                 pair(sell, buy)
@@ -139,7 +152,8 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
     if clearing.valuations.len() != book.assets as usize {
         return Err(Violation::Valuations { given: clearing.valuations.len(), assets: book.assets });
     }
-    let sold = sold_by_pair(book, &clearing.trades)?;
+    let groups = Groups::new(book);
+    let sold = sold_by_pair(book, &groups, &clearing.trades)?;
     let rate = |pair: &PairBook| {
         let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
         Rate::new(value(pair.sell), value(pair.buy), params.epsilon, params.mu)
@@ -152,10 +166,10 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
         }
     }
     check_pools(book, params, clearing)?;
-    check_purchases(book, params, clearing)?;
+    check_purchases(book, params, &groups, clearing)?;
     let surplus = conserved(book, &all, clearing)?;
     if clearing.full {
-        let checks = book.pairs.par_iter().zip(&all);
+        let checks = book.pairs.par_iter().zip(&all).filter(|(pair, _)| groups.are_one(pair.sell, pair.buy));
         let first = checks.map(|(pair, got)| full(pair, got, &rate(pair))).find_first(Result::is_err);
         first.unwrap_or(Ok(()))?;
     }
@@ -164,14 +178,18 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
 }
 
 /// Units sold for every pair of the book, from trades that must be sorted and each on a pair of the book.
-fn sold_by_pair(book: &Book, trades: &[Trade]) -> Result<Vec<Amount>, Violation> {
+fn sold_by_pair(book: &Book, groups: &Groups, trades: &[Trade]) -> Result<Vec<Amount>, Violation> {
     let mut sold = vec![0; book.pairs.len()];
     let mut before = None;
     for &Trade { sell, buy, sold: claimed } in trades {
         if before.replace((sell, buy)) >= Some((sell, buy)) || claimed == 0 {
             return Err(Violation::TradeOrder { sell, buy });
         }
-        sold[book.position(sell, buy).ok_or(Violation::NoOffers { sell, buy })?] = claimed;
+        let at = book.position(sell, buy).ok_or(Violation::NoOffers { sell, buy })?;
+        if !groups.are_one(sell, buy) {
+            return Err(Violation::AcrossGroups { sell, buy });
+        }
+        sold[at] = claimed;
     }
     Ok(sold)
 }
@@ -203,14 +221,18 @@ fn check_pools(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), 
 }
 
 /// Every purchase costs what it does at the rate, and no more than its order allows.
-fn check_purchases(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), Violation> {
+fn check_purchases(book: &Book, params: &Params, groups: &Groups, clearing: &Clearing) -> Result<(), Violation> {
     let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
     let mut before = None;
     for purchase in &clearing.buys {
         let order = book.buys.get(purchase.order as usize).ok_or(Violation::Purchase(purchase.order))?;
         let rate = Rate::new(value(order.sell), value(order.buy), params.epsilon, params.mu);
         let in_order = before.replace(purchase.order) < Some(purchase.order);
-        if !clearing.full || !in_order || order.cost(&rate) != Some(purchase.paid) {
+        if !clearing.full
+            || !in_order
+            || !groups.are_one(order.sell, order.buy)
+            || order.cost(&rate) != Some(purchase.paid)
+        {
             return Err(Violation::Purchase(purchase.order));
         }
     }
@@ -240,7 +262,7 @@ fn conserved(book: &Book, all: &[PairFills], clearing: &Clearing) -> Result<Vec<
     surplus.collect()
 }
 
-/// Every offer that must fill does.
+/// Every offer of a pair inside a group that must fill does.
 fn full(pair: &PairBook, got: &PairFills, rate: &Rate) -> Result<(), Violation> {
     let offers = pair.leading(|limit| rate.sure.reaches(limit)).enumerate();
     let mut skipped = offers.filter(|(index, _)| !got.fills_in_full(*index));

@@ -5,7 +5,7 @@
 mod workload;
 
 use clearing::{
-    Amounts, Book, Clearing, InputError, Market, Obstacle, Offer, PairBook, Params, Report, Run, Solver, SortedOffers,
+    Amounts, Book, Clearing, InputError, Market, Offer, PairBook, Params, Reason, Report, Run, Solver, SortedOffers,
     Trade, Violation, clear, verify,
 };
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
@@ -220,7 +220,7 @@ fn bad_prices_drop_the_lower_bounds_and_say_so() {
     let mut valuations = cleared(&book, &params).valuations;
     valuations[4] = Price::from_f64(valuations[4].to_f64() * 1.02).expect("a price");
     let amounts = Market::new(&book).expect("proper").amounts(&params, &valuations).expect("proper");
-    assert!(!amounts.full && !amounts.short.is_empty());
+    assert!(!amounts.full && amounts.obstacles.iter().all(|obstacle| obstacle.reason == Reason::Units));
     let clearing = concluded(&book, &amounts, valuations);
     assert!(verify(&book, &params, &clearing).expect("conserves").executed > 1000);
     let claims = Clearing { full: true, ..clearing };
@@ -230,15 +230,7 @@ fn bad_prices_drop_the_lower_bounds_and_say_so() {
 fn concluded(book: &Book, amounts: &Amounts, valuations: Vec<Price>) -> Clearing {
     let trades = book.pairs.iter().zip(&amounts.sold).filter(|(_, sold)| **sold > 0);
     let trades = trades.map(|(pair, sold)| Trade { sell: pair.sell, buy: pair.buy, sold: *sold }).collect();
-    let report = Report {
-        solver: Solver::Newton,
-        iterations: 0,
-        demand_queries: 0,
-        imbalance: 0.0,
-        unrealized_utility_ratio: 0.0,
-        spending: amounts.spending,
-        obstacle: (!amounts.full).then(|| Obstacle::Short(amounts.short.clone())),
-    };
+    let report = Report { spending: amounts.spending, obstacles: amounts.obstacles.clone(), ..Report::default() };
     Clearing { valuations, trades, full: amounts.full, report, ..Clearing::default() }
 }
 

@@ -16,9 +16,9 @@ fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
 }
 
 /// Holds every explanation against the fills of the verified clearing; returns how many of each kind there were.
-fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 5] {
+fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 6] {
     let verified = verify(book, params, clearing).expect("verifies");
-    let mut kinds = [0; 5];
+    let mut kinds = [0; 6];
     for (position, (pair, got)) in book.pairs.iter().zip(&verified.fills).enumerate() {
         let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
         let rate = Rate::new(value(pair.sell), value(pair.buy), params.epsilon, params.mu);
@@ -39,6 +39,10 @@ fn check(book: &Book, params: &Params, clearing: &Clearing) -> [usize; 5] {
                     assert!(0 < sold && sold < amount);
                     reaches(missing, |more| full_at(index, got.sold + more));
                     1
+                }
+                Why::NoCounterparty => {
+                    assert!(sold == 0 && got.sold == 0 && !said.must_fill);
+                    5
                 }
                 Why::BeyondRate => {
                     assert!(!rate.reaches(limit) && sold == 0);
@@ -107,6 +111,19 @@ fn of_two_offers_that_meet() {
     assert!(explain(&book, &params, &clearing, 2, 0).is_none());
 }
 
+/// Nobody sells asset 2, so that there is no price for it, however little it asks for.
+#[test]
+fn of_an_offer_that_nobody_can_pay() {
+    let offers = [offer(0, 1, 100_000, "0.9"), offer(1, 0, 70_000, "0.9"), offer(0, 2, 9_000, "0.000000000000000001")];
+    let sorted = SortedOffers::new(3, &offers);
+    let (book, params) = (sorted.book(), Params::default());
+    let clearing = clear(&book, &params, None).expect("a proper book");
+    assert!(clearing.full);
+    assert_eq!(check(&book, &params, &clearing)[5], 1);
+    let said = explain(&book, &params, &clearing, 1, 0).expect("an offer").to_string();
+    assert!(said.contains("no chain of offers leads from asset 2 back to asset 0"), "{said}");
+}
+
 #[test]
 fn of_a_market() {
     let sorted = workload::cycle_book(6, 600, 4);
@@ -150,7 +167,7 @@ proptest! {
             None => market.clear(&params, None).unwrap(),
             Some(valuations) => {
                 let amounts: Amounts = market.amounts(&params, &valuations).unwrap();
-                let prices = Prices { valuations, iterations: 0, demand_queries: 0, imbalance: 0.0, solved: false };
+                let prices = Prices { valuations, iterations: 0, demand_queries: 0, imbalance: 0.0, looks: 0, unsolved: vec![] };
                 market.conclude(&params, prices, amounts)
             }
         };

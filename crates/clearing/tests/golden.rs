@@ -1,11 +1,14 @@
 //! Known clearings: the bytes of a clearing depend on nothing but the book, on any machine and in any build. `make test`
-//! runs this in debug and in release.
+//! runs this in debug and in release. Whoever changes them raises [`clearing::RULES`].
 
+#[path = "../../bench/src/hostile.rs"]
+#[allow(dead_code)]
+mod hostile;
 #[path = "../../bench/src/workload.rs"]
 #[allow(dead_code)]
 mod workload;
 
-use clearing::{Book, BuyOrder, Clearing, Offer, Params, Pool, Solver, SortedOffers, clear};
+use clearing::{Book, Budget, BuyOrder, Clearing, Offer, Params, Pool, Solver, SortedOffers, clear};
 use primitives::{AssetId, Fraction, Price};
 use workload::Seeded;
 
@@ -66,12 +69,21 @@ fn others() -> Vec<(String, u64)> {
     for seed in 0..8 {
         result.push((format!("newton hard {seed}"), on_any_threads(&workload::hard(5_000, seed).book(), None).0));
     }
-    // Of these, only the search for prices nearby finds full clearings.
-    let searched = [("341", workload::hard_of_any_size(341)), ("598 of 1000", workload::hard(1_000, 598))];
-    for (seed, sorted) in &searched {
-        let (digest, clearing) = on_any_threads(&sorted.book(), None);
-        assert!(clearing.full);
-        result.push((format!("newton searched {seed}"), digest));
+    // These are cleared again, the last in vain.
+    for seed in [289, 468, 425] {
+        let (digest, clearing) = on_any_threads(&workload::hard_of_any_size(seed).book(), None);
+        assert!(clearing.report.spending.tries > 1);
+        result.push((format!("newton again {seed}"), digest));
+    }
+    // A budget ends, in one as in the other step.
+    for budget in [Budget { prices: 20, ..Budget::default() }, Budget { amounts: 1, ..Budget::default() }] {
+        let params = Params { budget, ..Params::default() };
+        let clearing = clear(&workload::hard(5_000, 6).book(), &params, None).expect("a proper book");
+        result.push((format!("newton {budget:?}"), digest(&clearing)));
+    }
+    for seed in 0..6 {
+        let book = hostile::hostile(seed, 40, 400);
+        result.push((format!("newton hostile {seed}"), on_any_threads(&book.sorted().book(), None).0));
     }
     let sorted = workload::cycle_book(20, 2_000, 1);
     let (cold, clearing) = on_any_threads(&sorted.book(), None);

@@ -13,7 +13,7 @@
 #[allow(dead_code)]
 mod workload;
 
-use clearing::{Offer, Params, SortedOffers, clear, verify};
+use clearing::{Budget, Offer, Params, SortedOffers, clear, verify};
 use primitives::{AssetId, Fraction, Price};
 use workload::Seeded;
 
@@ -290,7 +290,9 @@ fn newton_finds_the_same_prices() {
 fn exact_prices_are_found() {
     let epsilons = [Fraction::ZERO, Fraction::power_of_two(26)];
     for (epsilon, mu) in epsilons.into_iter().flat_map(|epsilon| [10, 13, 20].map(|mu| (epsilon, mu))) {
-        let params = Params { epsilon, mu: Fraction::power_of_two(mu), ..Params::default() };
+        // A band a thousand times narrower takes more levels of continuation than the usual budget allows for.
+        let budget = Budget { prices: 4 * Budget::default().prices, ..Budget::default() };
+        let params = Params { epsilon, mu: Fraction::power_of_two(mu), budget, ..Params::default() };
         for seed in 0..300 {
             let (assets, offers) = small_book(seed);
             let sorted = SortedOffers::new(assets as u32, &offers);

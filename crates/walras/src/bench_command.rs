@@ -17,6 +17,7 @@ pub enum Bench {
     #[command(after_help = "Examples:
   walras bench clearing
   walras bench clearing --suite assets --json
+  walras bench clearing --suite hostile --books 1000000
   walras bench clearing --suite coingecko --data ../shared/data/coingecko --json")]
     Clearing {
         /// What to clear.
@@ -209,6 +210,10 @@ pub enum Suite {
     Assets,
     /// Hard books: one-sided and disconnected assets, giant offers, prices 10^±12 apart; some cannot be full.
     Hard,
+    /// Books made to break a clearing or to make it slow.
+    Hostile,
+    /// The same within the minimum sizes, which are promised to be full.
+    Minimum,
     /// The daily batches of SPEEDEX §6.2, the book carried over from day to day.
     Coingecko,
     /// 10,000 assets against 20 numeraires, on one thread and on two; many small markets that trade apart.
@@ -223,6 +228,8 @@ impl Suite {
             Suite::Scaling => bench::clearing::Suite::Scaling,
             Suite::Assets => bench::clearing::Suite::Assets,
             Suite::Hard => bench::clearing::Suite::Hard,
+            Suite::Hostile => bench::clearing::Suite::Hostile,
+            Suite::Minimum => bench::clearing::Suite::Minimum,
             Suite::Coingecko => bench::clearing::Suite::Coingecko(data),
             Suite::Decomposition => bench::clearing::Suite::Decomposition,
             Suite::Figure2 => bench::clearing::Suite::Figure2,

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clearing::{Book, Clearing, Market, Params, Rate, Solver, fills};
+use clearing::{Book, Clearing, Obstacle, Params, Rate, Solver, fills};
 use indicatif::{ProgressBar, ProgressStyle};
-use primitives::Fraction;
+use primitives::{AssetId, Fraction};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{Batch, BatchFiles, read_batch};
@@ -84,9 +84,9 @@ pub struct ClearingJson {
     /// What stood in the way of fullness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
-    /// Where not all that must execute does: whether it is proved that no prices whatever would have it so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub impossible: Option<bool>,
+    /// Short names of the reasons for which the clearing is not full: units, range, prices, amounts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
     /// What became of the offers that were asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explained>,
@@ -156,14 +156,19 @@ pub struct SolverJson {
     pub seconds: f64,
     /// The largest relative imbalance of the smoothed demand.
     pub imbalance: f64,
-    /// What the amounts took.
+    /// What was spent.
     #[serde(default)]
     pub amounts: SpendingJson,
 }
 
-/// What the amount step spent, as [`SolverJson`] prints it.
+/// What was spent, as [`SolverJson`] prints it.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SpendingJson {
+    /// Looks at pairs by the price computation, what takes longer counted as more.
+    pub price_looks: u64,
+    /// Looks at edges by the amount step, likewise.
+    pub amount_looks: u64,
     /// Price vectors tried.
     pub tries: u32,
     /// Searches for shortest ways from shortages to surpluses.
@@ -176,8 +181,8 @@ pub struct SpendingJson {
 
 impl From<clearing::Spending> for SpendingJson {
     fn from(spending: clearing::Spending) -> SpendingJson {
-        let clearing::Spending { tries, rounds, augmentations, repairs } = spending;
-        SpendingJson { tries, rounds, augmentations, repairs }
+        let clearing::Spending { price_looks, amount_looks, tries, rounds, augmentations, repairs } = spending;
+        SpendingJson { price_looks, amount_looks, tries, rounds, augmentations, repairs }
     }
 }
 
@@ -186,7 +191,7 @@ impl From<clearing::Spending> for SpendingJson {
 /// # Errors
 /// Whatever is wrong with the file or the parameters.
 pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
-    let params = Params { epsilon: args.epsilon, mu: args.mu, solver: args.solver };
+    let params = Params { epsilon: args.epsilon, mu: args.mu, solver: args.solver, ..Params::default() };
     if let Err(error) = params.check() {
         eprintln!("error: --mu, --epsilon: {error}");
         return Ok(ExitCode::from(2));
@@ -203,9 +208,6 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
         .with_context(|| format!("{}", args.files.offers.display()))?;
     let seconds = start.elapsed().as_secs_f64();
     let mut result = described(&batch, &book, &params, &clearing, seconds);
-    if !clearing.full {
-        say_whether_possible(&mut result, &batch, &book, &params, &clearing)?;
-    }
     for asked in &args.explain {
         match asked {
             Asked::Offer(row) => result.explanations.push(explained(&batch, &book, &params, &clearing, *row)),
@@ -223,24 +225,10 @@ pub fn run(args: &ClearArgs, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds to what stood in the way whether any other prices would do.
-fn say_whether_possible(
-    result: &mut ClearingJson,
-    batch: &Batch,
-    book: &Book,
-    params: &Params,
-    clearing: &Clearing,
-) -> Result<()> {
-    let market = Market::new(book)?;
-    let proof = waiting("Looking for a proof that no prices would do", || market.impossible(params, clearing));
-    let said = match &proof {
-        Some(proof) => proof.in_words(|asset| batch.symbol(asset)),
-        None => "whether other prices have a full clearing is not known".into(),
-    };
-    result.impossible = Some(proof.is_some());
-    let obstacle = result.obstacle.take().unwrap_or_default();
-    result.obstacle = Some(format!("{obstacle}; {said}"));
-    Ok(())
+/// What stood in the way of fullness, in one sentence; `None` if nothing did.
+fn obstacles_in_words(obstacles: &[Obstacle], symbol: impl Fn(AssetId) -> String + Copy) -> Option<String> {
+    let words: Vec<String> = obstacles.iter().map(|obstacle| obstacle.in_words(symbol)).collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 /// Runs `task` with a spinner on standard error, if that is a terminal and it takes long enough to be seen.
@@ -272,8 +260,8 @@ fn described(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing, s
         unrealized_utility_ratio: ratio.is_finite().then_some(ratio),
         explanations: Vec::new(),
         notes: Vec::new(),
-        obstacle: report.obstacle.as_ref().map(|obstacle| obstacle.in_words(symbol)),
-        impossible: None,
+        obstacle: obstacles_in_words(&report.obstacles, symbol),
+        reasons: report.obstacles.iter().map(|obstacle| obstacle.reason.name().to_owned()).collect(),
         solver: SolverJson {
             name: report.solver.name().into(),
             iterations: report.iterations,

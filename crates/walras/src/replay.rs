@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use bench::daily::{History, history};
 use bench::workload::Seeded;
-use clearing::{Clearing, Report, Solver, Trade};
+use clearing::{Clearing, Report, Trade};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Applied, Genesis, Ledger, Listing, PairOffers, Roots, Signatures, Stage};
 use primitives::{
@@ -256,7 +256,7 @@ impl Replay {
             report: report.clone(),
             ..Clearing::default()
         };
-        let params = clearing::Params { epsilon: self.epsilon, mu: self.mu, solver: Solver::Newton };
+        let params = clearing::Params { epsilon: self.epsilon, mu: self.mu, ..Default::default() };
         clearing::verify(&book, &params, &claim).err().map(|violation| violation.to_string())
     }
 }

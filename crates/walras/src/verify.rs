@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use clearing::{Clearing, Params, PoolTrade, Purchase, Solver, Trade};
+use clearing::{Clearing, Params, PoolTrade, Purchase, Trade};
 use primitives::{Amount, AssetId, Fraction, Price};
 
 use crate::batch::{Batch, BatchFiles, read_batch};
@@ -59,7 +59,7 @@ fn check(batch: &Batch, claim: &ClearingJson) -> Result<usize> {
     let book = batch.book();
     let fraction = |name: &str, text: &str| Fraction::from_str(text).with_context(|| name.to_owned());
     let (epsilon, mu) = (fraction("epsilon", &claim.epsilon)?, fraction("mu", &claim.mu)?);
-    let params = Params { epsilon, mu, solver: Solver::Newton };
+    let params = Params { epsilon, mu, ..Params::default() };
     let clearing = Clearing {
         valuations: valuations(batch, &claim.prices)?,
         trades: trades(batch, &claim.trades)?,

@@ -1,6 +1,6 @@
 //! A clearing as Python reads it.
 
-use clearing::{Clearing, Obstacle, Params, PoolTrade, Purchase, Rate, Report, SortedOffers, Spending, Trade, fills};
+use clearing::{Clearing, Params, PoolTrade, Purchase, Rate, Report, SortedOffers, Spending, Trade, fills};
 use primitives::{AssetId, Price};
 use pyo3::prelude::*;
 
@@ -113,10 +113,7 @@ impl Outcome {
     /// Positions of the assets in short supply when the clearing is not full.
     #[getter]
     fn short(&self) -> Vec<u32> {
-        match &self.clearing.report.obstacle {
-            Some(Obstacle::Short(assets)) => assets.iter().map(|asset| asset.0).collect(),
-            None => Vec::new(),
-        }
+        self.clearing.report.obstacles.iter().flat_map(|obstacle| &obstacle.assets).map(|asset| asset.0).collect()
     }
 
     /// Name of the solver, iterations, demand queries, imbalance and seconds.
@@ -126,10 +123,11 @@ impl Outcome {
         (report.solver.name(), report.iterations, report.demand_queries, report.imbalance, self.seconds)
     }
 
-    /// What the amount step spent: price vectors tried, rounds, augmentations, repairs.
+    /// What was spent: price vectors tried, rounds, augmentations, repairs; looks for prices and for amounts.
     #[getter]
-    fn spending(&self) -> (u32, u32, u32, u32) {
-        let Spending { tries, rounds, augmentations, repairs } = self.clearing.report.spending;
-        (tries, rounds, augmentations, repairs)
+    fn spending(&self) -> (u32, u32, u32, u32, u64, u64) {
+        let Spending { price_looks, amount_looks, tries, rounds, augmentations, repairs } =
+            self.clearing.report.spending;
+        (tries, rounds, augmentations, repairs, price_looks, amount_looks)
     }
 }

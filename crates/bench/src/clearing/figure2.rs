@@ -27,7 +27,7 @@ pub(super) fn run(books: usize, most: usize, step: &mut Step) -> Vec<Value> {
         let name = format!("epsilon 2^-{epsilon}, mu 2^-{mu}");
         let [newton, tatonnement] = SOLVERS.map(|solver| {
             let (epsilon, mu) = (Fraction::power_of_two(epsilon), Fraction::power_of_two(mu));
-            let params = Params { epsilon, mu, solver };
+            let params = Params { epsilon, mu, solver, ..Params::default() };
             step(&name, at, of);
             fewest(&params, books, most)
         });

@@ -1,9 +1,9 @@
-//! Hard books: how many end full, by kind, and of the others, what stood in the way and whether any prices would do.
+//! Hard books: how many end full, by kind, and of the others, what stood in the way.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use ::clearing::{Market, Params, verify};
+use ::clearing::{Market, Obstacle, Params, verify};
 use serde_json::{Value, json};
 
 use super::Step;
@@ -17,8 +17,6 @@ struct Outcome {
     milliseconds: f64,
     /// What stood in the way; `None` if it is full.
     reason: Option<String>,
-    /// Whether it is proved that no prices have a full clearing.
-    impossible: bool,
     utility: f64,
     /// Price vectors for which amounts were computed.
     tries: u32,
@@ -47,14 +45,12 @@ fn outcome(seed: u64) -> Outcome {
     let clearing = market.clear(&params, None).expect("proper parameters");
     let milliseconds = milliseconds(begun);
     verify(&book, &params, &clearing).expect("every clearing verifies");
-    let impossible = !clearing.full && market.impossible(&params, &clearing).is_some();
-    let reason = clearing.report.obstacle.map(|obstacle| obstacle.to_string());
+    let reasons: Vec<String> = clearing.report.obstacles.iter().map(Obstacle::to_string).collect();
     Outcome {
         seed,
         offers: book.offers(),
         milliseconds,
-        reason: (!clearing.full).then(|| reason.unwrap_or_default()),
-        impossible,
+        reason: (!clearing.full).then(|| reasons.join("; ")),
         utility: clearing.report.unrealized_utility_ratio,
         tries: clearing.report.spending.tries,
     }
@@ -65,11 +61,9 @@ fn row<'a>(kind: &str, outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> V
     let full = outcomes.clone().filter(|outcome| outcome.reason.is_none()).count();
     let times: Vec<f64> = outcomes.clone().map(|outcome| outcome.milliseconds).collect();
     let tries: Vec<f64> = outcomes.clone().map(|outcome| f64::from(outcome.tries)).collect();
-    let impossible = outcomes.clone().filter(|outcome| outcome.impossible).count();
     let unexplained = outcomes.filter(|outcome| outcome.reason.as_ref().is_some_and(String::is_empty)).count();
     json!({
-        "kind": kind, "verified": of, "of": of, "full": full, "proved_impossible": impossible,
-        "unknown": of - full - impossible, "not_full_with_reason": of - full - unexplained,
+        "kind": kind, "verified": of, "of": of, "full": full, "not_full_with_reason": of - full - unexplained,
         "not_full_without": unexplained, "prepare_and_clear_ms": spread(&times), "amount_tries": spread(&tries),
     })
 }
@@ -79,7 +73,6 @@ fn not_full(outcome: &Outcome) -> Option<Value> {
     let finite = Some(outcome.utility).filter(|ratio| ratio.is_finite());
     Some(json!({
         "not_full": outcome.seed, "offers": outcome.offers, "kinds": hard_kinds(outcome.seed), "reason": reason,
-        "proved_impossible": outcome.impossible,
         "unrealized_utility": finite, "ms": outcome.milliseconds,
     }))
 }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use ::clearing::{Market, Obstacle, Offer, Params, SortedOffers, verify};
+use ::clearing::{Market, Offer, Params, SortedOffers, verify};
 use serde_json::{Value, json};
 
 use super::sample::{milliseconds, spread};
@@ -61,10 +61,7 @@ fn row(assets: u32, offers: &dyn Fn(u64) -> Vec<Offer>, books: usize, what: &str
         total_ms.push(milliseconds(begun));
         verify(&book, &params, &clearing).expect("every clearing verifies");
         full += usize::from(clearing.full);
-        short.push(match &clearing.report.obstacle {
-            Some(Obstacle::Short(assets)) => assets.len() as f64,
-            None => 0.0,
-        });
+        short.push(clearing.report.obstacles.iter().map(|obstacle| obstacle.assets.len()).sum::<usize>() as f64);
         trades = clearing.trades.len();
     }
     json!({

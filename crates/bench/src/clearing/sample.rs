@@ -51,7 +51,7 @@ impl Sample {
         verify(book, params, &clearing).expect("every clearing verifies");
         self.full += usize::from(clearing.full);
         self.utility.push(clearing.report.unrealized_utility_ratio);
-        let Spending { tries, rounds, augmentations, repairs } = clearing.report.spending;
+        let Spending { tries, rounds, augmentations, repairs, .. } = clearing.report.spending;
         self.tries.push(f64::from(tries));
         self.rounds.push(f64::from(rounds));
         self.augmentations.push(f64::from(augmentations));

@@ -61,7 +61,7 @@ class ViolationError(ValueError):
 
 @dataclass(frozen=True)
 class Spending:
-    """What the amount step spent."""
+    """What a clearing spent."""
 
     tries: int
     """Price vectors for which amounts were computed."""
@@ -71,6 +71,10 @@ class Spending:
     """Ways along which a shortage was moved in those."""
     repairs: int
     """Shortages that were moved unit by unit, where fills give only some amounts."""
+    price_looks: int = 0
+    """Looks at pairs by the price computation, what takes longer counted as more."""
+    amount_looks: int = 0
+    """Looks at edges by the amount step, likewise."""
 
 
 @dataclass(frozen=True)

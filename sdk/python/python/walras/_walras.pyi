@@ -41,4 +41,4 @@ class Outcome:
     unrealized_utility_ratio: float
     short: list[int]
     solver: tuple[str, int, int, float, float | None]
-    spending: tuple[int, int, int, int]
+    spending: tuple[int, int, int, int, int, int]

@@ -1,0 +1,106 @@
+//! Books that somebody offers who wants to break a clearing or to make it slow, and books within the minimum sizes. Every
+//! clearing is verified, and its work is held against what ordinary books of as many assets and offers take.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ::clearing::{Clearing, Market, Params, Reason, SortedOffers, least_units, verify};
+use serde_json::{Value, json};
+
+use super::Step;
+use super::sample::{milliseconds, spread};
+use crate::hostile::{Hostile, hostile, within_minimum};
+use crate::workload::cycles;
+
+/// Sizes of the books, at most.
+const MOST_ASSETS: u32 = 3_000;
+const MOST_OFFERS: usize = 20_000;
+/// One book in so many is of any size up to those; the others have a 50th of the assets and a 10th of the offers.
+const LARGE: u64 = 100;
+
+/// What came of some books.
+#[derive(Default)]
+struct Outcomes {
+    times: Vec<f64>,
+    looks: Vec<f64>,
+    full: usize,
+    reasons: BTreeMap<&'static str, usize>,
+    /// The slowest: its time and its seed.
+    slowest: (f64, u64),
+}
+
+/// One row for each shape of hostile books, and one for all.
+pub(super) fn hostile_books(books: usize, step: &mut Step) -> Vec<Value> {
+    rows(books, step, |seed| {
+        let is_large = seed % LARGE == LARGE - 1;
+        let (assets, offers) = if is_large { (1, 1) } else { (50, 10) };
+        hostile(seed, MOST_ASSETS / assets, MOST_OFFERS / offers)
+    })
+}
+
+/// One row for each shape of books whose offers sell and ask for at least what the promise of fullness presumes.
+pub(super) fn minimum_books(books: usize, step: &mut Step) -> Vec<Value> {
+    let Params { epsilon, mu, .. } = Params::default();
+    let least = least_units(epsilon, mu);
+    let rows = rows(books, step, |seed| within_minimum(seed, 60, 2_000, least));
+    let broken = rows.iter().any(|row| row["reasons"].get(Reason::Units.name()).is_some());
+    assert!(!broken, "within the minimum sizes, only range and budget are reasons: {rows:?}");
+    rows
+}
+
+fn rows(books: usize, step: &mut Step, book: impl Fn(u64) -> Hostile) -> Vec<Value> {
+    let mut outcomes: BTreeMap<&str, Outcomes> = BTreeMap::new();
+    for seed in 0..books as u64 {
+        step("hostile books", seed as usize, books);
+        let book = book(seed);
+        let (clearing, ms) = cleared(&book.sorted());
+        for kind in [book.shape.name(), "all"] {
+            outcomes.entry(kind).or_default().add(&clearing, ms, seed);
+        }
+    }
+    let mut rows: Vec<Value> = outcomes.iter().map(|(shape, outcomes)| outcomes.row(shape)).collect();
+    if let Some(all) = outcomes.get("all") {
+        let slowest = book(all.slowest.1);
+        rows.push(beside_ordinary(&slowest, all.slowest));
+    }
+    rows
+}
+
+fn cleared(sorted: &SortedOffers) -> (Clearing, f64) {
+    let (book, params) = (sorted.book(), Params::default());
+    let begun = std::time::Instant::now();
+    let market = Market::new(&book).expect("a proper book");
+    let clearing = market.clear(&params, None).expect("proper parameters");
+    let ms = milliseconds(begun);
+    verify(&book, &params, &clearing).expect("every clearing verifies");
+    (clearing, ms)
+}
+
+/// The slowest book beside ordinary ones of as many assets and offers.
+fn beside_ordinary(book: &Hostile, (ms, seed): (f64, u64)) -> Value {
+    const BOOKS: u64 = 20;
+    let ordinary = |seed| cleared(&SortedOffers::new(book.assets, &cycles(book.assets, book.offers.len(), seed))).1;
+    let times: Vec<f64> = (0..BOOKS).map(ordinary).collect();
+    json!({
+        "slowest": seed, "shape": book.shape.name(), "assets": book.assets, "offers": book.offers.len(), "ms": ms,
+        "ordinary_ms": spread(&times),
+    })
+}
+
+impl Outcomes {
+    fn add(&mut self, clearing: &Clearing, ms: f64, seed: u64) {
+        self.times.push(ms);
+        let spending = clearing.report.spending;
+        self.looks.push((spending.price_looks + spending.amount_looks) as f64);
+        self.full += usize::from(clearing.full);
+        self.slowest = if ms > self.slowest.0 { (ms, seed) } else { self.slowest };
+        let reasons: BTreeSet<&str> = clearing.report.obstacles.iter().map(|obstacle| obstacle.reason.name()).collect();
+        reasons.into_iter().for_each(|reason| *self.reasons.entry(reason).or_default() += 1);
+    }
+
+    fn row(&self, shape: &str) -> Value {
+        json!({
+            "shape": shape, "verified": self.times.len(), "of": self.times.len(), "full": self.full,
+            "reasons": self.reasons, "prepare_and_clear_ms": spread(&self.times), "looks": spread(&self.looks),
+        })
+    }
+}

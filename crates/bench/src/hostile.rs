@@ -1,0 +1,194 @@
+//! Hostile books: what somebody would offer who wants to break a clearing, or to make it slow.
+//!
+//! Towers, stars, rings, meshes and chains of rings; limit prices over 36 decades; 1 to 10^18 units, dust beside giants;
+//! 3 to 3,000 assets. A book is a function of its seed alone, like those of [`crate::workload`].
+
+use ::clearing::{Offer, SortedOffers};
+use primitives::{AssetId, MAX_ISSUED, Price};
+
+use crate::workload::Seeded;
+
+/// How the pairs of a hostile book hang together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Each asset trades with the next, both ways, at limits that cross by many decades.
+    Tower,
+    /// Every asset trades with one of a few centres.
+    Star,
+    /// Each asset is sold for the next, and the last for the first.
+    Ring,
+    /// Any two assets may trade.
+    Mesh,
+    /// Rings that share one asset each.
+    Chain,
+}
+
+/// All shapes.
+pub const SHAPES: [Shape; 5] = [Shape::Tower, Shape::Star, Shape::Ring, Shape::Mesh, Shape::Chain];
+
+impl Shape {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Shape::Tower => "tower",
+            Shape::Star => "star",
+            Shape::Ring => "ring",
+            Shape::Mesh => "mesh",
+            Shape::Chain => "chain of rings",
+        }
+    }
+
+    /// The pair of the offer at position `at`.
+    fn pair(self, at: u64, assets: u64, random: &mut Seeded) -> (u64, u64) {
+        let (one, other) = match self {
+            Shape::Tower => {
+                let low = at / 2 % (assets - 1);
+                return if at.is_multiple_of(2) { (low, low + 1) } else { (low + 1, low) };
+            }
+            Shape::Star => (at % assets, random.below(1 + assets / 64)),
+            Shape::Ring => return (at % assets, (at + 1) % assets),
+            Shape::Mesh => (random.below(assets), random.below(assets)),
+            Shape::Chain => {
+                let (ring, place) = (at / 4, at % 4);
+                return ((3 * ring + place) % assets, (3 * ring + (place + 1) % 4) % assets);
+            }
+        };
+        if random.unit() < 0.5 { (one, other) } else { (other, one) }
+    }
+}
+
+/// A hostile book, and how it was made.
+#[derive(Clone, Debug)]
+pub struct Hostile {
+    /// How its pairs hang together.
+    pub shape: Shape,
+    /// Number of assets.
+    pub assets: u32,
+    /// The offers.
+    pub offers: Vec<Offer>,
+}
+
+impl Hostile {
+    /// The offers, sorted.
+    pub fn sorted(&self) -> SortedOffers {
+        SortedOffers::new(self.assets, &self.offers)
+    }
+}
+
+/// The hostile book of `seed`, of 3 to `most_assets` assets and at most `most_offers` offers.
+pub fn hostile(seed: u64, most_assets: u32, most_offers: usize) -> Hostile {
+    let mut random = Seeded::new(seed ^ 0x0bad_b00c);
+    let shape = SHAPES[random.below(SHAPES.len() as u64) as usize];
+    let assets = log_uniform(3.0, f64::from(most_assets.max(4)), &mut random) as u64;
+    let count = log_uniform(3.0, most_offers.max(4) as f64, &mut random) as u64;
+    let style = Style::new(&mut random);
+    let values: Vec<f64> = (0..assets).map(|_| style.value(&mut random)).collect();
+    let mut offered = vec![0u64; assets as usize];
+    let mut offers = Vec::new();
+    for at in 0..count {
+        let (sell, buy) = shape.pair(at, assets, &mut random);
+        let limit = style.limit(values[sell as usize] / values[buy as usize], &mut random);
+        let sum = &mut offered[sell as usize];
+        // No more of an asset is offered than can exist.
+        let amount = style.amount(values[sell as usize], &mut random).min((MAX_ISSUED - *sum) / 2);
+        if sell != buy && amount > 0 {
+            *sum += amount;
+            offers.push(Offer { sell: AssetId(sell as u32), buy: AssetId(buy as u32), amount, limit });
+        }
+    }
+    Hostile { shape, assets: assets as u32, offers }
+}
+
+/// How limits and amounts of one book are drawn.
+struct Style {
+    /// Decades over which the assets' worths spread, to both sides of 1.
+    worths: f64,
+    /// Decades by which limits spread around the ratio of the worths, to both sides.
+    spread: f64,
+    /// Whether limits are a few round numbers.
+    round: bool,
+    /// Decades of the units of an offer, from and to.
+    units: (f64, f64),
+    /// Whether offers are worth about the same, whatever they sell.
+    even: bool,
+    /// The share of offers of a few units, and that of offers near the largest.
+    dust: f64,
+    giants: f64,
+}
+
+impl Style {
+    fn new(random: &mut Seeded) -> Style {
+        let mut one_of = |choices: &[f64]| choices[random.below(choices.len() as u64) as usize];
+        let (worths, spread) = (one_of(&[0.0, 1.0, 6.0, 18.0]), one_of(&[0.001, 0.01, 0.3, 2.0, 36.0]));
+        let least = one_of(&[0.0, 3.0, 6.0, 12.0]);
+        let units = (least, one_of(&[least, least + 2.0, 18.0]));
+        let (dust, giants) = (one_of(&[0.0, 0.1, 0.9]), one_of(&[0.0, 0.01, 0.2]));
+        Style { worths, spread, round: random.unit() < 0.3, units, even: random.unit() < 0.3, dust, giants }
+    }
+
+    fn value(&self, random: &mut Seeded) -> f64 {
+        power_of_ten(random.between(-self.worths, self.worths))
+    }
+
+    fn limit(&self, ratio: f64, random: &mut Seeded) -> Price {
+        let exact = ratio * power_of_ten(random.between(-self.spread, self.spread));
+        let limit = if self.round { power_of_ten(digits(exact)) } else { exact };
+        Price::from_f64(limit.clamp(1e-18, 9.9e17)).expect("within the range of prices")
+    }
+
+    fn amount(&self, value: f64, random: &mut Seeded) -> u64 {
+        let kind = random.unit();
+        let units = match kind {
+            _ if kind < self.dust => random.between(1.0, 9.0),
+            _ if kind > 1.0 - self.giants => power_of_ten(18.0),
+            _ if self.even => power_of_ten(random.between(self.units.0, self.units.1)) / value,
+            _ => power_of_ten(random.between(self.units.0, self.units.1)),
+        };
+        units.clamp(1.0, 1e18) as u64
+    }
+}
+
+/// From `low` to `high`, as often from any doubling as from any other.
+fn log_uniform(low: f64, high: f64, random: &mut Seeded) -> f64 {
+    let doublings = (0..64).take_while(|k| low * (1u64 << k) as f64 <= high).count() as u64;
+    let least = low * (1u64 << random.below(doublings.max(1))) as f64;
+    random.between(least, 2.0 * least).min(high)
+}
+
+/// The decade that `x` is in.
+fn digits(x: f64) -> f64 {
+    let mut decade = -18.0;
+    while decade < 17.0 && power_of_ten(decade + 1.0) <= x {
+        decade += 1.0;
+    }
+    decade
+}
+
+/// About 10^x, exactly so for whole `x`: by multiplication alone, so that it is the same on every machine.
+fn power_of_ten(x: f64) -> f64 {
+    let (whole, rest) = (x.floor(), x - x.floor());
+    let scale = (0..whole.abs() as u32).fold(1.0, |scale, _| scale * 10.0);
+    // From 1 to 10, with the right ends and a convex way between them.
+    let mantissa = 1.0 + rest * (4.0 + 5.0 * rest);
+    if whole < 0.0 { mantissa / scale } else { mantissa * scale }
+}
+
+/// The [`hostile`] book of `seed`, with every offer raised until it sells, and asks for, at least `least` units.
+pub fn within_minimum(seed: u64, most_assets: u32, most_offers: usize, least: u64) -> Hostile {
+    let mut book = hostile(seed, most_assets, most_offers);
+    book.offers.retain_mut(|offer| {
+        let mut random = Seeded::new(seed ^ u64::from(offer.sell.0) << 32 ^ u64::from(offer.buy.0));
+        // One bound serves for both: enough is sold for what is asked to be enough.
+        let enough = (least as f64 / offer.limit.to_f64()).ceil().max(least as f64) * random.between(1.0, 1.5);
+        offer.amount = offer.amount.max(enough.min(1e18) as u64);
+        enough < 1e15 && offer.amount as f64 * offer.limit.to_f64() >= least as f64
+    });
+    let mut offered = vec![0u64; book.assets as usize];
+    book.offers.retain(|offer| {
+        let sum = &mut offered[offer.sell.0 as usize];
+        let fits = sum.checked_add(offer.amount).filter(|sum| *sum <= MAX_ISSUED);
+        *sum = fits.unwrap_or(*sum);
+        fits.is_some()
+    });
+    book
+}

@@ -1,0 +1,66 @@
+//! What a clearing may spend.
+//!
+//! Work is counted in *looks*: one look at one pair by the price computation, or at one edge by the amount step, a few
+//! tens of nanoseconds each. What takes longer counts as more looks: the solution of a linear system, offers that are
+//! walked one by one, a shortage that is moved in whole units. Looks depend on the book alone, never on a clock.
+//!
+//! Every part of the market has a budget of its own, in proportion to its size. So budgets are divided before any work
+//! begins, no part spends what another needs, and the number of threads cannot matter. What all parts spend together is
+//! in proportion to the size of the book.
+
+use primitives::{Amount, Fraction};
+
+/// What a clearing may spend on each part, as multiples of the size of the part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// The price computation: Newton steps of a part, each at the cost of one evaluation of its demand and one solution
+    /// of its linear system; all other work is counted in the same coin. About as much again may be spent on further
+    /// prices, where whole units do not follow the first.
+    pub prices: u32,
+    /// The amount step: looks for each edge, asset and eighth offer of what trades together. As much again may be spent
+    /// to let it trade what it can, once it is known that not all of it can be full.
+    pub amounts: u32,
+}
+
+impl Default for Budget {
+    /// Some ten times what half of all books take, and more than what 99 in 100 do.
+    fn default() -> Budget {
+        Budget { prices: 1_500, amounts: 300 }
+    }
+}
+
+/// Work done, and how much may be done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Allowance {
+    pub(crate) spent: u64,
+    most: u64,
+}
+
+impl Allowance {
+    pub(crate) fn new(most: u64) -> Allowance {
+        Allowance { spent: 0, most }
+    }
+
+    pub(crate) fn spend(&mut self, looks: u64) {
+        self.spent = self.spent.saturating_add(looks);
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent >= self.most
+    }
+
+    /// Allows `more` beyond what has been spent.
+    pub(crate) fn renew(&mut self, more: u64) {
+        self.most = self.spent.saturating_add(more);
+    }
+}
+
+/// The smallest amount, sold and asked for, at which the band from `mu` to `epsilon` is wider than what rounding takes
+/// from both sides of an offer: least·(μ−ε) ≥ 2. Books whose offers all sell and ask for at least so much have full
+/// clearings wherever prices in range and within the budget are found. [`Amount::MAX`] if μ does not exceed ε.
+pub fn least_units(epsilon: Fraction, mu: Fraction) -> Amount {
+    match mu.units().checked_sub(epsilon.units()) {
+        None | Some(0) => Amount::MAX,
+        Some(band) => (2 * Fraction::ONE_IN_UNITS).div_ceil(band),
+    }
+}

@@ -1,0 +1,165 @@
+//! Books that somebody offers who wants to break a clearing, and books within the minimum sizes: each clearing is held
+//! against an oracle that shares no code with the crate.
+
+mod exact;
+#[path = "../../bench/src/hostile.rs"]
+#[allow(dead_code)]
+mod hostile;
+#[path = "../../bench/src/workload.rs"]
+#[allow(dead_code)]
+mod workload;
+
+use clearing::{Budget, Clearing, Market, Offer, Params, Reason, SortedOffers, Violation, clear, least_units, verify};
+use primitives::{AssetId, Fraction, Price};
+
+fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
+    Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit: limit.parse().expect("a price") }
+}
+
+/// Clears, and holds the clearing against the oracle.
+fn cleared(assets: u32, offers: &[Offer], params: &Params) -> Clearing {
+    let sorted = SortedOffers::new(assets, offers);
+    let book = sorted.book();
+    let clearing = clear(&book, params, None).expect("a proper book");
+    let fills = exact::fills_of(&book, params, &clearing).expect("it verifies");
+    exact::check(&book, params, &clearing.valuations, &fills, clearing.full).expect("the oracle agrees");
+    assert_eq!(clearing.full, clearing.report.obstacles.is_empty());
+    clearing
+}
+
+#[test]
+fn hostile_books_clear() {
+    let mut full = 0;
+    for seed in 0..2_000 {
+        let book = hostile::hostile(seed, 14, 50);
+        full += u32::from(cleared(book.assets, &book.offers, &Params::default()).full);
+    }
+    assert!(full > 1_500, "{full} of 2000 are full");
+}
+
+#[test]
+fn larger_hostile_books_clear() {
+    for seed in 5_000..5_060 {
+        let book = hostile::hostile(seed, 60, 2_000);
+        cleared(book.assets, &book.offers, &Params::default());
+    }
+}
+
+/// Pairs with limits of 0.01 and 10 to 1,000 stacked over 20 assets: the step of a solver that holds lost pivots grows
+/// beyond every number here.
+#[test]
+fn towers_clear() {
+    for (assets, amount, back) in [(16, 10, "10"), (20, 1_000_000, "1000"), (28, 1_000_000_000_000, "100")] {
+        let pair = |low: u32| [offer(low, low + 1, amount, "0.01"), offer(low + 1, low, amount, back)];
+        let mut offers: Vec<Offer> = (0..assets - 1).flat_map(pair).collect();
+        cleared(assets, &offers, &Params::default());
+        offers.extend((0..assets - 1).map(|low| offer(low + 1, low, 1_000, "0.001")));
+        cleared(assets, &offers, &Params::default());
+        offers.push(offer(0, assets - 1, 1, "0.000000000000000001"));
+        cleared(assets, &offers, &Params::default());
+    }
+}
+
+/// Two offers that cross, at valuations so far apart that neither could be paid in units that exist.
+#[test]
+fn prices_excuse_nothing() {
+    let offers = [offer(0, 1, 1_000_000, "0.5"), offer(1, 0, 1_000_000, "0.5")];
+    let sorted = SortedOffers::new(2, &offers);
+    let (book, params) = (sorted.book(), Params::default());
+    let apart = ["990000000000000000", "0.000000000000000001"].map(|text| text.parse::<Price>().expect("a price"));
+    for valuations in [apart.to_vec(), vec![apart[1], apart[0]]] {
+        let idle = Clearing { valuations: valuations.clone(), full: true, ..Clearing::default() };
+        assert!(exact::check(&book, &params, &valuations, &[], true).is_err());
+        assert!(matches!(verify(&book, &params, &idle), Err(Violation::NotFull { .. })));
+        let amounts = Market::new(&book).expect("proper").amounts(&params, &valuations).expect("proper");
+        assert!(!amounts.full);
+    }
+    assert_eq!(cleared(2, &offers, &params).trades.len(), 2);
+    // What asks for more than can exist need not fill.
+    let greedy = [offer(0, 1, 1_000_000_000, "100000000000"), offer(1, 0, 1_000, "0.00000000000001")];
+    assert!(cleared(2, &greedy, &params).full);
+}
+
+/// Between assets that no chain of offers joins both ways there is no price, and nothing that must fill; a claim that
+/// something trades there is refused.
+#[test]
+fn nothing_trades_across_groups() {
+    let offers = [
+        offer(0, 1, 1_000_000, "0.9"),
+        offer(1, 0, 1_000_000, "0.9"),
+        offer(2, 0, 1_000, "0.000001"),
+        offer(0, 3, 9, "1"),
+    ];
+    let params = Params::default();
+    let clearing = cleared(4, &offers, &params);
+    assert!(clearing.full && clearing.trades.iter().all(|trade| trade.sell.0.max(trade.buy.0) < 2));
+    let sorted = SortedOffers::new(4, &offers);
+    let mut claim = clearing.clone();
+    claim.trades.push(clearing::Trade { sell: AssetId(2), buy: AssetId(0), sold: 1_000 });
+    assert!(matches!(verify(&sorted.book(), &params, &claim), Err(Violation::AcrossGroups { .. })));
+    // Valuations of assets that do not trade stay as they were.
+    let last = ["3", "5", "7", "11"].map(|text| text.parse::<Price>().expect("a price"));
+    let next = clear(&sorted.book(), &params, Some(&last)).expect("proper");
+    assert_eq!(next.valuations[2..], last[2..]);
+}
+
+/// A part whose amount step has no budget trades nothing and says so; others do not notice.
+#[test]
+fn a_part_without_budget_trades_nothing() {
+    let sorted = workload::hard_of_any_size(7);
+    let book = sorted.book();
+    let params = Params { budget: Budget { prices: 1, amounts: 0 }, ..Params::default() };
+    let clearing = clear(&book, &params, None).expect("proper");
+    verify(&book, &params, &clearing).expect("it verifies");
+    let stuck: Vec<_> = clearing.report.obstacles.iter().filter(|o| o.reason == Reason::Amounts).collect();
+    assert!(!clearing.full && !stuck.is_empty(), "{:?}", clearing.report);
+    let is_stuck = |asset: AssetId| stuck.iter().any(|obstacle| obstacle.assets.contains(&asset));
+    assert!(clearing.trades.iter().all(|trade| !is_stuck(trade.sell)));
+}
+
+/// What may be spent bounds what is spent, in proportion to the size of the book.
+#[test]
+fn budgets_hold() {
+    for seed in 0..300 {
+        let book = hostile::hostile(seed, 40, 400);
+        let clearing = cleared(book.assets, &book.offers, &Params::default());
+        let (assets, offers) = (u64::from(book.assets), book.offers.len() as u64);
+        let step = assets.pow(3) / 256 + assets.pow(2) / 16 + 6 * assets + 2 * offers;
+        let spending = clearing.report.spending;
+        let Budget { prices, amounts } = Budget::default();
+        // Twice, as further prices may cost as much again; and once more for the last step of each search.
+        assert!(spending.price_looks <= 3 * u64::from(prices) * step, "seed {seed}: {spending:?}");
+        assert!(spending.amount_looks <= 6 * u64::from(amounts) * (4 * offers + assets), "seed {seed}: {spending:?}");
+    }
+}
+
+#[test]
+fn least_units_are_those_of_the_defaults() {
+    let two = Fraction::power_of_two;
+    assert_eq!(least_units(two(15), two(10)), 2_115);
+    assert_eq!(least_units(Fraction::ZERO, two(10)), 2_048);
+    assert_eq!(least_units(two(10), two(9)), 2_048);
+    assert_eq!(least_units(two(10), two(10)), u64::MAX);
+    for (epsilon, mu) in [(Fraction::ZERO, two(1)), (two(31), two(30)), (two(15), two(10)), (two(7), two(3))] {
+        let (least, band) = (least_units(epsilon, mu), mu.units() - epsilon.units());
+        let is_enough = |units: u64| u128::from(units) * u128::from(band) >= 2 * u128::from(Fraction::ONE_IN_UNITS);
+        assert!(is_enough(least) && !is_enough(least - 1));
+    }
+}
+
+/// Within the minimum sizes, a clearing is full, or the reason is the range of prices or a budget.
+#[test]
+fn within_the_minimum_sizes_only_range_and_budget_are_reasons() {
+    let params = Params::default();
+    let least = least_units(params.epsilon, params.mu);
+    let (mut full, mut range) = (0, 0);
+    for seed in 0..800 {
+        let book = hostile::within_minimum(seed, 20, 200, least);
+        let clearing = cleared(book.assets, &book.offers, &params);
+        let reasons: Vec<Reason> = clearing.report.obstacles.iter().map(|obstacle| obstacle.reason).collect();
+        assert!(!reasons.contains(&Reason::Units), "seed {seed}: {:?}", clearing.report);
+        full += u32::from(clearing.full);
+        range += u32::from(reasons.contains(&Reason::Range));
+    }
+    assert!(full >= 720, "{full} of 800 are full, of {range} the range is the reason");
+}
