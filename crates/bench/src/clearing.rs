@@ -6,7 +6,7 @@
 //! | assets | time by number of assets |
 //! | hard | shares of hard books that end full, by kind, and what stood in the way of the others |
 //! | hostile | books made to break a clearing or to make it slow: towers, stars, rings, meshes, 36 decades, dust and giants |
-//! | minimum | hostile books whose offers sell and ask for at least `least_units`: full, or range or budget is the reason |
+//! | minimum | hostile books whose offers sell and ask for at least `least_units`: how many are full, and why others are not |
 //! | coingecko | SPEEDEX §6.2: a batch a day of real prices and volumes, the book carried over |
 //! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or do not; many small markets apart |
 //! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are found in a quarter of a second |

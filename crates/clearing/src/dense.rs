@@ -21,6 +21,10 @@ impl Matrix {
         Matrix { size, cells: vec![0.0; size * size], ground: vec![0.0; size] }
     }
 
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
     pub(crate) fn clear(&mut self) {
         self.cells.fill(0.0);
         self.ground.fill(0.0);

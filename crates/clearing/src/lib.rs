@@ -65,7 +65,8 @@
 //! - What a clearing costs is bounded by its [`Budget`], in proportion to the size of the book, each part on its own. A part
 //!   without a solution keeps the best prices found. One whose amount step spends its budget trades nothing. Other parts do
 //!   not notice. [`Report::obstacles`] names the assets and the [`Reason`].
-//! - Books whose offers all sell and ask for [`least_units`] or more are full, or range or budget is the reason.
+//! - Books whose offers all sell and ask for [`least_units`] or more are full, or range or budget is the reason, or a unit
+//!   of some asset on the only way round is worth more than the band of an offer that must fill.
 //! - Those who must agree on clearings run the same rules: [`RULES`] counts the changes of results.
 //!
 //! # Deviations from the paper

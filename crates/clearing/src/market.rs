@@ -43,18 +43,14 @@ pub(crate) struct Pair {
 }
 
 impl Part {
-    /// What a solution of its linear system costs, in looks.
-    pub(crate) fn solution(&self) -> u64 {
-        System::cost(self.assets.len(), self.pairs.len())
-    }
-
     /// What a Newton step costs, in looks, where there are so many `offers`: one evaluation of demand, with what it reads
     /// of the offers, and one solution of the linear system; and something for each asset, as those of a small part need
     /// more steps.
     pub(crate) fn step(&self, offers: usize) -> u64 {
         const READ: usize = 64;
         const ASSET: usize = 6;
-        self.solution() + (self.pairs.len() + offers / READ + ASSET * self.assets.len()) as u64
+        let solution = System::cost(self.assets.len(), self.pairs.len());
+        solution + (self.pairs.len() + offers / READ + ASSET * self.assets.len()) as u64
     }
 
     /// The book of this part alone, and the link of `book` that each of its links is. Whatever is done with it costs no more

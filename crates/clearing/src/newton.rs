@@ -153,8 +153,6 @@ struct Search<'a, 'b> {
     /// Solutions of linear systems and questions to the amount step, in looks, and the most that all may come to.
     other_looks: u64,
     most_looks: u64,
-    /// What one solution costs.
-    solution: u64,
     rung: Rung,
     /// Whether to stop as soon as the amount step can make up for imbalances.
     early: bool,
@@ -165,7 +163,7 @@ struct Search<'a, 'b> {
 impl<'a, 'b> Search<'a, 'b> {
     fn new(demand: &'a mut Demand<'b>, target: Target, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
         let system = System::new(demand.part);
-        let (step, solution) = (demand.part.step(demand.offers()), demand.part.solution());
+        let step = demand.part.step(demand.offers());
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
         Search {
             demand,
@@ -176,7 +174,6 @@ impl<'a, 'b> Search<'a, 'b> {
             trial_flows,
             steps: 0,
             other_looks: 0,
-            solution,
             most_looks: u64::from(params.budget.prices) * step,
             rung: LADDER[0],
             early: target.first,
@@ -365,8 +362,9 @@ impl<'a, 'b> Search<'a, 'b> {
         let volume = |asset: usize| self.flows.sold[asset] + self.flows.bought[asset];
         let fixed = (1..n).fold(0, |best, asset| if volume(asset) > volume(best) { asset } else { best });
         let mut direction: Vec<f64> = (0..n).map(|a| self.flows.bought[a] - self.flows.sold[a]).collect();
-        self.other_looks += self.solution;
-        self.system.solve(&mut direction, fixed).then_some(direction)
+        let is_finite = self.system.solve(&mut direction, fixed);
+        self.other_looks += self.system.spent();
+        is_finite.then_some(direction)
     }
 
     fn finish(self, solved: bool) -> Found {

@@ -30,6 +30,8 @@ pub(crate) struct Sparse {
     diagonal: Vec<usize>,
     /// For each pair, the places of its cells (a, a), (a, b), (b, a) and (b, b).
     places: Vec<[u32; 4]>,
+    /// Iterations of the last solution.
+    iterations: u32,
 }
 
 impl Sparse {
@@ -65,7 +67,13 @@ impl Sparse {
         let place_of = |a: u32, b: u32| place(row_of[a as usize], row_of[b as usize]) as u32;
         let places = pairs.iter().map(|&(a, b)| [place_of(a, a), place_of(a, b), place_of(b, a), place_of(b, b)]);
         let places = places.collect();
-        Sparse { cells: vec![0.0; columns.len()], row_of, first, columns, diagonal, places }
+        Sparse { cells: vec![0.0; columns.len()], row_of, first, columns, diagonal, places, iterations: 0 }
+    }
+
+    /// What the last solution cost, in looks at a pair: the factors, and the iterations.
+    pub(crate) fn spent(&self) -> u64 {
+        let cells = self.cells.len() as u64;
+        2 * cells + cells * u64::from(self.iterations) / 4
     }
 
     pub(crate) fn clear(&mut self) {
@@ -90,7 +98,8 @@ impl Sparse {
         }
         self.scale(&mut scaled);
         let factors = self.factors();
-        let solution = self.iterate(&factors, scaled);
+        let (solution, iterations) = self.iterate(&factors, scaled);
+        self.iterations = iterations;
         right.iter_mut().zip(&self.row_of).for_each(|(x, row)| *x = solution[*row as usize]);
     }
 
@@ -173,8 +182,8 @@ impl Sparse {
         (0..x.len()).map(row).collect()
     }
 
-    /// BiCGSTAB, preconditioned from the right.
-    fn iterate(&self, factors: &[f64], right: Vec<f64>) -> Vec<f64> {
+    /// BiCGSTAB, preconditioned from the right; and the iterations that it took.
+    fn iterate(&self, factors: &[f64], right: Vec<f64>) -> (Vec<f64>, u32) {
         let n = right.len();
         let aim = TOLERANCE * largest(&right);
         let mut x = vec![0.0; n];
@@ -182,10 +191,12 @@ impl Sparse {
         let mut residual = right;
         let (mut search, mut image) = (vec![0.0; n], vec![0.0; n]);
         let (mut rho, mut alpha, mut omega) = (1.0, 1.0, 1.0);
-        for _ in 0..ITERATIONS {
+        let mut iterations = 0;
+        while iterations < ITERATIONS {
             if largest(&residual) <= aim {
                 break;
             }
+            iterations += 1;
             let mut next = dot(&shadow, &residual);
             // The method breaks down where the two are at right angles; it starts again from where it is.
             if next.abs() <= BREAKDOWN * (dot(&shadow, &shadow) * dot(&residual, &residual)).sqrt() {
@@ -220,7 +231,7 @@ impl Sparse {
             add(&mut x, omega, &way);
             add(&mut residual, -omega, &change);
         }
-        x
+        (x, iterations)
     }
 }
 

@@ -24,6 +24,14 @@ impl System {
         System::Sparse(Sparse::zero(size, &pairs))
     }
 
+    /// What the last solution cost, in looks at a pair.
+    pub(crate) fn spent(&self) -> u64 {
+        match self {
+            System::Dense(matrix) => System::cost(matrix.size(), 0),
+            System::Sparse(matrix) => matrix.spent(),
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
         match self {
             System::Dense(matrix) => matrix.clear(),

@@ -212,7 +212,7 @@ pub enum Suite {
     Hard,
     /// Books made to break a clearing or to make it slow.
     Hostile,
-    /// The same within the minimum sizes, which are promised to be full.
+    /// The same within the minimum sizes.
     Minimum,
     /// The daily batches of SPEEDEX §6.2, the book carried over from day to day.
     Coingecko,
