@@ -11,11 +11,10 @@
 //! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or do not; many small markets apart |
 //! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are found in a quarter of a second |
 //!
-//! Sorting is left out, as the ledger never does it. `sum_up` is what its owner keeps between batches: what every run of
-//! offers sums up to. `prepare` is what each batch needs before it is solved; sums inside a run are made when a solver
-//! first looks there, and count as its time.
-//! `cold` is a price computation that knows no earlier prices, `warm` one that starts from those of the book before.
-//! Every clearing is verified; one that does not verify stops the run.
+//! Sorting is left out, as the ledger never does it. `sum_up` is what its owner keeps between batches: what every run
+//! of offers sums up to. `prepare` is what each batch needs before it is solved; sums inside a run are made when a
+//! solver first looks there, and count as its time. `cold` is a price computation that knows no earlier prices, `warm`
+//! one that starts from those of the book before. Every clearing is verified; one that does not verify stops the run.
 
 mod adversarial;
 mod days;
@@ -48,8 +47,8 @@ pub enum Suite {
     Minimum,
     /// The daily batches of SPEEDEX §6.2, from the price files in this folder.
     Coingecko(PathBuf),
-    /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two; and many small markets apart, of
-    /// which half are not full.
+    /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two; and many small markets apart,
+    /// of which half are not full.
     Decomposition,
     /// The fewest offers that a solver needs to be quick, by ε and μ.
     Figure2,

@@ -1,13 +1,14 @@
 //! Whole blocks of the paper's workload (SPEEDEX §7): proposed and executed, and validated and executed, on one thread
-//! and on two, with and without signatures and persistence; and how throughput stands up while the book fills (figure 3).
+//! and on two, with and without signatures and persistence; and how throughput stands up while the book fills (figure
+//! 3).
 //!
-//! Every measured block differs from the one before in how it is run and not in what it is, so that what is compared was
-//! measured within seconds. A block is *proposed* from transactions that wait: each is reserved (K.6), the block is
+//! Every measured block differs from the one before in how it is run and not in what it is, so that what is compared
+//! was measured within seconds. A block is *proposed* from transactions that wait: each is reserved (K.6), the block is
 //! logged where persistence is asked for, and applied with the solver. It is *validated* with the clearing that its
-//! proposer attached (K.3), which is computed beforehand on a clone. Beside it, on the same threads, the tries of the block
-//! before it are hashed, as in a node, where the root of a block is signed with the next; and where signatures are asked
-//! for, as many as the block has are checked, as those of the next block are in a node. Times are of all this together:
-//! every block's time holds one block's worth of everything, and nothing is left to run on.
+//! proposer attached (K.3), which is computed beforehand on a clone. Beside it, on the same threads, the tries of the
+//! block before it are hashed, as in a node, where the root of a block is signed with the next; and where signatures
+//! are asked for, as many as the block has are checked, as those of the next block are in a node. Times are of all this
+//! together: every block's time holds one block's worth of everything, and nothing is left to run on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -175,8 +176,8 @@ fn attach(ledger: &Ledger, block: Superblock) -> Result<(Superblock, Attached), 
     Ok((block, Attached::of(&proposed.batch)))
 }
 
-/// Applies a block whose offers shall rest: at the prices of the batch before nothing trades, as a rule, and then nobody
-/// need look for others.
+/// Applies a block whose offers shall rest: at the prices of the batch before nothing trades, as a rule, and then
+/// nobody need look for others.
 fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
     let valuations = ledger.assets().iter().map(|asset| asset.valuation).collect();
     let nothing = Attached { valuations, trades: Vec::new(), full: true };

@@ -1,5 +1,6 @@
-//! The deterministic filter alone (SPEEDEX §8, appendix I): blocks of the paper's workload, a fifth of them copies; some
-//! copies use a number for something else, and some accounts overdraw, so that all of their transactions are removed.
+//! The deterministic filter alone (SPEEDEX §8, appendix I): blocks of the paper's workload, a fifth of them copies;
+//! some copies use a number for something else, and some accounts overdraw, so that all of their transactions are
+//! removed.
 
 use std::time::Instant;
 

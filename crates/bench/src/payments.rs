@@ -1,7 +1,7 @@
 //! Blocks of nothing but payments of one asset, between few accounts and between many (SPEEDEX figure 7).
 //!
-//! Payments go between two random ones of so many accounts. A block holds at most 60 transactions of one sender, for the
-//! ledger knows 64 numbers ahead; where a block needs more senders than there are accounts, others send and those
+//! Payments go between two random ones of so many accounts. A block holds at most 60 transactions of one sender, for
+//! the ledger knows 64 numbers ahead; where a block needs more senders than there are accounts, others send and those
 //! accounts receive: two accounts are then paid by every transaction. Times are of applying the block, digests of what
 //! changed included, tries apart.
 

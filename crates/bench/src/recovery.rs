@@ -1,9 +1,9 @@
 //! What checkpoints cost while blocks go on, and how long a node takes to come back (SPEEDEX §9 and K.2).
 //!
 //! A ledger of the asked size executes and logs blocks; then a checkpoint begins, and further blocks are executed while
-//! another thread writes it. Execution stops only for as long as the state is shared with that thread; what a block takes
-//! longer than before is the copying of what it changes, and the writer's share of the machine. Then everything is
-//! dropped, and recovered: the checkpoint read, every digest checked, the tries built, the log replayed.
+//! another thread writes it. Execution stops only for as long as the state is shared with that thread; what a block
+//! takes longer than before is the copying of what it changes, and the writer's share of the machine. Then everything
+//! is dropped, and recovered: the checkpoint read, every digest checked, the tries built, the log replayed.
 
 use std::path::Path;
 use std::time::Instant;

@@ -2,12 +2,12 @@
 //! reordering, a rate and cuts for each direction of each pair, changeable while it runs.
 //!
 //! For every ordered pair of validators `(i, j)` there is a socket that `i` calls instead of `j` ([`Switch::address`]).
-//! What comes there from `i` goes on to `j` over the link `i → j`, and what comes from `j` goes back to `i` over the link
-//! `j → i`; both see the relay's socket as the other's address, so a connection works as if there were none.
+//! What comes there from `i` goes on to `j` over the link `i → j`, and what comes from `j` goes back to `i` over the
+//! link `j → i`; both see the relay's socket as the other's address, so a connection works as if there were none.
 //!
-//! What happens to the n-th datagram of a link depends on the seed, the link and n alone ([`Fate`]); *when* it comes is up
-//! to whoever sends. A datagram that is due at once and that nothing waits before goes on by the thread that received it;
-//! all others wait in one heap for one thread.
+//! What happens to the n-th datagram of a link depends on the seed, the link and n alone ([`Fate`]); *when* it comes is
+//! up to whoever sends. A datagram that is due at once and that nothing waits before goes on by the thread that
+//! received it; all others wait in one heap for one thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,8 +34,8 @@ pub struct Link {
     pub jitter: Duration,
     /// The share of datagrams that are lost, 0 to 1.
     pub loss: f64,
-    /// The share of datagrams, 0 to 1, that are held back, by as much as delay and jitter together and a millisecond, and
-    /// that others overtake meanwhile.
+    /// The share of datagrams, 0 to 1, that are held back, by as much as delay and jitter together and a millisecond,
+    /// and that others overtake meanwhile.
     pub reordering: f64,
     /// Bytes that go on per second; no limit if there is none.
     pub bytes_per_second: Option<u64>,

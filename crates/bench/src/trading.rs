@@ -17,8 +17,8 @@ const OF: usize = 5_000;
 const DRIFT: f64 = 0.05;
 /// How far limits lie below the true price at most; bad offers as far above it.
 const SPREAD: f64 = 0.02;
-/// The share of bad offers. Of 375,000 new offers as many must come to rest as are cancelled later: 110,000 in a book that
-/// lasts, and some that execute later.
+/// The share of bad offers. Of 375,000 new offers as many must come to rest as are cancelled later: 110,000 in a book
+/// that lasts, and some that execute later.
 const BAD: f64 = 0.35;
 
 /// What the market thinks, and who trades on it.

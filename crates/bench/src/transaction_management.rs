@@ -1,16 +1,17 @@
 //! Smart Red Belly's transaction management, each of its measures switched off in turn (figures 3 to 5, table 1).
 //!
-//! All transactions are offered at once to validators in this process, with real sockets and disks. Each client keeps to one
-//! validator. When that tells of a block, the client asks it for each of its transactions there: for the transaction itself
-//! out of the block's body, and for its receipt with the proof. A transaction counts once its client has both.
+//! All transactions are offered at once to validators in this process, with real sockets and disks. Each client keeps
+//! to one validator. When that tells of a block, the client asks it for each of its transactions there: for the
+//! transaction itself out of the block's body, and for its receipt with the proof. A transaction counts once its client
+//! has both.
 //!
 //! What can be switched off:
 //!
-//! - *one validator validates* (§3.2, table 1): otherwise each transaction is given to all validators, as gossip does, so
-//!   that all check its signature, reserve what it spends, and propose it;
-//! - *sub-block by sub-block* (§3.3, figure 4): otherwise the signatures of a superblock are checked in one go once it is
-//!   decided, instead of those of each sub-block when it arrives. Blocks are applied as one batch either way: that is what
-//!   a batch auction is;
+//! - *one validator validates* (§3.2, table 1): otherwise each transaction is given to all validators, as gossip does,
+//!   so that all check its signature, reserve what it spends, and propose it;
+//! - *sub-block by sub-block* (§3.3, figure 4): otherwise the signatures of a superblock are checked in one go once it
+//!   is decided, instead of those of each sub-block when it arrives. Blocks are applied as one batch either way: that
+//!   is what a batch auction is;
 //! - *bodies* and *receipts* kept when written (§3.4, figure 3): otherwise each question reads the archive.
 
 use std::collections::HashMap;

@@ -112,8 +112,8 @@ fn traits(random: &mut Seeded) -> [bool; 7] {
 }
 
 /// A book made to be hard: power-law volumes, valuations up to 10^15 apart, few distinct limit prices, assets that
-/// nobody sells or nobody buys, groups that do not trade with each other, small amounts, and one giant offer. The seed decides
-/// which of these it has; it has 2 to 60 assets and 500 to `most` offers.
+/// nobody sells or nobody buys, groups that do not trade with each other, small amounts, and one giant offer. The seed
+/// decides which of these it has; it has 2 to 60 assets and 500 to `most` offers.
 pub fn hard(most: usize, seed: u64) -> SortedOffers {
     hard_of(seed, |random| 500 + random.below(most.saturating_sub(500) as u64 + 1) as usize)
 }
@@ -171,8 +171,8 @@ fn rounded(x: f64, digits: u32) -> f64 {
     text.parse().expect("a number printed is a number read")
 }
 
-/// Markets of so many assets and offers each that trade apart from each other, near par and of few units: of three assets and
-/// twelve offers each, about half have no full clearing that is found.
+/// Markets of so many assets and offers each that trade apart from each other, near par and of few units: of three
+/// assets and twelve offers each, about half have no full clearing that is found.
 pub fn of_few_units(markets: u32, assets: u32, offers: u32, seed: u64) -> Vec<Offer> {
     let mut random = Seeded::new(seed);
     let mut next = |first: u32| {

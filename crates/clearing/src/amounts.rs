@@ -252,8 +252,9 @@ impl Program<'_> {
         if short.is_empty() || self.repair(values) { Vec::new() } else { short }
     }
 
-    /// Drops the lower bounds, maximises trade and makes it executable. Assets that rounding leaves short keep something in
-    /// reserve the next time. False if the budget, which begins anew, ends before that is done: then nothing trades.
+    /// Drops the lower bounds, maximises trade and makes it executable. Assets that rounding leaves short keep
+    /// something in reserve the next time. False if the budget, which begins anew, ends before that is done: then
+    /// nothing trades.
     fn maximise(&mut self, values: &[f64]) -> bool {
         self.renew_allowance();
         self.arcs.iter_mut().for_each(|arc| arc.drop_bound());

@@ -140,7 +140,8 @@ mod tests {
     }
 
     proptest! {
-        /// Two pairs are in one block exactly if no asset separates them, and each block meets earlier ones in one asset.
+        /// Two pairs are in one block exactly if no asset separates them, and each block meets earlier ones in one
+        /// asset.
         #[test]
         fn blocks_are_what_no_asset_separates(edges in prop::collection::vec((0u32..7, 1u32..7), 1..12)) {
             let edges: Vec<_> = edges.into_iter().map(|(a, step)| (a, (a + step) % 7)).collect();

@@ -58,10 +58,10 @@ impl Allowance {
 /// The smallest amount, sold and asked for, at which the band from `mu` to `epsilon` is wider than what rounding takes
 /// from both sides of an offer: least·(μ−ε) ≥ 2. [`Amount::MAX`] if μ does not exceed ε.
 ///
-/// Where all offers sell and ask for at least so much, rounding on their own pair keeps no offer from filling. One thing
-/// still can: a unit of a third asset that is worth more than an offer's band. Say 1 D trades for 474 C, 1 C for 1 E, and E
-/// for D. An offer of 5,164 C that must fill is worth 10.9 D; offers of D and E can trade for 10 D or 11, and no other
-/// prices help. [`crate::Reason::Units`] then is the reason.
+/// Where all offers sell and ask for at least so much, rounding on their own pair keeps no offer from filling. One
+/// thing still can: a unit of a third asset that is worth more than an offer's band. Say 1 D trades for 474 C, 1 C for
+/// 1 E, and E for D. An offer of 5,164 C that must fill is worth 10.9 D; offers of D and E can trade for 10 D or 11,
+/// and no other prices help. [`crate::Reason::Units`] then is the reason.
 pub fn least_units(epsilon: Fraction, mu: Fraction) -> Amount {
     match mu.units().checked_sub(epsilon.units()) {
         None | Some(0) => Amount::MAX,

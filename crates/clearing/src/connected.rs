@@ -1,7 +1,7 @@
 //! Which assets hang together.
 
-/// The groups that `edges` join assets into: that of every asset, numbered by their lowest assets, and how many there are.
-/// An asset without edges has none. Union-find with paths halved (Tarjan and van Leeuwen 1984).
+/// The groups that `edges` join assets into: that of every asset, numbered by their lowest assets, and how many there
+/// are. An asset without edges has none. Union-find with paths halved (Tarjan and van Leeuwen 1984).
 pub(crate) fn connected(assets: usize, edges: impl Iterator<Item = (usize, usize)>) -> (Vec<Option<usize>>, usize) {
     let mut above: Vec<usize> = (0..assets).collect();
     let mut has_edge = vec![false; assets];

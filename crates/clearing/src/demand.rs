@@ -229,7 +229,8 @@ impl Source<'_> {
     }
 }
 
-/// Sums up the flows over all pairs, in their order; `add` gets each pair with (y, e, r). Returns the looks that it took.
+/// Sums up the flows over all pairs, in their order; `add` gets each pair with (y, e, r). Returns the looks that it
+/// took.
 fn evaluate(
     part: &Part,
     sources: &[Source],
@@ -287,9 +288,11 @@ const NOWHERE: (f64, f64) = (f64::INFINITY, 0.0);
 const UNKNOWN: Offered = Offered { begins: NOWHERE, ends: NOWHERE, below: 0.0, amount: 0.0, value: 0.0 };
 
 impl Offered {
-    /// Finds the band from `low` to `high`; the searches begin where those before ended. Returns the looks that it took.
+    /// Finds the band from `low` to `high`; the searches begin where those before ended. Returns the looks that it
+    /// took.
     fn search(&mut self, curve: &Curve, ends: &mut [End; 2], low: f64, high: f64) -> u64 {
-        /// Looks for the search itself; offers that are summed up for the price of one more; and how many there are at most.
+        /// Looks for the search itself; offers that are summed up for the price of one more; and how many there are at
+        /// most.
         const SEARCH: u64 = 4;
         const PER_LOOK: u64 = 4;
         const MOST: u64 = 2 * RUN as u64;

@@ -1,10 +1,10 @@
 //! Dense linear systems of flows, solved by elimination without a single subtraction of like numbers.
 //!
-//! Column k says where a flow goes that x_k drives: to other rows, or to the *ground*, which is the asset whose price is
-//! held. So the diagonal is the sum of what leaves, and the matrix is a column diagonally dominant M-matrix. Elimination
-//! after Grassmann, Taksar and Heyman (1985) keeps it so: each pivot is summed up from what is left of its column and
-//! never found by subtraction. Every pivot has so full relative precision, however many decades the flows span, and no
-//! factor exceeds 1. A chain of assets with hardly any volume is solved as well as any other.
+//! Column k says where a flow goes that x_k drives: to other rows, or to the *ground*, which is the asset whose price
+//! is held. So the diagonal is the sum of what leaves, and the matrix is a column diagonally dominant M-matrix.
+//! Elimination after Grassmann, Taksar and Heyman (1985) keeps it so: each pivot is summed up from what is left of its
+//! column and never found by subtraction. Every pivot has so full relative precision, however many decades the flows
+//! span, and no factor exceeds 1. A chain of assets with hardly any volume is solved as well as any other.
 
 /// A square matrix of flows, row by row; the diagonal is implied.
 #[derive(Clone, Default)]
@@ -118,8 +118,8 @@ mod tests {
         assert_eq!(right, [0.0, 2.0, 0.0]);
     }
 
-    /// A tower of 38 assets, each of which passes on to the one below a hundred millionth of what comes back from there: a
-    /// pivot that is found by subtraction has no digit left here.
+    /// A tower of 38 assets, each of which passes on to the one below a hundred millionth of what comes back from
+    /// there: a pivot that is found by subtraction has no digit left here.
     #[test]
     fn a_tower_keeps_every_digit() {
         const HEIGHT: usize = 38;

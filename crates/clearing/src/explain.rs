@@ -54,8 +54,8 @@ pub enum Why {
         /// Units of `sell`.
         missing: Option<Amount>,
     },
-    /// Nobody can pay it: no chain of offers leads back from the asset that it buys to the one that it sells, so that there
-    /// is no price between them.
+    /// Nobody can pay it: no chain of offers leads back from the asset that it buys to the one that it sells, so that
+    /// there is no price between them.
     NoCounterparty,
     /// It asks for more than the rate less commission.
     BeyondRate,
@@ -98,7 +98,8 @@ impl Why {
 }
 
 /// Explains what `clearing` does with the offer at `index` of the pair at position `pair` of `book`. Linear in the
-/// pairs of the book and in the offers ahead of it. `None` if the book has no such offer, or the clearing no valuation of its assets.
+/// pairs of the book and in the offers ahead of it. `None` if the book has no such offer, or the clearing no valuation
+/// of its assets.
 ///
 /// The clearing is taken at its word; [`crate::verify`] checks it.
 pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, index: usize) -> Option<Explanation> {

@@ -12,8 +12,8 @@
 //! A partial fill gives its pay-out for the fewest units that earn it, and the largest pay-out is taken at which the
 //! limit price still holds; after [`PARTIAL_TRIES`] pay-outs that round badly the offer stays untouched.
 //!
-//! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only ever in part. If it
-//! must fill, the clearing is not full.
+//! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only ever in part. If
+//! it must fill, the clearing is not full.
 
 use primitives::{Amount, MAX_ISSUED, Price};
 
@@ -255,8 +255,8 @@ mod tests {
         assert_eq!(fills(&pair(&limits, &amounts), &rate, 3).bought, 6);
     }
 
-    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill: the holes are
-    /// the first two, and the first of them trades in part.
+    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill: the holes
+    /// are the first two, and the first of them trades in part.
     #[test]
     fn a_hole_may_follow_the_offer_that_trades_in_part() {
         let limits = [price("1000000000"); 3];

@@ -15,11 +15,13 @@
 //! ceil(a·l)/a. For all but very small amounts that is its limit price.
 //!
 //! 1 and 2 hold at any prices whatever. When 3 cannot be met, trade is maximised without it, and the clearing says
-//! which assets stood in the way and why. At one price vector there is no arbitrage, and nothing to gain from being first.
+//! which assets stood in the way and why. At one price vector there is no arbitrage, and nothing to gain from being
+//! first.
 //!
-//! 3 speaks of offers inside one strongly connected group of assets: those that chains of offers join both ways. Between
-//! groups there is no price, and nothing trades. And 3 excuses nothing that prices chose: an offer whose pay-out would be
-//! more than can exist must fill, so that such prices are not full; only one that *asks for* more than can exist need not.
+//! 3 speaks of offers inside one strongly connected group of assets: those that chains of offers join both ways.
+//! Between groups there is no price, and nothing trades. And 3 excuses nothing that prices chose: an offer whose
+//! pay-out would be more than can exist must fill, so that such prices are not full; only one that *asks for* more than
+//! can exist need not.
 //!
 //! # The way
 //!
@@ -60,13 +62,13 @@
 //! - A clearing is a function of the book, the parameters and the earlier prices: no clock, no randomness, budgets in
 //!   iterations; doubles only by + − × ÷ and square root in a fixed order; the same for any number of threads.
 //! - Doubles decide prices and which offers are worth trying; whole numbers decide everything that moves money.
-//! - Every double that leaves a step of the price computation is finite, or the step is not taken; prices stay in the range
-//!   of [`primitives::Price`]. No book makes a clearing fail.
-//! - What a clearing costs is bounded by its [`Budget`], in proportion to the size of the book, each part on its own. A part
-//!   without a solution keeps the best prices found. One whose amount step spends its budget trades nothing. Other parts do
-//!   not notice. [`Report::obstacles`] names the assets and the [`Reason`].
-//! - Books whose offers all sell and ask for [`least_units`] or more are full, or range or budget is the reason, or a unit
-//!   of some asset on the only way round is worth more than the band of an offer that must fill.
+//! - Every double that leaves a step of the price computation is finite, or the step is not taken; prices stay in the
+//!   range of [`primitives::Price`]. No book makes a clearing fail.
+//! - What a clearing costs is bounded by its [`Budget`], in proportion to the size of the book, each part on its own. A
+//!   part without a solution keeps the best prices found. One whose amount step spends its budget trades nothing. Other
+//!   parts do not notice. [`Report::obstacles`] names the assets and the [`Reason`].
+//! - Books whose offers all sell and ask for [`least_units`] or more are full, or range or budget is the reason, or a
+//!   unit of some asset on the only way round is worth more than the band of an offer that must fill.
 //! - Those who must agree on clearings run the same rules: [`RULES`] counts the changes of results.
 //!
 //! # Deviations from the paper
@@ -79,21 +81,22 @@
 //!   offers would have no full clearing at any prices. What must fill is walked first, see `fills`.
 //! - **A book is given in runs** with their exact totals, so that preparing it costs the runs and not the offers, and a
 //!   clearing does not depend on the cut.
-//! - **Newton's method** finds prices by default; Tâtonnement is there to be compared with. Both know the exact slope of
-//!   demand from the same prefix sums.
-//! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, and not a linear program in floating
-//!   point whose answer has to be repaired.
+//! - **Newton's method** finds prices by default; Tâtonnement is there to be compared with. Both know the exact slope
+//!   of demand from the same prefix sums.
+//! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, and not a linear program in
+//!   floating point whose answer has to be repaired.
 //! - **Very large parts** have a sparse system in place of a dense one, see `sparse`; the paper stops at decomposition.
 //! - **Pools and buy orders** are of this crate: `pool` and `order` state their rules. Buy orders make no prices, as
 //!   §8 has it.
-//! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named, with the reason.
-//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired unit
-//!   by unit, what is still short is made dearer by what it lacks, and prices are sought at which offers stand deeper in
-//!   the band from μ to ε, before 3 is given up: see `repair` and `solve`. Some such books have no full clearing at any
-//!   prices; nothing here searches for them, or proves that there is none.
-//! - **What trades apart is cleared apart**: amounts are found for each set of assets between which anything trades at the
-//!   prices, and a group of the market (see `market`) in which something is short is cleared again alone. So no group is
-//!   worse for another.
+//! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named, with the
+//!   reason.
+//! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired
+//!   unit by unit, what is still short is made dearer by what it lacks, and prices are sought at which offers stand
+//!   deeper in the band from μ to ε, before 3 is given up: see `repair` and `solve`. Some such books have no full
+//!   clearing at any prices; nothing here searches for them, or proves that there is none.
+//! - **What trades apart is cleared apart**: amounts are found for each set of assets between which anything trades at
+//!   the prices, and a group of the market (see `market`) in which something is short is cleared again alone. So no
+//!   group is worse for another.
 
 #[cfg(test)]
 extern crate self as clearing;

@@ -1,17 +1,17 @@
 //! Which assets can trade with which, and how the prices of parts become prices of all.
 //!
 //! Pools count as offers both ways. Amounts that conserve every asset run in cycles: what is sold for B must be met by
-//! offers that sell B, and so on around. So only pairs inside a *strongly connected group* of the graph "an offer sells A
-//! for B" can trade. Assets that nobody sells, or nobody buys, are groups of one asset.
+//! offers that sell B, and so on around. So only pairs inside a *strongly connected group* of the graph "an offer sells
+//! A for B" can trade. Assets that nobody sells, or nobody buys, are groups of one asset.
 //!
 //! A group falls into *parts* that share no more than one asset each: the blocks of its block-cut tree. As every other
 //! asset of a part balances within it, so does the shared one, and each part can be solved on its own (SPEEDEX appendix
 //! E, of which stocks that trade against one numeraire each are the plainest case). Parts of a group are then scaled to
 //! agree on the assets that they share.
 //!
-//! Between groups there is no price. Nothing trades there, and fullness says nothing of such pairs. Each group is scaled
-//! on its own: its prices are those of the last batch on average, and moved into the range of [`Price`] where they fit.
-//! An asset that is a group alone keeps its last valuation.
+//! Between groups there is no price. Nothing trades there, and fullness says nothing of such pairs. Each group is
+//! scaled on its own: its prices are those of the last batch on average, and moved into the range of [`Price`] where
+//! they fit. An asset that is a group alone keeps its last valuation.
 
 use primitives::{AssetId, Price};
 
@@ -43,9 +43,9 @@ pub(crate) struct Pair {
 }
 
 impl Part {
-    /// What a Newton step costs, in looks, where there are so many `offers`: one evaluation of demand, with what it reads
-    /// of the offers, and one solution of the linear system; and something for each asset, as those of a small part need
-    /// more steps.
+    /// What a Newton step costs, in looks, where there are so many `offers`: one evaluation of demand, with what it
+    /// reads of the offers, and one solution of the linear system; and something for each asset, as those of a small
+    /// part need more steps.
     pub(crate) fn step(&self, offers: usize) -> u64 {
         const READ: usize = 64;
         const ASSET: usize = 6;
@@ -53,8 +53,8 @@ impl Part {
         solution + (self.pairs.len() + offers / READ + ASSET * self.assets.len()) as u64
     }
 
-    /// The book of this part alone, and the link of `book` that each of its links is. Whatever is done with it costs no more
-    /// than it is large.
+    /// The book of this part alone, and the link of `book` that each of its links is. Whatever is done with it costs no
+    /// more than it is large.
     pub(crate) fn alone<'a>(&self, book: &Book<'a>) -> (Book<'a>, Vec<usize>) {
         let place = |asset: AssetId| AssetId(self.assets.binary_search(&asset.0).expect("an asset of the part") as u32);
         let mut links: Vec<usize> = self.pairs.iter().map(|pair| pair.index as usize).collect();

@@ -10,12 +10,13 @@
 //! out of balance is brought back into it on its own by bisection, and the steps go on from there. Books on which that
 //! fails too climb a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
 //!
-//! With earlier prices, demand there is looked at first: if no asset is far out of balance, a few steps from them do. If
-//! that fails, the search begins from them or from the book's own, whichever is nearer to balance.
+//! With earlier prices, demand there is looked at first: if no asset is far out of balance, a few steps from them do.
+//! If that fails, the search begins from them or from the book's own, whichever is nearer to balance.
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
 //! small part of what need not trade, so that the amount step can make up for it. It ends without a solution when its
-//! budget is spent, or the ladder; it then keeps the prices that came nearest to balance, which may be those it began at.
+//! budget is spent, or the ladder; it then keeps the prices that came nearest to balance, which may be those it began
+//! at.
 
 use crate::book::Params;
 use crate::demand::{Band, Demand, Flows};

@@ -2,12 +2,12 @@
 //!
 //! # The rule
 //!
-//! A buy order asks for exactly `bought` units of one asset and spends at most `most` of another. Sell offers alone make
-//! the prices. At those prices an order costs the fewest units whose net pay-out is at least what it asks for, so that
-//! its trader pays the batch rate and commission, rounded up to a whole unit, and receives exactly what was asked for.
-//! An order that costs more than its maximum is not filled, nor is one between assets of different groups, between which
-//! there is no price. The others are filled in the amount step, each in full or
-//! not at all, as far as a full clearing stays full:
+//! A buy order asks for exactly `bought` units of one asset and spends at most `most` of another. Sell offers alone
+//! make the prices. At those prices an order costs the fewest units whose net pay-out is at least what it asks for, so
+//! that its trader pays the batch rate and commission, rounded up to a whole unit, and receives exactly what was asked
+//! for. An order that costs more than its maximum is not filled, nor is one between assets of different groups, between
+//! which there is no price. The others are filled in the amount step, each in full or not at all, as far as a full
+//! clearing stays full:
 //!
 //! 1. if all of them together leave amounts within the bounds, all are filled;
 //! 2. else the first half of them, in the order of the book, is treated so, and then the second half, given what was

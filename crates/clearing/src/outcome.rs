@@ -53,8 +53,8 @@ pub struct Report {
     pub unrealized_utility_ratio: f64,
     /// What was spent.
     pub spending: Spending,
-    /// What stood in the way of fullness, one entry for each set of assets that trade together; none when the clearing is
-    /// full.
+    /// What stood in the way of fullness, one entry for each set of assets that trade together; none when the clearing
+    /// is full.
     pub obstacles: Vec<Obstacle>,
 }
 

@@ -3,9 +3,10 @@
 //!
 //! # The rule
 //!
-//! A pool holds reserves x of A and y of B. It values a unit of A at its *marginal price* y/x. Where the batch pays more,
-//! even after commission ε and the pool's own fee φ, the pool sells A at the batch rate, like any other participant:
-//! for s units it receives floor(s·(1−ε)·p_A/p_B) units of B. It sells until its marginal price meets the rate,
+//! A pool holds reserves x of A and y of B. It values a unit of A at its *marginal price* y/x. Where the batch pays
+//! more, even after commission ε and the pool's own fee φ, the pool sells A at the batch rate, like any other
+//! participant: for s units it receives floor(s·(1−ε)·p_A/p_B) units of B. It sells until its marginal price meets the
+//! rate,
 //!
 //! (y + s·ρ) / (x − s) = ρ, so s = (x − y/ρ) / 2, with ρ = (1−φ)(1−ε)·p_A/p_B,
 //!

@@ -9,8 +9,8 @@ pub(crate) const END: f64 = 41.4;
 pub(crate) const LEAST: f64 = 1.05e-18;
 pub(crate) const MOST: f64 = 9.52e17;
 
-/// Brings finite, positive `prices` into the range. Prices that are in it stay as they are; others are first scaled by a
-/// power of two, which rounds nothing.
+/// Brings finite, positive `prices` into the range. Prices that are in it stay as they are; others are first scaled by
+/// a power of two, which rounds nothing.
 pub(crate) fn bound(prices: &mut [f64]) {
     let least = prices.iter().copied().fold(f64::INFINITY, f64::min);
     let most = prices.iter().copied().fold(0.0, f64::max);

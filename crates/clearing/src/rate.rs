@@ -317,7 +317,8 @@ mod tests {
             }
         }
 
-        /// By the definition, in words: the fewest units that satisfy the limit are no more than (1−μ) of the rate pays.
+        /// By the definition, in words: the fewest units that satisfy the limit are no more than (1−μ) of the rate
+        /// pays.
         #[test]
         fn the_effective_limit_decides(
             sell in any_price(), buy in any_price(), limit in any_price(), near in any::<bool>(), amount in 1..=MAX_ISSUED, small in 1u64..5000, few in any::<bool>(),

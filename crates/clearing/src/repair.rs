@@ -3,10 +3,10 @@
 //! Where a unit of one asset is worth many of another, or amounts are of few units, fills can give only some amounts
 //! that lie far apart, and what rounding takes from one asset the pairs around it cannot give back unit by unit. Here
 //! everything is counted exactly. For one short asset at a time, the cheapest way out is sought: along each edge the
-//! nearest fills that give at least what is needed, which leaves the next asset a *burden* of so many units, never worth
-//! less than what was relieved; a surplus met on the way lightens it, and the way ends where the burden is gone. Where
-//! there is no such way, the shortage moves to where it is worth least. Either way no other asset becomes short that
-//! was not, and what is short is worth less and less.
+//! nearest fills that give at least what is needed, which leaves the next asset a *burden* of so many units, never
+//! worth less than what was relieved; a surplus met on the way lightens it, and the way ends where the burden is gone.
+//! Where there is no such way, the shortage moves to where it is worth least. Either way no other asset becomes short
+//! that was not, and what is short is worth less and less.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -86,8 +86,8 @@ impl Program<'_> {
     }
 }
 
-/// By what share of what is paid out of it each asset is short. One that offers which must execute buy, and that could not
-/// be paid if it all was sold, is short of as much again.
+/// By what share of what is paid out of it each asset is short. One that offers which must execute buy, and that could
+/// not be paid if it all was sold, is short of as much again.
 fn lack(arcs: &[Arc], fills: &[Fill], slack: &[i128]) -> Vec<f64> {
     let mut paid = vec![0.0; slack.len()];
     arcs.iter().zip(fills).for_each(|(arc, fill)| paid[arc.buy] += fill.paid as f64);
@@ -119,8 +119,8 @@ impl Repair<'_, '_> {
         (units as f64 * self.values[asset]).to_bits()
     }
 
-    /// Finds a way out for the shortage of `asset`, or at least to where it is worth less, and goes it; false if there is
-    /// none.
+    /// Finds a way out for the shortage of `asset`, or at least to where it is worth less, and goes it; false if there
+    /// is none.
     fn relieve(&mut self, asset: usize) -> bool {
         let mut reached: Vec<Option<Reached>> = vec![None; self.slack.len()];
         let wanted = self.slack[asset].unsigned_abs();

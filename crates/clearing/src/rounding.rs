@@ -57,8 +57,8 @@ impl Program<'_> {
         result
     }
 
-    /// Takes what is still short from other pairs, those with room above L first. Amounts only fall, so that it ends; false
-    /// if the budget ends first.
+    /// Takes what is still short from other pairs, those with room above L first. Amounts only fall, so that it ends;
+    /// false if the budget ends first.
     pub(crate) fn cut(&mut self) -> bool {
         let mut queue: Vec<usize> = (0..self.slack.len()).filter(|a| self.slack[*a] < 0).collect();
         let mut visits = vec![0u32; self.slack.len()];

@@ -105,8 +105,8 @@ impl Scene<'_> {
     }
 }
 
-/// Prices near `valuations`: whatever is short is dearer by a little more than it lacks, as an auctioneer would have it,
-/// and by no more than a quarter of the band.
+/// Prices near `valuations`: whatever is short is dearer by a little more than it lacks, as an auctioneer would have
+/// it, and by no more than a quarter of the band.
 pub(crate) fn dearer(params: &Params, valuations: &[Price], lack: &Lack) -> Vec<Price> {
     let most = 0.25 * (params.mu.to_f64() - params.epsilon.to_f64());
     let price = |(valuation, lack): (&Price, &f64)| match *lack {

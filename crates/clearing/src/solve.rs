@@ -53,8 +53,8 @@ pub struct Prices {
     pub imbalance: f64,
     /// See [`Spending::price_looks`].
     pub looks: u64,
-    /// The parts of the market for which the solver did not meet its own stop test, and why. The amount step has the last
-    /// word on fullness.
+    /// The parts of the market for which the solver did not meet its own stop test, and why. The amount step has the
+    /// last word on fullness.
     pub unsolved: Vec<Obstacle>,
 }
 
@@ -68,8 +68,8 @@ impl<'a> Market<'a> {
         Ok(Market { book, supply: Supply::new(book), split: Split::new(book) })
     }
 
-    /// Clears the book, as [`clear`] does: prices of each part, amounts of all that trades together, and again for groups
-    /// in which something is short.
+    /// Clears the book, as [`clear`] does: prices of each part, amounts of all that trades together, and again for
+    /// groups in which something is short.
     ///
     /// # Errors
     /// [`InputError`] if the parameters break a rule or `last` is not one valuation per asset.

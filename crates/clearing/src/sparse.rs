@@ -254,8 +254,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What is asked for but for the tolerance, on connected graphs with flows both ways of very different size; and the
-        /// same as by elimination, where those sizes do not make more of the tolerance than that.
+        /// What is asked for but for the tolerance, on connected graphs with flows both ways of very different size;
+        /// and the same as by elimination, where those sizes do not make more of the tolerance than that.
         #[test]
         fn solves_what_elimination_solves(
             size in 2usize..12,

@@ -50,8 +50,8 @@ pub enum Violation {
         /// The asset bought.
         buy: AssetId,
     },
-    /// A trade between assets of different groups: no chain of offers leads back from the asset bought to the one sold, so
-    /// that there is no price between them.
+    /// A trade between assets of different groups: no chain of offers leads back from the asset bought to the one sold,
+    /// so that there is no price between them.
     #[error("trade {sell}/{buy} is between assets that no chain of offers joins both ways")]
     AcrossGroups {
         /// The asset sold.
@@ -105,8 +105,9 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The violation in one sentence. `name` gives the name of an asset, and `offer` that of an offer by the assets that
-    /// it sells and buys and its position in their pair. Pools and buy orders are named by their rows, counted from 1.
+    /// The violation in one sentence. `name` gives the name of an asset, and `offer` that of an offer by the assets
+    /// that it sells and buys and its position in their pair. Pools and buy orders are named by their rows, counted
+    /// from 1.
     pub fn in_words(
         &self,
         name: impl Fn(AssetId) -> String,

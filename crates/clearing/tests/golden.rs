@@ -1,5 +1,5 @@
-//! Known clearings: the bytes of a clearing depend on nothing but the book, on any machine and in any build. `make test`
-//! runs this in debug and in release. Whoever changes them raises [`clearing::RULES`].
+//! Known clearings: the bytes of a clearing depend on nothing but the book, on any machine and in any build. `make
+//! test` runs this in debug and in release. Whoever changes them raises [`clearing::RULES`].
 
 #[path = "../../bench/src/hostile.rs"]
 #[allow(dead_code)]

@@ -147,8 +147,8 @@ fn least_units_are_those_of_the_defaults() {
     }
 }
 
-/// Offers within the minimum sizes that no prices clear in full: 5,164 units of asset 1 must fill and are worth 10.9 units
-/// of asset 0, of which the two others can trade 10 or 11.
+/// Offers within the minimum sizes that no prices clear in full: 5,164 units of asset 1 must fill and are worth 10.9
+/// units of asset 0, of which the two others can trade 10 or 11.
 #[test]
 fn a_dear_unit_of_a_third_asset_breaks_what_minimum_sizes_promise() {
     let offers = [offer(0, 1, 2_934, "473.8"), offer(1, 2, 5_164, "0.5"), offer(2, 0, 3_000_000, "0.0021")];
@@ -160,8 +160,8 @@ fn a_dear_unit_of_a_third_asset_breaks_what_minimum_sizes_promise() {
     assert!(!clearing.full && clearing.report.obstacles.iter().all(|obstacle| is_searched(obstacle.reason)));
 }
 
-/// Within the minimum sizes, a clearing is full, or the reason is the range of prices or a budget, but for rare books with
-/// dear units of a third asset, of which there are none among these.
+/// Within the minimum sizes, a clearing is full, or the reason is the range of prices or a budget, but for rare books
+/// with dear units of a third asset, of which there are none among these.
 #[test]
 fn within_the_minimum_sizes_only_range_and_budget_are_reasons() {
     let params = Params::default();

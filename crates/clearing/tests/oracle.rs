@@ -5,9 +5,9 @@
 //!
 //! minimise Σ p_S·E_i·max(0, ln(p_S/p_B) − ln m_i) + y_i·ln m_i,
 //!
-//! such that 0 ≤ y_i ≤ p_S·E_i, the value sold of every asset is the value bought of it, and prices sum to their number.
-//! The optimum is 0. It is found by a barrier method on all of p, y and one bound t_i for each maximum, with a dense
-//! Newton step from an infeasible start: slow, and so short that it can be believed.
+//! such that 0 ≤ y_i ≤ p_S·E_i, the value sold of every asset is the value bought of it, and prices sum to their
+//! number. The optimum is 0. It is found by a barrier method on all of p, y and one bound t_i for each maximum, with a
+//! dense Newton step from an infeasible start: slow, and so short that it can be believed.
 
 #[path = "../../bench/src/workload.rs"]
 #[allow(dead_code)]
@@ -248,8 +248,8 @@ fn two_offers_by_hand() {
 
 #[test]
 fn newton_finds_the_same_prices() {
-    // A commission far below the tolerance: without any, a market in which everything trades in full needs prices to the
-    // last unit.
+    // A commission far below the tolerance: without any, a market in which everything trades in full needs prices to
+    // the last unit.
     let (epsilon, mu) = (Fraction::power_of_two(26), Fraction::power_of_two(13));
     let params = Params { epsilon, mu, ..Params::default() };
     let tolerance = 4.0 * params.mu.to_f64();

@@ -1,10 +1,10 @@
 //! Who has no slot for a while, because its slot was left out again and again.
 //!
-//! An absent proposer costs every superblock about five message delays. So a validator whose slot was decided 0 in the last
-//! `after` heights that it had one in is *benched*: it has no slot for 1, then 2, 4, … heights, and after each such spell one
-//! height to show that it is back. Who is benched at a height follows from what was decided `delay` heights below or
-//! earlier, which every validator that takes part in the height knows; and the record's digest is part of every
-//! certificate. At most f are benched at once.
+//! An absent proposer costs every superblock about five message delays. So a validator whose slot was decided 0 in the
+//! last `after` heights that it had one in is *benched*: it has no slot for 1, then 2, 4, … heights, and after each
+//! such spell one height to show that it is back. Who is benched at a height follows from what was decided `delay`
+//! heights below or earlier, which every validator that takes part in the height knows; and the record's digest is part
+//! of every certificate. At most f are benched at once.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;

@@ -4,10 +4,11 @@
 //! What makes it safe, and is asserted in tests:
 //!
 //! - A value enters a correct validator's bin values only if a correct validator had it as its estimate of that round.
-//! - In one round no two correct validators can end with {0} and {1}: two sets of n−f auxiliary votes share a correct sender,
-//!   who sends one.
-//! - If a correct validator decides v in round r, every correct one leaves r with estimate v: either it ends with {v}, or
-//!   with both, and then takes the parity of r, which is v. From then on no other value can enter anybody's bin values.
+//! - In one round no two correct validators can end with {0} and {1}: two sets of n−f auxiliary votes share a correct
+//!   sender, who sends one.
+//! - If a correct validator decides v in round r, every correct one leaves r with estimate v: either it ends with {v},
+//!   or with both, and then takes the parity of r, which is v. From then on no other value can enter anybody's bin
+//!   values.
 //!
 //! Timers and the coordinator only help rounds to end alike: with every timer at zero all of this still holds.
 

@@ -1,8 +1,9 @@
 //! Reliable broadcast of one proposal, by digest (Bracha 1987; Smart Red Belly, appendix A).
 //!
-//! *Agreement*: no two correct validators deliver different digests, because two sets of ⌊(n+f)/2⌋+1 echoes share a correct
-//! validator, who echoes once. *Totality*: 2f+1 readies at one correct validator mean f+1 readies at all, who repeat them.
-//! *Possession*: a correct validator echoes what it holds, so the proposal of a delivered digest is at f+1 correct ones.
+//! *Agreement*: no two correct validators deliver different digests, because two sets of ⌊(n+f)/2⌋+1 echoes share a
+//! correct validator, who echoes once. *Totality*: 2f+1 readies at one correct validator mean f+1 readies at all, who
+//! repeat them. *Possession*: a correct validator echoes what it holds, so the proposal of a delivered digest is at f+1
+//! correct ones.
 
 use std::collections::BTreeMap;
 

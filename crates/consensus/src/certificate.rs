@@ -1,9 +1,9 @@
 //! Commits and certificates: signed statements that a height has ended, and with what.
 //!
-//! A validator whose height `k` has ended, and all below it, signs the superblock's digest and the state root after height
-//! `k − lag`, which its ledger has reached by then. Equal statements of ⌊(n+f)/2⌋+1 validators are the height's *certificate*:
-//! two of them with different statements would need a correct validator that signed twice. Whoever knows the keys needs
-//! nothing else to believe what it says.
+//! A validator whose height `k` has ended, and all below it, signs the superblock's digest and the state root after
+//! height `k − lag`, which its ledger has reached by then. Equal statements of ⌊(n+f)/2⌋+1 validators are the height's
+//! *certificate*: two of them with different statements would need a correct validator that signed twice. Whoever knows
+//! the keys needs nothing else to believe what it says.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Digest, SecretKey, Signature};

@@ -1,8 +1,8 @@
 //! The engine of a validator: heights in a window, output in order.
 //!
 //! The shell gives it frames, timers, ticks, proposals and the progress of its ledger, and takes a [`Turn`] when it has
-//! given all that it has at hand. Of a turn it first makes the entries durable, and only then does the rest; so one sync
-//! serves all inputs of a turn.
+//! given all that it has at hand. Of a turn it first makes the entries durable, and only then does the rest; so one
+//! sync serves all inputs of a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,8 +81,8 @@ impl Rules {
         Rules { protocol: Protocol::Tendermint, bench_after: 0, ..Rules::default() }
     }
 
-    /// Heights above the last decided one about which votes are taken. It is twice the window, so that a validator whose
-    /// ledger is a window behind still follows.
+    /// Heights above the last decided one about which votes are taken. It is twice the window, so that a validator
+    /// whose ledger is a window behind still follows.
     pub fn horizon(&self) -> u64 {
         2 * self.window
     }
@@ -101,8 +101,8 @@ pub struct Setup {
     pub me: Index,
     /// The own key.
     pub secret: SecretKey,
-    /// How many transactions are in a payload; `None` if it is no sub-block. A pure function of the bytes: it knows neither
-    /// state nor clock, so that what one correct validator echoes all take.
+    /// How many transactions are in a payload; `None` if it is no sub-block. A pure function of the bytes: it knows
+    /// neither state nor clock, so that what one correct validator echoes all take.
     pub check: fn(&[u8]) -> Option<usize>,
 }
 
@@ -161,8 +161,8 @@ pub struct Finality {
     pub benches: Benches,
 }
 
-/// Why a frame was not taken. None of these can come from a correct validator with the same genesis, but for those about
-/// height and epoch.
+/// Why a frame was not taken. None of these can come from a correct validator with the same genesis, but for those
+/// about height and epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Refused {
     /// Bytes that are no frame.
@@ -407,8 +407,9 @@ impl Engine {
         self.carry_out(height, effects);
     }
 
-    /// The vote log was lost: what was said is not known. The engine stays silent until n−f others have told how far they
-    /// are, and then at all heights at which its former self may have voted. To be called once, before anything else.
+    /// The vote log was lost: what was said is not known. The engine stays silent until n−f others have told how far
+    /// they are, and then at all heights at which its former self may have voted. To be called once, before anything
+    /// else.
     pub fn rejoin(&mut self) {
         self.silent_to = u64::MAX;
     }
@@ -488,8 +489,8 @@ impl Engine {
         self.live.iter().map(|(height, live)| (*height, live.height.slots()))
     }
 
-    /// Whether others have certificates of heights that are missing here, and none of them gives those heights: they may
-    /// hold them no longer.
+    /// Whether others have certificates of heights that are missing here, and none of them gives those heights: they
+    /// may hold them no longer.
     pub fn is_stranded(&self) -> bool {
         self.sync.stranded
     }

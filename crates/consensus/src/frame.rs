@@ -1,8 +1,8 @@
 //! What travels between validators.
 //!
-//! The votes of one turn travel together: for each height the echoes and readies by digest, and for each round of it which
-//! slots a vote is about, as sets of bits. A frame has one encoding, and what does not encode back to the same bytes is
-//! no frame. The link tells who sent it; the epoch stands in each frame, and the chain in every signature.
+//! The votes of one turn travel together: for each height the echoes and readies by digest, and for each round of it
+//! which slots a vote is about, as sets of bits. A frame has one encoding, and what does not encode back to the same
+//! bytes is no frame. The link tells who sent it; the epoch stands in each frame, and the chain in every signature.
 
 use std::collections::BTreeMap;
 

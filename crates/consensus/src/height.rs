@@ -215,8 +215,8 @@ impl Height {
         }
     }
 
-    /// Goes on with a broadcast; a delivered proposal is proposed to be in. On the fast path an agreed one is: its ready
-    /// votes are relayed at f+1 and enough at 2f+1, exactly as estimates are, and the proposal will be delivered.
+    /// Goes on with a broadcast; a delivered proposal is proposed to be in. On the fast path an agreed one is: its
+    /// ready votes are relayed at f+1 and enough at 2f+1, exactly as estimates are, and the proposal will be delivered.
     fn advance_broadcast(&mut self, slot: Index, effects: &mut Vec<Effect>) {
         let (committee, fast) = (self.committee, self.settings.fast);
         let Some(Slot { broadcast, binary }) = self.slot(slot) else { return };
@@ -228,7 +228,8 @@ impl Height {
         }
     }
 
-    /// Gives up what is late once enough is in; ends the height when all is decided and here. True if something changed.
+    /// Gives up what is late once enough is in; ends the height when all is decided and here. True if something
+    /// changed.
     fn conclude(&mut self, effects: &mut Vec<Effect>) -> bool {
         if self.decision.is_some() {
             return false;
@@ -260,8 +261,8 @@ impl Height {
         true
     }
 
-    /// As many slots as must be in: at most those that are sure to be delivered though f of the proposers with a slot are
-    /// silent. Who is benched need not be one of these f.
+    /// As many slots as must be in: at most those that are sure to be delivered though f of the proposers with a slot
+    /// are silent. Who is benched need not be one of these f.
     fn enough(&self) -> usize {
         let sure = self.slots.iter().flatten().count().saturating_sub(self.committee.faulty);
         self.settings.enough.min(sure.max(1))

@@ -1,11 +1,11 @@
 //! The other validators: how far each is, what it is sent, and what it is sent again.
 //!
 //! A vote is sent to who takes it: to a validator that has said how far it is, about heights up to its horizon. When a
-//! link comes up, and when a validator's horizon rises, it is sent everything that was said about the heights that it has
-//! not heard of. So nothing is lost by a broken link or a slow ledger, and all of it may arrive twice.
+//! link comes up, and when a validator's horizon rises, it is sent everything that was said about the heights that it
+//! has not heard of. So nothing is lost by a broken link or a slow ledger, and all of it may arrive twice.
 //!
-//! Who follows without a vote says how far it is and asks for decided heights as a validator that lags does; it is sent no
-//! votes. A validator that is in another epoch is sent none either, and all of them when it says that it has come.
+//! Who follows without a vote says how far it is and asks for decided heights as a validator that lags does; it is sent
+//! no votes. A validator that is in another epoch is sent none either, and all of them when it says that it has come.
 
 use crate::binary::Alarm;
 use crate::committee::{Index, Members};

@@ -100,8 +100,8 @@ pub enum Record {
 pub enum Timer {
     /// How long slots that are not decided yet may still be decided 1, once enough are.
     Grace,
-    /// How long a sub-block that was agreed on may still come from its proposer, before others are asked for it. The shell
-    /// takes the grace period for it, too.
+    /// How long a sub-block that was agreed on may still come from its proposer, before others are asked for it. The
+    /// shell takes the grace period for it, too.
     Missing,
     /// How long to wait for the coordinator of a round.
     Coordinator {
@@ -148,8 +148,8 @@ pub enum Effect {
     Send(Vote),
     /// Set a timer.
     Arm(Timer),
-    /// Get the proposal of a slot: enough are ready for it, and it is not here. The correct ones among these hold it; asked
-    /// for again whenever more may be among them.
+    /// Get the proposal of a slot: enough are ready for it, and it is not here. The correct ones among these hold it;
+    /// asked for again whenever more may be among them.
     Fetch {
         /// The slot.
         slot: Index,

@@ -143,7 +143,8 @@ impl Engine {
     pub(crate) fn accept(&mut self, certificate: Certificate) {
         let height = certificate.statement.height;
         if let Some(live) = self.live.get_mut(&height) {
-            // Who does not know the superblock goes on: if all were killed, nobody may know it, and all must decide again.
+            // Who does not know the superblock goes on: if all were killed, nobody may know it, and all must decide
+            // again.
             if live.superblock.is_some() {
                 live.height.halt();
             }
@@ -185,8 +186,8 @@ impl Engine {
         self.collect();
     }
 
-    /// Forgets what nobody can need: votes and payloads of heights that are certified and applied (others get those from
-    /// the archive), roots below all commits, certificates that only the archive has to know.
+    /// Forgets what nobody can need: votes and payloads of heights that are certified and applied (others get those
+    /// from the archive), roots below all commits, certificates that only the archive has to know.
     pub(crate) fn collect(&mut self) {
         let over = self.settled();
         self.live.retain(|height, _| *height > over);

@@ -1,4 +1,5 @@
-//! Proposals: a validator's sub-block for a height, named by digest and signed, so that who signs two can be shown to have.
+//! Proposals: a validator's sub-block for a height, named by digest and signed, so that who signs two can be shown to
+//! have.
 
 use std::sync::Arc;
 
@@ -100,8 +101,8 @@ impl Evidence {
         }
     }
 
-    /// The same as a ledger takes it, which holds it against the key of this validator in this epoch. `None` where the two
-    /// are not of one place, and prove nothing.
+    /// The same as a ledger takes it, which holds it against the key of this validator in this epoch. `None` where the
+    /// two are not of one place, and prove nothing.
     pub fn accusation(&self, chain: &Chain) -> Option<primitives::Evidence> {
         let (member, height, contradiction) = match self {
             Evidence::Proposals(a, b) => {

@@ -24,7 +24,8 @@ pub(crate) struct Sync {
     tick: u64,
     /// Who was asked, and when.
     asked: Option<(Index, u64)>,
-    /// The last certified height at the last tick, and for how many ticks it is that: who moves on by itself need not ask.
+    /// The last certified height at the last tick, and for how many ticks it is that: who moves on by itself need not
+    /// ask.
     certified_before: u64,
     still: u64,
     turn: usize,

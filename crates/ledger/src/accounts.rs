@@ -4,9 +4,9 @@
 //! so that no atomics and no locks are needed and the order of effects cannot matter.
 //!
 //! A page is the unit of sharing: a running checkpoint and the ledger hold the same pages, and the ledger copies a page
-//! when it next writes to it. Accounts of a block lie anywhere, so that a block touches about as many pages as accounts:
-//! pages are small, and a block after a checkpoint copies little more than what it changes. The index is cut by the
-//! second byte of the address for the same reason: only new accounts write to it.
+//! when it next writes to it. Accounts of a block lie anywhere, so that a block touches about as many pages as
+//! accounts: pages are small, and a block after a checkpoint copies little more than what it changes. The index is cut
+//! by the second byte of the address for the same reason: only new accounts write to it.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

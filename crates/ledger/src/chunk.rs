@@ -1,5 +1,5 @@
-//! A run of offers of one pair. The book shares chunks with clones of itself; one that nobody else holds is changed where
-//! it stands, or written anew.
+//! A run of offers of one pair. The book shares chunks with clones of itself; one that nobody else holds is changed
+//! where it stands, or written anew.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,13 +3,15 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, is_network_address};
 
-use crate::minima::{self, LEAST_UNITS};
+use crate::minima::LEAST_UNITS;
 use crate::validators::{Member, STAKED, Terms};
 
 const CONTEXT: &str = "walras 2026 genesis v1";
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block does.
 /// A change of results is a new number. A chain names the rules in force in its genesis.
 pub const RULES: u32 = 1;
+const _: () =
+    assert!(clearing::RULES == 2, "what the solver finds has changed: that is a new number of the chain's rules");
 /// Most validators of a committee: an index is a byte.
 const COMMITTEE_MAX: u32 = 256;
 
@@ -179,7 +181,10 @@ impl Genesis {
             return Err(GenesisError::Rules(self.rules));
         }
         let (mu, epsilon) = (self.mu, self.epsilon);
-        let needed = minima::least_units(epsilon, mu).ok_or(GenesisError::Band { mu, epsilon })?;
+        let needed = clearing::least_units(epsilon, mu);
+        if needed == Amount::MAX {
+            return Err(GenesisError::Band { mu, epsilon });
+        }
         let mut assets: Vec<Asset> = Vec::with_capacity(self.assets.len());
         for (number, Listing { symbol, decimals, issuer, least_units }) in self.assets.iter().enumerate() {
             let plain = symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b));

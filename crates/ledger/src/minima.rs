@@ -1,26 +1,19 @@
 //! Least sizes of offers, and what becomes of a remainder below them.
 //!
 //! An offer sells at least the least units of one asset and asks at least the least units of the other:
-//! `amount ≥ least(sell)` and `⌈amount · limit⌉ ≥ least(buy)`. The rule looks at the offer's own limit and never at prices, so
-//! that a market that moves makes no offer too small. What is left of a partial fill is held to the same rule: a
-//! remainder that would be too small as an offer goes back to its account.
+//! `amount ≥ least(sell)` and `⌈amount · limit⌉ ≥ least(buy)`. The rule looks at the offer's own limit and never at
+//! prices, so that a market that moves makes no offer too small. What is left of a partial fill is held to the same
+//! rule: a remainder that would be too small as an offer goes back to its account.
 //!
-//! The least units of an asset never change on a chain. A genesis needs `least · (μ − ε) ≥ 2` for each asset: then the
-//! band between the two limits of a rate is wider than the two roundings of a fill, and whole units cannot keep a
-//! market apart.
+//! The least units of an asset never change on a chain. A genesis needs `least · (μ − ε) ≥ 2` for each asset
+//! ([`clearing::least_units`]): then the band between the two limits of a rate is wider than the two roundings of a fill.
 
-use primitives::{Amount, Fraction, Price};
+use primitives::{Amount, Price};
 
 use crate::Refusal;
 
 /// The least units of an asset that an offer sells or asks, where a genesis says nothing else.
 pub const LEAST_UNITS: Amount = 4_096;
-
-/// The least units that a genesis with this commission and band may state: `⌈2 / (μ − ε)⌉`. `None` if μ is not above ε.
-pub fn least_units(epsilon: Fraction, mu: Fraction) -> Option<Amount> {
-    let width = mu.units().checked_sub(epsilon.units()).filter(|width| *width > 0)?;
-    Some((2 * Fraction::ONE_IN_UNITS).div_ceil(width))
-}
 
 /// The least units of the two assets of a pair.
 #[derive(Clone, Copy)]
@@ -61,15 +54,5 @@ mod tests {
         ] {
             assert_eq!(minima.check(amount, price(limit)), expected, "{amount} at {limit}");
         }
-    }
-
-    #[test]
-    fn least_units_outweigh_the_two_roundings() {
-        let power = Fraction::power_of_two;
-        assert_eq!(least_units(power(15), power(10)), Some(2_115));
-        assert_eq!(least_units(Fraction::ZERO, power(10)), Some(2_048));
-        assert_eq!(least_units(Fraction::ZERO, power(32)), Some(1 << 33));
-        assert_eq!(least_units(power(10), power(10)), None);
-        assert_eq!(least_units(power(9), power(10)), None);
     }
 }

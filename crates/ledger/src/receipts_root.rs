@@ -9,8 +9,9 @@
 //! ```
 //!
 //! With the receipts root alone anybody can check that a transaction had an outcome, and that an account did or did not
-//! change in the block: who follows one account need not look at blocks that leave it alone. And since it names the block,
-//! who has a certified root knows which history the state has: a state that is fetched from others is held against it.
+//! change in the block: who follows one account need not look at blocks that leave it alone. And since it names the
+//! block, who has a certified root knows which history the state has: a state that is fetched from others is held
+//! against it.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
@@ -141,8 +142,8 @@ impl ReceiptProof {
 }
 
 impl ModifiedProof {
-    /// Checks the proof against a block's receipts root; returns whether the account is proved to have changed in it, or
-    /// not to have.
+    /// Checks the proof against a block's receipts root; returns whether the account is proved to have changed in it,
+    /// or not to have.
     ///
     /// # Errors
     /// [`ProofFault`] if it does not hold.

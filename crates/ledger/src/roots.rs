@@ -27,7 +27,8 @@ use crate::{Address, Ledger, Validators};
 const ROOT_CONTEXT: &str = "walras 2026 state root v2";
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 
-/// Tries that are hashed side by side: few nodes of one trie change in a block, and like nodes are hashed sixteen at a time.
+/// Tries that are hashed side by side: few nodes of one trie change in a block, and like nodes are hashed sixteen at a
+/// time.
 const TOGETHER: usize = 32;
 
 /// The parts of the state root, in the order in which they are hashed.
@@ -282,7 +283,8 @@ impl AccountProof {
 }
 
 impl OfferProof {
-    /// Checks the proof against a state root; returns the units for sale, or `None` if no offer is proved to rest there.
+    /// Checks the proof against a state root; returns the units for sale, or `None` if no offer is proved to rest
+    /// there.
     ///
     /// # Errors
     /// [`ProofFault`] if it does not hold.

@@ -1,14 +1,14 @@
 //! Accusations that a validator brings by itself.
 //!
 //! Upon evidence against a validator, it is put on a list, one piece for each member of each epoch: one is enough. From
-//! then on, until the ledger says that nothing more can come of it (the validator is convicted, by whomever; is none; or it
-//! is too late), the evidence is sent as a transaction of the account that the own validator key controls, and sent again
-//! if a transaction was lost. Every correct validator that holds evidence does so: the first conviction counts, and those
-//! in the same block pay a fee for nothing.
+//! then on, until the ledger says that nothing more can come of it (the validator is convicted, by whomever; is none;
+//! or it is too late), the evidence is sent as a transaction of the account that the own validator key controls, and
+//! sent again if a transaction was lost. Every correct validator that holds evidence does so: the first conviction
+//! counts, and those in the same block pay a fee for nothing.
 //!
 //! **Properties.** Pure. At most one transaction for each member waits here at a time, and members are bounded: an
-//! engine has evidence of its own epoch alone, and what is older than the ledger punishes is forgotten. What is on the list
-//! is lost when the process ends: others hold the evidence too, and the operator's log does.
+//! engine has evidence of its own epoch alone, and what is older than the ledger punishes is forgotten. What is on the
+//! list is lost when the process ends: others hold the evidence too, and the operator's log does.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,8 @@ impl Accusations {
         self.0.is_empty()
     }
 
-    /// Transactions that accuse on top of `ledger`, signed by `key` with the sequence numbers from `next` on, but for those
-    /// that `waits` says are still under way. Forgets what has come to its end.
+    /// Transactions that accuse on top of `ledger`, signed by `key` with the sequence numbers from `next` on, but for
+    /// those that `waits` says are still under way. Forgets what has come to its end.
     pub fn due(
         &mut self,
         ledger: &Ledger,

@@ -1,15 +1,17 @@
 //! Bodies and receipts of the newest blocks, kept as they are written (Smart Red Belly §3.4).
 //!
-//! Clients ask for a transaction right after they have sent it. A cache that is filled by reading meets that first question
-//! with the disk; this one is filled by writing, before anybody hears that the block is committed, and only what has left
-//! it is read from the archive. What is read from the archive does not enter: who walks through history pushes nothing out.
+//! Clients ask for a transaction right after they have sent it. A cache that is filled by reading meets that first
+//! question with the disk; this one is filled by writing, before anybody hears that the block is committed, and only
+//! what has left it is read from the archive. What is read from the archive does not enter: who walks through history
+//! pushes nothing out.
 //!
-//! *Properties.* Both caches are bounded, in transactions, each block counting for a hundred more; the newest block always
-//! fits. Blocks enter in order of height,
-//! without gaps. What the cache gives and what the archive gives are the same values.
+//! *Properties.* Both caches are bounded, in transactions, each block counting for a hundred more; the newest block
+//! always fits. Blocks enter in order of height, without gaps. What the cache gives and what the archive gives are the
+//! same values.
 //!
-//! **Deviations from the paper.** There, a block body alone is found by its number and a receipt by its transaction; here
-//! receipts stay together with the trie that proves them, so that a proof costs a path and not the hashing of a block.
+//! **Deviations from the paper.** There, a block body alone is found by its number and a receipt by its transaction;
+//! here receipts stay together with the trie that proves them, so that a proof costs a path and not the hashing of a
+//! block.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -59,8 +59,8 @@ pub struct NetworkConfig {
     pub listen: SocketAddr,
     /// Whether evidence against a validator is sent to the ledger, by the account that the own validator key controls.
     pub accuse: bool,
-    /// A validator that is more heights behind than this fetches a state instead of blocks; 0 if only when the others hold
-    /// the blocks no longer.
+    /// A validator that is more heights behind than this fetches a state instead of blocks; 0 if only when the others
+    /// hold the blocks no longer.
     pub state_behind: u64,
 }
 

@@ -1,12 +1,12 @@
 //! The door: who may be connected, for how long, and with how many bytes.
 //!
-//! Upon a connection, the door counts it, in all and for its address, and closes it at once if either is full. Upon silence
-//! (no head of a request within [`Limits::head`]) it closes the connection. A body is read, within its own limit of time,
-//! before the request counts among those that are served, and its bytes count as they arrive, so that slow senders
-//! cost a connection each and nothing else.
+//! Upon a connection, the door counts it, in all and for its address, and closes it at once if either is full. Upon
+//! silence (no head of a request within [`Limits::head`]) it closes the connection. A body is read, within its own
+//! limit of time, before the request counts among those that are served, and its bytes count as they arrive, so that
+//! slow senders cost a connection each and nothing else.
 //!
-//! **Properties.** At most [`Limits::connections`] are open, [`Limits::connections_of_one`] from one address, and bodies
-//! hold at most [`Limits::body_bytes_waiting`]. One address cannot keep another one out.
+//! **Properties.** At most [`Limits::connections`] are open, [`Limits::connections_of_one`] from one address, and
+//! bodies hold at most [`Limits::body_bytes_waiting`]. One address cannot keep another one out.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -39,8 +39,8 @@ pub(crate) struct Limits {
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Limits {
-    /// The configured limits, and no more connections than the system's descriptors allow: half of them are for files and
-    /// peers.
+    /// The configured limits, and no more connections than the system's descriptors allow: half of them are for files
+    /// and peers.
     pub(crate) fn new(http: &crate::config::Http) -> Limits {
         let connections = http.connections.min(descriptors() / 2).max(1);
         Limits {

@@ -6,12 +6,13 @@
 //!           signatures                            └─► roots (tries follow, one block behind)
 //! ```
 //!
-//! Five threads; four in one direction. *Intake* checks signatures in batches and admits. The *producer* makes a block when
-//! enough wait or one has waited long enough, writes it to the log and applies it at the same time, and lets nobody see
-//! the new state before both are done. The *publisher* answers those who wait: whoever hears "committed" can be sure
-//! that the block is on disk. *Roots* works the changes into the tries while the next block fills.
+//! Five threads; four in one direction. *Intake* checks signatures in batches and admits. The *producer* makes a block
+//! when enough wait or one has waited long enough, writes it to the log and applies it at the same time, and lets
+//! nobody see the new state before both are done. The *publisher* answers those who wait: whoever hears "committed" can
+//! be sure that the block is on disk. *Roots* works the changes into the tries while the next block fills.
 //!
-//! Among several validators (engine `dbft`), [`crate::validator`] stands between mempool and producer: blocks come decided.
+//! Among several validators (engine `dbft`), [`crate::validator`] stands between mempool and producer: blocks come
+//! decided.
 //!
 //! The *candles* thread reads old blocks from the archive when the node has started. Locks are taken in this order:
 //! ledger, roots, mempool, views, candles, waiters, store.
@@ -421,7 +422,8 @@ impl Exchange {
         self.shared.certified.load(Ordering::Acquire)
     }
 
-    /// Whether it stopped because it has fetched a state from others: to be started again as it was, it goes on with it.
+    /// Whether it stopped because it has fetched a state from others: to be started again as it was, it goes on with
+    /// it.
     pub fn is_to_begin_again(&self) -> bool {
         self.shared.again.load(Ordering::Acquire)
     }

@@ -2,8 +2,8 @@
 //!
 //! A genesis without this part is that of a chain with one node. With it, the chain's identity is [`Founding::digest`],
 //! which every validator says at the beginning of every connection: who disagrees about anything here but an address is
-//! of another network. Addresses are left out, so that one may be corrected in a single validator's copy; the ledger's registry
-//! has no address of a founder either until its account names one.
+//! of another network. Addresses are left out, so that one may be corrected in a single validator's copy; the ledger's
+//! registry has no address of a founder either until its account names one.
 
 use std::time::Duration;
 
@@ -263,8 +263,8 @@ impl Founding {
         Chain { genesis: self.digest(genesis), epoch: 0, heights: 1..=self.schedule().last_height(0), keys }
     }
 
-    /// When committees change. A committee begins two windows behind its drawing: no validator works on a height that the
-    /// others have not come near to.
+    /// When committees change. A committee begins two windows behind its drawing: no validator works on a height that
+    /// the others have not come near to.
     fn schedule(&self) -> Schedule {
         Schedule { epoch_heights: self.succession.epoch_heights, delay: DELAY_WINDOWS * self.rules.window }
     }

@@ -2,37 +2,38 @@
 //!
 //! # The protocol
 //!
-//! The genesis names the validators of epoch 0. Those of epoch `e` are drawn while block `e · epoch_heights`, the boundary, is
-//! applied, stand in the state root from then on, and begin when `e − 1` ends, `delay` heights later. In between the
-//! committee of `e − 1` certifies a state that holds the one of `e`: a commit of height `k` signs the outcome of `k − lag`.
-//! A *handover* to `e` is that certificate, with what lies between its root and the committee: the receipts root of the
-//! block, the parts of the state root, and the registry, whose digest is one of these parts. Upon a handover a client that
-//! trusts the keys of `e − 1` checks, in this order, that enough of these keys signed, that what they signed is the outcome
-//! that is shown, that the registry is that of the outcome's state, that it is of this network, and that it holds a
-//! committee of `e`; from then on it trusts the keys of `e` for the heights of `e`, and forgets those of `e − 1`.
+//! The genesis names the validators of epoch 0. Those of epoch `e` are drawn while block `e · epoch_heights`, the
+//! boundary, is applied, stand in the state root from then on, and begin when `e − 1` ends, `delay` heights later. In
+//! between the committee of `e − 1` certifies a state that holds the one of `e`: a commit of height `k` signs the
+//! outcome of `k − lag`. A *handover* to `e` is that certificate, with what lies between its root and the committee:
+//! the receipts root of the block, the parts of the state root, and the registry, whose digest is one of these parts.
+//! Upon a handover a client that trusts the keys of `e − 1` checks, in this order, that enough of these keys signed,
+//! that what they signed is the outcome that is shown, that the registry is that of the outcome's state, that it is of
+//! this network, and that it holds a committee of `e`; from then on it trusts the keys of `e` for the heights of `e`,
+//! and forgets those of `e − 1`.
 //!
-//! So who has the genesis walks to the present with one handover an epoch ([`Lineage`]); `walras light` does, and so does a
-//! validator before it believes a state that others send it (`state_sync`).
+//! So who has the genesis walks to the present with one handover an epoch ([`Lineage`]); `walras light` does, and so
+//! does a validator before it believes a state that others send it (`state_sync`).
 //!
-//! Of all certificates that would do, the one that is kept is of the lowest height ([`Lineage::state_height`]), so that all
-//! nodes keep the same. The registry is written down before the block above it is applied, since a restart may begin at a
-//! later checkpoint, and joined with its certificate when it is asked for: certificates are kept for ever, and durable before
-//! the engine of the next epoch begins. What was fetched from others is kept whole.
+//! Of all certificates that would do, the one that is kept is of the lowest height ([`Lineage::state_height`]), so that
+//! all nodes keep the same. The registry is written down before the block above it is applied, since a restart may
+//! begin at a later checkpoint, and joined with its certificate when it is asked for: certificates are kept for ever,
+//! and durable before the engine of the next epoch begins. What was fetched from others is kept whole.
 //!
 //! # Properties
 //!
-//! - *Soundness*: with at most f faulty validators in each committee, while it acts and for as long as clients walk over it,
-//!   nobody can make a client trust another committee than the one that was drawn.
-//! - *Completeness*: a node that has applied the first block of an epoch has the handover to it, restarts included, unless
-//!   it began with a snapshot whose file had none: then it says so, and another node has it.
+//! - *Soundness*: with at most f faulty validators in each committee, while it acts and for as long as clients walk
+//!   over it, nobody can make a client trust another committee than the one that was drawn.
+//! - *Completeness*: a node that has applied the first block of an epoch has the handover to it, restarts included,
+//!   unless it began with a snapshot whose file had none: then it says so, and another node has it.
 //!
 //! # Deviations
 //!
-//! - The specification of epochs (§2.9) puts the digest of the next committee into the certificate of an epoch's last height. Here the
-//!   certificate is an ordinary one: committees stand in every state root anyway.
-//! - Keys of past committees prove the past for ever. Who can buy f+1 of an old committee's keys *and* keep a client from
-//!   every honest node can show that client another history; a client that comes back begins with what it last proved
-//!   (`walras light --trust`), not with the genesis.
+//! - The specification of epochs (§2.9) puts the digest of the next committee into the certificate of an epoch's last
+//!   height. Here the certificate is an ordinary one: committees stand in every state root anyway.
+//! - Keys of past committees prove the past for ever. Who can buy f+1 of an old committee's keys *and* keep a client
+//!   from every honest node can show that client another history; a client that comes back begins with what it last
+//!   proved (`walras light --trust`), not with the genesis.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -116,8 +117,8 @@ impl Lineage {
         Lineage { schedule, lag: founding.rules.lag, chain: founding.chain(genesis) }
     }
 
-    /// The height whose outcome the handover to an epoch proves: the lowest one at which the committee is drawn and which
-    /// the epoch before certifies.
+    /// The height whose outcome the handover to an epoch proves: the lowest one at which the committee is drawn and
+    /// which the epoch before certifies.
     pub fn state_height(&self, epoch: u64) -> Height {
         let first_certified = self.schedule.first_height(epoch.saturating_sub(1)).saturating_sub(self.lag);
         self.schedule.boundary(epoch).max(first_certified)

@@ -244,8 +244,8 @@ async fn check_host(State(api): State<Api>, request: Request, next: Next) -> Res
     Failure(StatusCode::MISDIRECTED_REQUEST, ErrorText { code: "wrong_host", message }).into_response()
 }
 
-/// Turns away names that are not ours, and floods. The body is read first, so that a slow sender keeps nobody from being
-/// served.
+/// Turns away names that are not ours, and floods. The body is read first, so that a slow sender keeps nobody from
+/// being served.
 async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
     if !is_own_host(request.headers(), &api.shared().config.http.hosts) {
         return check_host(State(api), request, next).await;
@@ -649,7 +649,8 @@ struct Range {
     limit: Option<usize>,
 }
 
-/// The resting offers that sell base for quote, one by one in order of execution, with limits from one price to another.
+/// The resting offers that sell base for quote, one by one in order of execution, with limits from one price to
+/// another.
 #[utoipa::path(get, path = "/v1/markets/{base}/{quote}/offers",
     params(("base" = String, Path), ("quote" = String, Path),
         ("from" = Option<String>, Query, description = "lowest limit"),

@@ -1,7 +1,7 @@
 //! The shell around the engines: the pipeline that makes and commits blocks, and everything that talks.
 //!
-//! [`Exchange`] runs the pipeline on threads of its own; [`Node`] puts the HTTP interface before it. Nothing here decides
-//! what a block does: that is `ledger`.
+//! [`Exchange`] runs the pipeline on threads of its own; [`Node`] puts the HTTP interface before it. Nothing here
+//! decides what a block does: that is `ledger`.
 
 pub mod accusations;
 pub mod cache;

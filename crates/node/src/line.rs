@@ -1,7 +1,7 @@
 //! The connections of an epoch: a transport, and the thread that hands on what it hears.
 //!
-//! Where the next epoch has the same peers with the same indices, the transport stays. Else another takes its place, at the
-//! same address, and what the one before still tells is not listened to.
+//! Where the next epoch has the same peers with the same indices, the transport stays. Else another takes its place, at
+//! the same address, and what the one before still tells is not listened to.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -2,9 +2,9 @@
 //!
 //! Pure: no clock and no locks. A transaction enters if it would stand in the next block beside all that wait already:
 //! every sum that it may spend is reserved (SPEEDEX §K.6), so that a block of waiting transactions has nothing for the
-//! filter to remove. Many enter at once, judged by as many threads as there are: reservations are atomic words, and only
-//! the queue is filled by one thread. Of transactions that conflict and arrive together, any may win. The pool is bounded
-//! in transactions; an account's share is bounded by its sequence window.
+//! filter to remove. Many enter at once, judged by as many threads as there are: reservations are atomic words, and
+//! only the queue is filled by one thread. Of transactions that conflict and arrive together, any may win. The pool is
+//! bounded in transactions; an account's share is bounded by its sequence window.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -1,4 +1,5 @@
-//! A network of validators as one of them sees it: who they are, what all do alike, and what this one may set for itself.
+//! A network of validators as one of them sees it: who they are, what all do alike, and what this one may set for
+//! itself.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -31,8 +32,8 @@ pub struct Network {
     pub secret: SecretKey,
     /// Where to listen (UDP).
     pub listen: SocketAddr,
-    /// All validators by index, and after them who follows: others who have staked, up to a limit those with the largest
-    /// stakes, and this node if it is none of these.
+    /// All validators by index, and after them who follows: others who have staked, up to a limit those with the
+    /// largest stakes, and this node if it is none of these.
     pub peers: Vec<Peer>,
     /// Validators of any committee at most: as many sub-blocks may be in one superblock.
     pub committee_max: usize,
@@ -65,8 +66,8 @@ impl Network {
         }
     }
 
-    /// The network in the epoch that decides a height, as a ledger that has applied the epoch's boundary says. Without terms
-    /// of succession in the genesis, and without a committee in the ledger, it stays as it is.
+    /// The network in the epoch that decides a height, as a ledger that has applied the epoch's boundary says. Without
+    /// terms of succession in the genesis, and without a committee in the ledger, it stays as it is.
     pub(crate) fn at(&self, ledger: &Ledger, height: u64) -> Network {
         let schedule = ledger.schedule();
         let epoch = schedule.epoch_of(height);

@@ -1,8 +1,8 @@
 //! Snapshots: the state after one block in one file, to begin a node with, or to keep.
 //!
-//! A snapshot is taken from a store that a node may have open at the same time: the newest checkpoint, brought up to the
-//! last durable block. Whoever restores one holds the state root against a root that they trust: the one that the chain's
-//! next block names, or that another node tells.
+//! A snapshot is taken from a store that a node may have open at the same time: the newest checkpoint, brought up to
+//! the last durable block. Whoever restores one holds the state root against a root that they trust: the one that the
+//! chain's next block names, or that another node tells.
 
 use std::path::Path;
 

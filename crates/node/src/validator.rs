@@ -18,10 +18,10 @@
 //!
 //! **Accusations.** What proves that a validator contradicted itself is sent to the ledger ([`crate::accusations`]).
 //!
-//! A validator whose sub-block was left out, or that has no slot for a while, gives what waits to the next validator that
-//! has one, and proposes empty sub-blocks until one is in. What that one has not got in after some seconds is given to the
-//! one after it; a transaction that is in several sub-blocks takes effect once. So clients of a validator that is far away,
-//! or that has just come back, wait for two more messages and not for its slot.
+//! A validator whose sub-block was left out, or that has no slot for a while, gives what waits to the next validator
+//! that has one, and proposes empty sub-blocks until one is in. What that one has not got in after some seconds is
+//! given to the one after it; a transaction that is in several sub-blocks takes effect once. So clients of a validator
+//! that is far away, or that has just come back, wait for two more messages and not for its slot.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -145,7 +145,8 @@ pub(crate) struct Request {
     to: u64,
 }
 
-/// Requests that wait for the archive thread: the newest of each peer. Peers take turns, so that none crowds out others.
+/// Requests that wait for the archive thread: the newest of each peer. Peers take turns, so that none crowds out
+/// others.
 #[derive(Default)]
 pub(crate) struct Requests {
     waiting: Mutex<Waiting>,
@@ -203,7 +204,8 @@ pub(crate) struct Channels {
 }
 
 impl Validator {
-    /// Brings the engine to where the store left it, and opens the transport. The threads are to be spawned by the caller.
+    /// Brings the engine to where the store left it, and opens the transport. The threads are to be spawned by the
+    /// caller.
     pub(crate) fn start(
         network: Network,
         data: &Path,
@@ -288,8 +290,8 @@ impl Validator {
         }
     }
 
-    /// The next epoch's engine takes over where this one has ended. What it rests on is durable first, so that a restart
-    /// never finds the log of one epoch and the archive of another.
+    /// The next epoch's engine takes over where this one has ended. What it rests on is durable first, so that a
+    /// restart never finds the log of one epoch and the archive of another.
     fn begin_next_epoch(&mut self, shared: &Shared) -> Result<(), ExchangeError> {
         shared.certified_durably.store(self.finality.sync()?, Ordering::Release);
         let (height, _) = self.engine.tip();
@@ -415,8 +417,8 @@ impl Validator {
         }
     }
 
-    /// Stops the node if the clocks of so many others say that its own is wrong that one at least is of a correct validator, and
-    /// most of them agree.
+    /// Stops the node if the clocks of so many others say that its own is wrong that one at least is of a correct
+    /// validator, and most of them agree.
     fn compare_clocks(&mut self, peer: Index, ahead_ms: i64, shared: &Shared) {
         self.clocks.insert(peer, ahead_ms);
         let minutes = ahead_ms / 60_000;
@@ -432,8 +434,8 @@ impl Validator {
         }
     }
 
-    /// Takes a frame; a sub-block that is new here is handed to the verifier, while it is being agreed on. At most two for
-    /// each slot are, whatever its proposer sends.
+    /// Takes a frame; a sub-block that is new here is handed to the verifier, while it is being agreed on. At most two
+    /// for each slot are, whatever its proposer sends.
     fn on_frame(&mut self, peer: Index, frame: Frame, shared: &Shared) {
         let Frame::Proposal(proposal, payload) = &frame else { return self.engine.on_frame(peer, frame) };
         let (proposal, payload) = (*proposal, payload.clone());
@@ -615,7 +617,8 @@ impl Validator {
         let _ = self.agreed.send(agreed);
     }
 
-    /// Tells the operator of a faulty validator, in the form that `walras wallet accuse` takes, and notes it to be accused.
+    /// Tells the operator of a faulty validator, in the form that `walras wallet accuse` takes, and notes it to be
+    /// accused.
     fn report(&mut self, evidence: &consensus::Evidence, shared: &Shared) {
         let whom = evidence.convicts(&self.network.chain);
         let accusation = evidence.accusation(&self.network.chain);
@@ -709,8 +712,8 @@ impl Validator {
     }
 }
 
-/// By how much the clocks of others are ahead, in the median of those that show the own one to be wrong the same way: more than
-/// `faulty` of them, and more than half of all.
+/// By how much the clocks of others are ahead, in the median of those that show the own one to be wrong the same way:
+/// more than `faulty` of them, and more than half of all.
 fn clock_off(ahead_ms: impl Iterator<Item = i64>, faulty: usize) -> Option<i64> {
     let mut all: Vec<i64> = ahead_ms.collect();
     all.sort_unstable();
@@ -805,7 +808,8 @@ pub struct PeerStatus {
     pub validator: u8,
     /// Whether it is connected, and has said how far it is.
     pub connected: bool,
-    /// The last height of which it said that it knows the superblock; 0 if it has said nothing since the connection began.
+    /// The last height of which it said that it knows the superblock; 0 if it has said nothing since the connection
+    /// began.
     pub decided: u64,
     /// The last height of which it said that it has a certificate, likewise.
     pub certified: u64,

@@ -1,8 +1,8 @@
 //! Signatures in sub-blocks are checked once, and as soon as may be.
 //!
-//! A sub-block of another validator is handed to the *verifier* thread when it arrives, so that its signatures are checked
-//! while it is being agreed on. The executor takes what is checked, waits for what is in hand, and does the rest itself.
-//! What is proposed here was checked transaction by transaction when clients sent it.
+//! A sub-block of another validator is handed to the *verifier* thread when it arrives, so that its signatures are
+//! checked while it is being agreed on. The executor takes what is checked, waits for what is in hand, and does the
+//! rest itself. What is proposed here was checked transaction by transaction when clients sent it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
@@ -17,8 +17,8 @@ use crate::exchange::{Shared, poisoned};
 /// Sub-blocks that wait for the verifier; the executor checks those that found no place.
 pub(crate) const WAITING_MAX: usize = 64;
 
-/// Sub-blocks whose signatures are checked, are being checked, or wait to be, by proposer and digest: each is checked once, by the
-/// verifier as it arrives or by the executor if that is sooner there.
+/// Sub-blocks whose signatures are checked, are being checked, or wait to be, by proposer and digest: each is checked
+/// once, by the verifier as it arrives or by the executor if that is sooner there.
 #[derive(Default)]
 pub(crate) struct Verified {
     known: Mutex<HashMap<(Index, Digest), Check>>,

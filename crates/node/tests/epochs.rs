@@ -1,4 +1,5 @@
-//! Validators that change while the network runs: committees are drawn, a stranger stakes and becomes one, all in one process.
+//! Validators that change while the network runs: committees are drawn, a stranger stakes and becomes one, all in one
+//! process.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -176,7 +177,8 @@ fn a_stranger_stakes_is_drawn_and_validates() {
     net.wait_until("all agree", || net.agree(height));
     let paid = net.node(1).read(|l| l.validators().pool());
     assert!(paid < 10_000, "proposers are paid");
-    // Every node, also the one that was away, can prove each committee since the founders', and all prove the same ones.
+    // Every node, also the one that was away, can prove each committee since the founders', and all prove the same
+    // ones.
     let epoch = net.epoch(1);
     for index in [1, 0, 4] {
         net.wait_until("the handover is held", || net.walk(index).chain.epoch >= epoch);

@@ -21,8 +21,8 @@ pub struct SubBlock {
     pub time_ms: u64,
     /// Native transactions. Their order means nothing (rule 6).
     pub native: Vec<Transaction>,
-    /// Positions of the transactions whose signature is not valid, ascending: found by each validator for itself and not
-    /// part of what was proposed. Written down so that nobody has to look again.
+    /// Positions of the transactions whose signature is not valid, ascending: found by each validator for itself and
+    /// not part of what was proposed. Written down so that nobody has to look again.
     pub forged: Vec<u32>,
 }
 

@@ -38,7 +38,8 @@ pub struct SecretKey(ed25519_zebra::SigningKey);
 impl PublicKey {
     /// The address that this key controls until the account registers another.
     pub fn address(&self) -> Address {
-        // The same as `derive_key`, but for hashing the context every time: addresses are derived for every transaction.
+        // The same as `derive_key`, but for hashing the context every time: addresses are derived for every
+        // transaction.
         static CONTEXT: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(ADDRESS_CONTEXT));
         let hash = blake3::Hasher::new_from_context_key(&CONTEXT).update(&self.0).finalize();
         Address(hash.as_bytes()[..20].try_into().expect("a hash has 32 bytes"))

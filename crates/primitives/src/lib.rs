@@ -1,9 +1,9 @@
 //! What every other room of Walras speaks of: amounts, prices, ids, keys, hashes, signed transactions, blocks, and the
 //! one wire codec.
 //!
-//! **The codec** is Borsh: integers little-endian and of fixed width, sequences after a 32-bit count, enumerations after
-//! a byte, nothing optional and nothing left over, so that a value has one encoding and an encoding one value. Prices
-//! are the one exception in byte order: big-endian, as in the tries.
+//! **The codec** is Borsh: integers little-endian and of fixed width, sequences after a 32-bit count, enumerations
+//! after a byte, nothing optional and nothing left over, so that a value has one encoding and an encoding one value.
+//! Prices are the one exception in byte order: big-endian, as in the tries.
 
 mod amount;
 mod block;

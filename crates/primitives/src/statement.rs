@@ -1,9 +1,9 @@
 //! What validators sign in consensus, and what two such signatures can prove.
 //!
-//! A validator may say one thing of a kind at a height: propose one sub-block, and commit to one outcome; and, where heights
-//! are decided by rounds, vote once of each kind in a round, and propose one value there. Who signs two
-//! can be shown to have, before anybody who knows the epoch's keys: that is [`Evidence`]. Everything signed is a digest
-//! of its own kind over the network, the epoch and the statement, so that no signature serves for another network.
+//! A validator may say one thing of a kind at a height: propose one sub-block, and commit to one outcome; and, where
+//! heights are decided by rounds, vote once of each kind in a round, and propose one value there. Who signs two can be
+//! shown to have, before anybody who knows the epoch's keys: that is [`Evidence`]. Everything signed is a digest of its
+//! own kind over the network, the epoch and the statement, so that no signature serves for another network.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -48,8 +48,8 @@ impl Scope {
         self.digest(ROUND_VOTE_CONTEXT, &(height, round, kind, value))
     }
 
-    /// What the proposer of a round signs: a value, and the round in which more than two thirds prevoted for it, if there
-    /// was one.
+    /// What the proposer of a round signs: a value, and the round in which more than two thirds prevoted for it, if
+    /// there was one.
     pub fn round_proposal(&self, height: Height, round: u32, value: &RoundValue, valid_round: Option<u32>) -> Digest {
         self.digest(ROUND_PROPOSAL_CONTEXT, &(height, round, value, valid_round))
     }

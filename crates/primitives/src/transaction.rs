@@ -213,8 +213,8 @@ impl Operation {
 }
 
 impl Transaction {
-    /// The id by which receipts and clients name this transaction. The signature is no part of it, since a signer can make
-    /// many for one body; so an id names what was asked for only once the signature is known to be valid.
+    /// The id by which receipts and clients name this transaction. The signature is no part of it, since a signer can
+    /// make many for one body; so an id names what was asked for only once the signature is known to be valid.
     pub fn id(&self) -> TransactionId {
         let mut bytes = self.body.signing_bytes();
         bytes.extend_from_slice(&self.signer.0);

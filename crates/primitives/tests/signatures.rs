@@ -1,6 +1,6 @@
 //! The one acceptance rule against vectors that others published: RFC 8032 §7.1, Wycheproof, and the twelve edge cases
-//! of "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenko; eprint 2020/1244, appendix C). Each is checked alone and
-//! inside a batch of good signatures; the two answers must agree.
+//! of "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenko; eprint 2020/1244, appendix C). Each is checked alone
+//! and inside a batch of good signatures; the two answers must agree.
 
 use primitives::{PublicKey, SecretKey, Signature, Signed, from_hex, verify_all};
 use wycheproof::{TestResult, eddsa};

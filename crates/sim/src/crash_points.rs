@@ -2,9 +2,9 @@
 //!
 //! A script of blocks is made once, with the state root after each. A node's steps then write it to a disk: several
 //! blocks may share a sync, receipts come late, checkpoints are written while blocks go on. After every change of the
-//! disk the machine could crash: with unsynced writes lost, kept, torn at each sector of the last one, or surviving one by
-//! one in any order. Each time a node recovers from what is left. It must find every block that was acknowledged, be at
-//! the state root that the script has there, and with the rest of the script reach its end.
+//! disk the machine could crash: with unsynced writes lost, kept, torn at each sector of the last one, or surviving one
+//! by one in any order. Each time a node recovers from what is left. It must find every block that was acknowledged, be
+//! at the state root that the script has there, and with the rest of the script reach its end.
 //!
 //! The run of the paper's appendix K.2 is the case in which offers and balances lie apart; here one checkpoint holds
 //! both, and the log everything after it.

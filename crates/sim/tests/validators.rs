@@ -1,5 +1,5 @@
-//! Networks of engines with links that break, disks that forget what was not synced, ledgers that lag, and validators that
-//! lie: what every run must keep to, and that it comes to an end.
+//! Networks of engines with links that break, disks that forget what was not synced, ledgers that lag, and validators
+//! that lie: what every run must keep to, and that it comes to an end.
 
 use sim::validators::{Faults, Network};
 

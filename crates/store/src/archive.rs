@@ -138,8 +138,8 @@ impl<D: Disk> LogFiles<D> {
         self.segments().iter().position(|segment| segment.header.first == first)
     }
 
-    /// Finds the records of a file that is not the last, following their headers; checks that they are linked. Nothing if
-    /// it was forgotten.
+    /// Finds the records of a file that is not the last, following their headers; checks that they are linked. Nothing
+    /// if it was forgotten.
     fn load(&self, first: u64) -> Result<(), StoreError> {
         let (header, next) = {
             let segments = self.segments();
@@ -240,7 +240,8 @@ fn extent(header: &RecordHeader, length: u64, offset: u64) -> Option<(usize, u64
     (payload <= PAYLOAD_BYTES_MAX && end <= length).then_some((payload, end))
 }
 
-/// Reads blocks, receipts and checkpoints beside the [`crate::Store`], from any thread, and still after the store failed.
+/// Reads blocks, receipts and checkpoints beside the [`crate::Store`], from any thread, and still after the store
+/// failed.
 #[derive(Debug)]
 pub struct Archive<D: Disk> {
     pub(crate) blocks: Arc<LogFiles<D>>,
@@ -270,8 +271,8 @@ impl<D: Disk> Archive<D> {
         Ok(self.receipts.read(height)?.map(|record| record.payload))
     }
 
-    /// The newest finished checkpoint, for a peer that asks for a snapshot; `None` if there is none. It can be read to its
-    /// end even if the store removes it meanwhile.
+    /// The newest finished checkpoint, for a peer that asks for a snapshot; `None` if there is none. It can be read to
+    /// its end even if the store removes it meanwhile.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.

@@ -21,8 +21,8 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Begins the snapshot of the state after a height, in a new file of the owner's alone. `None` if so many chunks do not
-    /// make so many bytes.
+    /// Begins the snapshot of the state after a height, in a new file of the owner's alone. `None` if so many chunks do
+    /// not make so many bytes.
     ///
     /// # Errors
     /// [`StoreError::Io`] if there is a file of that name, or none can be made.

@@ -110,7 +110,8 @@ struct Complete {
 }
 
 /// Where the writer of receipts and the writer of a checkpoint meet. A checkpoint takes its name only when the receipts
-/// through its height are durable, because the replay after it will not make them again; whichever comes last sees to it.
+/// through its height are durable, because the replay after it will not make them again; whichever comes last sees to
+/// it.
 #[derive(Debug)]
 pub(crate) struct Meeting<D: Disk> {
     disk: Arc<D>,
@@ -274,7 +275,8 @@ impl<D: Disk> CheckpointWriter<D> {
     /// order, recovery begins at it, and checkpoints older than the one before it are removed.
     ///
     /// # Errors
-    /// If writing or syncing failed, now or before; the checkpoint then does not count, and the store refuses from here on.
+    /// If writing or syncing failed, now or before; the checkpoint then does not count, and the store refuses from here
+    /// on.
     pub fn finish(mut self) -> Result<(), StoreError> {
         self.health.check()?;
         let written = self.framing.end();
@@ -366,7 +368,8 @@ impl Write for SnapshotWriter {
     }
 }
 
-/// Reads a checkpoint or snapshot from its beginning; each byte handed out has been checked. Ends when the payload does.
+/// Reads a checkpoint or snapshot from its beginning; each byte handed out has been checked. Ends when the payload
+/// does.
 #[derive(Debug)]
 pub struct CheckpointReader<D: Disk> {
     file: D::File,

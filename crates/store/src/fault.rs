@@ -1,8 +1,8 @@
 //! A disk in memory that behaves as badly as disks may, from a seed.
 //!
-//! It remembers what would survive a loss of power. Writes since the last sync may each survive or not, in any order, by
-//! sectors of 512 bytes; so may names made, changed and removed since the directory was last synced. Every change is a
-//! *point*, counted from 0; a test can look at the disk after each, ask what a crash there would leave
+//! It remembers what would survive a loss of power. Writes since the last sync may each survive or not, in any order,
+//! by sectors of 512 bytes; so may names made, changed and removed since the directory was last synced. Every change is
+//! a *point*, counted from 0; a test can look at the disk after each, ask what a crash there would leave
 //! ([`FaultDisk::after_crash`]), and have errors happen at chosen points.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,8 @@ pub enum Surviving {
 pub enum Fault {
     /// The call fails and nothing happens.
     Error,
-    /// The call fails; a write leaves half its bytes, a sync loses what it should have made durable and says so only once.
+    /// The call fails; a write leaves half its bytes, a sync loses what it should have made durable and says so only
+    /// once.
     Half,
     /// A write goes this many bytes further on, and nobody is told.
     Misdirected(u64),

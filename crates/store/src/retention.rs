@@ -1,12 +1,12 @@
 //! What may be missing: blocks and receipts that were forgotten, and those whose place another state has taken.
 //!
 //! A log whose first files are gone cannot be told from one that somebody has damaged, unless it was said before. So an
-//! empty file `forgotten-HEIGHT` is made durable first: below this height anything may be missing at the front of the logs.
-//! Only the highest such file counts.
+//! empty file `forgotten-HEIGHT` is made durable first: below this height anything may be missing at the front of the
+//! logs. Only the highest such file counts.
 //!
-//! A *replacement* ([`crate::Store::begin_replacement`]) is a checkpoint that names no block, above all that the logs hold.
-//! From the moment that it has its name the logs below it are void: they are removed when the store is opened, as often as it
-//! takes. Nothing else leaves such a checkpoint above files that begin at it or below.
+//! A *replacement* ([`crate::Store::begin_replacement`]) is a checkpoint that names no block, above all that the logs
+//! hold. From the moment that it has its name the logs below it are void: they are removed when the store is opened, as
+//! often as it takes. Nothing else leaves such a checkpoint above files that begin at it or below.
 
 use crate::archive::{Kind, path};
 use crate::checkpoint::{self, CheckpointReader};

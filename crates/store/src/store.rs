@@ -182,8 +182,8 @@ impl<D: Disk> Store<D> {
     /// compared.
     ///
     /// # Errors
-    /// [`StoreError::ReceiptsDiffer`], [`StoreError::OutOfOrder`], [`StoreError::TooLarge`], or [`StoreError::Io`]; after
-    /// the last the store refuses.
+    /// [`StoreError::ReceiptsDiffer`], [`StoreError::OutOfOrder`], [`StoreError::TooLarge`], or [`StoreError::Io`];
+    /// after the last the store refuses.
     pub fn put_receipts(&mut self, height: u64, receipts: &[u8]) -> Result<(), StoreError> {
         self.health.check()?;
         if let Some(archived) = self.receipts(height)? {
@@ -214,8 +214,8 @@ impl<D: Disk> Store<D> {
     /// once that is finished.
     ///
     /// # Errors
-    /// [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one exists or was begun,
-    /// [`StoreError::CheckpointRunning`], or [`StoreError::Io`]; after the last the store refuses.
+    /// [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one exists or
+    /// was begun, [`StoreError::CheckpointRunning`], or [`StoreError::Io`]; after the last the store refuses.
     pub fn begin_checkpoint(&mut self, height: u64) -> Result<CheckpointWriter<D>, StoreError> {
         self.health.check()?;
         if height <= self.checkpoint_height {
@@ -247,9 +247,9 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
-    /// Begins the checkpoint of a state from elsewhere, above everything that is here, to take the place of it all: once it
-    /// is finished, drop the store and open it anew, and it holds that state and no block. Until it is finished nothing has
-    /// changed.
+    /// Begins the checkpoint of a state from elsewhere, above everything that is here, to take the place of it all:
+    /// once it is finished, drop the store and open it anew, and it holds that state and no block. Until it is finished
+    /// nothing has changed.
     ///
     /// # Errors
     /// [`StoreError::OutOfOrder`] if the height is not above all that is here, [`StoreError::CheckpointRunning`], or
@@ -279,8 +279,8 @@ impl<D: Disk> Store<D> {
     }
 
     /// Forgets blocks and receipts below a height by whole files, but neither the block of the older of the two
-    /// checkpoints nor what comes after it: either of them is a state to begin at. Without two nothing is forgotten. Returns the first height whose
-    /// block may still be asked for.
+    /// checkpoints nor what comes after it: either of them is a state to begin at. Without two nothing is forgotten.
+    /// Returns the first height whose block may still be asked for.
     ///
     /// # Errors
     /// [`StoreError::Io`]; the store then refuses.

@@ -2,21 +2,22 @@
 //!
 //! # What a caller can rely on
 //!
-//! - A record is durable when a [`VoteLog::sync`] after its [`VoteLog::append`] has returned; one sync covers all records
-//!   before it. Nothing may be sent before.
-//! - [`VoteLog::open`] gives back every durable record of the heights that are not forgotten, in the order in which they
-//!   were appended, perhaps followed by some that were not yet durable. What a crash left unfinished is cut off and
-//!   reported; it was never synced, so nothing of it was sent. Damage to what was durable stops with file and offset.
-//! - *A missing log is not an empty one.* A log is made once, by [`VoteLog::create`], before the validator has ever voted.
-//!   Where there is none, or none that was finished, [`VoteLog::open`] refuses with [`StoreError::VotesLost`]. The
-//!   validator must then be silent until it knows a height that it cannot have voted at, and begin a new log there
+//! - A record is durable when a [`VoteLog::sync`] after its [`VoteLog::append`] has returned; one sync covers all
+//!   records before it. Nothing may be sent before.
+//! - [`VoteLog::open`] gives back every durable record of the heights that are not forgotten, in the order in which
+//!   they were appended, perhaps followed by some that were not yet durable. What a crash left unfinished is cut off
+//!   and reported; it was never synced, so nothing of it was sent. Damage to what was durable stops with file and
+//!   offset.
+//! - *A missing log is not an empty one.* A log is made once, by [`VoteLog::create`], before the validator has ever
+//!   voted. Where there is none, or none that was finished, [`VoteLog::open`] refuses with [`StoreError::VotesLost`].
+//!   The validator must then be silent until it knows a height that it cannot have voted at, and begin a new log there
 //!   ([`VoteLog::rejoin`]); that height, the *floor*, is the new log's first record.
-//! - The log is bounded: [`VoteLog::append`] refuses above [`VoteOptions::bytes_max`], and [`VoteLog::forget`] gives space
-//!   back by whole files.
+//! - The log is bounded: [`VoteLog::append`] refuses above [`VoteOptions::bytes_max`], and [`VoteLog::forget`] gives
+//!   space back by whole files.
 //! - After one error of the disk every call refuses ([`StoreError::Failed`]).
 //!
-//! What the log cannot tell is that somebody put an older copy of it in its place, or removed its last files: who restores
-//! a validator from a backup leaves the vote log out, so that it is found missing.
+//! What the log cannot tell is that somebody put an older copy of it in its place, or removed its last files: who
+//! restores a validator from a backup leaves the vote log out, so that it is found missing.
 //!
 //! # Files
 //!
@@ -28,9 +29,9 @@
 //! | 0 vote | height (8 bytes), what the caller gave |
 //! | 1 floor | height below which nothing is voted or kept (8 bytes), number of the first file that is kept (4 bytes) |
 //!
-//! The first record of a log is a floor. To forget, a floor is appended and synced, then files are removed from the oldest
-//! on, each removal synced: so what is left is without a gap, and a first file that is later than the newest floor allows
-//! tells that files are missing.
+//! The first record of a log is a floor. To forget, a floor is appended and synced, then files are removed from the
+//! oldest on, each removal synced: so what is left is without a gap, and a first file that is later than the newest
+//! floor allows tells that files are missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! A scripted run, crashed at every write point in every way: what is recovered is a prefix with everything acknowledged.
+//! A scripted run, crashed at every write point in every way: what is recovered is a prefix with everything
+//! acknowledged.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -38,8 +39,8 @@ struct Acknowledged {
     checkpoint: Arc<AtomicU64>,
 }
 
-/// The run: groups of one to four blocks per sync; receipts up to seven blocks late; a checkpoint every 13 heights, whose
-/// writing is spread over the next ones.
+/// The run: groups of one to four blocks per sync; receipts up to seven blocks late; a checkpoint every 13 heights,
+/// whose writing is spread over the next ones.
 fn run(disk: FaultDisk, acknowledged: &Acknowledged) {
     let (mut store, _) = Store::open(disk, OPTIONS).expect("a new store opens");
     let (mut checkpoint, mut finished) = (None, 0);

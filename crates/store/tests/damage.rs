@@ -107,8 +107,8 @@ fn every_missing_file_is_noticed() {
     for name in &names {
         let damaged = disk.after_crash(Surviving::Everything);
         damaged.remove(name).expect("removed");
-        // Losing a checkpoint only makes the replay longer; the last receipts are made again by it. The loss of the last
-        // blocks cannot be told from a crash before they were written, as long as no checkpoint is newer.
+        // Losing a checkpoint only makes the replay longer; the last receipts are made again by it. The loss of the
+        // last blocks cannot be told from a crash before they were written, as long as no checkpoint is newer.
         let last_of = |stem: &str| names.iter().rfind(|name| name.starts_with(stem));
         let tolerable =
             name.starts_with("checkpoint") || [last_of("blocks"), last_of("receipts")].contains(&Some(name));

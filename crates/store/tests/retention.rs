@@ -1,5 +1,5 @@
-//! What is forgotten and what another state takes the place of: by whole files, never what is needed, and whole after a crash
-//! at any point.
+//! What is forgotten and what another state takes the place of: by whole files, never what is needed, and whole after a
+//! crash at any point.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! The vote log: what was synced is never forgotten, whatever the disk and a crash do; a missing log is never an empty one.
+//! The vote log: what was synced is never forgotten, whatever the disk and a crash do; a missing log is never an empty
+//! one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -106,8 +107,8 @@ fn the_bound_holds_and_forgetting_gives_room() {
     log.append(height, &[1; 200]).expect("there is room again");
 }
 
-/// After a crash at any point, in any way: everything synced is there, then perhaps more in order, and nothing else; and
-/// the log goes on.
+/// After a crash at any point, in any way: everything synced is there, then perhaps more in order, and nothing else;
+/// and the log goes on.
 #[test]
 fn recovers_from_a_crash_at_every_point() {
     let disk = FaultDisk::new(5);
@@ -146,8 +147,8 @@ fn check(disk: FaultDisk, everything: &Said, synced: usize, context: &str) {
     assert!(again.repairs.is_empty(), "{context}");
 }
 
-/// A crash while a lost log is begun anew leaves no log, a damaged one, or the new one: never an older one that lacks its
-/// end, and never one without its floor.
+/// A crash while a lost log is begun anew leaves no log, a damaged one, or the new one: never an older one that lacks
+/// its end, and never one without its floor.
 #[test]
 fn a_crash_in_rejoining_never_brings_back_a_part() {
     // Of the shorter run nothing is forgotten, so that its first file alone could pass for a log.

@@ -100,8 +100,8 @@ fn enlarge(socket: &UdpSocket) -> std::io::Result<()> {
 }
 
 /// Signs *stateless resets*: a process that was killed and started again can so tell its peers, by the first packet of
-/// theirs that it does not understand, that the connection is gone, instead of leaving them to wait until it is idle. The
-/// key must therefore be the same in both runs.
+/// theirs that it does not understand, that the connection is gone, instead of leaving them to wait until it is idle.
+/// The key must therefore be the same in both runs.
 struct ResetKey([u8; 32]);
 
 impl ResetKey {

@@ -1,19 +1,20 @@
-//! Frames between validators: one QUIC connection for each pair, authenticated by their ed25519 keys, on which votes never
-//! wait for bulk.
+//! Frames between validators: one QUIC connection for each pair, authenticated by their ed25519 keys, on which votes
+//! never wait for bulk.
 //!
 //! # The protocol
 //!
-//! Each validator listens on one UDP socket. Of a pair, the one with the lower key opens the connection, and opens it again, after growing pauses, for ever. If it has not for three seconds, the other tries too, which helps when only one
-//! address is right, and lets a second process with a key that is in use find out.
+//! Each validator listens on one UDP socket. Of a pair, the one with the lower key opens the connection, and opens it
+//! again, after growing pauses, for ever. If it has not for three seconds, the other tries too, which helps when only
+//! one address is right, and lets a second process with a key that is in use find out.
 //!
 //! *Handshake* (`tls`). TLS 1.3, both sides show raw public keys (RFC 7250) and are accepted if the key is on the
 //! list: the caller expects the key of the one it calls, the called any on the list. Unknown keys end there.
 //!
 //! *Greeting* (`wire`). The caller opens the votes stream, the only one that carries both ways, with a *hello*:
 //! version, network (the digest of the genesis, which names the founders), and the *incarnation*, a number
-//! drawn when the process started. The called checks it, finds out whether a connection is live already, and answers with
-//! its own. Upon both hellos the connection is *up*. Indices are not spoken of: they are each side's own,
-//! and two validators in different epochs may number each other differently.
+//! drawn when the process started. The called checks it, finds out whether a connection is live already, and answers
+//! with its own. Upon both hellos the connection is *up*. Indices are not spoken of: they are each side's own, and two
+//! validators in different epochs may number each other differently.
 //!
 //! *One connection a pair, one process a key* (`session`). Upon a hello while a connection is live: with the same
 //! incarnation, the new one takes its place if both were opened from the same side or the new one from the lower key,
@@ -21,21 +22,23 @@
 //! dead: the live connection is pinged, and if a pong comes within a second the newcomer is refused with *key in use*.
 //! The newcomer's shell hears so by [`Event::Refused`], and stops when more than f peers say it (one alone may lie).
 //!
-//! *Votes* travel on the votes stream in order, with a priority above every other stream. *Bulk* frames travel each on a
-//! unidirectional stream of its own, up to eight at once, so that a long one does not hold up a short one. Windows are
-//! such that streams that nobody reads cannot use up what the votes stream needs.
+//! *Votes* travel on the votes stream in order, with a priority above every other stream. *Bulk* frames travel each on
+//! a unidirectional stream of its own, up to eight at once, so that a long one does not hold up a short one. Windows
+//! are such that streams that nobody reads cannot use up what the votes stream needs.
 //!
 //! # Properties
 //!
-//! - *Loss*: a frame is delivered once, or the connection ends: after every [`Event::Up`] the shell sends again whatever
-//!   may matter, and asks again for what it misses. Bulk frames may in addition be dropped while they wait, the oldest
-//!   first.
-//! - *Order*: votes of one connection arrive in order; bulk in any. Of each peer the shell sees Up, frames, Down, Up, ….
+//! - *Loss*: a frame is delivered once, or the connection ends: after every [`Event::Up`] the shell sends again
+//!   whatever may matter, and asks again for what it misses. Bulk frames may in addition be dropped while they wait,
+//!   the oldest first.
+//! - *Order*: votes of one connection arrive in order; bulk in any. Of each peer the shell sees Up, frames, Down, Up,
+//!   ….
 //! - *Bounded memory*: each queue to a peer is bounded in frames and bytes; of what a peer sends, no more is read than
 //!   [`Frame`]s of a bounded number of bytes, until the shell has dropped some. A shell that does not take events stops
 //!   the reading, QUIC's windows fill, and the peer waits. Nothing is kept for a peer that is not connected.
 //! - *Offences* (an undecodable or oversized message, a hello of another network) end the connection with a [`Reason`],
-//!   are counted, and limit that peer alone: for a second, then two, four, … up to a minute nothing of it is listened to.
+//!   are counted, and limit that peer alone: for a second, then two, four, … up to a minute nothing of it is listened
+//!   to.
 //! - A dead peer is noticed after two seconds without a sign, and one that was killed and started again at once, by a
 //!   stateless reset.
 //!
@@ -108,8 +111,8 @@ pub struct Settings {
     pub clock: fn() -> u64,
 }
 
-/// An address on loopback that nobody listens at, for networks on one machine. It stays free until it is used, because its
-/// port is none of those that systems give to who asks for any: between 10,000 and 32,767, each once per process.
+/// An address on loopback that nobody listens at, for networks on one machine. It stays free until it is used, because
+/// its port is none of those that systems give to who asks for any: between 10,000 and 32,767, each once per process.
 ///
 /// # Errors
 /// If none is free.
@@ -381,8 +384,8 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Listens and begins to call. Everything that happens is told through `events`; whoever does not take them stops the
-    /// reading from the network, not the sending.
+    /// Listens and begins to call. Everything that happens is told through `events`; whoever does not take them stops
+    /// the reading from the network, not the sending.
     ///
     /// # Errors
     /// [`TransportError`].
@@ -415,7 +418,8 @@ impl Transport {
     /// ended; if bulk does, the oldest is dropped.
     ///
     /// # Panics
-    /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`Settings::frame_bytes_max`], or the peer does not exist.
+    /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`Settings::frame_bytes_max`], or the peer does not
+    /// exist.
     pub fn send(&self, to: PeerIndex, lane: Lane, frame: Arc<[u8]>) {
         let most = if lane == Lane::Votes { VOTE_FRAME_BYTES_MAX } else { self.shared.frame_bytes_max };
         assert!(frame.len() <= most, "a frame of {} bytes; at most {most} may be sent", frame.len());
@@ -456,8 +460,8 @@ impl Transport {
         self.shared.strangers.load(Ordering::Relaxed)
     }
 
-    /// Ends the connection to a peer whose frames the shell refused too often. Nothing of it is listened to for a while,
-    /// longer each time.
+    /// Ends the connection to a peer whose frames the shell refused too often. Nothing of it is listened to for a
+    /// while, longer each time.
     ///
     /// # Panics
     /// If there is no such peer.

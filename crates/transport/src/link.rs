@@ -19,8 +19,8 @@ const VOTE_FRAMES_WAITING_MAX: usize = 4_096;
 const VOTE_BYTES_WAITING_MAX: usize = 16 << 20;
 /// Bulk frames that may wait, besides the bound on their bytes.
 const BULK_FRAMES_WAITING_MAX: usize = 4_096;
-/// Longest frames of either lane that may be held here of what one peer sent, arriving ones included: as many as there are
-/// heights at a time.
+/// Longest frames of either lane that may be held here of what one peer sent, arriving ones included: as many as there
+/// are heights at a time.
 pub(crate) const LONG_FRAMES_HELD: usize = 4;
 /// Where only short frames are allowed, a few of them must fit nevertheless.
 const SHORT_FRAME_BYTES: usize = 64 << 10;

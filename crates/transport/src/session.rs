@@ -423,8 +423,8 @@ async fn write_bulk(link: &Link, connection: &Connection) -> Result<Infallible, 
     futures_util::future::select_all(writers).await.0
 }
 
-/// Writes one frame after the other, each until it has been acknowledged: so what is on its way is bounded by the number
-/// of writers.
+/// Writes one frame after the other, each until it has been acknowledged: so what is on its way is bounded by the
+/// number of writers.
 async fn write_frames(link: &Link, connection: &Connection) -> Result<Infallible, End> {
     loop {
         let Some(frame) = link.take_bulk() else {

@@ -431,8 +431,8 @@ fn strangers_end_at_the_handshake() {
     assert_eq!(running.transport.counters(0).offences, 0);
 }
 
-/// What a validator with a good key does wrong ends its connection, is counted against it, and shuts it out for a while;
-/// others notice nothing.
+/// What a validator with a good key does wrong ends its connection, is counted against it, and shuts it out for a
+/// while; others notice nothing.
 #[test]
 fn offences_limit_the_offender_alone() {
     let net = Net::new(3);

@@ -1,4 +1,5 @@
-//! Fills a trie of offers per pair of assets, as the ledger does, clears a prefix of each, and prints seconds and bytes.
+//! Fills a trie of offers per pair of assets, as the ledger does, clears a prefix of each, and prints seconds and
+//! bytes.
 //!
 //! `cargo run --release -p trie --example books -- OFFERS PAIRS THREADS`
 

@@ -19,20 +19,20 @@
 //!
 //! - *History independence*: the root is a function of the set of (key, value) alone; the order and the cut of batches,
 //!   removals in between and the number of threads leave no trace in it.
-//! - *Binding*: two different sets, or sets with keys or values of different length, have different roots, as far as BLAKE3 is
-//!   collision resistant.
+//! - *Binding*: two different sets, or sets with keys or values of different length, have different roots, as far as
+//!   BLAKE3 is collision resistant.
 //! - *Canonical proofs*: for a set and a key exactly one byte string verifies.
 //! - Work of `root` is in proportion to the nodes changed since the last call, and it never runs twice for one change.
 //!
 //! # What is hashed
 //!
-//! Values have `V` bytes. A key of `K` bytes is a path of `2K` nibbles, the high nibble of each byte first. A *node* stands where at least two
-//! keys part: its *depth* is the number of nibbles they share, and those nibbles are its *path*. The keys below it fall
-//! into up to 16 *slots* by the nibble that follows the path. A slot that holds one key is a *leaf*, one that holds more
-//! is a node again, of any greater depth.
+//! Values have `V` bytes. A key of `K` bytes is a path of `2K` nibbles, the high nibble of each byte first. A *node*
+//! stands where at least two keys part: its *depth* is the number of nibbles they share, and those nibbles are its
+//! *path*. The keys below it fall into up to 16 *slots* by the nibble that follows the path. A slot that holds one key
+//! is a *leaf*, one that holds more is a node again, of any greater depth.
 //!
-//! Every digest is `BLAKE3-keyed(k, message)` where `k = BLAKE3-derive-key("walras 2026 trie v2", [K, V])`, each length one
-//! byte, so that tries of different lengths share no digest. There are three messages; integers are little-endian.
+//! Every digest is `BLAKE3-keyed(k, message)` where `k = BLAKE3-derive-key("walras 2026 trie v2", [K, V])`, each length
+//! one byte, so that tries of different lengths share no digest. There are three messages; integers are little-endian.
 //!
 //! *Empty trie* (its root): the one byte `00`.
 //!
@@ -61,8 +61,8 @@
 //! - Work is divided by subtree, and subtrees own their memory ([`Trie`] keeps a tree of arenas of at most 65,536
 //!   entries), where the paper's nodes count the leaves below them and threads claim ranges: no counter has to be kept
 //!   up to date in every node, and no two threads write to one arena.
-//! - A leaf of a long value holds its digest, because the ledger holds accounts in tables of its own (the paper too keeps
-//!   accounts outside the trie, K.1); that of an offer holds the amount, eight bytes.
+//! - A leaf of a long value holds its digest, because the ledger holds accounts in tables of its own (the paper too
+//!   keeps accounts outside the trie, K.1); that of an offer holds the amount, eight bytes.
 //! - BLAKE3 instead of BLAKE2b: one compression per 64 instead of 128 bytes, but several nodes at once.
 
 mod cursor;
@@ -108,8 +108,8 @@ pub struct Applied {
     pub absent: usize,
 }
 
-/// A Merkle-Patricia trie over keys of `KEY` bytes, 1 to 127, with values of `VALUE` bytes, up to 255: digests of what lives
-/// elsewhere, or what is short enough itself. See the module text.
+/// A Merkle-Patricia trie over keys of `KEY` bytes, 1 to 127, with values of `VALUE` bytes, up to 255: digests of what
+/// lives elsewhere, or what is short enough itself. See the module text.
 pub struct Trie<const KEY: usize, const VALUE: usize = 32> {
     top: subtree::Subtree<KEY, VALUE>,
 }
@@ -142,8 +142,8 @@ impl<const KEY: usize, const VALUE: usize> Trie<KEY, VALUE> {
         self.top.apply(batch)
     }
 
-    /// Removes every key up to and including `last`, most of them as whole subtrees (K.5: executed offers are a prefix of
-    /// their book); gives their number.
+    /// Removes every key up to and including `last`, most of them as whole subtrees (K.5: executed offers are a prefix
+    /// of their book); gives their number.
     pub fn remove_through(&mut self, last: &[u8; KEY]) -> usize {
         self.top.remove_through(last)
     }

@@ -51,8 +51,8 @@ pub(crate) fn node_digest<'a>(
     blake3::keyed_hash(trie_key, &message).into()
 }
 
-/// How many of a key's bytes the path of a node of this depth touches. A leaf below names the bytes after them; its slot
-/// tells the nibble that may be missing in between.
+/// How many of a key's bytes the path of a node of this depth touches. A leaf below names the bytes after them; its
+/// slot tells the nibble that may be missing in between.
 pub(crate) fn path_bytes(depth: usize) -> usize {
     depth.div_ceil(2)
 }
@@ -119,8 +119,8 @@ impl Lanes {
         }
     }
 
-    /// Takes a message of exactly `length` bytes that `write` appends; calls `done(ticket, digest)` for this and earlier
-    /// messages, now or later.
+    /// Takes a message of exactly `length` bytes that `write` appends; calls `done(ticket, digest)` for this and
+    /// earlier messages, now or later.
     pub(crate) fn push(
         &mut self,
         ticket: u32,

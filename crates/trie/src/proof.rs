@@ -12,12 +12,12 @@
 //! | *other leaf* | `04`, end of key, value (V) | the leaf of another key in the key's slot: the key is absent |
 //!
 //! The content of a slot is that of the node's message (see the crate's text): 32 bytes for a node, the end of its key
-//! and the value for a leaf. A *node* whose bitmaps leave the key's slot empty ends the proof: the key is absent. If they
-//! say node, *node* or *fork* follows; if leaf, *leaf* or *other leaf* does.
+//! and the value for a leaf. A *node* whose bitmaps leave the key's slot empty ends the proof: the key is absent. If
+//! they say node, *node* or *fork* follows; if leaf, *leaf* or *other leaf* does.
 //!
-//! The verifier rebuilds the messages from the last item upwards and compares the digest of the first with the root. All
-//! bytes of a proof are either hashed or decide how the rest is read, and each message names the depth and the path of
-//! its node, so a proof that verifies retraces nodes that are really there.
+//! The verifier rebuilds the messages from the last item upwards and compares the digest of the first with the root.
+//! All bytes of a proof are either hashed or decide how the rest is read, and each message names the depth and the path
+//! of its node, so a proof that verifies retraces nodes that are really there.
 
 use crate::Root;
 use crate::cursor::At;

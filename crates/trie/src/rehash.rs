@@ -7,8 +7,9 @@ use crate::message::{self, Lanes, Slot};
 use crate::segment::{Child, Node, Segment};
 use crate::subtree::{Branch, SPLIT_LEN, Subtree};
 
-/// Segments below the topmost branch are hashed as a group, by one thread, up to this many entries: with ten million keys
-/// and a batch of a hundred thousand, one segment alone has too few stale nodes of one length to fill vector registers.
+/// Segments below the topmost branch are hashed as a group, by one thread, up to this many entries: with ten million
+/// keys and a batch of a hundred thousand, one segment alone has too few stale nodes of one length to fill vector
+/// registers.
 const GROUP_LEN: usize = 4 * SPLIT_LEN;
 
 /// Makes the digest of every node of these tries fresh, on this thread: nodes of all of them side by side.

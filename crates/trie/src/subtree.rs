@@ -1,8 +1,8 @@
 //! The top of the trie: branches over segments, cut so that threads share nothing.
 //!
 //! A segment that would outgrow [`SPLIT_LEN`] entries is divided at its topmost node into up to sixteen; a branch with
-//! fewer than [`MERGE_LEN`] entries becomes one segment again. A branch is an ordinary node of the trie as far as hashing
-//! goes, so where the cuts are shows in no digest.
+//! fewer than [`MERGE_LEN`] entries becomes one segment again. A branch is an ordinary node of the trie as far as
+//! hashing goes, so where the cuts are shows in no digest.
 
 use rayon::prelude::*;
 

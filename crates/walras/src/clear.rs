@@ -39,8 +39,8 @@ pub struct ClearArgs {
     /// Also write the fills, columns row,sold,bought, to this .csv or .parquet file
     #[arg(long, value_name = "FILE", value_parser = fills_path)]
     pub fills: Option<PathBuf>,
-    /// Say why the offer of this row, counted from 1, does or does not trade; pools:ROW and buys:ROW ask about those; may
-    /// be repeated
+    /// Say why the offer of this row, counted from 1, does or does not trade; pools:ROW and buys:ROW ask about those;
+    /// may be repeated
     #[arg(long, value_name = "ROW")]
     pub explain: Vec<Asked>,
 }

@@ -56,8 +56,8 @@ pub struct Demo {
     /// Where the first validator listens, the others above; other ports are taken if these are not free.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Keep the validators' homes in this directory, for `walras node`, `export` and the others; else they are gone at the
-    /// end. The keys' passphrase is "demo".
+    /// Keep the validators' homes in this directory, for `walras node`, `export` and the others; else they are gone at
+    /// the end. The keys' passphrase is "demo".
     #[arg(long)]
     home: Option<PathBuf>,
 }

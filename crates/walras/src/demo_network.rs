@@ -1,4 +1,5 @@
-//! The demo's validators: processes of their own, started again when they end, and spoken to over HTTP as anybody would.
+//! The demo's validators: processes of their own, started again when they end, and spoken to over HTTP as anybody
+//! would.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};

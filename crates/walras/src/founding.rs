@@ -85,8 +85,8 @@ pub fn make_newcomer(home: &Path, passphrase: &Passphrase) -> anyhow::Result<Pub
     Ok(key)
 }
 
-/// Where a validator listens that is reached at an address: there if it is one of numbers, on every interface if it is a
-/// name.
+/// Where a validator listens that is reached at an address: there if it is one of numbers, on every interface if it is
+/// a name.
 fn listen(address: &str) -> anyhow::Result<SocketAddr> {
     if let Ok(address) = address.parse() {
         return Ok(address);

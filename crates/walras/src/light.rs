@@ -1,8 +1,9 @@
 //! `walras light`: what a quorum of validators has signed, checked with nothing but the genesis file.
 //!
-//! Certificates are signed by the committee of their epoch. From the founders, whom the genesis names, the client walks over the
-//! handovers (`node::handover`) to the epoch of the certificate that it checks, and believes nothing on the way that the
-//! committee before has not signed. With `--trust` it writes down how far it has come, and begins there the next time.
+//! Certificates are signed by the committee of their epoch. From the founders, whom the genesis names, the client walks
+//! over the handovers (`node::handover`) to the epoch of the certificate that it checks, and believes nothing on the
+//! way that the committee before has not signed. With `--trust` it writes down how far it has come, and begins there
+//! the next time.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

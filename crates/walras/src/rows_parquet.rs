@@ -1,8 +1,8 @@
 //! Rows from a Parquet file, as pandas, Polars or DuckDB write them.
 //!
-//! Symbols are text; amounts integers, or whole numbers in another type; limit prices floating point, decimals, integers
-//! or text. Whatever the type, a cell is read as the shortest text of its value, so that both kinds of file follow the
-//! same rules.
+//! Symbols are text; amounts integers, or whole numbers in another type; limit prices floating point, decimals,
+//! integers or text. Whatever the type, a cell is read as the shortest text of its value, so that both kinds of file
+//! follow the same rules.
 
 use std::fs::File;
 use std::path::Path;

@@ -45,7 +45,8 @@ pub struct Sim {
     /// With --consensus: how validators agree on blocks.
     #[arg(long, requires = "consensus", value_enum, default_value_t = EngineName::Dbft)]
     engine: EngineName,
-    /// With --consensus: so many correct validators in ten regions of the world instead, and how long certificates take.
+    /// With --consensus: so many correct validators in ten regions of the world instead, and how long certificates
+    /// take.
     #[arg(long, requires = "consensus", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
     regions: Option<u8>,
     /// With --consensus: so many correct validators, all as many milliseconds from one another as --delay says.

@@ -111,8 +111,8 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
     Ok(())
 }
 
-/// Removes the log of what a validator has said: in a home that is put together from copies it may be older than what the
-/// validator said last. Whether there was one.
+/// Removes the log of what a validator has said: in a home that is put together from copies it may be older than what
+/// the validator said last. Whether there was one.
 fn put_votes_away(data: &Path) -> anyhow::Result<bool> {
     let votes = data.join("votes");
     match std::fs::remove_dir_all(&votes) {

@@ -256,8 +256,8 @@ impl Server {
         }
     }
 
-    /// Waits while the node lags behind the others, or has just started: what it says of an account's sequence numbers may be
-    /// out of date, and a transaction that repeats one that is done would seem to be committed.
+    /// Waits while the node lags behind the others, or has just started: what it says of an account's sequence numbers
+    /// may be out of date, and a transaction that repeats one that is done would seem to be committed.
     fn wait_until_caught_up(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
         loop {

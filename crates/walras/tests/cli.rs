@@ -1,4 +1,5 @@
-//! The command line from end to end, by processes: a home, its node, wallets that trade on it, and every way to go wrong.
+//! The command line from end to end, by processes: a home, its node, wallets that trade on it, and every way to go
+//! wrong.
 
 mod process;
 

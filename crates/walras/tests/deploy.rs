@@ -1,5 +1,5 @@
-//! What `deploy/` says is true of this binary: its files parse, name metrics and settings that exist, and every alert is
-//! explained to operators.
+//! What `deploy/` says is true of this binary: its files parse, name metrics and settings that exist, and every alert
+//! is explained to operators.
 
 // A part of it is for the other tests.
 #[allow(dead_code)]

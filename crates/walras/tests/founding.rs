@@ -1,5 +1,5 @@
-//! The homes of a network of validators: what `walras init --validators` writes, what is refused, and that the processes
-//! which run them are one exchange.
+//! The homes of a network of validators: what `walras init --validators` writes, what is refused, and that the
+//! processes which run them are one exchange.
 
 mod process;
 

@@ -45,8 +45,8 @@ fn amounts(bytes: &[u8]) -> impl ExactSizeIterator<Item = i64> {
 
 #[pymethods]
 impl Book {
-    /// A book of offers; of pools as (a, b, units of a, units of b, fee); and of buy orders as (asset bought, asset paid,
-    /// units bought, most units paid).
+    /// A book of offers; of pools as (a, b, units of a, units of b, fee); and of buy orders as (asset bought, asset
+    /// paid, units bought, most units paid).
     #[new]
     fn new(
         py: Python<'_>,

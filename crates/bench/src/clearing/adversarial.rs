@@ -1,5 +1,5 @@
-//! Books that somebody offers who wants to break a clearing or to make it slow, and books within the minimum sizes. Every
-//! clearing is verified, and its work is held against what ordinary books of as many assets and offers take.
+//! Books that somebody offers who wants to break a clearing or to make it slow, and books within the minimum sizes.
+//! Every clearing is verified, and its work is held against what ordinary books of as many assets and offers take.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,16 +1,18 @@
 //! Every way in which three correct validators and a faulty one can go through one round, and by induction through all.
 //!
-//! The states are those of the code itself. What a correct validator has said follows from its state; the faulty one, which
-//! is also the round's coordinator, may say anything to anybody at any time; every message and every timer takes as long
-//! as it likes. An odd and an even round stand for all: the first has timers that fire at once, as these may, and who enters
-//! it late is as one whose timer is slow. What is shown of each is what the next begins with: if somebody decides a value,
-//! all correct validators leave with that estimate; and if all enter with one estimate, all leave with it.
+//! The states are those of the code itself. What a correct validator has said follows from its state; the faulty one,
+//! which is also the round's coordinator, may say anything to anybody at any time; every message and every timer takes
+//! as long as it likes. An odd and an even round stand for all: the first has timers that fire at once, as these may,
+//! and who enters it late is as one whose timer is slow. What is shown of each is what the next begins with: if
+//! somebody decides a value, all correct validators leave with that estimate; and if all enter with one estimate, all
+//! leave with it.
 //!
-//! To keep the states few, messages are delivered when they make a difference and not before: estimates as many at a time as
-//! it takes to reach the next threshold; a suggestion, or the timer that ends the waiting for it, when it makes a validator
-//! say its values; auxiliary votes, any of those that were sent, together with the timer that ends the round. Whatever was
-//! delivered earlier had changed nothing that others could see. States are told apart by what can still matter of them:
-//! how many votes were counted and not whose, and what each validator knows but not which one it is.
+//! To keep the states few, messages are delivered when they make a difference and not before: estimates as many at a
+//! time as it takes to reach the next threshold; a suggestion, or the timer that ends the waiting for it, when it makes
+//! a validator say its values; auxiliary votes, any of those that were sent, together with the timer that ends the
+//! round. Whatever was delivered earlier had changed nothing that others could see. States are told apart by what can
+//! still matter of them: how many votes were counted and not whose, and what each validator knows but not which one it
+//! is.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

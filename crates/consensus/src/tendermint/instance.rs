@@ -190,8 +190,8 @@ impl Instance {
         if std::mem::take(&mut self.desk.refused) { Err(Refused::Signature) } else { Ok(()) }
     }
 
-    /// Whether a message is news; refuses what no correct validator sends. What this leaves unchecked the round logic has
-    /// checked when it takes it in.
+    /// Whether a message is news; refuses what no correct validator sends. What this leaves unchecked the round logic
+    /// has checked when it takes it in.
     fn is_news(&mut self, message: &Message) -> Result<bool, Refused> {
         let size = self.desk.chain.keys.len();
         match message {
@@ -257,8 +257,9 @@ impl Instance {
         Ok(true)
     }
 
-    /// Whether a round is near enough for its votes and proposals to be kept: at most one turn of proposers above the own
-    /// one. Whoever lags by more is brought along by a certificate of a later round, which every validator says again.
+    /// Whether a round is near enough for its votes and proposals to be kept: at most one turn of proposers above the
+    /// own one. Whoever lags by more is brought along by a certificate of a later round, which every validator says
+    /// again.
     fn is_in_reach(&self, round: Round) -> bool {
         round <= self.round().saturating_add(self.desk.chain.keys.len() as Round)
     }

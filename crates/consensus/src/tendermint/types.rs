@@ -1,5 +1,5 @@
-//! The types that the round logic of `malachite` is given: heights are numbers, validators are indices with equal power,
-//! values are digests, signatures are made by the keys of the chain.
+//! The types that the round logic of `malachite` is given: heights are numbers, validators are indices with equal
+//! power, values are digests, signatures are made by the keys of the chain.
 
 use std::fmt;
 

@@ -3,8 +3,9 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Height;
 
-/// Epochs: the committee of epoch `e` is drawn at height `e·epoch_heights`, the epoch's *boundary*, and acts `delay` heights
-/// later, until the next one does. Epoch 0 is the founders', from height 1 on. With `epoch_heights` 0 it never ends.
+/// Epochs: the committee of epoch `e` is drawn at height `e·epoch_heights`, the epoch's *boundary*, and acts `delay`
+/// heights later, until the next one does. Epoch 0 is the founders', from height 1 on. With `epoch_heights` 0 it never
+/// ends.
 ///
 /// ```text
 /// boundary   0             E                   2E

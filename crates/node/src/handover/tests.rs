@@ -1,4 +1,5 @@
-//! Chains of empty blocks whose committees change, certified by hand, and handovers that are forged one way after the other.
+//! Chains of empty blocks whose committees change, certified by hand, and handovers that are forged one way after the
+//! other.
 
 use consensus::{Commit, Statement};
 use ledger::{BlockReceipts, Genesis, Ledger, Listing, Membership, Roots, Signatures, Terms};

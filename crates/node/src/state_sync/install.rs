@@ -6,8 +6,8 @@
 //! data/arrived/…         the same directory, renamed: from here on the state counts
 //! ```
 //!
-//! The rename is the moment at which the fetched state takes the place of the old one. Whoever starts and finds `arrived` puts
-//! what is in it into the stores, one after the other and each as often as it takes, and removes it.
+//! The rename is the moment at which the fetched state takes the place of the old one. Whoever starts and finds
+//! `arrived` puts what is in it into the stores, one after the other and each as often as it takes, and removes it.
 
 use std::fs::{self, File};
 use std::io;

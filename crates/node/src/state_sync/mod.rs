@@ -3,56 +3,61 @@
 //!
 //! # The protocol
 //!
-//! A validator that lags fetches decided heights, each with its certificate (`consensus::sync`). That ends where the others have
-//! forgotten the blocks that it lacks, and takes too long when there are very many. Then it fetches a *state*.
+//! A validator that lags fetches decided heights, each with its certificate (`consensus::sync`). That ends where the
+//! others have forgotten the blocks that it lacks, and takes too long when there are very many. Then it fetches a
+//! *state*.
 //!
-//! Every validator writes checkpoints at the same heights, multiples of `checkpoint_blocks`, whose bytes follow from the
-//! state alone: chunks of 1 MiB that are the same at all of them. Of its two newest checkpoints it *offers* the newer one whose
-//! outcome is certified: the digests of the chunks, and a *base* ([`base`]), which shows the certificate of the height with all
-//! that its superblock's digest is made of, the certificate of the outcome, `lag` heights above, and what its root is made of.
+//! Every validator writes checkpoints at the same heights, multiples of `checkpoint_blocks`, whose bytes follow from
+//! the state alone: chunks of 1 MiB that are the same at all of them. Of its two newest checkpoints it *offers* the
+//! newer one whose outcome is certified: the digests of the chunks, and a *base* ([`base`]), which shows the
+//! certificate of the height with all that its superblock's digest is made of, the certificate of the outcome, `lag`
+//! heights above, and what its root is made of.
 //!
-//! 1. When others have certificates of heights that none of them gives, or when it is more than `state_behind` heights behind, a
-//!    validator asks up to eight others for an offer.
+//! 1. When others have certificates of heights that none of them gives, or when it is more than `state_behind` heights
+//!    behind, a validator asks up to eight others for an offer.
 //! 2. When all have answered, or five seconds have passed, it takes the offer that most of them make, and the newest of
 //!    these. It asks those with another height whether they have this one too.
-//! 3. It asks for the handovers ([`crate::handover`]) from the last committee that its own ledger knows to those that signed the base, checks each,
-//!    and then the base.
-//! 4. It asks all who offered this state for chunks, two at a time from each, waits for each for twenty seconds at most, holds each chunk against its digest, and writes it
-//!    where it belongs.
+//! 3. It asks for the handovers ([`crate::handover`]) from the last committee that its own ledger knows to those that
+//!    signed the base, checks each, and then the base.
+//! 4. It asks all who offered this state for chunks, two at a time from each, waits for each for twenty seconds at
+//!    most, holds each chunk against its digest, and writes it where it belongs.
 //! 5. When all are there it builds the ledger, whose invariants are audited, and holds its root, its last block and the
 //!    constants of the chain against what is certified.
-//! 6. It makes all of that durable, names it *arrived* by one rename ([`install`]), stops its pipeline, and begins again with
-//!    the fetched state in the place of the old one. From there on it goes on by blocks.
+//! 6. It makes all of that durable, names it *arrived* by one rename ([`install`]), stops its pipeline, and begins
+//!    again with the fetched state in the place of the old one. From there on it goes on by blocks.
 //!
-//! The vote log is not touched: what was said stays said, and entries about heights that are over mean nothing. So a validator
-//! that comes back by a state votes at once where its log allows it; one without a log listens first, as always.
+//! The vote log is not touched: what was said stays said, and entries about heights that are over mean nothing. So a
+//! validator that comes back by a state votes at once where its log allows it; one without a log listens first, as
+//! always.
 //!
-//! A validator that was restored from a file has a state and no certificate. It does not take part in consensus; it asks for the
-//! base of its height alone, holds its own state against it, and begins again with it. If nobody has that height any
-//! more it fetches a newer state.
+//! A validator that was restored from a file has a state and no certificate. It does not take part in consensus; it
+//! asks for the base of its height alone, holds its own state against it, and begins again with it. If nobody has that
+//! height any more it fetches a newer state.
 //!
 //! # Properties
 //!
-//! - *Soundness*: a state counts only if the committees that the genesis leads to have certified its root, its block, and the superblock that
-//!   consensus goes on from. A validator trusts its own ledger for the committee it begins with; one that was restored from a file
-//!   begins with the genesis.
-//! - *Liars are named*: whoever sends a false chunk, a false handover, a base that does not hold or nothing at all is dropped, told
-//!   in the log, and not asked for ten minutes; the others go on. Digests of chunks are not certified, so that a state of whole
-//!   false chunks is only found out in the end: all who offered it are named, and another offer is taken. As more honest
-//!   offers agree than false ones do, that costs time only where liars are the majority of those who answer.
+//! - *Soundness*: a state counts only if the committees that the genesis leads to have certified its root, its block,
+//!   and the superblock that consensus goes on from. A validator trusts its own ledger for the committee it begins
+//!   with; one that was restored from a file begins with the genesis.
+//! - *Liars are named*: whoever sends a false chunk, a false handover, a base that does not hold or nothing at all is
+//!   dropped, told in the log, and not asked for ten minutes; the others go on. Digests of chunks are not certified, so
+//!   that a state of whole false chunks is only found out in the end: all who offered it are named, and another offer
+//!   is taken. As more honest offers agree than false ones do, that costs time only where liars are the majority of
+//!   those who answer.
 //! - *Atomic*: a crash at any moment leaves the old store or the new one, each whole.
-//! - *Bounded*: eight offers of at most half a MiB, two chunks in flight for each source, one transfer at a time; whoever serves
-//!   keeps three checkpoints open and answers one question after the other, and drops questions that find no place.
+//! - *Bounded*: eight offers of at most half a MiB, two chunks in flight for each source, one transfer at a time;
+//!   whoever serves keeps three checkpoints open and answers one question after the other, and drops questions that
+//!   find no place.
 //!
 //! # Deviations
 //!
-//! - Snapshots are not taken in lockstep (§2.9): checkpoints are written at the same heights by setting, and one that is left out
-//!   because the one before is still being written is only one source less.
-//! - Chunks are checked against the offer's digests and the whole state against the certified root, not each chunk by a proof of
-//!   its own: the root is over tries, and a state in order of its tries would be written several times slower.
+//! - Snapshots are not taken in lockstep (§2.9): checkpoints are written at the same heights by setting, and one that
+//!   is left out because the one before is still being written is only one source less.
+//! - Chunks are checked against the offer's digests and the whole state against the certified root, not each chunk by a
+//!   proof of its own: the root is over tries, and a state in order of its tries would be written several times slower.
 //! - Blocks and receipts from before a fetched state are not fetched: the store begins there.
-//! - The pipeline begins again instead of exchanging its state while it runs. It has nothing to do meanwhile, and there is one way
-//!   to start with a state.
+//! - The pipeline begins again instead of exchanging its state while it runs. It has nothing to do meanwhile, and there
+//!   is one way to start with a state.
 
 pub(crate) mod base;
 pub(crate) mod install;
@@ -282,8 +287,8 @@ impl StateSync {
         }
     }
 
-    /// The committees that are trusted to begin with: those of the own ledger, which has applied what they decided, or of
-    /// the genesis if it was restored from a file.
+    /// The committees that are trusted to begin with: those of the own ledger, which has applied what they decided, or
+    /// of the genesis if it was restored from a file.
     fn lineage(&self, shared: &Shared) -> Lineage {
         let ledger = shared.read_ledger();
         let chain = match self.unproved {

@@ -1,5 +1,5 @@
-//! States on real sockets: four validators, of which one comes when the others have forgotten the blocks that it lacks, or is
-//! restored from a file.
+//! States on real sockets: four validators, of which one comes when the others have forgotten the blocks that it lacks,
+//! or is restored from a file.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

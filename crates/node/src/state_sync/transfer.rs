@@ -1,5 +1,5 @@
-//! The side that lacks a state: whom it asks for what, and what it believes. No clock and no socket: times are milliseconds
-//! that the caller gives.
+//! The side that lacks a state: whom it asks for what, and what it believes. No clock and no socket: times are
+//! milliseconds that the caller gives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,18 +1,19 @@
 //! Validators among themselves: engines of `consensus` over simulated links, disks and ledgers.
 //!
-//! Every engine is driven as a node drives it: what a turn says is sent when its entries are durable, and is lost if the
-//! process is killed before. Links delay, break, and lose what is under way; a validator that is killed comes back with
-//! its vote log, or without. Ledgers are chains of hashes that take time to apply. Some validators are faulty.
+//! Every engine is driven as a node drives it: what a turn says is sent when its entries are durable, and is lost if
+//! the process is killed before. Links delay, break, and lose what is under way; a validator that is killed comes back
+//! with its vote log, or without. Ledgers are chains of hashes that take time to apply. Some validators are faulty.
 //!
-//! In every run: no two correct validators output different superblocks; none says two different things where one may be
-//! said, restarts and lost logs included; certificates hold; evidence convicts the faulty alone; frames of correct
+//! In every run: no two correct validators output different superblocks; none says two different things where one may
+//! be said, restarts and lost logs included; certificates hold; evidence convicts the faulty alone; frames of correct
 //! validators are taken; what is under way is bounded; and in the end every correct validator has applied the same
 //! blocks, with every transaction that a correct one was given.
 //!
-//! The ledgers can be real ones (`exchange`): then validators with evidence accuse, and in the end nobody but the faulty
-//! is convicted.
+//! The ledgers can be real ones (`exchange`): then validators with evidence accuse, and in the end nobody but the
+//! faulty is convicted.
 //!
-//! Where there are epochs, one validator after the other sits one out: it follows, and hands what it is given to another.
+//! Where there are epochs, one validator after the other sits one out: it follows, and hands what it is given to
+//! another.
 //!
 //! Times are in microseconds. A broken invariant panics.
 
@@ -168,7 +169,8 @@ pub struct Report {
     pub epochs: u64,
     /// Who was convicted in real ledgers.
     pub convicted: Vec<Index>,
-    /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending order.
+    /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending
+    /// order.
     pub latencies: Vec<u64>,
 }
 

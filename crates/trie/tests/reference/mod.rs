@@ -1,4 +1,5 @@
-//! The root from its definition alone: recursive over a sorted map, written from the crate's text and not from its code.
+//! The root from its definition alone: recursive over a sorted map, written from the crate's text and not from its
+//! code.
 
 use std::collections::BTreeMap;
 
