@@ -171,7 +171,7 @@ fn an_export_tells_what_the_node_tells() {
     assert!(fills > 0 && trades.len() as u64 == fills);
     for trade in &trades {
         let number = |at: usize| trade[at].parse::<f64>().expect("a number");
-        assert!(number(5) / number(4) >= number(8), "below its limit: {trade:?}");
+        assert!(number(5) / number(4) >= number(9), "below its limit: {trade:?}");
     }
     assert_eq!(rows(&out, "prices").len() as u64 % u64::from(ASSETS), 0);
     let balances = rows(&out, "balances");
