@@ -146,6 +146,7 @@ pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
 pub use budget::{Budget, least_units};
 pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
+pub use market::Groups;
 pub use order::{BuyOrder, Purchase, TRIES};
 pub use outcome::{Clearing, Obstacle, Reason, Report, Spending, Trade};
 pub use pool::{Pool, PoolTrade};

@@ -84,16 +84,23 @@ impl Part {
     }
 }
 
-/// The strongly connected group of every asset of a book.
-pub(crate) struct Groups(Vec<usize>);
+/// The strongly connected group of every asset: each asset of a group can be had for each other one, by some chain of
+/// offers. Only inside groups is there a price, and can anything trade.
+#[derive(Clone, Debug)]
+pub struct Groups(Vec<usize>);
 
 impl Groups {
     pub(crate) fn new(book: &Book) -> Groups {
         Groups(strong_groups(book).0)
     }
 
+    /// Of so many assets and the ordered pairs, sold and bought, that have offers, in rising order.
+    pub fn of_pairs(assets: u32, pairs: &[(AssetId, AssetId)]) -> Groups {
+        Groups(strong_groups_of(assets, pairs).0)
+    }
+
     /// Whether both assets are of one group, so that they can trade.
-    pub(crate) fn are_one(&self, a: AssetId, b: AssetId) -> bool {
+    pub fn are_one(&self, a: AssetId, b: AssetId) -> bool {
         is_within(&self.0, (a, b))
     }
 }
@@ -194,12 +201,17 @@ fn part(book: &Book, pairs: &[usize]) -> Part {
 /// The strongly connected group of every asset, and the number of groups (Tarjan 1972, without recursion). A group is
 /// numbered after every group that it sells into.
 fn strong_groups(book: &Book) -> (Vec<usize>, usize) {
-    const NONE: usize = usize::MAX;
-    let assets = book.assets as usize;
     let mut links: Vec<(AssetId, AssetId)> = (0..book.links()).map(|link| book.link(link)).collect();
     if !book.pools.is_empty() {
         links.sort_unstable();
     }
+    strong_groups_of(book.assets, &links)
+}
+
+/// The same of `links` in rising order.
+fn strong_groups_of(assets: u32, links: &[(AssetId, AssetId)]) -> (Vec<usize>, usize) {
+    const NONE: usize = usize::MAX;
+    let assets = assets as usize;
     let first = |asset: usize| links.partition_point(|link| (link.0.0 as usize) < asset);
     let mut group_of = vec![NONE; assets];
     let mut order = vec![NONE; assets];

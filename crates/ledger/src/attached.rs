@@ -127,9 +127,13 @@ impl Ledger {
         let trades: Vec<_> = trades.into_iter().collect();
         let least = self.least_units();
         let prices = self.prices(&attached.valuations, &least);
-        let checked: Vec<Result<PairOutcome, Violation>> = work(orders, &trades)
+        let work = work(orders, &trades);
+        let offered = work.iter().map(|(orders, _)| orders).filter(|orders| self.has_offers(orders));
+        let offered: Vec<(AssetId, AssetId)> = offered.map(|orders| (orders.pair.sell, orders.pair.buy)).collect();
+        let groups = clearing::Groups::of_pairs(assets, &offered);
+        let checked: Vec<Result<PairOutcome, Violation>> = work
             .into_par_iter()
-            .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, attached.full))
+            .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, &groups, attached.full))
             .collect();
         let pairs: Vec<PairOutcome> = checked.into_iter().collect::<Result<_, _>>()?;
         conserved(self.assets.len(), &pairs)?;
@@ -152,10 +156,17 @@ impl Ledger {
         orders: &PairOrders,
         trade: Option<&AttachedTrade>,
         prices: &Prices,
+        groups: &clearing::Groups,
         full: bool,
     ) -> Result<PairOutcome, Violation> {
+        let Pair { sell, buy } = orders.pair;
+        let has_offers = self.has_offers(orders);
+        let can_trade = has_offers && groups.are_one(sell, buy);
+        if trade.is_some() && has_offers && !can_trade {
+            return Err(Wrong::AcrossGroups { sell, buy }.into());
+        }
         let executed = trade.map_or(Ok(Executed::default()), |trade| self.check_trade(orders, trade, prices))?;
-        if full {
+        if full && can_trade {
             self.check_full(orders, trade.map(|trade| &trade.marginal), &executed, prices)?;
         }
         Ok(PairOutcome::new(orders, executed, prices))
@@ -209,6 +220,11 @@ impl Ledger {
             Some(Offer { place, .. }) => Err(Violation::NotFull { pair, place }),
             None => Ok(()),
         }
+    }
+
+    /// Whether a pair has offers, with a block's orders worked in.
+    fn has_offers(&self, orders: &PairOrders) -> bool {
+        self.offers_with(orders, ..).next().is_some()
     }
 
     /// The offers of a pair in a range of places, with a block's orders worked in.

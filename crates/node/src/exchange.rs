@@ -123,6 +123,18 @@ pub enum ExchangeError {
     /// A logged block that does not apply.
     #[error(transparent)]
     Fault(#[from] ledger::Fault),
+    /// The ledger panicked over a block. Whoever starts again meets the same block.
+    #[error(
+        "applying block {height} panicked: {what}. This is a defect of this version, and every restart meets it again: \
+         stop the service, keep the data directory, and report the height and this line. The log is intact and nothing \
+         that was acknowledged is lost: start again with a version that applies the block"
+    )]
+    Panicked {
+        /// The block's height.
+        height: Height,
+        /// What the panic said.
+        what: String,
+    },
     /// A logged block that is none.
     #[error("block {0} in the log cannot be read: {1}")]
     Undecodable(Height, std::io::Error),
@@ -757,6 +769,26 @@ fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
     Some(Superblock { height, parent, time_ms, parent_root, sub_blocks })
 }
 
+/// Applies a block. A panic of the ledger becomes an error that names the block; the state is lost then.
+pub(crate) fn apply(
+    ledger: &mut Ledger,
+    block: &Superblock,
+    signatures: Signatures,
+    stage: &mut dyn FnMut(Stage),
+) -> Result<Applied, ExchangeError> {
+    let applied = named(block.height, || ledger.apply(block, signatures, stage))?;
+    Ok(applied?)
+}
+
+/// Runs what works on the block of a height, and names that height should it panic.
+fn named<T>(height: Height, run: impl FnOnce() -> T) -> Result<T, ExchangeError> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let what = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+        ExchangeError::Panicked { height, what: what.into() }
+    })
+}
+
 type Commit = (Applied, Changes, Vec<(&'static str, f64)>);
 
 /// Logs and applies a block side by side. Nobody reads the new state before it is durable.
@@ -773,7 +805,7 @@ fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId]) -> Result<
             Ok::<_, StoreError>(milliseconds(begun.elapsed()))
         });
         let signatures = known.as_ref().map_or(Signatures::Valid, |valid| Signatures::Known(valid));
-        let applied = ledger.apply(block, signatures, &mut |stage| stages.end(stage));
+        let applied = apply(&mut ledger, block, signatures, &mut |stage| stages.end(stage));
         (applied, log.join())
     });
     let log_ms = logged.expect("the log thread does not panic")?;
@@ -937,5 +969,20 @@ fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>, consensus
         poisoned(shared.views.write()).set_state_root(height, root);
         // Nobody listens when the node stops.
         drop(consensus.map(|consensus| consensus.send(Input::StateRoot(height, root))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_over_a_block_names_it_and_the_way_out() {
+        let divided = named(812, || 1 / std::hint::black_box(0));
+        let error = divided.expect_err("it panics").to_string();
+        for part in ["block 812", "divide by zero", "keep the data directory", "a version that applies the block"] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(named(813, || 7).expect("nothing panics"), 7);
     }
 }

@@ -348,13 +348,13 @@ impl Validator {
             self.timers.pop();
             self.engine.on_timer(height, timer);
         }
+        if now.saturating_duration_since(self.last_decided) >= self.network.heartbeat {
+            self.engine.on_heartbeat();
+        }
         if now >= self.next_tick {
             self.next_tick = now + TICK;
             if self.network.rules.protocol == Protocol::Dbft {
                 self.engine.set_waiting(shared.lock_mempool().ready() > 0);
-            }
-            if self.last_decided.elapsed() >= self.network.heartbeat {
-                self.engine.on_heartbeat();
             }
             self.engine.on_tick();
             self.offences.values_mut().for_each(|count| *count = count.saturating_sub(1));

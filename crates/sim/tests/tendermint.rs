@@ -75,7 +75,7 @@ fn a_lost_vote_log_costs_silence_and_no_contradiction() {
     }
 }
 
-/// All stop, one without its vote log, and nobody submits anything afterwards.
+/// All stop after the first transactions, one loses its vote log, and nobody submits anything afterwards.
 fn idle_after_a_lost_log(seed: u64) -> Network {
     let mut network = network(4, 350 + seed);
     (network.blackouts, network.lost_logs) = (1, 1);
@@ -85,7 +85,7 @@ fn idle_after_a_lost_log(seed: u64) -> Network {
 #[test]
 fn an_idle_network_lets_a_validator_without_a_log_come_back() {
     for seed in 0..6 {
-        assert!(settled(idle_after_a_lost_log(seed), 4).heights > 8);
+        assert!(settled(idle_after_a_lost_log(seed), 1).heights > 8);
     }
 }
 
@@ -95,11 +95,11 @@ fn a_network_that_never_beats_is_caught() {
         std::panic::catch_unwind(|| {
             let mut network = idle_after_a_lost_log(seed);
             network.heartbeat = u64::MAX;
-            settled(network, 4)
+            settled(network, 1)
         })
         .is_err()
     };
-    assert!((0..6).any(stalls));
+    assert!((0..2).all(stalls));
 }
 
 #[test]

@@ -65,6 +65,8 @@ struct Client {
     chains: Vec<Chain>,
     /// How far the walk has come.
     lineage: Lineage,
+    /// The last epoch of which a certificate was asked for.
+    shown: u64,
     trust: Option<PathBuf>,
 }
 
@@ -107,13 +109,16 @@ impl Client {
         if let Some(path) = trust.as_ref().filter(|path| path.exists()) {
             recall(path, &mut lineage)?;
         }
-        Ok(Client { server: source.server.clone(), genesis, chains: vec![lineage.chain.clone()], lineage, trust })
+        let (server, chains, shown) = (source.server.clone(), vec![lineage.chain.clone()], lineage.chain.epoch);
+        Ok(Client { server, genesis, chains, lineage, shown, trust })
     }
 
-    /// Writes down how far it has come.
+    /// Writes down how far it has come: to the epoch of the newest certificate. The walk may have come further, but then
+    /// the next certificate could be of an epoch before the one that is trusted.
     fn remember(&self) -> anyhow::Result<()> {
         let Some(path) = &self.trust else { return Ok(()) };
-        let Chain { genesis, epoch, keys, .. } = &self.lineage.chain;
+        let shown = self.chains.iter().find(|chain| chain.epoch == self.shown);
+        let Chain { genesis, epoch, keys, .. } = shown.expect("the walk has come there");
         let keys: Vec<String> = keys.iter().map(PublicKey::to_string).collect();
         let text = json!({ "network": genesis.to_string(), "epoch": epoch, "keys": keys }).to_string() + "\n";
         std::fs::write(path, text).with_context(|| path.display().to_string())
@@ -138,6 +143,7 @@ impl Client {
         }
         let first = self.chains[0].epoch;
         let known = epoch.checked_sub(first).and_then(|at| self.chains.get(usize::try_from(at).ok()?));
+        self.shown = self.shown.max(known.map_or(0, |chain| chain.epoch));
         known.with_context(|| {
             format!(
                 "the certificate is of epoch {epoch}, before epoch {first}, at which --trust begins: leave --trust out"

@@ -123,7 +123,7 @@ impl Replay {
         let issuer = SecretKey::from_seed([0xfe; 32]).public().address();
         let listed = history.symbols.iter().zip(&history.decimals);
         // As small as the band permits: the history knows no least sizes.
-        let least_units = ledger::least_units(self.epsilon, self.mu).unwrap_or(ledger::LEAST_UNITS);
+        let least_units = clearing::least_units(self.epsilon, self.mu);
         let listing = |(symbol, decimals): (&String, &u32)| Listing {
             least_units,
             ..Listing::new(symbol.clone(), *decimals as u8, issuer)

@@ -134,10 +134,9 @@ fn every_file_parses() {
 }
 
 /// Metrics by label, which a node tells only once there is something to tell: as registered, and as told.
-const BY_LABEL: [(&str, &str); 5] = [
+const BY_LABEL: [(&str, &str); 4] = [
     ("submitted_transactions", "walras_submitted_transactions_total"),
     ("refused_frames", "walras_refused_frames_total"),
-    ("clearings", "walras_clearings_total"),
     ("sub_blocks", "walras_sub_blocks_total"),
     ("block_stage", "walras_block_stage_seconds_sum"),
 ];

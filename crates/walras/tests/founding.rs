@@ -174,14 +174,14 @@ const RECEIVER: &str = "0x1111111111111111111111111111111111111111";
 fn four_processes_are_one_exchange() {
     let mut network = Network::start(4);
     network.pay(0, "1");
-    (0..4).for_each(|index| network.sees(index, "100"));
+    (0..4).for_each(|index| network.sees(index, "1000000"));
     // Killed, not stopped.
     network.running[1] = None;
     network.pay(2, "2");
     network.run(1);
-    network.sees(1, "300");
+    network.sees(1, "3000000");
     network.pay(1, "3");
-    (0..4).for_each(|index| network.sees(index, "600"));
+    (0..4).for_each(|index| network.sees(index, "6000000"));
     let height = get(&agent(), network.server(1), "/v1/status").1["height"].as_u64().expect("a height");
     for index in 0..4 {
         for height in [1, height / 2, height].into_iter().filter(|height| *height > 0) {
@@ -206,9 +206,9 @@ fn four_processes_are_one_exchange() {
         .expect("walras runs");
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && message.contains("key is in use by another process"), "{message}");
-    network.sees(3, "600");
+    network.sees(3, "6000000");
     network.pay(3, "4");
-    (0..4).for_each(|index| network.sees(index, "1000"));
+    (0..4).for_each(|index| network.sees(index, "10000000"));
     let ended = network.running.remove(0).expect("it runs").terminate();
     assert!(ended.success(), "{ended}");
 }
@@ -223,7 +223,7 @@ fn one_after_the_other_may_pause_and_be_restarted() {
     // Who lags tells a sequence number that is used: the payment would be the one before, once more.
     let pay = |network: &Network, paid: &mut u64, through: usize| {
         if *paid > 0 {
-            network.sees(through, &(100 * *paid).to_string());
+            network.sees(through, &(1_000_000 * *paid).to_string());
         }
         *paid += 1;
         network.pay(through, "1");
@@ -232,7 +232,7 @@ fn one_after_the_other_may_pause_and_be_restarted() {
         network.running[index].as_ref().expect("it runs").signal("STOP");
         pay(&network, &mut paid, (index + 1) % size);
         network.running[index].as_ref().expect("it runs").signal("CONT");
-        network.sees(index, &(100 * paid).to_string());
+        network.sees(index, &(1_000_000 * paid).to_string());
     }
     for index in 0..size {
         let ended = network.running[index].take().expect("it runs").terminate();
@@ -241,5 +241,5 @@ fn one_after_the_other_may_pause_and_be_restarted() {
         network.run(index);
         pay(&network, &mut paid, index);
     }
-    (0..size).for_each(|index| network.sees(index, &(100 * paid).to_string()));
+    (0..size).for_each(|index| network.sees(index, &(1_000_000 * paid).to_string()));
 }
