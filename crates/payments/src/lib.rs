@@ -126,7 +126,7 @@ pub use payment::{
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{LaneRefusal, MuteReason};
-pub use request::{OutputProof, PaidProof, settle_request, spend_request};
+pub use request::{OutputProof, PaidProof, request_bytes_max, settle_request, spend_request};
 pub use statement::{LaneCommittee, RootHeader, StatementKind, owner_message};
 pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator};
 pub use wallet::{AnswerCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};

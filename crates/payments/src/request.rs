@@ -4,7 +4,7 @@ use primitives::{Digest, Signature};
 
 use crate::layout::Reader;
 use crate::merkle::{self, Family};
-use crate::payment::OUTPUTS_MAX;
+use crate::payment::{INPUTS_MAX, OUTPUTS_MAX, PAYMENT_BYTES_MAX};
 use crate::{
     CheckBudget, Claim, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate, PaymentSummary, PaymentView,
     RootCache, StatementKind,
@@ -12,6 +12,15 @@ use crate::{
 
 const SPEND: u8 = 1;
 const SETTLE: u8 = 2;
+/// Bytes of the largest answer: 12 digests lead from one of 4,096 leaves to the root.
+const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
+
+/// Bytes of the largest request where certificates have at most `quorum` answers. A shell closes a connection that
+/// announces more.
+pub fn request_bytes_max(quorum: usize) -> usize {
+    let proof = 1 + PaymentSummary::BYTES + 1 + 4 * 32 + 1 + quorum * ANSWER_BYTES_MAX;
+    1 + PAYMENT_BYTES_MAX + 64 + INPUTS_MAX * proof
+}
 
 /// Proof that a payment created an output and that a quorum confirmed the payment.
 #[derive(Clone, Debug, PartialEq, Eq)]

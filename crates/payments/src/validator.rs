@@ -7,7 +7,7 @@ use primitives::{Digest, PublicKey, SecretKey, Signature};
 use crate::merkle::{self, Family, LEAVES_MAX, Tree};
 use crate::payment::INPUTS_MAX;
 use crate::record::{self, LogKey, Record, RecordKind};
-use crate::request::{Proofs, RequestView, verify_claim};
+use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::{
     CheckBudget, HomeEpoch, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output,
@@ -55,6 +55,12 @@ impl LaneSettings {
         }
     }
 
+    /// The larger quorum of the committees whose certificates it verifies.
+    pub fn largest_quorum(&self) -> usize {
+        let committees = [Some(&self.committee), self.previous.as_ref()].into_iter().flatten();
+        committees.map(|committee| committee.quorums().certificate).max().expect("there is a committee")
+    }
+
     fn assert_consistent(&self, key: &SecretKey) {
         let (home, network) = (self.committee.epoch(), self.rules.network);
         let registered = self.committee.key(self.validator, self.shard).expect("the committee has the shard");
@@ -66,9 +72,7 @@ impl LaneSettings {
         assert!((1..=LEAVES_MAX).contains(&self.leaves), "a tree has 1 to {LEAVES_MAX} leaves");
         assert!(self.trees_waiting_max > 0, "a tree may wait for the disk");
         // A correct payment with the most inputs, each with cold roots and a record to read, fits a fresh budget.
-        let quorum = |committee: &LaneCommittee| committee.quorums().certificate;
-        let quorum = self.previous.iter().map(quorum).fold(quorum(&self.committee), usize::max);
-        let largest = INPUTS_MAX * (quorum + 1);
+        let largest = INPUTS_MAX * (self.largest_quorum() + 1);
         assert!(self.checks_per_peer as usize >= largest, "checks_per_peer must be at least {largest}");
         assert!(self.checks_per_tick >= self.checks_per_peer, "checks_per_tick must be at least checks_per_peer");
     }
@@ -287,6 +291,9 @@ impl LaneValidator {
         }
         if self.waiting.len() >= self.settings.trees_waiting_max {
             return Err(LaneRefusal::Busy);
+        }
+        if bytes.len() > request_bytes_max(self.settings.largest_quorum()) {
+            return Err(LaneRefusal::Malformed("it is larger than any request"));
         }
         let request = RequestView::parse(bytes)?;
         let used = self.checks_by_peer.get(&peer).copied().unwrap_or(0);

@@ -169,6 +169,30 @@ fn the_same_payment_gets_the_same_answer_after_every_restart() {
     }
 }
 
+#[test]
+fn an_acknowledgement_is_durable_before_it_is_signed_and_survives() {
+    let coins = coins();
+    let mut nodes = nodes(4, 8, &coins);
+    let payment = spend(&coins[..1], 2);
+    let certificate = certify(&mut nodes, StatementKind::Confirmation, &payment, &payment.request);
+    let request = receipts(&payment, &certificate)[0].settle_request();
+    let mut node = nodes.remove(3);
+    assert!(node.request(&request).is_empty());
+    assert!(answers(node.step(LaneInput::Tick)).is_empty(), "acknowledged before it was durable");
+    let first = answers(node.sync());
+    assert!(matches!(first[..], [(_, StatementKind::Acknowledgement, digest, _)] if digest == payment.digest));
+    let length = node.disk.bytes.len();
+    let mut node = node.crash(0, &[]);
+    // Now nothing is to be written, so the answer needs no sync, and no certificate either.
+    let summary = PaymentView::parse(&payment.payment).unwrap().summary();
+    node.request(&settle_request(&summary, &PaymentCertificate(vec![])));
+    let again = answers(node.step(LaneInput::Tick));
+    assert_eq!((again.len(), &again[0].3, node.disk.bytes.len()), (1, &first[0].3, length));
+    let other = PaymentView::parse(&spend(&coins[1..2], 2).payment).unwrap().summary();
+    let refused = refusals(&node.request(&settle_request(&other, &certificate)));
+    assert!(matches!(refused[..], [LaneRefusal::WrongSignature(_)]), "a certificate of another payment");
+}
+
 /// What happens to a node between two requests.
 #[derive(Clone, Debug)]
 enum Event {

@@ -135,6 +135,7 @@ fn what_is_wrong_is_refused_with_a_reason_and_leaves_no_state() {
         ("many proofs", spend_request(&correct.payment, &correct.signature, &vec![OutputProof::Ledger; 3]), |r| {
             matches!(r, LaneRefusal::Malformed(_))
         }),
+        ("oversized", vec![1; request_bytes_max(3) + 1], |r| matches!(r, LaneRefusal::Malformed(_))),
         ("empty", vec![], |r| matches!(r, LaneRefusal::Malformed(_))),
         ("kind", vec![3], |r| matches!(r, LaneRefusal::Malformed(_))),
     ];
