@@ -160,7 +160,8 @@ pub struct LaneValidator {
 }
 
 impl LaneValidator {
-    /// Opens a shard from its log. The second value is the length of what is intact: the shell cuts the log to it.
+    /// Opens a shard from its log. The second value is the length of what is intact: the shell cuts the log to it before
+    /// the first step. It is `None` if the shard is mute: the log stays as it is.
     ///
     /// All bytes of `log` must be durable: after a failed sync pages may be readable that never reached the disk, so
     /// the shell first copies the log's tail into a new file and syncs that. `fingerprint_key` is random and fresh. A
@@ -173,7 +174,7 @@ impl LaneValidator {
         key: SecretKey,
         fingerprint_key: [u8; 32],
         log: Option<&impl LaneLog>,
-    ) -> (LaneValidator, u64) {
+    ) -> (LaneValidator, Option<u64>) {
         settings.assert_consistent(&key);
         let mut validator = LaneValidator {
             epoch: settings.committee.epoch(),
@@ -196,7 +197,7 @@ impl LaneValidator {
         };
         let recovered = log.ok_or(MuteReason::MissingLog).and_then(|log| validator.recover(log));
         validator.muted = recovered.err();
-        let intact = validator.written;
+        let intact = validator.muted.is_none().then_some(validator.written);
         (validator, intact)
     }
 

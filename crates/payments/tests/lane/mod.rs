@@ -101,7 +101,8 @@ impl Node {
     fn open(settings: LaneSettings, mut disk: Disk, backed: Vec<Holding>, starts: u8) -> Node {
         let key = validator_key(settings.committee.epoch(), settings.validator.into(), settings.shard.into());
         let (mut validator, intact) = LaneValidator::open(settings.clone(), key, [starts; 32], Some(&disk));
-        if validator.muted().is_none() {
+        assert_eq!(intact.is_none(), validator.muted().is_some());
+        if let Some(intact) = intact {
             disk.bytes.truncate(intact as usize);
             disk.durable = intact as usize;
         }
