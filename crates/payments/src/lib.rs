@@ -1,0 +1,135 @@
+//! The payment lane: Accept (Mathys, Schmid, Sliwinski, Wattenhofer), payments that a quorum of signatures confirms in
+//! one round trip, without consensus and without an order.
+//!
+//! Everything here is pure: inputs in, effects out. There is no clock, no socket and no disk. [`LaneValidator`] is one
+//! shard of one validator in one home epoch; a validator runs one for each shard and each epoch that is still alive.
+//!
+//! # The protocol
+//!
+//! *n* validators, at most *f* = ⌊(n−1)/3⌋ of them Byzantine. A certificate is *q* = ⌊(n+f)/2⌋ + 1 signatures
+//! ([`Quorums`]). An output is units of one asset for a key or for an account of the ledger. A payment spends outputs
+//! of one owner and one home epoch and creates others. Its digest is a hash of all but the signature.
+//!
+//! A **client** ([`build_payment`]) signs the digest, syncs the request to its own disk and sends it to its owner's
+//! shard of each validator. It repeats these bytes until q validators have answered.
+//!
+//! A **validator**, upon a *payment*:
+//!
+//! 1. checks what is cheap: layout, bounds, network, least amounts, sums, home epoch, shard;
+//! 2. looks up each input in the spent set and confirms each hit in its log. If all inputs are reserved for this very
+//!    payment, it goes to 6. If an input is reserved for another one, it refuses;
+//! 3. checks that the outputs go into the present lane epoch, and the owner's signature;
+//! 4. checks the inputs: hashes of all of them first, then their certificates;
+//! 5. reserves all inputs and adds a record to the open batch of its log;
+//! 6. adds the digest to the open tree.
+//!
+//! Upon a *tick*, or when a tree has as many leaves as configured, it closes the open trees and appends the batch to
+//! its log. Upon *synced*, it signs each tree whose position is durable, and answers each leaf with signature and path.
+//! Upon a *failed sync* it signs nothing more. Upon a *restart* it reads its log, in which every payment that it may
+//! have signed stands.
+//!
+//! Upon a *settlement* (a payment's summary and its certificate) it verifies the certificate, writes an acknowledgement
+//! into its log, and signs it in a tree of that kind.
+//!
+//! A **recipient** verifies output, path and certificate with nothing but the committee's keys. That is a *fast*
+//! receipt ([`FastReceipt`]): no other payment of this money can be confirmed. With q acknowledgements it is *settled*
+//! ([`SettledReceipt`]): final.
+//!
+//! # Properties (§3.1)
+//!
+//! * **No double spending.** No two payments that share an input are both certified. Two certificates share a correct
+//!   validator, and it reserves an output once, durably, before it signs.
+//! * **Finality.** Only the owner's signature spends an output.
+//! * **Liveness.** A payment whose owner signs no other payment of its inputs is certified once n − f ≥ q correct
+//!   validators get it: nothing that others send reserves its inputs, and a resent request gets the same answer, also
+//!   while the sync is in flight and after a restart.
+//! * **Frugality.** What is refused leaves no state but the count of costly checks, which each tick clears.
+//!
+//! # Layouts
+//!
+//! Integers are little-endian. `H` is BLAKE3 in its key-derivation mode with a context of its own for each use.
+//!
+//! ```text
+//! payment     version 1 · inputs 1 · outputs 1 · home 8 · into 8 · network 32 · owner 32 · input[] · output[]
+//! input       id 32 · asset 4 · amount 8                        ids ascend strictly
+//! output      kind 1 (0 key, 1 account) · key 32 | account 20 and 12 zeros · asset 4 · amount 8
+//! summary     home 8 · into 8 · owner 32 · H(input[]) 32 · outputs 1 · root of the tree of outputs 32
+//! digest      H(version 1 · network 32 · summary)
+//! output id   H(into 8 · digest 32 · index 1)
+//!   deposit   H(network 32 · home 8 · account 20 · sequence 8)
+//!   genesis   H(network 32 · home 8 · index 4)
+//!
+//! signed by an owner      "walras-lane\x01" · network 32 · home 8 · kind 1 (1) · digest 32
+//! signed by a validator   "walras-lane\x01" · network 32 · home 8 · kind 1 (2 confirmation, 3 acknowledgement)
+//!                         · validator 1 · shard 2 · size 4 · position 8 · root 32
+//!
+//! answer      validator 1 · size 4 · index 4 · position 8 · signature 64 · path 32 each
+//! certificate count 1 · answer[]                                exactly q, validators ascend strictly
+//! paid proof  summary · index 1 · path 32 each · certificate
+//! request     1 · payment · signature 64 · (0 | 1 · paid proof) for each input
+//!             2 · summary · certificate
+//! receipt     output · paid proof
+//! ```
+//!
+//! The number of digests of a path follows from size and index. An answer names neither network, epoch, kind nor shard:
+//! the verifier computes them, so that a signature made for another place cannot serve. The log's layout stands in
+//! `record.rs`.
+//!
+//! # Deviations from the paper
+//!
+//! * **The quorum** is ⌊(n+f)/2⌋ + 1, not 2f+1. With n = 5 two sets of 2f+1 may share one Byzantine validator alone.
+//! * **Trees are over payments**, not over outputs: one signature confirms all outputs of a payment. Outputs stand
+//!   under a root inside the digest, so that a recipient need not see the change.
+//! * **Trees need not be full.** They are closed by size or by a tick, since a pool that waits for its last member may
+//!   wait for ever. Odd nodes are promoted.
+//! * **The naive scheme is a tree of one leaf.** The validator signs the same header in both schemes, and one verifier
+//!   serves both. It costs two hashes.
+//! * **Ids are hashes** of what created the output, never chosen. A payer who chooses ids can give its output the id of
+//!   another's, and spending one then freezes both.
+//! * **Signed bytes name** protocol, version, network, home epoch, kind, validator, shard, tree size and log position.
+//!   The paper signs bare roots, which any other protocol with the same key could produce.
+//! * **Durable before signed**, and the same payment gets the same answer. The paper keeps its set in memory and does
+//!   not say what a retry gets.
+//! * **Home epochs, deposits, settled receipts, several assets and fees** are not in the paper. The design of epochs
+//!   makes the home committee the only one that ever signs a spend, so that no spent set is handed over.
+//! * **The best tree** ([`SchemeCosts::best_leaves`]) is the cheapest power of two by the formula of §3.3, computed in
+//!   integers, not the real minimum rounded.
+//!
+//! # What a shell must do
+//!
+//! Make a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply effects in order.
+//! Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the length that `open`
+//! returns. Feed deposits and genesis outputs again after a restart. Limit requests by address: a request with a false
+//! owner's signature costs one verification, which no budget counts. Damage to the last synced batch cannot be told
+//! from a torn write by the log alone: a signature of the shard above the end of its log, which the shard looks for in
+//! every certificate it verifies, mutes it, and peers are to be asked for [`RootCache::highest`] before it starts.
+
+mod certificate;
+mod layout;
+mod merkle;
+mod payment;
+mod quorum;
+mod record;
+mod refusal;
+mod request;
+mod spent;
+mod statement;
+mod validator;
+mod wallet;
+
+pub use certificate::{CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
+pub use merkle::LEAVES_MAX;
+pub use payment::{
+    ASSETS_MAX, AssetRule, INPUTS_MAX, LaneRules, OUTPUTS_MAX, Output, OutputId, PAYMENT_BYTES_MAX, PAYMENT_VERSION,
+    Payment, PaymentSummary, PaymentView, Recipient, SpentOutput,
+};
+pub use quorum::{Quorums, VALIDATORS_MAX};
+pub use record::{LaneLog, LogOwner, new_log};
+pub use refusal::{LaneRefusal, MuteReason};
+pub use request::{OutputProof, PaidProof, request_bytes_max, settle_request, spend_request};
+pub use statement::{LaneCommittee, RootHeader, StatementKind, owner_message};
+pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator};
+pub use wallet::{AnswerCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
+
+/// The number of a lane epoch. An output's *home* is the epoch whose committee alone signs what spends it.
+pub type HomeEpoch = u64;

@@ -1,0 +1,425 @@
+//! Payments and their outputs: types, layout, bounds, digest and ids.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
+
+use crate::layout::Reader;
+use crate::merkle::{self, Family, Tree};
+use crate::{HomeEpoch, LaneRefusal};
+
+const PAYMENT_CONTEXT: &str = "walras 2026 lane payment v1";
+const INPUTS_CONTEXT: &str = "walras 2026 lane inputs v1";
+const OUTPUT_CONTEXT: &str = "walras 2026 lane output id v1";
+const DEPOSIT_CONTEXT: &str = "walras 2026 lane deposit id v1";
+const GENESIS_CONTEXT: &str = "walras 2026 lane genesis id v1";
+
+/// Most inputs of a payment.
+pub const INPUTS_MAX: usize = 16;
+/// Most outputs of a payment.
+pub const OUTPUTS_MAX: usize = 16;
+/// Most assets of a payment.
+pub const ASSETS_MAX: usize = 4;
+/// The version that a payment begins with.
+pub const PAYMENT_VERSION: u8 = 1;
+/// Bytes of a payment before its inputs.
+const HEAD_BYTES: usize = 1 + 1 + 1 + 8 + 8 + 32 + 32;
+const INPUT_BYTES: usize = 32 + 4 + 8;
+const OUTPUT_BYTES: usize = 1 + 32 + 4 + 8;
+/// Bytes of the largest payment.
+pub const PAYMENT_BYTES_MAX: usize = HEAD_BYTES + INPUTS_MAX * INPUT_BYTES + OUTPUTS_MAX * OUTPUT_BYTES;
+
+/// The name of an output: a hash of what created it, so that a payer cannot choose it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OutputId(pub [u8; 32]);
+
+impl OutputId {
+    /// The `index`-th output of the payment with this digest, which lives in epoch `home`.
+    pub fn of_payment(home: HomeEpoch, payment: &Digest, index: u8) -> OutputId {
+        OutputId(Digest::of(OUTPUT_CONTEXT, &[&home.to_le_bytes()[..], &payment.0, &[index]].concat()).0)
+    }
+
+    /// The output that a withdrawal from the ledger creates.
+    pub fn of_deposit(network: &Digest, home: HomeEpoch, account: &Address, sequence: u64) -> OutputId {
+        let bytes = [&network.0[..], &home.to_le_bytes(), &account.0, &sequence.to_le_bytes()].concat();
+        OutputId(Digest::of(DEPOSIT_CONTEXT, &bytes).0)
+    }
+
+    /// The `index`-th output of the genesis.
+    pub fn of_genesis(network: &Digest, home: HomeEpoch, index: u32) -> OutputId {
+        OutputId(Digest::of(GENESIS_CONTEXT, &[&network.0[..], &home.to_le_bytes(), &index.to_le_bytes()].concat()).0)
+    }
+}
+
+impl fmt::Display for OutputId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Digest(self.0))
+    }
+}
+
+impl fmt::Debug for OutputId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Who gets an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Recipient {
+    /// Whoever holds this key spends it in the lane.
+    Key(PublicKey),
+    /// It is redeemed into this account of the ledger and never a lane input.
+    Account(Address),
+}
+
+/// Units of one asset for one recipient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Who gets it.
+    pub to: Recipient,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much: 1 to `MAX_ISSUED`.
+    pub amount: Amount,
+}
+
+/// An output that a payment spends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpentOutput {
+    /// Its name.
+    pub id: OutputId,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much.
+    pub amount: Amount,
+}
+
+impl Output {
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        match self.to {
+            Recipient::Key(key) => {
+                to.push(0);
+                to.extend(key.0);
+            }
+            Recipient::Account(account) => {
+                to.push(1);
+                to.extend(account.0);
+                to.extend([0; 12]);
+            }
+        }
+        to.extend(self.asset.0.to_le_bytes());
+        to.extend(self.amount.to_le_bytes());
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Output, LaneRefusal> {
+        let (kind, name) = (reader.u8()?, reader.array::<32>()?);
+        let to = match kind {
+            0 => Recipient::Key(PublicKey(name)),
+            1 if name[20..] == [0; 12] => Recipient::Account(Address(name[..20].try_into().expect("20 bytes"))),
+            1 => return Err(LaneRefusal::Malformed("an account has 20 bytes and 12 zeros")),
+            _ => return Err(LaneRefusal::Malformed("an output goes to a key (0) or an account (1)")),
+        };
+        Ok(Output { to, asset: AssetId(reader.u32()?), amount: read_amount(reader)? })
+    }
+
+    /// The leaf of this output in the tree of its payment.
+    pub(crate) fn leaf(&self) -> Digest {
+        let mut bytes = Vec::with_capacity(OUTPUT_BYTES);
+        self.write(&mut bytes);
+        merkle::leaf(Family::Outputs, &bytes)
+    }
+}
+
+fn read_amount(reader: &mut Reader<'_>) -> Result<Amount, LaneRefusal> {
+    match reader.u64()? {
+        0 => Err(LaneRefusal::Malformed("an amount is zero")),
+        amount if amount > MAX_ISSUED => Err(LaneRefusal::Malformed("an amount is larger than any asset's total")),
+        amount => Ok(amount),
+    }
+}
+
+/// A payment: outputs of one owner and one home become other outputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// The identity of the network.
+    pub network: Digest,
+    /// The home epoch of all inputs.
+    pub home: HomeEpoch,
+    /// The home epoch of all outputs: `home` or the one after it.
+    pub into: HomeEpoch,
+    /// The one owner of all inputs.
+    pub owner: PublicKey,
+    /// What it spends, by strictly ascending id.
+    pub inputs: Vec<SpentOutput>,
+    /// What it creates.
+    pub outputs: Vec<Output>,
+}
+
+impl Payment {
+    /// The one encoding. [`PaymentView::parse`] says whether it is a valid one.
+    pub fn encode(&self) -> Vec<u8> {
+        let length = HEAD_BYTES + self.inputs.len() * INPUT_BYTES + self.outputs.len() * OUTPUT_BYTES;
+        let mut bytes = Vec::with_capacity(length);
+        let count = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
+        bytes.extend([PAYMENT_VERSION, count(self.inputs.len()), count(self.outputs.len())]);
+        bytes.extend(self.home.to_le_bytes());
+        bytes.extend(self.into.to_le_bytes());
+        bytes.extend(self.network.0);
+        bytes.extend(self.owner.0);
+        for input in &self.inputs {
+            bytes.extend(input.id.0);
+            bytes.extend(input.asset.0.to_le_bytes());
+            bytes.extend(input.amount.to_le_bytes());
+        }
+        for output in &self.outputs {
+            output.write(&mut bytes);
+        }
+        bytes
+    }
+}
+
+/// A well-formed payment inside the bytes that it came in: nothing is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct PaymentView<'a> {
+    bytes: &'a [u8],
+    network: Digest,
+    home: HomeEpoch,
+    into: HomeEpoch,
+    owner: PublicKey,
+    inputs: &'a [u8],
+    outputs: &'a [u8],
+}
+
+impl<'a> PaymentView<'a> {
+    /// Reads a payment that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`] for anything that [`Payment::encode`] does not write, and for counts, amounts and
+    /// epochs out of bounds.
+    pub fn parse(bytes: &'a [u8]) -> Result<PaymentView<'a>, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        let payment = PaymentView::read(&mut reader)?;
+        reader.end()?;
+        Ok(payment)
+    }
+
+    /// Reads a payment at the beginning of what is left.
+    pub(crate) fn read(reader: &mut Reader<'a>) -> Result<PaymentView<'a>, LaneRefusal> {
+        let start = *reader;
+        if reader.u8()? != PAYMENT_VERSION {
+            return Err(LaneRefusal::Malformed("a payment of this version is not known"));
+        }
+        let (inputs, outputs) = (usize::from(reader.u8()?), usize::from(reader.u8()?));
+        if !(1..=INPUTS_MAX).contains(&inputs) || !(1..=OUTPUTS_MAX).contains(&outputs) {
+            return Err(LaneRefusal::Malformed("a payment has 1 to 16 inputs and 1 to 16 outputs"));
+        }
+        let (home, into) = (reader.u64()?, reader.u64()?);
+        if into != home && Some(into) != home.checked_add(1) {
+            return Err(LaneRefusal::Malformed("outputs live in the epoch of the inputs or the one after it"));
+        }
+        let (network, owner) = (reader.digest()?, reader.key()?);
+        let (inputs, outputs) = (reader.bytes(inputs * INPUT_BYTES)?, reader.bytes(outputs * OUTPUT_BYTES)?);
+        let bytes = { start }.bytes(HEAD_BYTES + inputs.len() + outputs.len())?;
+        let payment = PaymentView { bytes, network, home, into, owner, inputs, outputs };
+        payment.check_parts()?;
+        Ok(payment)
+    }
+
+    fn check_parts(&self) -> Result<(), LaneRefusal> {
+        let mut last = None;
+        for input in self.inputs.chunks_exact(INPUT_BYTES) {
+            let input = read_input(input)?;
+            if last.is_some_and(|last| last >= input.id) {
+                return Err(LaneRefusal::Malformed("ids of inputs do not ascend strictly"));
+            }
+            last = Some(input.id);
+        }
+        self.outputs.chunks_exact(OUTPUT_BYTES).try_for_each(|output| Output::read(&mut Reader::new(output)).map(drop))
+    }
+
+    /// The bytes of the payment.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The home epoch of all inputs.
+    pub fn home(&self) -> HomeEpoch {
+        self.home
+    }
+
+    /// The home epoch of all outputs.
+    pub fn into_epoch(&self) -> HomeEpoch {
+        self.into
+    }
+
+    /// The one owner of all inputs.
+    pub fn owner(&self) -> PublicKey {
+        self.owner
+    }
+
+    /// What it spends.
+    pub fn inputs(&self) -> impl Iterator<Item = SpentOutput> + use<'a> {
+        self.inputs.chunks_exact(INPUT_BYTES).map(|bytes| read_input(bytes).expect("checked when it was parsed"))
+    }
+
+    /// What it creates.
+    pub fn outputs(&self) -> impl Iterator<Item = Output> + use<'a> {
+        let read = |bytes| Output::read(&mut Reader::new(bytes)).expect("checked when it was parsed");
+        self.outputs.chunks_exact(OUTPUT_BYTES).map(read)
+    }
+
+    /// A copy that owns its parts.
+    pub fn to_payment(&self) -> Payment {
+        Payment {
+            network: self.network,
+            home: self.home,
+            into: self.into,
+            owner: self.owner,
+            inputs: self.inputs().collect(),
+            outputs: self.outputs().collect(),
+        }
+    }
+
+    /// Checks it against the rules of a network: network, least amounts, number of assets, and for each asset that the
+    /// inputs are exactly the outputs and the fee.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check(&self, rules: &LaneRules) -> Result<(), LaneRefusal> {
+        if self.network != rules.network {
+            return Err(LaneRefusal::ForeignNetwork(self.network));
+        }
+        // Sums of at most 16 amounts below 2^63 and a fee: far below 2^128.
+        let mut sums: BTreeMap<AssetId, (u128, u128)> = BTreeMap::new();
+        for input in self.inputs() {
+            sums.entry(input.asset).or_default().0 += u128::from(input.amount);
+        }
+        for Output { asset, amount, .. } in self.outputs() {
+            let least = rules.asset(asset).least_units;
+            if amount < least {
+                return Err(LaneRefusal::TooSmall { asset, amount, least });
+            }
+            sums.entry(asset).or_default().1 += u128::from(amount);
+        }
+        if sums.len() > ASSETS_MAX {
+            return Err(LaneRefusal::TooManyAssets);
+        }
+        for (asset, (inputs, outputs)) in sums {
+            let outputs = outputs + u128::from(rules.asset(asset).fee);
+            if inputs != outputs {
+                return Err(LaneRefusal::WrongSum { asset, inputs, outputs });
+            }
+        }
+        Ok(())
+    }
+
+    fn output_tree(&self) -> Tree {
+        Tree::new(Family::Outputs, self.outputs().map(|output| output.leaf()).collect())
+    }
+
+    /// The tree path of an output. `None` if there is no such output.
+    pub fn output_path(&self, index: u8) -> Option<Vec<Digest>> {
+        (usize::from(index) < self.outputs.len() / OUTPUT_BYTES).then(|| self.output_tree().path(usize::from(index)))
+    }
+
+    /// What of the payment its digest is a hash of.
+    pub fn summary(&self) -> PaymentSummary {
+        PaymentSummary {
+            home: self.home,
+            into: self.into,
+            owner: self.owner,
+            inputs: Digest::of(INPUTS_CONTEXT, self.inputs),
+            outputs: (self.outputs.len() / OUTPUT_BYTES) as u8,
+            outputs_root: self.output_tree().root(),
+        }
+    }
+
+    /// The digest that validators sign. The owner's signature is no part of it: an owner can make many.
+    pub fn digest(&self) -> Digest {
+        self.summary().digest(&self.network)
+    }
+}
+
+fn read_input(bytes: &[u8]) -> Result<SpentOutput, LaneRefusal> {
+    let mut reader = Reader::new(bytes);
+    Ok(SpentOutput { id: OutputId(reader.array()?), asset: AssetId(reader.u32()?), amount: read_amount(&mut reader)? })
+}
+
+/// A payment without its lists: enough to compute its digest, so that a recipient need not see inputs and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaymentSummary {
+    /// The home epoch of its inputs, whose committee signs it.
+    pub home: HomeEpoch,
+    /// The home epoch of its outputs.
+    pub into: HomeEpoch,
+    /// Who paid.
+    pub owner: PublicKey,
+    /// The hash of all inputs.
+    pub inputs: Digest,
+    /// How many outputs it has.
+    pub outputs: u8,
+    /// The root of the tree over its outputs.
+    pub outputs_root: Digest,
+}
+
+impl PaymentSummary {
+    /// Bytes of its layout.
+    pub const BYTES: usize = 8 + 8 + 32 + 32 + 1 + 32;
+
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.home.to_le_bytes());
+        to.extend(self.into.to_le_bytes());
+        to.extend(self.owner.0);
+        to.extend(self.inputs.0);
+        to.push(self.outputs);
+        to.extend(self.outputs_root.0);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<PaymentSummary, LaneRefusal> {
+        Ok(PaymentSummary {
+            home: reader.u64()?,
+            into: reader.u64()?,
+            owner: reader.key()?,
+            inputs: reader.digest()?,
+            outputs: reader.u8()?,
+            outputs_root: reader.digest()?,
+        })
+    }
+
+    /// The digest of the payment in `network`.
+    pub fn digest(&self, network: &Digest) -> Digest {
+        let mut bytes = Vec::with_capacity(1 + 32 + PaymentSummary::BYTES);
+        bytes.push(PAYMENT_VERSION);
+        bytes.extend(network.0);
+        self.write(&mut bytes);
+        Digest::of(PAYMENT_CONTEXT, &bytes)
+    }
+}
+
+/// What the genesis says of one asset in the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssetRule {
+    /// The smallest output, in units.
+    pub least_units: Amount,
+    /// What each payment leaves in escrow of each asset that it moves, in units.
+    pub fee: Amount,
+}
+
+/// The rules of the lane of one network, from its genesis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneRules {
+    /// The identity of the network.
+    pub network: Digest,
+    /// Rules of assets.
+    pub assets: BTreeMap<AssetId, AssetRule>,
+    /// The rule of every other asset.
+    pub other: AssetRule,
+}
+
+impl LaneRules {
+    /// The rule of an asset.
+    pub fn asset(&self, asset: AssetId) -> AssetRule {
+        self.assets.get(&asset).copied().unwrap_or(self.other)
+    }
+}

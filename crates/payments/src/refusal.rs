@@ -1,0 +1,120 @@
+//! Why a request or a receipt is refused.
+
+use primitives::{AssetId, Digest};
+
+use crate::{HomeEpoch, OutputId};
+
+/// Why a validator or a wallet refuses what it was given. A validator keeps no state of what it refuses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaneRefusal {
+    /// The bytes are not of the layout.
+    #[error("the bytes are malformed: {0}; send the layout of the documentation")]
+    Malformed(&'static str),
+    /// Of another network.
+    #[error("it is of network {0}; send it to that network")]
+    ForeignNetwork(Digest),
+    /// Its inputs are of a home that this validator does not sign for.
+    #[error("its inputs live in epoch {0}; ask the committee of that epoch")]
+    ForeignHome(HomeEpoch),
+    /// The owner belongs to another shard of this validator.
+    #[error("its owner is of shard {0} of this validator; send it there")]
+    ForeignShard(u16),
+    /// The payment names a home of its outputs that is not the present epoch.
+    #[error("its outputs go into epoch {into}, but the present one is {now}; build it for the present epoch")]
+    WrongEpoch {
+        /// The home it names.
+        into: HomeEpoch,
+        /// The present epoch.
+        now: HomeEpoch,
+    },
+    /// An asset's inputs are not the sum of its outputs and its fee.
+    #[error("asset {asset}: inputs are {inputs}, outputs and fee {outputs}; make them equal")]
+    WrongSum {
+        /// Which.
+        asset: AssetId,
+        /// Sum of inputs.
+        inputs: u128,
+        /// Sum of outputs and the asset's fee.
+        outputs: u128,
+    },
+    /// An output is smaller than its asset allows.
+    #[error("an output of {amount} units of asset {asset} is below the least of {least}")]
+    TooSmall {
+        /// Which.
+        asset: AssetId,
+        /// Its amount.
+        amount: u64,
+        /// The least amount of the asset.
+        least: u64,
+    },
+    /// More assets than a payment may have.
+    #[error("it moves more than 4 assets; split it")]
+    TooManyAssets,
+    /// The owner did not sign the payment.
+    #[error("the owner's signature is not valid for this payment")]
+    WrongOwnerSignature,
+    /// The ledger did not create the output, as far as this validator knows.
+    #[error("output {0} is not known as the ledger's; send its certificate, or wait until its deposit is certified")]
+    UnknownOutput(OutputId),
+    /// What proves an input names another output.
+    #[error("the proof of output {0} is of another output, owner, asset or amount")]
+    ProofOfAnother(OutputId),
+    /// A certificate without exactly q distinct signers in ascending order, all of the committee.
+    #[error("a certificate needs {needed} distinct signers of its committee in ascending order")]
+    WrongSigners {
+        /// The quorum q.
+        needed: usize,
+    },
+    /// A path that does not fit size and index of its tree.
+    #[error("a Merkle path does not fit the size of its tree and the index in it")]
+    WrongPath,
+    /// A signature of a certificate is not valid.
+    #[error("validator {0} did not sign this; collect its answer again")]
+    WrongSignature(u8),
+    /// The certificate is of an epoch whose keys are not known here.
+    #[error("the committee of epoch {0} is not known here")]
+    UnknownCommittee(HomeEpoch),
+    /// An input is spent by another payment.
+    #[error("output {output} is spent by payment {by}; finish that payment instead")]
+    Conflict {
+        /// Which.
+        output: OutputId,
+        /// The digest of the payment that spends it.
+        by: Digest,
+    },
+    /// The peer's, or everybody's, budget of costly checks is used up, or too many trees wait for the disk.
+    #[error("the validator is busy; send the same bytes again later")]
+    Busy,
+    /// The spent set of this home epoch has reached its bound.
+    #[error("the spent set of this epoch is full; wait for the next epoch")]
+    Full,
+    /// The validator does not sign.
+    #[error("the validator does not sign: {0}; ask the others")]
+    Muted(MuteReason),
+    /// The home epoch of the inputs has ended.
+    #[error("epoch {0} has ended and its keys are destroyed")]
+    Ended(HomeEpoch),
+}
+
+/// Why a validator has stopped signing for the rest of its home epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MuteReason {
+    /// There is no log, though the validator made one when its keys were registered.
+    #[error("its log is missing")]
+    MissingLog,
+    /// The log is of another validator, shard, epoch or network.
+    #[error("its log belongs to another validator, shard, epoch or network")]
+    ForeignLog,
+    /// The log is damaged below what had been durable.
+    #[error("its log is damaged")]
+    DamagedLog,
+    /// The log could not be read.
+    #[error("its log cannot be read")]
+    UnreadableLog,
+    /// A sync failed: nobody knows what is on the disk.
+    #[error("its log could not be synced")]
+    SyncFailed,
+    /// It met a signature of its own above the end of its log: the log was rolled back.
+    #[error("its log is older than its signatures")]
+    RolledBackLog,
+}

@@ -1,0 +1,180 @@
+//! What clients send to a validator, and how an input is proved.
+
+use primitives::{Digest, Signature};
+
+use crate::layout::Reader;
+use crate::merkle::{self, Family};
+use crate::payment::{INPUTS_MAX, OUTPUTS_MAX, PAYMENT_BYTES_MAX};
+use crate::{
+    CheckBudget, Claim, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate, PaymentSummary, PaymentView,
+    RootCache, StatementKind,
+};
+
+const SPEND: u8 = 1;
+const SETTLE: u8 = 2;
+/// Bytes of the largest answer: 12 digests lead from one of 4,096 leaves to the root.
+const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
+
+/// Bytes of the largest request where certificates have at most `quorum` answers. A shell closes a connection that
+/// announces more.
+pub fn request_bytes_max(quorum: usize) -> usize {
+    let proof = 1 + PaymentSummary::BYTES + 1 + 4 * 32 + 1 + quorum * ANSWER_BYTES_MAX;
+    1 + PAYMENT_BYTES_MAX + 64 + INPUTS_MAX * proof
+}
+
+/// Proof that a payment created an output and that a quorum confirmed the payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaidProof {
+    /// The payment.
+    pub summary: PaymentSummary,
+    /// The place of the output in it.
+    pub index: u8,
+    /// The path from the output to `summary.outputs_root`.
+    pub path: Vec<Digest>,
+    /// Of confirmations.
+    pub certificate: PaymentCertificate,
+}
+
+impl PaidProof {
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        self.summary.write(to);
+        to.push(self.index);
+        self.path.iter().for_each(|digest| to.extend(digest.0));
+        self.certificate.write(to);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<PaidProof, LaneRefusal> {
+        let (summary, index) = (PaymentSummary::read(reader)?, reader.u8()?);
+        if usize::from(summary.outputs) > OUTPUTS_MAX {
+            return Err(LaneRefusal::Malformed("a payment has 1 to 16 outputs"));
+        }
+        let length = merkle::path_length(summary.outputs.into(), index.into()).ok_or(LaneRefusal::WrongPath)?;
+        let path = (0..length).map(|_| reader.digest()).collect::<Result<_, _>>()?;
+        Ok(PaidProof { summary, index, path, certificate: PaymentCertificate::read(reader)? })
+    }
+
+    /// The id of the output that this proves, if the payment created `output` there. No signature is checked.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongPath`] if the payment did not create it there.
+    pub fn id_of(&self, network: &Digest, output: &Output) -> Result<OutputId, LaneRefusal> {
+        let (size, index) = (self.summary.outputs.into(), self.index.into());
+        let root = merkle::root_of(Family::Outputs, output.leaf(), size, index, &self.path);
+        if root != Some(self.summary.outputs_root) {
+            return Err(LaneRefusal::WrongPath);
+        }
+        Ok(OutputId::of_payment(self.summary.into, &self.summary.digest(network), self.index))
+    }
+
+    /// Verifies that a quorum of `committee` confirmed the payment.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::UnknownCommittee`] if the payment is of another home; else as [`RootCache::verify_certificate`].
+    pub fn verify(
+        &self,
+        committee: &LaneCommittee,
+        roots: &mut RootCache,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        verify_claim(committee, StatementKind::Confirmation, &self.summary, &self.certificate, roots, budget)
+    }
+}
+
+/// Verifies a certificate of `kind` over a payment.
+pub(crate) fn verify_claim(
+    committee: &LaneCommittee,
+    kind: StatementKind,
+    summary: &PaymentSummary,
+    certificate: &PaymentCertificate,
+    roots: &mut RootCache,
+    budget: &mut CheckBudget,
+) -> Result<(), LaneRefusal> {
+    if committee.epoch() != summary.home {
+        return Err(LaneRefusal::UnknownCommittee(summary.home));
+    }
+    let digest = summary.digest(&committee.network());
+    let claim = Claim { kind, owner: &summary.owner, digest: &digest };
+    roots.verify_certificate(committee, &claim, certificate, budget)
+}
+
+/// Why an input exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutputProof {
+    /// The ledger created it: genesis or deposit. The validator knows it from certified blocks.
+    Ledger,
+    /// A payment created it.
+    Payment(Box<PaidProof>),
+}
+
+impl OutputProof {
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            OutputProof::Ledger => to.push(0),
+            OutputProof::Payment(proof) => {
+                to.push(1);
+                proof.write(to);
+            }
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<OutputProof, LaneRefusal> {
+        match reader.u8()? {
+            0 => Ok(OutputProof::Ledger),
+            1 => PaidProof::read(reader).map(|proof| OutputProof::Payment(Box::new(proof))),
+            _ => Err(LaneRefusal::Malformed("an input is proved by the ledger (0) or by a payment (1)")),
+        }
+    }
+}
+
+/// The request to confirm a payment: `1 · payment · owner's signature 64 · a proof for each input`.
+pub fn spend_request(payment: &[u8], signature: &Signature, proofs: &[OutputProof]) -> Vec<u8> {
+    let mut bytes = vec![SPEND];
+    bytes.extend(payment);
+    bytes.extend(signature.0);
+    proofs.iter().for_each(|proof| proof.write(&mut bytes));
+    bytes
+}
+
+/// The request to acknowledge a certificate: `2 · summary · certificate`. Anyone may send it.
+pub fn settle_request(summary: &PaymentSummary, certificate: &PaymentCertificate) -> Vec<u8> {
+    let mut bytes = vec![SETTLE];
+    summary.write(&mut bytes);
+    certificate.write(&mut bytes);
+    bytes
+}
+
+/// A request as it was read. Proofs are read after everything cheap is checked.
+pub(crate) enum RequestView<'a> {
+    Spend { payment: PaymentView<'a>, signature: Signature, proofs: Proofs<'a> },
+    Settle { summary: PaymentSummary, certificate: PaymentCertificate },
+}
+
+/// Proofs of the inputs of a payment, not yet read.
+pub(crate) struct Proofs<'a>(Reader<'a>);
+
+impl Proofs<'_> {
+    pub(crate) fn read(mut self, inputs: usize) -> Result<Vec<OutputProof>, LaneRefusal> {
+        let proofs = (0..inputs).map(|_| OutputProof::read(&mut self.0)).collect::<Result<_, _>>()?;
+        self.0.end()?;
+        Ok(proofs)
+    }
+}
+
+impl<'a> RequestView<'a> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<RequestView<'a>, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        match reader.u8()? {
+            SPEND => {
+                let (payment, signature) = (PaymentView::read(&mut reader)?, reader.signature()?);
+                Ok(RequestView::Spend { payment, signature, proofs: Proofs(reader) })
+            }
+            SETTLE => {
+                let summary = PaymentSummary::read(&mut reader)?;
+                let certificate = PaymentCertificate::read(&mut reader)?;
+                reader.end()?;
+                Ok(RequestView::Settle { summary, certificate })
+            }
+            _ => Err(LaneRefusal::Malformed("a request is a payment (1) or a settlement (2)")),
+        }
+    }
+}

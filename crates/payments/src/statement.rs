@@ -1,0 +1,132 @@
+//! The bytes that owners and validators sign, and the keys of a committee.
+
+use primitives::{Digest, PublicKey};
+
+use crate::{HomeEpoch, LaneRefusal, Quorums};
+
+/// What every signed byte string of the lane begins with; the last byte is the version.
+pub(crate) const TAG: &[u8; 12] = b"walras-lane\x01";
+
+const SHARD_CONTEXT: &str = "walras 2026 lane shard v1";
+
+/// What a signature is about. The number is part of the signed bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StatementKind {
+    /// An owner pays.
+    Payment = 1,
+    /// A validator has locked the inputs of payments to them, durably.
+    Confirmation = 2,
+    /// A validator has noted certificates of payments, durably.
+    Acknowledgement = 3,
+}
+
+fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(128);
+    bytes.extend(TAG);
+    bytes.extend(network.0);
+    bytes.extend(epoch.to_le_bytes());
+    bytes.push(kind as u8);
+    bytes
+}
+
+/// What the owner of a payment's inputs signs.
+pub fn owner_message(network: &Digest, home: HomeEpoch, payment: &Digest) -> Vec<u8> {
+    let mut bytes = begin(StatementKind::Payment, network, home);
+    bytes.extend(payment.0);
+    bytes
+}
+
+/// What a validator signs: the root of a tree over digests of payments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RootHeader {
+    /// The identity of the network.
+    pub network: Digest,
+    /// The home epoch whose keys sign.
+    pub epoch: HomeEpoch,
+    /// The validator's index in the committee.
+    pub validator: u8,
+    /// The shard of the validator.
+    pub shard: u16,
+    /// Confirmation or acknowledgement: a tree has one kind.
+    pub kind: StatementKind,
+    /// Number of leaves.
+    pub size: u32,
+    /// Length of the signer's log when the tree was closed. All that the tree says is durable below it.
+    pub position: u64,
+    /// The root.
+    pub root: Digest,
+}
+
+impl RootHeader {
+    /// The signed bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = begin(self.kind, &self.network, self.epoch);
+        bytes.push(self.validator);
+        bytes.extend(self.shard.to_le_bytes());
+        bytes.extend(self.size.to_le_bytes());
+        bytes.extend(self.position.to_le_bytes());
+        bytes.extend(self.root.0);
+        bytes
+    }
+}
+
+/// The registered keys of one home epoch, and with them its shard map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneCommittee {
+    network: Digest,
+    epoch: HomeEpoch,
+    keys: Vec<Vec<PublicKey>>,
+    quorums: Quorums,
+}
+
+impl LaneCommittee {
+    /// The committee of `epoch` with the keys of each validator's shards. Each validator has a number of shards of its
+    /// own.
+    ///
+    /// # Panics
+    /// If there are no validators or more than 256, or a validator has no shard or more than 65,536.
+    pub fn new(network: Digest, epoch: HomeEpoch, keys: Vec<Vec<PublicKey>>) -> LaneCommittee {
+        let quorums = Quorums::new(keys.len());
+        assert!(keys.iter().all(|shards| (1..=1 << 16).contains(&shards.len())), "a validator has 1 to 65,536 shards");
+        LaneCommittee { network, epoch, keys, quorums }
+    }
+
+    /// The identity of the network.
+    pub fn network(&self) -> Digest {
+        self.network
+    }
+
+    /// The home epoch.
+    pub fn epoch(&self) -> HomeEpoch {
+        self.epoch
+    }
+
+    /// The thresholds.
+    pub fn quorums(&self) -> Quorums {
+        self.quorums
+    }
+
+    /// The shard of `validator` that signs for `owner`: equal ranges of a hash of the owner's key.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongSigners`] if there is no such validator.
+    pub fn shard_of(&self, validator: u8, owner: &PublicKey) -> Result<u16, LaneRefusal> {
+        let shards = self.shards(validator)?.len() as u128;
+        let hash = Digest::of(SHARD_CONTEXT, &owner.0);
+        let place = u64::from_le_bytes(hash.0[..8].try_into().expect("8 bytes"));
+        Ok(((u128::from(place) * shards) >> 64) as u16)
+    }
+
+    /// The key of a validator's shard.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongSigners`] if there is no such validator, [`LaneRefusal::ForeignShard`] if no such shard.
+    pub fn key(&self, validator: u8, shard: u16) -> Result<PublicKey, LaneRefusal> {
+        self.shards(validator)?.get(usize::from(shard)).copied().ok_or(LaneRefusal::ForeignShard(shard))
+    }
+
+    fn shards(&self, validator: u8) -> Result<&[PublicKey], LaneRefusal> {
+        let wrong = LaneRefusal::WrongSigners { needed: self.quorums.certificate };
+        self.keys.get(usize::from(validator)).map(Vec::as_slice).ok_or(wrong)
+    }
+}

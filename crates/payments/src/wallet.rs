@@ -1,0 +1,172 @@
+//! The client's side, as pure functions: build a payment, collect answers, verify receipts offline.
+
+use std::collections::BTreeMap;
+
+use primitives::{Digest, SecretKey, Signature};
+
+use crate::layout::Reader;
+use crate::request::{PaidProof, verify_claim};
+use crate::{
+    CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, LaneRules, Output, OutputId, OutputProof,
+    Payment, PaymentCertificate, PaymentSummary, PaymentView, RootCache, SpentOutput, StatementKind, owner_message,
+    settle_request, spend_request,
+};
+
+/// An output that a wallet can spend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// Its name.
+    pub id: OutputId,
+    /// What it is.
+    pub output: Output,
+    /// Why it exists.
+    pub proof: OutputProof,
+}
+
+/// A payment with its owner's signature. The wallet syncs `request` to its own disk before it sends it, and repeats
+/// these bytes and no others: two payments of one output freeze it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedPayment {
+    /// The payment's encoding.
+    pub payment: Vec<u8>,
+    /// What validators sign.
+    pub digest: Digest,
+    /// The owner's.
+    pub signature: Signature,
+    /// What is sent to the owner's shard of each validator.
+    pub request: Vec<u8>,
+}
+
+/// Builds and signs a payment that spends `holdings` whole. Change is an output like any other.
+///
+/// # Errors
+/// What a validator would say of it.
+pub fn build_payment(
+    rules: &LaneRules,
+    key: &SecretKey,
+    home: HomeEpoch,
+    into: HomeEpoch,
+    mut holdings: Vec<Holding>,
+    outputs: Vec<Output>,
+) -> Result<SignedPayment, LaneRefusal> {
+    holdings.sort_by_key(|holding| holding.id);
+    let spent =
+        |holding: &Holding| SpentOutput { id: holding.id, asset: holding.output.asset, amount: holding.output.amount };
+    let inputs = holdings.iter().map(spent).collect();
+    let payment = Payment { network: rules.network, home, into, owner: key.public(), inputs, outputs }.encode();
+    let view = PaymentView::parse(&payment)?;
+    view.check(rules)?;
+    let digest = view.digest();
+    let signature = key.sign(&owner_message(&rules.network, home, &digest));
+    let proofs: Vec<OutputProof> = holdings.into_iter().map(|holding| holding.proof).collect();
+    let request = spend_request(&payment, &signature, &proofs);
+    Ok(SignedPayment { payment, digest, signature, request })
+}
+
+/// Collects answers to one payment until a quorum is there. What does not verify is refused and changes nothing.
+#[derive(Clone, Debug)]
+pub struct AnswerCollector {
+    kind: StatementKind,
+    summary: PaymentSummary,
+    answers: BTreeMap<u8, LaneAnswer>,
+}
+
+impl AnswerCollector {
+    /// For confirmations or acknowledgements of a payment.
+    pub fn new(kind: StatementKind, summary: PaymentSummary) -> AnswerCollector {
+        AnswerCollector { kind, summary, answers: BTreeMap::new() }
+    }
+
+    /// Adds an answer; the certificate, once there are enough. `roots` may serve many collectors.
+    ///
+    /// # Errors
+    /// Why the answer does not count.
+    pub fn add(
+        &mut self,
+        committee: &LaneCommittee,
+        roots: &mut RootCache,
+        answer: LaneAnswer,
+    ) -> Result<Option<PaymentCertificate>, LaneRefusal> {
+        let digest = self.summary.digest(&committee.network());
+        let claim = Claim { kind: self.kind, owner: &self.summary.owner, digest: &digest };
+        roots.verify(committee, &claim, &answer, &mut CheckBudget(1))?;
+        self.answers.insert(answer.validator, answer);
+        let needed = committee.quorums().certificate;
+        let enough = self.answers.len() >= needed;
+        Ok(enough.then(|| PaymentCertificate(self.answers.values().take(needed).cloned().collect())))
+    }
+}
+
+/// Proof for a recipient that no other payment of this money can be confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FastReceipt {
+    /// What was paid.
+    pub output: Output,
+    /// By which payment, and who confirmed it.
+    pub proof: PaidProof,
+}
+
+impl FastReceipt {
+    /// The receipt of one output of a confirmed payment; `None` if the payment has no such output.
+    pub fn of(payment: &PaymentView<'_>, index: u8, certificate: PaymentCertificate) -> Option<FastReceipt> {
+        let output = payment.outputs().nth(index.into())?;
+        let path = payment.output_path(index)?;
+        Some(FastReceipt { output, proof: PaidProof { summary: payment.summary(), index, path, certificate } })
+    }
+
+    /// Verifies it with nothing but the committee's keys.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn verify(&self, committee: &LaneCommittee, roots: &mut RootCache) -> Result<Holding, LaneRefusal> {
+        let id = self.proof.id_of(&committee.network(), &self.output)?;
+        self.proof.verify(committee, roots, &mut CheckBudget(u32::MAX))?;
+        Ok(Holding { id, output: self.output, proof: OutputProof::Payment(Box::new(self.proof.clone())) })
+    }
+
+    /// The request that makes it a settled receipt.
+    pub fn settle_request(&self) -> Vec<u8> {
+        settle_request(&self.proof.summary, &self.proof.certificate)
+    }
+
+    /// Its layout, for files: `output 45 · proof`.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.output.write(&mut bytes);
+        self.proof.write(&mut bytes);
+        bytes
+    }
+
+    /// Reads a receipt that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`] for anything that [`FastReceipt::encode`] does not write.
+    pub fn parse(bytes: &[u8]) -> Result<FastReceipt, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        let receipt = FastReceipt { output: Output::read(&mut reader)?, proof: PaidProof::read(&mut reader)? };
+        reader.end()?;
+        Ok(receipt)
+    }
+}
+
+/// A fast receipt whose certificate q validators have durably acknowledged: it is final.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettledReceipt {
+    /// The receipt.
+    pub fast: FastReceipt,
+    /// Of acknowledgements.
+    pub acknowledgement: PaymentCertificate,
+}
+
+impl SettledReceipt {
+    /// Verifies both certificates with nothing but the committee's keys.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn verify(&self, committee: &LaneCommittee, roots: &mut RootCache) -> Result<Holding, LaneRefusal> {
+        let holding = self.fast.verify(committee, roots)?;
+        let (kind, budget) = (StatementKind::Acknowledgement, &mut CheckBudget(u32::MAX));
+        verify_claim(committee, kind, &self.fast.proof.summary, &self.acknowledgement, roots, budget)?;
+        Ok(holding)
+    }
+}
