@@ -20,14 +20,14 @@ const ENTRIES: usize = 32_768;
 
 #[derive(BorshSerialize, BorshDeserialize)]
 enum Chunk {
-    Head(Head),
+    Head(Box<Head>),
     Accounts(Vec<AccountState>),
     Offers(Pair, Vec<Offer>),
     /// Numbers of accounts and of offers: the state is whole.
     End(u64, u64),
 }
 
-#[derive(BorshSerialize, BorshDeserialize)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 struct Head {
     rules: u32,
     chain: u64,
@@ -69,7 +69,7 @@ pub struct Snapshot<'a> {
 impl<'a> Snapshot<'a> {
     /// Of `ledger` as it stands.
     pub fn of(ledger: &'a Ledger) -> Snapshot<'a> {
-        let head = Chunk::Head(Head {
+        let head = Chunk::Head(Box::new(Head {
             rules: RULES,
             chain: ledger.chain,
             fee: ledger.fee,
@@ -80,7 +80,7 @@ impl<'a> Snapshot<'a> {
             time_ms: ledger.time_ms,
             assets: ledger.assets.clone(),
             validators: Validators::clone(&ledger.validators),
-        });
+        }));
         let accounts = ledger.accounts.shards().iter().flat_map(|shard| {
             let sorted = shard.sorted();
             let chunks: Vec<Vec<u8>> = sorted
@@ -144,7 +144,7 @@ impl Restore {
             Chunk::Head(head) if number == 0 && head.rules != RULES => {
                 return Err(GenesisError::Rules(head.rules).into());
             }
-            Chunk::Head(head) if number == 0 => self.head = Some(head),
+            Chunk::Head(head) if number == 0 => self.head = Some(*head),
             _ if self.head.is_none() || self.complete => return Err(out_of_place()),
             Chunk::Head(_) => return Err(out_of_place()),
             Chunk::Accounts(states) => {
