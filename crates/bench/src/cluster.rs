@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::{Genesis, Listing};
-use node::{Config, Exchange, ExchangeError, Network};
+use node::{Config, Exchange, ExchangeError, Network, PeerAddress, ReplicaError};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
 use store::StoreError;
-use transport::{Peer, free_address};
+use transport::free_address;
 
 use crate::switch::Switch;
 use crate::workload::Seeded;
@@ -82,7 +82,7 @@ impl Cluster {
     /// # Errors
     /// [`ExchangeError`] if one does not start.
     pub fn start(settings: Settings, directory: &Path) -> Result<Cluster, ExchangeError> {
-        let io = |error| ExchangeError::Directory("the sockets of a cluster".into(), error);
+        let io = |error| ExchangeError::directory("the sockets of a cluster", error);
         let listen: Vec<SocketAddr> =
             (0..settings.validators).map(|_| free_address()).collect::<Result<_, _>>().map_err(io)?;
         let switch = Switch::start(&listen, 1).map_err(io)?;
@@ -98,7 +98,7 @@ impl Cluster {
                 peers: keys
                     .iter()
                     .enumerate()
-                    .map(|(to, key)| Peer { key: *key, address: address(to).to_string() })
+                    .map(|(to, key)| PeerAddress { key: *key, address: address(to).to_string() })
                     .collect(),
                 committee_max: settings.validators,
                 unit: settings.unit,
@@ -133,7 +133,7 @@ impl Cluster {
             let network = self.networks[index].clone();
             match Exchange::start(self.settings.config.clone(), &self.genesis, &self.home(index), Some(network)) {
                 // A checkpoint that was being written when it stopped is finished first.
-                Err(ExchangeError::Store(StoreError::Locked(_))) if begun.elapsed() < PATIENCE => {
+                Err(ExchangeError::Replica(ReplicaError::Store(StoreError::Locked(_)))) if begun.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 started => {

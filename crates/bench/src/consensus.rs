@@ -87,7 +87,7 @@ struct Times {
 }
 
 fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble) -> Result<Value, ExchangeError> {
-    let directory = tempfile::tempdir().map_err(|error| ExchangeError::Directory("a temporary one".into(), error))?;
+    let directory = tempfile::tempdir().map_err(|error| ExchangeError::directory("a temporary one", error))?;
     let mut settings = Settings::local(validators);
     settings.rules = options.rules;
     match place {

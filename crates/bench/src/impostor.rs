@@ -24,7 +24,7 @@ impl Impostor {
     /// If its port is in use.
     pub fn start(network: Network) -> Result<Impostor, TransportError> {
         let (events, heard) = sync_channel(1_024);
-        let transport = Transport::start(network.transport(), events)?;
+        let transport = Transport::start(node::links::settings(&network), events)?;
         let over = Arc::new(AtomicBool::new(false));
         let stopped = over.clone();
         let thread = std::thread::spawn(move || {

@@ -108,7 +108,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn measure(options: &Options, measures: &Measures) -> Result<Run, ExchangeError> {
-    let directory = tempfile::tempdir().map_err(|error| ExchangeError::Directory("a temporary one".into(), error))?;
+    let directory = tempfile::tempdir().map_err(|error| ExchangeError::directory("a temporary one", error))?;
     let mut settings = Settings::local(options.validators);
     settings.config.blocks.check_ahead = measures.by_sub_block;
     let kept = |keep: bool, default: usize| if keep { default } else { 0 };

@@ -127,7 +127,7 @@ impl Shared {
             return Ok(Some(body));
         }
         let Some(bytes) = self.archive.block(height)? else { return Ok(None) };
-        let body = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+        let body = borsh::from_slice(&bytes).map_err(|error| replica::ReplicaError::Undecodable(height, error))?;
         Ok(Some(Arc::new(body)))
     }
 
@@ -140,7 +140,7 @@ impl Shared {
             return Ok(Some(receipts));
         }
         let Some(bytes) = self.archive.receipts(height)? else { return Ok(None) };
-        let receipts = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
+        let receipts = borsh::from_slice(&bytes).map_err(|error| replica::ReplicaError::Undecodable(height, error))?;
         Ok(Some(Arc::new(ProvenReceipts::new(receipts))))
     }
 }

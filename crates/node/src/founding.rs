@@ -12,10 +12,8 @@ use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules};
 use ledger::{Genesis, Member, Membership, Schedule, Terms};
 use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_network_address};
+use replica::{Lineage, Network, PeerAddress};
 use serde::{Deserialize, Serialize};
-
-use crate::network::Network;
-use transport::Peer;
 
 /// Bounds of the settings, so that a slip of the pen does not make a network that cannot work.
 const WINDOW_MAX: u64 = 64;
@@ -263,6 +261,12 @@ impl Founding {
         Chain { genesis: self.digest(genesis), epoch: 0, heights: 1..=self.schedule().last_height(0), keys }
     }
 
+    /// What a client trusts that has the genesis, and nothing else yet.
+    pub fn lineage(&self, genesis: &Genesis) -> Lineage {
+        let schedule = genesis.membership.as_ref().map_or(Schedule::default(), |membership| membership.terms.schedule);
+        Lineage { schedule, lag: self.rules.lag, chain: self.chain(genesis) }
+    }
+
     /// When committees change. A committee begins two windows behind its drawing: no validator works on a height that
     /// the others have not come near to.
     fn schedule(&self) -> Schedule {
@@ -271,10 +275,10 @@ impl Founding {
 
     /// The network at its beginning as the holder of a key sees it, who follows if the key is no founder's.
     pub fn network(&self, genesis: &Genesis, secret: SecretKey, listen: std::net::SocketAddr) -> Network {
-        let peer = |one: &Founder| Peer { key: one.key, address: one.address.clone() };
-        let mut peers: Vec<Peer> = self.validators.iter().map(peer).collect();
+        let peer = |one: &Founder| PeerAddress { key: one.key, address: one.address.clone() };
+        let mut peers: Vec<PeerAddress> = self.validators.iter().map(peer).collect();
         let me = self.index_of(&secret.public()).unwrap_or_else(|| {
-            peers.push(Peer { key: secret.public(), address: listen.to_string() });
+            peers.push(PeerAddress { key: secret.public(), address: listen.to_string() });
             self.validators.len() as Index
         });
         Network {

@@ -3,7 +3,6 @@
 //! [`Exchange`] runs the pipeline on threads of its own; [`Node`] puts the HTTP interface before it. Nothing here
 //! decides what a block does: that is `ledger`.
 
-pub mod accusations;
 pub mod cache;
 mod candles;
 pub mod config;
@@ -11,18 +10,15 @@ mod door;
 pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
-pub mod handover;
 mod http;
 pub mod json;
-mod line;
+pub mod links;
 mod markets;
-pub mod mempool;
 mod metrics;
-pub mod network;
 mod page;
+mod pipeline;
 mod recovery;
 pub mod snapshot;
-mod state_sync;
 mod stream;
 pub mod validator;
 mod verified;
@@ -30,10 +26,11 @@ pub mod views;
 
 pub use config::Config;
 pub use exchange::{Answer, Closed, Exchange, ExchangeError};
-pub use handover::{Handover, HandoverError, Lineage};
-pub use network::Network;
 pub use page::is_embedded as page_is_embedded;
-pub use recovery::{Replay, Restored, receipts, recover_state, restore, write_checkpoint};
+pub use replica::{
+    Handover, HandoverError, Lineage, Network, PeerAddress, Replay, ReplicaError, Restored, receipts, recover_state, restore,
+    write_checkpoint,
+};
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -117,3 +114,6 @@ impl Node {
         drop(tokio::time::timeout(std::time::Duration::from_secs(1), self.server).await);
     }
 }
+
+#[cfg(test)]
+mod states_tests;

@@ -7,17 +7,16 @@
 use std::path::Path;
 
 use ledger::{Genesis, Ledger};
+use replica::{Replay, ReplicaError, begin, restore, write_checkpoint, write_state};
 use store::{CheckpointReader, Disk, Options, RealDisk, SnapshotWriter, Store, View};
 
-use crate::exchange::ExchangeError;
-use crate::recovery::{Replay, begin, restore, write_checkpoint, write_state};
 
 /// Brings the state of a store up to its last durable block, and leaves the store as it is. `each` hears of every block
 /// that is replayed: how many are left.
 ///
 /// # Errors
-/// [`ExchangeError`] names what is damaged, or where the replay went another way than the first run.
-pub fn state_of<D: Disk>(view: View<D>, genesis: &Genesis, mut each: impl FnMut(u64)) -> Result<Replay, ExchangeError> {
+/// [`ReplicaError`] names what is damaged, or where the replay went another way than the first run.
+pub fn state_of<D: Disk>(view: View<D>, genesis: &Genesis, mut each: impl FnMut(u64)) -> Result<Replay, ReplicaError> {
     let mut replay = Replay::new(begin(view.checkpoint, genesis)?);
     let mut blocks = view.blocks;
     while let Some(logged) = blocks.next() {
@@ -31,8 +30,8 @@ pub fn state_of<D: Disk>(view: View<D>, genesis: &Genesis, mut each: impl FnMut(
 /// Writes a state into a file of its own; it gets its name when it is complete and durable.
 ///
 /// # Errors
-/// [`ExchangeError`] if there is such a file already, or it cannot be written.
-pub fn write_snapshot(state: &Ledger, to: &Path) -> Result<(), ExchangeError> {
+/// [`ReplicaError`] if there is such a file already, or it cannot be written.
+pub fn write_snapshot(state: &Ledger, to: &Path) -> Result<(), ReplicaError> {
     let mut writer = SnapshotWriter::create(to, state.height())?;
     write_state(state, &mut writer)?;
     Ok(writer.finish()?)
@@ -41,21 +40,21 @@ pub fn write_snapshot(state: &Ledger, to: &Path) -> Result<(), ExchangeError> {
 /// Reads a snapshot; every digest is checked, and that money is conserved in it.
 ///
 /// # Errors
-/// [`ExchangeError`] names what is damaged.
-pub fn read_snapshot(from: &Path) -> Result<Ledger, ExchangeError> {
+/// [`ReplicaError`] names what is damaged.
+pub fn read_snapshot(from: &Path) -> Result<Ledger, ReplicaError> {
     restore(CheckpointReader::of_snapshot(from)?)
 }
 
 /// Puts a state into an empty store, where a node will begin with it.
 ///
 /// # Errors
-/// [`ExchangeError::NotEmpty`] if the store holds anything, or it cannot be written.
-pub fn install(state: &Ledger, data: &Path) -> Result<(), ExchangeError> {
-    let directory = |error| ExchangeError::Directory(data.display().to_string(), error);
+/// [`ReplicaError::NotEmpty`] if the store holds anything, or it cannot be written.
+pub fn install(state: &Ledger, data: &Path) -> Result<(), ReplicaError> {
+    let directory = |error| ReplicaError::Directory(data.display().to_string(), error);
     let disk = RealDisk::new(data).map_err(directory)?;
     let (mut store, recovery) = Store::open(disk, Options::default())?;
     if recovery.checkpoint.is_some() || store.last_height() > 0 {
-        return Err(ExchangeError::NotEmpty(data.display().to_string()));
+        return Err(ReplicaError::NotEmpty(data.display().to_string()));
     }
     write_checkpoint(state, store.begin_checkpoint(state.height())?)
 }

@@ -10,7 +10,8 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex};
 
 use consensus::{Index, Payload, payload_digest};
-use primitives::{Digest, SubBlock, Transaction, verify_all};
+use primitives::{Digest, SubBlock};
+use replica::checked;
 
 use crate::exchange::{Shared, poisoned};
 
@@ -78,25 +79,16 @@ impl Verified {
         drop(known);
         match found {
             Some(Check::Done(sub_block)) => sub_block,
-            _ => verify(proposer, payload),
+            _ => checked(proposer, payload),
         }
     }
-}
-
-/// Decodes a sub-block that the engine took for one, and finds the false signatures.
-fn verify(proposer: Index, payload: &[u8]) -> SubBlock {
-    let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
-    let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
-    let valid = verify_all(&transactions);
-    sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
-    sub_block
 }
 
 /// The verifier thread.
 pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Digest, Payload)>) {
     for (proposer, digest, payload) in unverified {
         if shared.verified.begin((proposer, digest)) {
-            shared.verified.put((proposer, digest), verify(proposer, &payload));
+            shared.verified.put((proposer, digest), checked(proposer, &payload));
         }
     }
 }

@@ -111,7 +111,7 @@ impl Net {
 
     /// From the genesis to the last committee that a node proves, or to an epoch.
     fn walk_to(&self, index: usize, last: u64) -> Lineage {
-        let mut lineage = Lineage::of(&self.founding, &self.founding.found(genesis()));
+        let mut lineage = self.founding.lineage(&self.founding.found(genesis()));
         loop {
             let page = self.node(index).handovers(lineage.chain.epoch + 1).expect("readable");
             for handover in &page {

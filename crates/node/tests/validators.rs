@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{ALL_HEIGHTS, Chain, Frame, Payload, Proposal, Protocol, Rules};
 use ledger::{Genesis, Listing, Member, Membership, Terms};
-use node::{Answer, Config, Exchange, Network};
+use node::{Answer, Config, Exchange, Network, PeerAddress};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
 };
-use transport::{Event, Lane, Peer, Settings, Transport, free_address};
+use transport::{Event, Lane, Settings, Transport, free_address};
 
 const SIZE: usize = 4;
 const NETWORK: Digest = Digest([8; 32]);
@@ -63,10 +63,10 @@ impl Cluster {
     fn of(rules: Rules, running: usize) -> Cluster {
         let addresses: Vec<_> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
         let keys: Vec<_> = (0..SIZE).map(|index| secret(index).public()).collect();
-        let peers: Vec<Peer> = keys
+        let peers: Vec<PeerAddress> = keys
             .iter()
             .zip(&addresses)
-            .map(|(key, address)| Peer { key: *key, address: address.to_string() })
+            .map(|(key, address)| PeerAddress { key: *key, address: address.to_string() })
             .collect();
         let network = |index: usize| Network {
             chain: Chain { genesis: NETWORK, epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
@@ -252,7 +252,7 @@ fn a_validator_with_a_wrong_clock_stops_and_says_so() {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
             now.as_millis() as u64 + 3_600_000
         };
-        let settings = Settings { clock: in_an_hour, ..cluster.networks[index].transport() };
+        let settings = Settings { clock: in_an_hour, ..node::links::settings(&cluster.networks[index]) };
         (Transport::start(settings, events).expect("a free port"), _heard)
     };
     let _others = [start(1), start(2)];
@@ -267,7 +267,7 @@ fn who_contradicts_itself_is_accused_by_the_others() {
         let cluster = Cluster::of(rules, SIZE - 1);
         let network = &cluster.networks[SIZE - 1];
         let (events, heard) = std::sync::mpsc::sync_channel(1_000);
-        let transport = Transport::start(network.transport(), events).expect("a free port");
+        let transport = Transport::start(node::links::settings(&network), events).expect("a free port");
         let mut greeted = 0;
         while greeted < SIZE - 1 {
             if let Event::Up { peer, .. } = heard.recv_timeout(Duration::from_secs(120)).expect("they call") {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::{Genesis, Ledger, Roots, Signatures};
-use node::{Restored, recover_state, write_checkpoint};
+use replica::{Restored, recover_state, write_checkpoint};
 use primitives::{Digest, Height, SubBlock, Superblock};
 use rayon::prelude::*;
 use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
@@ -70,7 +70,7 @@ impl Script {
             };
             let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("a block on top");
             script.roots.push(roots.apply(&applied.changes));
-            script.receipts.push(borsh::to_vec(&node::receipts(&block, &applied)).expect("encodes"));
+            script.receipts.push(borsh::to_vec(&replica::receipts(&block, &applied)).expect("encodes"));
             script.blocks.push(block.to_bytes());
         }
         script

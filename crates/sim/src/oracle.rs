@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ledger::{BlockReceipts, Genesis, Ledger, Outcome, Roots, Signatures};
-use node::Restored;
+use replica::Restored;
 use primitives::{Digest, Height, Superblock, TransactionId};
 use rayon::ThreadPool;
 use store::FaultDisk;
@@ -78,7 +78,7 @@ impl Oracle {
         let run = || execute(&mut ledger, block, Signatures::Unchecked, bug);
         let applied = self.threads.install(run).map_err(|error| error.to_string())?;
         ledger.audit().map_err(|error| format!("conservation: {error}"))?;
-        let receipts = node::receipts(block, &applied);
+        let receipts = replica::receipts(block, &applied);
         verify_batch(&ledger, &receipts, applied.report.clone()).map_err(|error| format!("clearing: {error}"))?;
         let mut shadow = last.shadow.clone();
         shadow.apply(block, &receipts, &last.ledger).map_err(|error| format!("bookkeeping: {error}"))?;
@@ -102,7 +102,7 @@ impl Oracle {
         shuffled.sub_blocks.iter_mut().for_each(|sub| dice.shuffle(&mut sub.native));
         let mut ledger = self.newest().ledger.clone();
         let applied = execute(&mut ledger, &shuffled, Signatures::Unchecked, self.bug).map_err(|e| e.to_string())?;
-        let other = node::receipts(&shuffled, &applied);
+        let other = replica::receipts(&shuffled, &applied);
         let by_id = |receipts: &BlockReceipts| receipts.outcomes.iter().copied().collect::<BTreeMap<_, _>>();
         let same = root_anew(&ledger) == root && other.batch == receipts.batch && by_id(&other) == by_id(receipts);
         if same { Ok(()) } else { Err(format!("block {} depends on the order of its transactions", block.height)) }

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
-use node::mempool::{Entry, Mempool, Reject};
-use node::{ExchangeError, Restored};
+use replica::{Entry, Mempool, Reject};
+use replica::{ReplicaError, Restored};
 use primitives::{Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
@@ -83,8 +83,8 @@ pub(crate) fn recover(
     disk: &FaultDisk,
     setup: &Setup,
     genesis: &Genesis,
-) -> Result<Restored<FaultDisk>, ExchangeError> {
-    node::recover_state(disk.clone(), Options { segment_bytes: setup.segment_bytes }, genesis)
+) -> Result<Restored<FaultDisk>, ReplicaError> {
+    replica::recover_state(disk.clone(), Options { segment_bytes: setup.segment_bytes }, genesis)
 }
 
 impl SimNode {
@@ -158,7 +158,7 @@ impl SimNode {
         let applied =
             execute(&mut self.ledger, &block, Signatures::Valid, self.setup.bug).map_err(|e| e.to_string())?;
         self.mempool.settle(entries.iter().map(|entry| (entry.id, &entry.transaction)), self.ledger.fee());
-        let receipts = node::receipts(&block, &applied);
+        let receipts = replica::receipts(&block, &applied);
         if borsh::to_vec(&receipts).expect("encodes") != oracle.receipts(block.height) {
             return Err(Stop::Broken(format!("the receipts of block {} differ from the replay's", block.height)));
         }
@@ -234,9 +234,9 @@ impl SimNode {
     pub fn finish_checkpoint(&mut self) -> Result<bool, Stop> {
         let Some(Checkpoint { state, writer }) = self.checkpoint.take() else { return Ok(false) };
         let state = if self.has(Bug::CheckpointOfLaterState) { &self.ledger } else { &state };
-        match node::write_checkpoint(state, writer) {
+        match replica::write_checkpoint(state, writer) {
             Ok(()) => {}
-            Err(ExchangeError::Store(error)) => self.disk_said(Err(error))?,
+            Err(ReplicaError::Store(error)) => self.disk_said(Err(error))?,
             Err(error) => return Err(Stop::Disk(error.to_string())),
         }
         if self.has(Bug::CheckpointInPlace) {

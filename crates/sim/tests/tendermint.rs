@@ -1,6 +1,7 @@
 //! The networks of `validators.rs` with the other engine: the same faults, the same that must hold.
 
 use consensus::Protocol;
+use replica::Defect;
 use sim::validators::{Faults, Network, Report};
 
 fn network(size: usize, seed: u64) -> Network {
@@ -94,7 +95,7 @@ fn a_network_that_never_beats_is_caught() {
     let stalls = |seed: u64| {
         std::panic::catch_unwind(|| {
             let mut network = idle_after_a_lost_log(seed);
-            network.heartbeat = u64::MAX;
+            network.defect = Some(Defect::NeverBeats);
             settled(network, 1)
         })
         .is_err()
@@ -143,13 +144,13 @@ fn whatever_a_seed_draws_holds() {
     }
 }
 
-/// A check that cannot fail is worth nothing: what a broken shell does is seen.
+/// A check that cannot fail is worth nothing: what a broken replica does is seen.
 #[test]
-fn votes_that_are_sent_before_they_are_durable_are_caught() {
+fn votes_that_are_sent_and_not_durable_are_caught() {
     let caught = |seed: u64| {
         std::panic::catch_unwind(|| {
             let mut network = network(4, 700 + seed);
-            network.forgetful = true;
+            network.defect = Some(Defect::VotesUnlogged);
             network.kills = 20;
             network.faults.insert(3, Faults::Equivocating);
             settled(network, 30);
@@ -178,10 +179,10 @@ fn epochs_follow_one_another() {
     }
 }
 
-/// A network whose validators run the ledger itself.
+/// A network whose clients trade.
 fn exchange(protocol: Protocol, size: usize, seed: u64) -> Network {
     let mut network = Network::of(protocol, size, seed);
-    network.exchange = true;
+    network.trades = true;
     network
 }
 

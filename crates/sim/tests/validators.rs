@@ -1,6 +1,7 @@
 //! Networks of engines with links that break, disks that forget what was not synced, ledgers that lag, and validators
 //! that lie: what every run must keep to, and that it comes to an end.
 
+use replica::Defect;
 use sim::validators::{Faults, Network};
 
 #[test]
@@ -131,13 +132,13 @@ fn whatever_a_seed_draws_holds() {
     }
 }
 
-/// A check that cannot fail is worth nothing: what a broken shell does is seen.
+/// A check that cannot fail is worth nothing: what a broken replica does is seen.
 #[test]
-fn votes_that_are_sent_before_they_are_durable_are_caught() {
+fn votes_that_are_sent_and_not_durable_are_caught() {
     let caught = |seed: u64| {
         std::panic::catch_unwind(|| {
             let mut network = Network::new(4, 700 + seed);
-            network.forgetful = true;
+            network.defect = Some(Defect::VotesUnlogged);
             network.kills = 20;
             network.faults.insert(3, Faults::Equivocating);
             network.submit_everywhere(30);

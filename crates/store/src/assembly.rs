@@ -1,18 +1,15 @@
 //! A snapshot that is put together from chunks which come in any order, from whoever has them.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-
+use crate::archive::path;
 use crate::checkpoint::{CHUNK_BYTES, Header, chunk_digest, chunk_extent, end_counts, end_offset};
-use crate::disk::DiskFile;
+use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::record::Digest;
 
 /// Writes a snapshot from chunks, each of which is held against its digest.
 #[derive(Debug)]
-pub struct Assembly {
-    file: File,
+pub struct Assembly<D: Disk> {
+    file: D::File,
     at: String,
     header: Header,
     payload_bytes: u64,
@@ -20,24 +17,24 @@ pub struct Assembly {
     held: Vec<bool>,
 }
 
-impl Assembly {
-    /// Begins the snapshot of the state after a height, in a new file of the owner's alone. `None` if so many chunks do
-    /// not make so many bytes.
+impl<D: Disk> Assembly<D> {
+    /// Begins the snapshot of the state after a height, in a new file of a disk. `None` if so many chunks do not make so
+    /// many bytes.
     ///
     /// # Errors
     /// [`StoreError::Io`] if there is a file of that name, or none can be made.
     pub fn create(
-        to: &Path,
+        disk: &D,
+        name: &str,
         height: u64,
         payload_bytes: u64,
         digests: Vec<Digest>,
-    ) -> Result<Option<Assembly>, StoreError> {
+    ) -> Result<Option<Assembly<D>>, StoreError> {
         if digests.len() as u64 != payload_bytes.div_ceil(CHUNK_BYTES as u64) {
             return Ok(None);
         }
-        let at = to.display().to_string();
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(to);
-        let file = file.map_err(StoreError::io("create", &at))?;
+        let at = path(disk, name);
+        let file = disk.create(name).map_err(StoreError::io("create", &at))?;
         let header = Header { height, ..Header::default() };
         file.write_at(0, &header.encode()).map_err(StoreError::io("write", &at))?;
         let held = vec![false; digests.len()];
@@ -94,6 +91,6 @@ impl Assembly {
         let end = end_offset(self.digests.len() as u64, self.payload_bytes);
         let bytes = [&counts[..], total.as_bytes()].concat();
         self.file.write_at(end, &bytes).map_err(StoreError::io("write", &self.at))?;
-        self.file.sync_all().map_err(StoreError::io("sync", &self.at))
+        self.file.sync().map_err(StoreError::io("sync", &self.at))
     }
 }

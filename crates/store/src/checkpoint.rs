@@ -408,6 +408,16 @@ impl<D: Disk> CheckpointReader<D> {
         Ok(reader)
     }
 
+    /// Opens a snapshot that lies on a disk under this name, and checks everything but the payload.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], or [`StoreError::Io`].
+    pub fn open_snapshot(disk: &D, name: &str) -> Result<CheckpointReader<D>, StoreError> {
+        let at = path(disk, name);
+        let file = disk.open(name, false).map_err(StoreError::io("open", &at))?;
+        CheckpointReader::of_file(file, at, Remedy::OtherCopy)
+    }
+
     fn of_file(file: D::File, at: String, remedy: Remedy) -> Result<CheckpointReader<D>, StoreError> {
         let length = file.length().map_err(StoreError::io("read the length of", &at))?;
         match read_frame(&file, length).map_err(StoreError::io("read", &at))? {

@@ -11,8 +11,8 @@ const LOCK_NAME: &str = "lock";
 const ONLY_OWNER_DIRECTORY: u32 = 0o700;
 const ONLY_OWNER_FILE: u32 = 0o600;
 
-/// A directory on a real disk.
-#[derive(Debug)]
+/// A directory on a real disk; clones are the same directory.
+#[derive(Clone, Debug)]
 pub struct RealDisk {
     directory: PathBuf,
 }

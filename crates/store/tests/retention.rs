@@ -189,15 +189,16 @@ fn an_archive_may_begin_later() {
 fn chunks_in_any_order_make_the_same_file() {
     let folder = tempfile::tempdir().expect("a folder");
     for bytes in [0, 1, CHUNK_BYTES, 2 * CHUNK_BYTES + 77] {
-        let (theirs, ours) = (folder.path().join(format!("{bytes}")), folder.path().join(format!("{bytes}-again")));
+        let (theirs, name) = (folder.path().join(format!("{bytes}")), format!("{bytes}-again"));
+        let (disk, ours) = (FaultDisk::new(1), name.as_str());
         let mut writer = SnapshotWriter::create(&theirs, 9).expect("new");
         writer.write_all(&(0..bytes).map(|at| ((at * 7) >> 3) as u8).collect::<Vec<u8>>()).expect("written");
         writer.finish().expect("finished");
         let reader = CheckpointReader::of_snapshot(&theirs).expect("sound");
         let digests = reader.digests().to_vec();
         let longer = [digests.clone(), vec![[0; 32]]].concat();
-        assert!(Assembly::create(&ours, 9, reader.payload_bytes(), longer).expect("a disk").is_none());
-        let assembly = Assembly::create(&ours, 9, reader.payload_bytes(), digests).expect("a disk");
+        assert!(Assembly::create(&disk, ours, 9, reader.payload_bytes(), longer).expect("a disk").is_none());
+        let assembly = Assembly::create(&disk, ours, 9, reader.payload_bytes(), digests).expect("a disk");
         let mut assembly = assembly.expect("the lengths fit");
         for number in (0..assembly.chunks()).rev() {
             let chunk = reader.chunk(number).expect("sound").expect("there");
@@ -210,6 +211,6 @@ fn chunks_in_any_order_make_the_same_file() {
         }
         assert!(!assembly.put(9, b"").expect("a disk") && reader.chunk(9).expect("no error").is_none());
         assembly.finish().expect("a disk");
-        assert_eq!(std::fs::read(&ours).expect("there"), std::fs::read(&theirs).expect("there"), "{bytes}");
+        assert_eq!(disk.content(ours), std::fs::read(&theirs).expect("there"), "{bytes}");
     }
 }

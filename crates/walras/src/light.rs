@@ -104,7 +104,7 @@ impl Client {
         let founding = founding.with_context(|| {
             format!("{}: names no validators, so nobody signs blocks of this chain", source.genesis.display())
         })?;
-        let mut lineage = Lineage::of(&founding, &genesis);
+        let mut lineage = founding.lineage(&genesis);
         let trust = source.trust.clone();
         if let Some(path) = trust.as_ref().filter(|path| path.exists()) {
             recall(path, &mut lineage)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use ledger::Genesis;
 use node::founding::Founding;
-use node::{Config, ExchangeError, Network, Node, StartError};
+use node::{Config, ExchangeError, Network, Node, ReplicaError, StartError};
 
 use store::StoreError;
 
@@ -94,7 +94,7 @@ async fn start_within<F: Future<Output = Result<Node, StartError>>>(
     let begun = Instant::now();
     loop {
         match start().await {
-            Err(StartError::Listen(..) | StartError::Exchange(ExchangeError::Store(StoreError::Locked(_))))
+            Err(StartError::Listen(..) | StartError::Exchange(ExchangeError::Replica(ReplicaError::Store(StoreError::Locked(_)))))
                 if begun.elapsed() < patience =>
             {
                 tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,31 +1,38 @@
-//! What must hold of all that is said, and in the end.
+//! What every run must keep to.
 
 use std::collections::BTreeSet;
 
-use consensus::{Entry, Frame, Index, Mask, Record, Vote, payload_digest, tendermint};
-use primitives::Digest;
+use consensus::{Entry, Finality, Frame, Index, Mask, Protocol, Record, Vote, tendermint};
+use ledger::{Applied, outcomes_by_id};
+use primitives::{Digest, Evidence, Height, Superblock};
+use store::{StoreError, Surviving, VoteLog, VoteOptions};
 
-use super::{Network, Report, transactions_of};
+use super::{Event, Network, Report, ledgers};
+
+/// A vote without what may be said only one way.
+fn question(vote: Vote) -> Option<Vote> {
+    Some(match vote {
+        Vote::Echo { slot, .. } => Vote::Echo { slot, digest: Digest::default() },
+        Vote::Ready { slot, .. } => Vote::Ready { slot, digest: Digest::default() },
+        Vote::Coordinate { slot, round, .. } => Vote::Coordinate { slot, round, value: false },
+        Vote::Auxiliary { slot, round, .. } => Vote::Auxiliary { slot, round, values: Mask::Both },
+        Vote::Estimate { .. } => return None,
+    })
+}
 
 impl Network {
-    /// What may be said but once is in the log, and is not said twice differently, restarts and lost logs included.
-    pub(super) fn check_said(&mut self, of: Index, frame: &Frame) {
-        if let Frame::Rounds(messages) = frame {
-            return self.check_said_in_rounds(of, messages);
-        }
-        let Frame::Votes(votes) = frame else { return };
-        for vote in votes.unpack() {
-            let without = match vote {
-                Vote::Echo { slot, .. } => Vote::Echo { slot, digest: Digest::default() },
-                Vote::Ready { slot, .. } => Vote::Ready { slot, digest: Digest::default() },
-                Vote::Coordinate { slot, round, .. } => Vote::Coordinate { slot, round, value: false },
-                Vote::Auxiliary { slot, round, .. } => Vote::Auxiliary { slot, round, values: Mask::Both },
-                Vote::Estimate { .. } => continue,
-            };
-            let logged = self.nodes[usize::from(of)].logged.contains(&(votes.height, vote));
-            assert!(logged || self.forgetful, "validator {of} says what it has not written down: {vote:?}");
-            let said = *self.said.entry((of, votes.height, without)).or_insert(vote);
-            assert_eq!(said, vote, "validator {of} contradicts itself at height {}", votes.height);
+    /// What may be said but once is not said twice differently, restarts and lost logs included.
+    pub(super) fn check_said(&mut self, of: Index, bytes: &[u8]) {
+        match Frame::from_bytes(bytes).expect("a correct validator sends frames") {
+            Frame::Rounds(messages) => self.check_said_in_rounds(of, &messages),
+            Frame::Votes(votes) => {
+                for vote in votes.unpack() {
+                    let Some(question) = question(vote) else { continue };
+                    let said = *self.said.entry((of, votes.height, question)).or_insert(vote);
+                    assert_eq!(said, vote, "validator {of} contradicts itself at height {}", votes.height);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -43,34 +50,159 @@ impl Network {
         }
     }
 
+    /// What a validator has said is in its vote log, durably, unless its height is over.
+    pub(super) fn check_log(&self, of: Index) {
+        let disk = self.hosts[usize::from(of)].home.votes.after_crash(Surviving::Nothing);
+        let found = match VoteLog::open(disk, VoteOptions::default()) {
+            Ok((_, found)) => found,
+            // It was lost, and what is to take its place has not begun.
+            Err(StoreError::VotesLost(_)) => return,
+            Err(error) => panic!("the vote log of {of} cannot be read: {error}"),
+        };
+        let records = found.records.iter().flat_map(|(height, records)| records.iter().map(move |one| (*height, one)));
+        let votes = records.filter_map(|(height, bytes)| match borsh::from_slice(bytes).expect("an entry") {
+            Entry::Voted(Record::Sent(vote)) => Some((height, vote)),
+            _ => None,
+        });
+        let logged: BTreeSet<(u64, Vote)> = votes.collect();
+        let first = Vote::Echo { slot: 0, digest: Digest::default() };
+        let said = self.said.range((of, found.floor, first)..).take_while(|((who, ..), _)| *who == of);
+        for ((_, height, _), vote) in said.filter(|((_, height, _), _)| *height >= found.floor) {
+            assert!(logged.contains(&(*height, *vote)), "{of} has said what it has not written down: {height} {vote:?}");
+        }
+    }
+
+    /// Evidence convicts the faulty alone.
+    pub(super) fn check_evidence(&self, of: Index, evidence: &Evidence) {
+        let chain = self.chain(evidence.epoch);
+        let key = chain.keys[usize::from(evidence.member)];
+        assert!(evidence.convicts(chain.genesis, &key), "{of} has evidence that proves nothing");
+        let whom = self.by_key[&key.0];
+        assert!(self.faults.contains_key(&whom) || self.defect.is_some(), "{whom} is correct");
+    }
+
+    /// Validators hand each other what clients sent.
+    pub(super) fn check_handed(&self, of: Index, number: Option<u64>) {
+        let from_client = number.is_none_or(|number| self.arrived.contains_key(&number));
+        assert!(from_client || !self.faults.is_empty(), "{of} is handed what nobody sent");
+    }
+
+    pub(super) fn check_applied(&mut self, of: Index, block: &Superblock, applied: &Applied) {
+        let height = block.height;
+        let first = *self.applied.entry(height).or_insert(applied.block);
+        assert_eq!(first, applied.block, "{of} applies another block at height {height}");
+        let committee = self.chain(self.epoch_of(height)).committee();
+        let least = match self.rules.protocol {
+            Protocol::Dbft if self.rules.enough.is_none() => committee.size - 2 * committee.faulty,
+            Protocol::Dbft | Protocol::Tendermint => 1,
+        };
+        assert!(block.sub_blocks.len() >= least);
+        self.report.partial += u64::from(block.sub_blocks.len() < committee.size);
+        let transactions: Vec<_> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+        let outcomes = transactions.iter().zip(&applied.outcomes).map(|(transaction, outcome)| (transaction.id(), *outcome));
+        let effective: BTreeSet<_> =
+            outcomes_by_id(outcomes).into_iter().filter(|(_, outcome)| outcome.refusal().is_none()).map(|(id, _)| id).collect();
+        let numbers = transactions.iter().filter(|one| effective.contains(&one.id()));
+        for number in numbers.filter_map(|one| ledgers::number_of(one)) {
+            self.effective.insert(number);
+            self.host(of).given.remove(&number);
+        }
+        self.host(of).blocks.insert(height, (block.clone(), applied.block));
+    }
+
+    /// Certificates hold; notes how long the transactions took that arrived here.
+    pub(super) fn note_certified(&mut self, of: Index, height: Height) {
+        let chain = self.chain(self.epoch_of(height));
+        let host = &mut self.hosts[usize::from(of)];
+        let process = host.process.as_ref().expect("it runs");
+        let finality: Finality = process.past.finality(height).expect("readable").expect("just archived");
+        finality.certificate.verify(&chain).expect("a certificate that holds");
+        let before = host.certified;
+        host.certified = before.max(height);
+        let blocks = host.blocks.range(before + 1..=height.max(before + 1)).map(|(_, (block, _))| block);
+        let transactions = blocks.flat_map(|block| &block.sub_blocks).flat_map(|sub| &sub.native);
+        let numbers: Vec<u64> = transactions.filter_map(ledgers::number_of).collect();
+        for number in numbers {
+            if let Some((since, at)) = self.arrived.get(&number).filter(|(_, at)| *at == of) {
+                debug_assert_eq!(*at, of);
+                self.report.latencies.push(self.now - since);
+                self.arrived.insert(number, (*since, Index::MAX));
+            }
+        }
+    }
+
+    pub(super) fn is_settled(&mut self) -> bool {
+        self.steps += 1;
+        if !self.steps.is_multiple_of(64) {
+            return false;
+        }
+        let correct = self.correct();
+        let hosts = || correct.iter().map(|index| &self.hosts[usize::from(*index)]).filter(|host| !host.stopped);
+        let last = hosts().filter_map(|host| Some(host.process.as_ref()?.ledger.height())).max().unwrap_or(0);
+        let is_done = |host: &super::Host| {
+            let Some(process) = &host.process else { return false };
+            let engine = process.replica.engine();
+            let quiet = engine.opening().is_none_or(|opening| !opening.urgent && !opening.nudged);
+            let votes = !engine.is_silent() || engine.follows();
+            process.ledger.height() == last
+                && engine.decided() == last
+                && engine.certified() == last
+                && quiet
+                && votes
+                && process.is_idle()
+                && process.pool.is_empty()
+                && process.proposals.is_content()
+                && host.given.is_empty()
+        };
+        // Looked at last: there may be very many events.
+        let is_pending = || {
+            let is_fault = |event: &Event| {
+                matches!(
+                    event,
+                    Event::Submit(_) | Event::Kill { .. } | Event::Tear | Event::Wake | Event::Cut { .. }
+                )
+            };
+            self.events.values().any(is_fault)
+        };
+        hosts().all(is_done) && !is_pending()
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let of = |index: Index| {
+            let host = &self.hosts[usize::from(index)];
+            let process = host.process.as_ref().map(|process| {
+                let engine = process.replica.engine();
+                let heights = (engine.decided(), engine.certified(), process.ledger.height(), engine.live().count());
+                let state = (engine.opening(), engine.is_silent(), engine.follows(), engine.connected());
+                (heights, state, process.pool.len(), process.pool.ready(), process.replica.network().chain.epoch)
+            });
+            format!("{index}: {process:?} given {:?}", host.given)
+        };
+        self.correct().into_iter().map(of).collect::<Vec<_>>().join("; ")
+    }
+
     /// What must hold in the end.
     pub fn check(mut self) -> Report {
         assert!(self.stopped().is_empty());
         let correct = self.correct();
-        let first = &self.nodes[usize::from(correct[0])].blocks;
-        let mut seen = BTreeSet::new();
-        for block in first.values() {
-            seen.extend(block.sub_blocks.iter().flat_map(|(_, payload)| transactions_of(payload)));
-            for (slot, payload) in &block.sub_blocks {
-                assert!(usize::from(*slot) < self.committee.size && payload_digest(payload) != Digest::default());
-            }
-        }
-        for index in &correct {
-            let node = &self.nodes[usize::from(*index)];
-            assert_eq!(node.blocks.len(), first.len());
-            assert!(node.blocks.values().zip(first.values()).all(|(a, b)| a.root == b.root));
-        }
-        for state in correct.iter().filter_map(|index| self.nodes[usize::from(*index)].state.as_ref()) {
-            let convicted = state.convicted(&self.secrets);
-            assert!(convicted.iter().all(|whom| self.faults.contains_key(whom)), "{convicted:?} were convicted");
-            self.report.convicted = convicted;
-        }
-        assert!((1..=self.transactions).all(|number| seen.contains(&number)), "a transaction is missing");
-        let entered = |(_, entry): &(u64, Entry)| {
-            matches!(entry, Entry::Voted(Record::Entered { .. }) | Entry::Round(tendermint::Record::Held { .. }))
+        correct.iter().for_each(|index| self.check_log(*index));
+        let state = |network: &Network, index: Index| {
+            let process = network.hosts[usize::from(index)].process.as_ref().expect("all run in the end");
+            (process.ledger.height(), process.ledger.last_block(), process.newest)
         };
-        assert!(self.nodes[usize::from(correct[0])].log.iter().any(entered) || self.lost_logs > 0);
-        self.report.heights = first.len() as u64;
+        let (first, of_first) = (correct[0], state(&self, correct[0]));
+        assert!(correct.iter().all(|index| state(&self, *index).0 == of_first.0));
+        assert!(correct.iter().all(|index| state(&self, *index).1 == of_first.1));
+        let process = self.hosts[usize::from(first)].process.as_ref().expect("it runs");
+        let is_excluded = |index: &Index| {
+            let account = self.secrets[usize::from(*index)].public().address();
+            process.ledger.validators().get(&account).is_some_and(|one| one.excluded)
+        };
+        let convicted: Vec<Index> = self.committee.members().filter(is_excluded).collect();
+        assert!(convicted.iter().all(|whom| self.faults.contains_key(whom)), "{convicted:?} were convicted");
+        assert!((1..=self.transactions).all(|number| self.effective.contains(&number)), "a transaction is missing");
+        self.report.convicted = convicted;
+        self.report.heights = of_first.0;
         self.report.transactions = self.transactions;
         self.report.latencies.sort_unstable();
         self.report

@@ -31,11 +31,14 @@ impl Network {
         }
         // With one who follows there must still be four who vote.
         if size > 4 && dice.once_in(2) {
-            network.epoch_heights = Some(4 + dice.below(12));
+            network.epoch_heights = Some(10 + dice.below(12));
         }
-        // The validators of these ledgers stay.
-        if network.epoch_heights.is_none() && dice.once_in(3) {
-            network.exchange = true;
+        network.trades = dice.once_in(3);
+        network.tears = if dice.once_in(3) { 1 + dice.below(3) } else { 0 };
+        network.hasty = dice.once_in(4).then(|| dice.index(size) as Index);
+        if dice.once_in(2) {
+            network.checkpoint_blocks = 2 + dice.below(8);
+            network.keep_blocks = dice.below(8);
         }
         network
     }

@@ -4,7 +4,7 @@ use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
 use consensus::{Frame, Index, Mask, Proposal, Protocol, Status, Vote, Votes, payload_digest};
 use primitives::{Digest, Signature};
 
-use super::{Event, Faults, Network, key};
+use super::{Event, Faults, Network, key, ledgers};
 
 impl Network {
     pub(super) fn misbehave(&mut self, me: Index, faults: Faults, event: Event) {
@@ -13,7 +13,7 @@ impl Network {
         if let (Frame::Status(status), true) = (&frame, faults != Faults::Silent) {
             // Who says nothing of itself is told nothing.
             let waits = self.rules.protocol == Protocol::Dbft;
-            return self.transmit(me, from, &Frame::Status(Status { asks: false, waits, ..*status }));
+            return self.send(me, from, &Frame::Status(Status { asks: false, waits, ..*status }));
         }
         match faults {
             Faults::Silent => {}
@@ -26,7 +26,7 @@ impl Network {
     fn send_all(&mut self, me: Index, frame: impl Fn(&mut Network, Index) -> Option<Frame>) {
         for to in self.committee.members().filter(|to| *to != me).collect::<Vec<_>>() {
             if let Some(frame) = frame(self, to) {
-                self.transmit(me, to, &frame);
+                self.send(me, to, &frame);
             }
         }
     }
@@ -38,7 +38,7 @@ impl Network {
         let Frame::Proposal(Proposal { height, .. }, _) = *frame else { return self.answer_at_random(me, frame) };
         self.send_all(me, |network, _| {
             let which = network.dice.below(3);
-            let payload = network.payload_of(&[1_000_000 + height * 10 + which].into());
+            let payload = ledgers::payload_of([1_000_000 + height * 10 + which], network.trades);
             let secret = network.secrets[usize::from(me)].clone();
             let epoch = network.epoch_of(height);
             let slot = network.local(epoch, me);
@@ -56,12 +56,12 @@ impl Network {
             let asked = (height + u64::from(round)) % chain.keys.len() as u64 == u64::from(slot);
             if asked && self.proposed_falsely.insert((height, round)) {
                 self.send_all(me, |network, to| {
-                    let payload = network.payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
+                    let payload = ledgers::payload_of([1_000_000 + height * 10 + u64::from(to) % 2], network.trades);
                     let secret = &network.secrets[usize::from(me)];
                     Some(Frame::Proposal(Proposal::sign(&chain, height, slot, &payload, secret), payload))
                 });
                 self.send_all(me, |network, to| {
-                    let payload = network.payload_of(&[1_000_000 + height * 10 + u64::from(to) % 2].into());
+                    let payload = ledgers::payload_of([1_000_000 + height * 10 + u64::from(to) % 2], network.trades);
                     let value = Value { slot, digest: payload_digest(&payload) };
                     let signature = Signature([0; 64]);
                     let proposal =
@@ -148,7 +148,7 @@ impl Network {
                 let at = self.dice.below(bytes.len() as u64) as usize;
                 bytes[at] ^= 1 << self.dice.below(8);
                 let link = self.links[&key(me, to)];
-                return self.push(500, to, Event::Frame { from: me, link, bytes });
+                return self.push(500, to, Event::Frame { from: me, link, bytes: bytes.into() });
             }
             (1, Frame::Votes(votes)) => Frame::Votes(Votes::pack(votes.epoch + 7, votes.height, votes.unpack())),
             (2, Frame::Votes(votes)) => {
@@ -164,10 +164,10 @@ impl Network {
                 commit.statement.root = Digest([3; 32]);
                 Frame::Commit(commit)
             }
-            (4, Frame::Proposal(proposal, _)) => Frame::Proposal(*proposal, self.payload_of(&[1].into())),
+            (4, Frame::Proposal(proposal, _)) => Frame::Proposal(*proposal, ledgers::payload_of([1], self.trades)),
             _ => Frame::SyncRequest { from: self.dice.below(5), to: self.dice.below(1 << 40) },
         };
-        self.transmit(me, to, &answer);
+        self.send(me, to, &answer);
     }
 }
 

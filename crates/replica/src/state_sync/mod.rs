@@ -23,8 +23,8 @@
 //!    most, holds each chunk against its digest, and writes it where it belongs.
 //! 5. When all are there it builds the ledger, whose invariants are audited, and holds its root, its last block and the
 //!    constants of the chain against what is certified.
-//! 6. It makes all of that durable, names it *arrived* by one rename ([`install`]), stops its pipeline, and begins
-//!    again with the fetched state in the place of the old one. From there on it goes on by blocks.
+//! 6. It makes all of that durable, marks it *arrived* ([`install`]), stops its pipeline, and begins again with the
+//!    fetched state in the place of the old one. From there on it goes on by blocks.
 //!
 //! The vote log is not touched: what was said stays said, and entries about heights that are over mean nothing. So a
 //! validator that comes back by a state votes at once where its log allows it; one without a log listens first, as
@@ -59,136 +59,128 @@
 //! - The pipeline begins again instead of exchanging its state while it runs. It has nothing to do meanwhile, and there
 //!   is one way to start with a state.
 
-pub(crate) mod base;
+pub mod base;
 pub(crate) mod install;
-pub(crate) mod message;
+pub mod message;
 mod serve;
 mod transfer;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use consensus::Index;
-use store::{Archive, CheckpointReader, RealDisk};
+use ledger::Ledger;
+use primitives::{Digest, Height, PublicKey};
+use store::{CheckpointReader, Disk};
 
-use crate::exchange::{ExchangeError, Shared, poisoned};
-use crate::handover::Lineage;
-use crate::network::Network;
+use crate::handover::{Handovers, Lineage};
 use crate::recovery::restore;
+use crate::{Home, Network, Past, ReplicaError, ValidatorStatus};
+use base::Base;
+pub use install::finish;
 use message::Message;
-pub(crate) use message::TAG;
+pub use message::TAG;
 use serve::Server;
 use transfer::{Fetched, Goal, Progress, Transfer};
-use transport::{Frame, Transport};
 
-/// Messages that wait for the thread.
-pub(crate) const MESSAGES: usize = 64;
-/// Messages that are taken between two looks at the transfer.
-const MESSAGES_OF_A_TURN: usize = 32;
-/// Between two looks.
-const TICK: Duration = Duration::from_millis(20);
+/// The file on the disk `incoming` that a state is written to.
+pub(crate) const STATE: &str = "state";
 /// After an attempt that led to nothing.
 const PAUSE_MS: u64 = 3_000;
 /// For how long a validator is not asked that did what it must not do.
 const SHUNNED_MS: u64 = 600_000;
 
-/// A message, and by which connections.
-pub(crate) struct Heard {
-    pub(crate) transport: Weak<Transport>,
-    pub(crate) peer: Index,
-    pub(crate) bytes: Frame,
+/// What state transfer looks at of the validator that it works for.
+pub trait Own {
+    /// Reads the ledger, for a moment.
+    fn read<T>(&self, of: impl FnOnce(&Ledger) -> T) -> T;
+    /// The height that the tries are of, with their root.
+    fn newest_root(&self) -> (Height, Digest);
+    /// How the validator stands; `None` before it has begun.
+    fn status(&self) -> Option<ValidatorStatus>;
+    /// The number of the present links: peers are numbered anew with each.
+    fn generation(&self) -> u64;
+    /// The key of a peer of the present links; `None` if there is none of that number.
+    fn key_of(&self, peer: Index) -> Option<PublicKey>;
 }
 
-/// The thread that answers questions about states, and fetches one when that is needed.
-pub(crate) struct StateSync {
+/// What is to be done.
+#[derive(Debug)]
+pub enum StateEffect {
+    /// A message to a peer of the links of this number.
+    Send {
+        /// The links.
+        generation: u64,
+        /// The peer.
+        to: Index,
+        /// Behind votes?
+        is_bulk: bool,
+        /// The bytes.
+        bytes: Arc<[u8]>,
+    },
+    /// A peer sent what cannot be decoded.
+    Undecodable(Index),
+    /// The state after this height was fetched, is certified and durable: the replica is to begin again with it.
+    BeginAgain(Height),
+}
+
+/// Answers questions about states, and fetches one when that is needed.
+pub struct StateSync<D: Disk> {
     network: Network,
-    data: PathBuf,
+    incoming: D,
     /// The height of a state without a certificate, which was restored from a file.
-    unproved: Option<u64>,
-    server: Server,
-    heard: Receiver<Heard>,
-    begun: Instant,
-    /// The transfer, and by which connections: it ends with them, as validators are numbered anew then.
-    transfer: Option<(Transfer, Weak<Transport>)>,
+    unproved: Option<Height>,
+    /// A validator that is more heights behind than this fetches a state; 0 if only when blocks are held no longer.
+    state_behind: u64,
+    server: Server<D>,
+    /// The transfer, and the number of its links: it ends with them.
+    transfer: Option<(Transfer<D>, u64)>,
     /// Keys of who is not asked, and until when.
     shunned: BTreeMap<[u8; 32], u64>,
     not_before: u64,
     attempts: u64,
+    effects: Vec<StateEffect>,
 }
 
-impl StateSync {
-    /// Of a node whose network at the genesis is given.
-    pub(crate) fn new(
+impl<D: Disk + Clone> StateSync<D> {
+    /// Of a validator whose network at the genesis is given. `unproved` is the height of a state that was restored from
+    /// a file.
+    pub fn new(
         network: Network,
-        data: PathBuf,
-        unproved: Option<u64>,
-        certificates: Archive<RealDisk>,
-        heard: Receiver<Heard>,
-    ) -> StateSync {
-        let server = Server::new(certificates, network.rules.lag);
+        home: &Home<D>,
+        unproved: Option<Height>,
+        state_behind: u64,
+        past: Past<D>,
+        handovers: Arc<Handovers<D>>,
+    ) -> StateSync<D> {
+        let server = Server::new(past, handovers, network.rules.lag);
         StateSync {
             network,
-            data,
+            incoming: home.incoming.clone(),
             unproved,
+            state_behind,
             server,
-            heard,
-            begun: Instant::now(),
             transfer: None,
             shunned: BTreeMap::new(),
             not_before: 0,
             attempts: 0,
+            effects: Vec::new(),
         }
     }
 
-    /// The thread.
-    pub(crate) fn run(mut self, shared: &Arc<Shared>) {
-        while !shared.stopping.load(Ordering::Acquire) {
-            if let Err(error) = self.take_messages(shared).and_then(|()| self.go_on(shared)) {
-                return shared.fail(&error);
-            }
-        }
-    }
-
-    fn now(&self) -> u64 {
-        self.begun.elapsed().as_millis() as u64
-    }
-
-    fn take_messages(&mut self, shared: &Arc<Shared>) -> Result<(), ExchangeError> {
-        let first = match self.heard.recv_timeout(TICK) {
-            Ok(first) => first,
-            Err(RecvTimeoutError::Timeout) => return Ok(()),
-            Err(RecvTimeoutError::Disconnected) => {
-                std::thread::sleep(TICK);
-                return Ok(());
-            }
-        };
-        self.take(first, shared)?;
-        for _ in 1..MESSAGES_OF_A_TURN {
-            let Ok(heard) = self.heard.try_recv() else { break };
-            self.take(heard, shared)?;
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, heard: Heard, shared: &Arc<Shared>) -> Result<(), ExchangeError> {
-        let Heard { transport, peer, bytes } = heard;
-        let Some(message) = Message::from_bytes(&bytes) else {
-            shared.metrics.refused_frame(consensus::Refused::Undecodable);
+    /// A frame that begins with [`TAG`], from a peer of the links of this number.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if an incoming chunk cannot be written.
+    pub fn on_frame(&mut self, generation: u64, peer: Index, bytes: &[u8], own: &impl Own) -> Result<(), ReplicaError> {
+        let Some(message) = Message::from_bytes(bytes) else {
+            self.effects.push(StateEffect::Undecodable(peer));
             return Ok(());
         };
-        match self.server.answer(shared, &message) {
-            #[cfg(test)]
-            Ok(Some(answer)) if shared.spoil.get().is_some() => {
-                let spoil = shared.spoil.get().expect("it is there");
-                spoil(answer).iter().for_each(|answer| self.send(&transport, peer, answer));
-            }
-            Ok(Some(answer)) => self.send(&transport, peer, &answer),
+        match self.server.answer(own.newest_root(), &message) {
+            Ok(Some(answer)) => self.send(generation, peer, &answer),
             Ok(None) => {
-                let here = self.transfer.as_mut().filter(|(_, of)| of.ptr_eq(&transport));
+                let here = self.transfer.as_mut().filter(|(_, of)| *of == generation);
                 here.map_or(Ok(()), |(transfer, _)| transfer.on_answer(peer, message))?;
             }
             // What cannot be read for others does not stop this node; it stops by itself if it needs it.
@@ -197,35 +189,35 @@ impl StateSync {
         Ok(())
     }
 
-    fn send(&self, transport: &Weak<Transport>, peer: Index, message: &Message) {
-        let bytes = message.to_bytes();
-        let most = self.network.transport().frame_bytes_max;
-        match transport.upgrade() {
-            Some(transport) if bytes.len() <= most => transport.send(peer, message.lane(), bytes),
-            Some(_) => tracing::warn!(peer, bytes = bytes.len(), "an answer about a state is longer than a frame"),
-            None => {}
+    fn send(&mut self, generation: u64, to: Index, message: &Message) {
+        let (bytes, most) = (message.to_bytes(), self.network.frame_bytes_max());
+        if bytes.len() > most {
+            return tracing::warn!(to, bytes = bytes.len(), "an answer about a state is longer than a frame");
         }
+        self.effects.push(StateEffect::Send { generation, to, is_bulk: message.is_bulk(), bytes });
     }
 
-    /// Goes on with the transfer, or begins one if it is needed.
-    fn go_on(&mut self, shared: &Arc<Shared>) -> Result<(), ExchangeError> {
-        let now = self.now();
-        if self.transfer.is_none() && now >= self.not_before {
-            self.begin(shared, now)?;
+    /// Goes on with the transfer, or begins one if it is needed; what is to be done since the last call. `now_ms` is
+    /// of a clock that never goes back.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if a disk fails, or the restored state is not the one that was certified.
+    pub fn step(&mut self, now_ms: u64, own: &impl Own) -> Result<Vec<StateEffect>, ReplicaError> {
+        if self.transfer.is_none() && now_ms >= self.not_before {
+            self.begin(own, now_ms)?;
         }
-        let Some((transfer, transport)) = &mut self.transfer else { return Ok(()) };
-        let (progress, transport) = (transfer.step(now)?, transport.clone());
-        let (sends, blamed) = (transfer.take_sends(), std::mem::take(&mut transfer.blamed));
-        sends.iter().for_each(|(peer, message)| self.send(&transport, *peer, message));
-        self.blame(&transport, blamed, now);
-        match progress {
-            Progress::Going if transport.strong_count() > 0 => Ok(()),
-            Progress::Going | Progress::Nothing => {
-                self.pause(now);
-                Ok(())
+        if let Some((transfer, generation)) = &mut self.transfer {
+            let (progress, generation) = (transfer.step(now_ms)?, *generation);
+            let (sends, blamed) = (transfer.take_sends(), std::mem::take(&mut transfer.blamed));
+            sends.iter().for_each(|(peer, message)| self.send(generation, *peer, message));
+            self.blame(generation, blamed, own, now_ms);
+            match progress {
+                Progress::Going if generation == own.generation() => {}
+                Progress::Going | Progress::Nothing => self.pause(now_ms),
+                Progress::Done(fetched) => self.arrive(*fetched, generation, own, now_ms)?,
             }
-            Progress::Done(fetched) => self.arrive(*fetched, &transport, shared, now),
         }
+        Ok(std::mem::take(&mut self.effects))
     }
 
     fn pause(&mut self, now: u64) {
@@ -234,29 +226,26 @@ impl StateSync {
     }
 
     /// Names who did what it must not do.
-    fn blame(&mut self, transport: &Weak<Transport>, blamed: Vec<(Index, String)>, now: u64) {
-        let Some(transport) = transport.upgrade() else { return };
+    fn blame(&mut self, generation: u64, blamed: Vec<(Index, String)>, own: &impl Own, now: u64) {
+        if generation != own.generation() {
+            return;
+        }
         for (peer, why) in blamed {
-            let key = transport.key_of(peer);
+            let Some(key) = own.key_of(peer) else { continue };
             tracing::warn!(peer, %key, %why, "a state is fetched from others than this validator");
             self.shunned.insert(key.0, now + SHUNNED_MS);
         }
     }
 
     /// Begins a transfer, if one is needed and somebody is connected.
-    fn begin(&mut self, shared: &Arc<Shared>, now: u64) -> Result<(), ExchangeError> {
-        let Some(goal) = self.goal(shared) else { return Ok(()) };
+    fn begin(&mut self, own: &impl Own, now: u64) -> Result<(), ReplicaError> {
+        let (generation, Some(status)) = (own.generation(), own.status()) else { return Ok(()) };
+        let Some(goal) = self.goal(own, &status) else { return Ok(()) };
         self.not_before = now + PAUSE_MS;
-        let held = poisoned(shared.transport.lock()).clone();
-        let (Some(transport), Some(status)) = (held.upgrade(), poisoned(shared.status.lock()).clone()) else {
-            return Ok(());
-        };
         self.shunned.retain(|_, until| *until > now);
         let others = status.peers.iter().filter(|peer| peer.connected && peer.validator != status.me);
-        let asked: Vec<Index> = others
-            .map(|peer| peer.validator)
-            .filter(|peer| transport.has_peer(*peer) && !self.shunned.contains_key(&transport.key_of(*peer).0))
-            .collect();
+        let is_asked = |peer: &Index| own.key_of(*peer).is_some_and(|key| !self.shunned.contains_key(&key.0));
+        let asked: Vec<Index> = others.map(|peer| peer.validator).filter(is_asked).collect();
         // The others were all found out: perhaps they have come to their senses.
         if asked.is_empty() {
             self.shunned.clear();
@@ -264,20 +253,19 @@ impl StateSync {
         }
         tracing::info!(?goal, from = ?asked, "a state is asked for");
         self.attempts += 1;
-        let transfer = Transfer::new(goal, self.lineage(shared), install::begin(&self.data)?, &asked, now);
-        self.transfer = Some((transfer, held));
+        install::begin(&self.incoming)?;
+        let transfer = Transfer::new(goal, self.lineage(own), self.incoming.clone(), &asked, now);
+        self.transfer = Some((transfer, generation));
         Ok(())
     }
 
     /// What is needed now.
-    fn goal(&self, shared: &Shared) -> Option<Goal> {
-        let height = shared.read_ledger().height();
+    fn goal(&self, own: &impl Own, status: &ValidatorStatus) -> Option<Goal> {
         if let Some(unproved) = self.unproved {
             // If nobody has it a newer one will do.
             return Some(if self.attempts.is_multiple_of(2) { Goal::Proof(unproved) } else { Goal::Above(unproved) });
         }
-        let status = poisoned(shared.status.lock()).clone()?;
-        let most = shared.config.network.state_behind;
+        let (height, most) = (own.read(Ledger::height), self.state_behind);
         let is_far = most > 0 && status.certified_anywhere > height.saturating_add(most);
         match (status.stranded, is_far) {
             (true, _) => Some(Goal::Above(height)),
@@ -289,25 +277,20 @@ impl StateSync {
 
     /// The committees that are trusted to begin with: those of the own ledger, which has applied what they decided, or
     /// of the genesis if it was restored from a file.
-    fn lineage(&self, shared: &Shared) -> Lineage {
-        let ledger = shared.read_ledger();
-        let chain = match self.unproved {
-            Some(_) => self.network.chain.clone(),
-            None => self.network.at(&ledger, ledger.height() + 1).chain,
-        };
-        Lineage { schedule: ledger.schedule(), lag: self.network.rules.lag, chain }
+    fn lineage(&self, own: &impl Own) -> Lineage {
+        own.read(|ledger| {
+            let chain = match self.unproved {
+                Some(_) => self.network.chain.clone(),
+                None => self.network.at(ledger, ledger.height() + 1).chain,
+            };
+            Lineage { schedule: ledger.schedule(), lag: self.network.rules.lag, chain }
+        })
     }
 
     /// Checks what was fetched as a whole, and lets it take the place of what is here.
-    fn arrive(
-        &mut self,
-        fetched: Fetched,
-        transport: &Weak<Transport>,
-        shared: &Arc<Shared>,
-        now: u64,
-    ) -> Result<(), ExchangeError> {
+    fn arrive(&mut self, fetched: Fetched, generation: u64, own: &impl Own, now: u64) -> Result<(), ReplicaError> {
         let Fetched { base, first_epoch, handovers, backers } = fetched;
-        if self.unproved.is_none() && base.height <= shared.read_ledger().height() {
+        if self.unproved.is_none() && base.height <= own.read(Ledger::height) {
             tracing::info!(
                 height = base.height,
                 "blocks have come that far meanwhile: the fetched state is not needed"
@@ -316,42 +299,35 @@ impl StateSync {
             return Ok(());
         }
         if self.unproved == Some(base.height) {
-            self.check_own(&base, shared)?;
-        } else if let Err(why) = self.check_state(&base, shared) {
-            self.blame(transport, backers.into_iter().map(|peer| (peer, why.clone())).collect(), now);
+            check_own(&base, own)?;
+        } else if let Err(why) = self.check_state(&base, own) {
+            let blamed = backers.into_iter().map(|peer| (peer, why.clone())).collect();
+            self.blame(generation, blamed, own, now);
             self.pause(now);
             self.not_before = now;
             return Ok(());
         }
-        install::commit(&self.data, &base, first_epoch, handovers)?;
-        shared.begin_again(base.height);
+        install::commit(&self.incoming, &base, first_epoch, handovers)?;
+        self.transfer = None;
+        self.not_before = u64::MAX;
+        self.effects.push(StateEffect::BeginAgain(base.height));
         Ok(())
     }
 
-    /// Whether the restored state is the one that was certified; it is of no use if not.
-    fn check_own(&self, base: &base::Base, shared: &Shared) -> Result<(), ExchangeError> {
-        let (_, root) = shared.newest_root();
-        let ledger = shared.read_ledger();
-        if root == base.state && ledger.last_block() == base.receipts.block {
-            return Ok(());
-        }
-        Err(ExchangeError::Uncertified { height: base.height, ours: root, certified: base.state })
-    }
-
     /// Whether the fetched chunks make the state that was certified, or why not.
-    fn check_state(&self, base: &base::Base, shared: &Shared) -> Result<(), String> {
-        let file = self.data.join("incoming").join("state");
-        let reader = CheckpointReader::of_snapshot(&file).map_err(|error| error.to_string())?;
+    fn check_state(&self, base: &Base, own: &impl Own) -> Result<(), String> {
+        let reader = CheckpointReader::open_snapshot(&self.incoming, STATE).map_err(|error| error.to_string())?;
         let ledger = restore(reader).map_err(|error| format!("offered a state that is none: {error}"))?;
-        let constants = base::constants_of(&shared.read_ledger());
-        let is_certified = base.is_of(&ledger, constants);
+        let is_certified = base.is_of(&ledger, own.read(base::constants_of));
         if is_certified { Ok(()) } else { Err("offered another state than the certified one".into()) }
     }
 }
 
-/// What a validator of a test that lies sends instead of an answer.
-#[cfg(test)]
-pub(crate) type Spoil = Box<dyn Fn(Message) -> Option<Message> + Send + Sync>;
-
-#[cfg(test)]
-mod tests;
+/// Whether the restored state is the one that was certified; it is of no use if not.
+fn check_own(base: &Base, own: &impl Own) -> Result<(), ReplicaError> {
+    let (_, root) = own.newest_root();
+    if root == base.state && own.read(Ledger::last_block) == base.receipts.block {
+        return Ok(());
+    }
+    Err(ReplicaError::Uncertified { height: base.height, ours: root, certified: base.state })
+}

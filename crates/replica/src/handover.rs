@@ -35,25 +35,19 @@
 //!   from every honest node can show that client another history; a client that comes back begins with what it last
 //!   proved (`walras light --trust`), not with the genesis.
 
-use std::path::Path;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use consensus::{Certificate, CertificateError, Chain, Finality};
-use ledger::{Member, ProofFault, ReceiptsTrie, Schedule, Validators, ValidatorsProof, outcome_root};
+use ledger::{Ledger, Member, ProofFault, Roots, Schedule, Validators, ValidatorsProof, outcome_root};
 use primitives::{Digest, Height};
-use store::{Archive, Options, RealDisk, Store};
+use store::{Archive, Disk, Options, Store};
 
-use crate::exchange::{ExchangeError, Shared, poisoned};
-use crate::founding::Founding;
-use crate::recovery::encode;
+use crate::{ReplicaError, encode};
 
 /// Handovers in one answer at most, and bytes after which no more are added.
 pub(crate) const PAGE: usize = 32;
 const PAGE_BYTES: usize = 512 << 10;
-/// Between two looks for receipts that are being archived, once an epoch.
-const WAIT_FOR_RECEIPTS: Duration = Duration::from_millis(1);
 
 /// What proves the committee of an epoch to who trusts that of the epoch before.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -111,12 +105,6 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// Of who trusts a genesis, and nothing else yet.
-    pub fn of(founding: &Founding, genesis: &ledger::Genesis) -> Lineage {
-        let schedule = genesis.membership.as_ref().map_or(Schedule::default(), |membership| membership.terms.schedule);
-        Lineage { schedule, lag: founding.rules.lag, chain: founding.chain(genesis) }
-    }
-
     /// The height whose outcome the handover to an epoch proves: the lowest one at which the committee is drawn and
     /// which the epoch before certifies.
     pub fn state_height(&self, epoch: u64) -> Height {
@@ -186,58 +174,68 @@ struct Kept {
 }
 
 /// The handovers that a node holds, by epoch.
-pub(crate) struct Handovers {
+pub struct Handovers<D: Disk> {
     /// Of the genesis.
     lineage: Lineage,
-    store: Mutex<Store<RealDisk>>,
-    archive: Archive<RealDisk>,
-    certificates: Archive<RealDisk>,
+    store: Mutex<Store<D>>,
+    archive: Archive<D>,
+    certificates: Archive<D>,
 }
 
-impl Handovers {
-    /// Opens the archive below a data directory. `lineage` is that of the genesis.
-    pub(crate) fn open(
-        data: &Path,
-        lineage: Lineage,
-        certificates: Archive<RealDisk>,
-    ) -> Result<Handovers, ExchangeError> {
-        let store = open_log(data)?;
+impl<D: Disk> Handovers<D> {
+    /// Opens the archive of handovers. `lineage` is that of the genesis.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if it cannot be read.
+    pub fn open(disk: D, lineage: Lineage, certificates: Archive<D>) -> Result<Handovers<D>, ReplicaError> {
+        let store = Store::open(disk, Options::default())?.0;
         let archive = store.archive();
         Ok(Handovers { lineage, store: Mutex::new(store), archive, certificates })
     }
 
-    /// The last epoch whose handover is held, with or without its certificate; 0 if none is.
-    pub(crate) fn last(&self) -> u64 {
-        poisoned(self.store.lock()).last_height()
+    fn lock(&self) -> std::sync::MutexGuard<'_, Store<D>> {
+        // A store that failed refuses by itself.
+        self.store.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Writes down the registry after the last applied block, if the handover to an epoch needs it. To be called before
-    /// the block above is logged, when the tries are those of that state. False if the node has failed.
-    pub(crate) fn note(&self, shared: &Shared) -> Result<bool, ExchangeError> {
-        let (height, drawn) = {
-            let ledger = shared.read_ledger();
-            (ledger.height(), ledger.validators().last_epoch())
-        };
+    /// The last epoch whose handover is held, with or without its certificate; 0 if none is.
+    pub fn last(&self) -> u64 {
+        self.lock().last_height()
+    }
+
+    /// The epoch whose handover needs the registry after the last applied block, if one does that is not held. It is to
+    /// be written down before the block above is logged.
+    pub fn due(&self, ledger: &Ledger) -> Option<u64> {
+        let (height, drawn) = (ledger.height(), ledger.validators().last_epoch());
         let from_here = (1..=drawn).rev().take_while(|epoch| self.lineage.state_height(*epoch) >= height);
         let due = from_here.last().filter(|epoch| self.lineage.state_height(*epoch) == height);
-        let Some(epoch) = due.filter(|epoch| *epoch > self.last()) else { return Ok(true) };
-        if shared.archive.block(height)?.is_none() {
-            tracing::warn!(epoch, height, "the handover to this epoch is not kept: its block was never here");
-            return Ok(true);
-        }
-        let Some(receipts) = receipts_root(shared, height)? else { return Ok(false) };
-        let proved = shared.with_roots(|ledger, roots| roots.prove_validators(ledger));
-        let Some(validators) = proved else { return Ok(false) };
-        let mut store = poisoned(self.store.lock());
-        keep(&mut store, epoch, &Kept { receipts, validators, certificate: None })?;
-        Ok(true)
+        due.filter(|epoch| *epoch > self.last())
+    }
+
+    /// Writes down the registry after a block, durably, for the handover to an epoch that is [`Handovers::due`]; the
+    /// tries are those of the ledger, and the receipts root is that of its last block.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if it cannot be written.
+    pub fn keep(
+        &self,
+        epoch: u64,
+        ledger: &Ledger,
+        roots: &mut Roots,
+        receipts: Digest,
+    ) -> Result<(), ReplicaError> {
+        let validators = roots.prove_validators(ledger);
+        keep(&mut self.lock(), epoch, &Kept { receipts, validators, certificate: None })
     }
 
     /// The handover to an epoch; `None` if it is not held, or not certified yet.
-    pub(crate) fn get(&self, epoch: u64) -> Result<Option<Handover>, ExchangeError> {
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if it cannot be read.
+    pub fn get(&self, epoch: u64) -> Result<Option<Handover>, ReplicaError> {
         let Some(bytes) = self.archive.block(epoch)? else { return Ok(None) };
         let height = self.lineage.certificate_height(epoch);
-        let undecodable = |error| ExchangeError::Undecodable(height, error);
+        let undecodable = |error| ReplicaError::Undecodable(height, error);
         let Kept { receipts, validators, certificate } = borsh::from_slice(&bytes).map_err(undecodable)?;
         let certificate = match certificate {
             Some(certificate) => certificate,
@@ -250,7 +248,10 @@ impl Handovers {
     }
 
     /// The last epoch whose handover is complete; 0 if none is.
-    pub(crate) fn last_certified(&self) -> Result<u64, ExchangeError> {
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if one cannot be read.
+    pub fn last_certified(&self) -> Result<u64, ReplicaError> {
         for epoch in (1..=self.last()).rev() {
             // Only the newest ones can wait for their certificates.
             if self.archive.block(epoch)?.is_none() || self.get(epoch)?.is_some() {
@@ -261,7 +262,10 @@ impl Handovers {
     }
 
     /// The handovers from an epoch on, as many as an answer holds.
-    pub(crate) fn page(&self, from: u64) -> Result<Vec<Handover>, ExchangeError> {
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if one cannot be read.
+    pub fn page(&self, from: u64) -> Result<Vec<Handover>, ReplicaError> {
         let (mut page, mut bytes) = (Vec::new(), 0);
         for epoch in (from.max(1)..).take(PAGE) {
             let Some(handover) = self.get(epoch)? else { break };
@@ -275,15 +279,8 @@ impl Handovers {
     }
 }
 
-fn open_log(data: &Path) -> Result<Store<RealDisk>, ExchangeError> {
-    let directory = data.join("handovers");
-    let disk =
-        RealDisk::new(&directory).map_err(|error| ExchangeError::Directory(directory.display().to_string(), error))?;
-    Ok(Store::open(disk, Options::default())?.0)
-}
-
 /// Writes down the next one, durably; what is held already stays. A log without any begins where the node does.
-fn keep(store: &mut Store<RealDisk>, epoch: u64, kept: &Kept) -> Result<(), ExchangeError> {
+fn keep<D: Disk>(store: &mut Store<D>, epoch: u64, kept: &Kept) -> Result<(), ReplicaError> {
     if epoch <= store.last_height() {
         return Ok(());
     }
@@ -295,27 +292,13 @@ fn keep(store: &mut Store<RealDisk>, epoch: u64, kept: &Kept) -> Result<(), Exch
     Ok(())
 }
 
-/// Keeps handovers that were fetched from others, and checked, below a data directory that no node has open.
-pub(crate) fn put_all(data: &Path, first_epoch: u64, handovers: Vec<Handover>) -> Result<(), ExchangeError> {
-    let mut store = open_log(data)?;
+/// Keeps handovers that were fetched from others, and checked, on a disk that no node has open.
+pub(crate) fn put_all<D: Disk>(disk: D, first_epoch: u64, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
+    let mut store = Store::open(disk, Options::default())?.0;
     for (epoch, Handover { certificate, receipts, validators }) in (first_epoch..).zip(handovers) {
         keep(&mut store, epoch, &Kept { receipts, validators, certificate: Some(certificate) })?;
     }
     Ok(())
-}
-
-/// The receipts root of a height whose block is here; waits for the publisher. `None` if the node has failed.
-fn receipts_root(shared: &Shared, height: Height) -> Result<Option<Digest>, ExchangeError> {
-    loop {
-        if let Some(bytes) = shared.archive.receipts(height)? {
-            let receipts = borsh::from_slice(&bytes).map_err(|error| ExchangeError::Undecodable(height, error))?;
-            return Ok(Some(ReceiptsTrie::new(&receipts).root()));
-        }
-        if poisoned(shared.failure.lock()).is_some() {
-            return Ok(None);
-        }
-        std::thread::sleep(WAIT_FOR_RECEIPTS);
-    }
 }
 
 #[cfg(test)]

@@ -3,40 +3,39 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use consensus::{Certificate, CertificateError, Chain, Finality, Index, Link, payload_digest};
 use ledger::{Ledger, ReceiptsParts, ReceiptsTrie, Roots, outcome_root};
-use primitives::{Amount, Digest, Fraction, Height, Superblock};
-use store::{Archive, RealDisk};
+use primitives::{Amount, Digest, Fraction, Height};
+use store::Disk;
 
-use crate::exchange::{ExchangeError, Shared};
-use crate::validator::outcome;
+use crate::{Past, ReplicaError};
 
 /// What no block changes, and no root covers: chain, fee, ε and μ.
 type Constants = (u64, Amount, Fraction, Fraction);
 
 /// Those of a ledger.
-pub(crate) fn constants_of(ledger: &Ledger) -> Constants {
+pub fn constants_of(ledger: &Ledger) -> Constants {
     (ledger.chain(), ledger.fee(), ledger.epsilon(), ledger.mu())
 }
 
 /// A height with its certificate, and the certificate of its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Base {
+pub struct Base {
     /// The height.
-    pub(crate) height: Height,
+    pub height: Height,
     /// Of the height: its superblock.
-    pub(crate) finality: Finality,
+    pub finality: Finality,
     /// The sub-blocks that are in the superblock, by slot.
-    pub(crate) sub_blocks: Vec<(Index, Digest)>,
+    pub sub_blocks: Vec<(Index, Digest)>,
     /// Of the height plus lag: the outcome.
-    pub(crate) outcome: Certificate,
+    pub outcome: Certificate,
     /// The state root after the height.
-    pub(crate) state: Digest,
+    pub state: Digest,
     /// What its receipts root is made of, among it the block's digest.
-    pub(crate) receipts: ReceiptsParts,
+    pub receipts: ReceiptsParts,
 }
 
 /// Why a base proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BaseFault {
+pub enum BaseFault {
     /// An epoch that is not known.
     #[error("its certificates are of epoch {0}, which no handover leads to")]
     Epoch(u64),
@@ -56,7 +55,7 @@ pub(crate) enum BaseFault {
 
 impl Base {
     /// Checks everything against the committees of epochs, by their number.
-    pub(crate) fn verify(&self, chains: &[Chain], lag: u64) -> Result<(), BaseFault> {
+    pub fn verify(&self, chains: &[Chain], lag: u64) -> Result<(), BaseFault> {
         let (own, outcome) = (&self.finality.certificate, &self.outcome);
         if own.statement.height != self.height || Some(outcome.statement.height) != self.height.checked_add(lag) {
             return Err(BaseFault::OtherHeight);
@@ -75,35 +74,33 @@ impl Base {
     }
 
     /// Whether a ledger is in the proved state, of a chain with these constants.
-    pub(crate) fn is_of(&self, ledger: &Ledger, constants: Constants) -> bool {
+    pub fn is_of(&self, ledger: &Ledger, constants: Constants) -> bool {
         constants == constants_of(ledger)
             && (ledger.height(), ledger.last_block()) == (self.height, self.receipts.block)
             && Roots::of(ledger).parts().root() == self.state
     }
 
-    /// Of a height whose block is archived here; `None` if it is not, or not certified yet.
-    pub(crate) fn read(
-        shared: &Shared,
-        certificates: &Archive<RealDisk>,
+    /// Of a height whose block is archived here; `None` if it is not, or not certified yet. `newest` is the height that
+    /// the tries are of, with their root.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if the archive cannot be read.
+    pub fn read<D: Disk>(
+        past: &Past<D>,
+        newest: (Height, Digest),
         height: Height,
         lag: u64,
-    ) -> Result<Option<Base>, ExchangeError> {
-        let finality = |height| -> Result<Option<Finality>, ExchangeError> {
-            let Some(bytes) = certificates.block(height)? else { return Ok(None) };
-            borsh::from_slice(&bytes).map(Some).map_err(|error| ExchangeError::Undecodable(height, error))
-        };
-        let (own, above) = (finality(height)?, finality(height.saturating_add(lag))?);
-        let (block, receipts) = (shared.archive.block(height)?, shared.archive.receipts(height)?);
+    ) -> Result<Option<Base>, ReplicaError> {
+        let (own, above) = (past.finality(height)?, past.finality(height.saturating_add(lag))?);
+        let (block, receipts) = (past.block(height)?, past.receipts(height)?);
         let (Some(own), Some(above), Some(block), Some(receipts)) = (own, above, block, receipts) else {
             return Ok(None);
         };
-        let undecodable = |error| ExchangeError::Undecodable(height, error);
-        let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
         let mut sub_blocks: Vec<(Index, Digest)> =
             block.sub_blocks.iter().map(|sub| (sub.proposer as Index, payload_digest(&sub.to_payload()))).collect();
         sub_blocks.sort_by_key(|(slot, _)| *slot);
-        let receipts = ReceiptsTrie::new(&borsh::from_slice(&receipts).map_err(undecodable)?).parts();
-        let Some((state, _)) = outcome(shared, height)? else { return Ok(None) };
+        let Some((state, _)) = past.outcome(height, newest)? else { return Ok(None) };
+        let receipts = ReceiptsTrie::new(&receipts).parts();
         Ok(Some(Base { height, finality: own, sub_blocks, outcome: above.certificate, state, receipts }))
     }
 }

@@ -2,13 +2,14 @@
 //! milliseconds that the caller gives.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use consensus::{Chain, Index};
 use primitives::Height;
-use store::{Assembly, StoreError};
+use store::{Assembly, Disk, StoreError};
 
 use crate::handover::{Handover, Lineage};
+use crate::home::names;
+use crate::state_sync::STATE;
 use crate::state_sync::base::Base;
 use crate::state_sync::message::{CHUNKS_MAX, Message, Offer};
 
@@ -61,14 +62,14 @@ struct Source {
 }
 
 /// One attempt to fetch a state.
-pub(crate) struct Transfer {
+pub(crate) struct Transfer<D: Disk> {
     goal: Goal,
     /// The committees that are known, from the first that was trusted on; the last is that of the lineage.
     chains: Vec<Chain>,
     lineage: Lineage,
     handovers: Vec<Handover>,
     /// Where the chunks go.
-    file: PathBuf,
+    incoming: D,
     sources: BTreeMap<Index, Source>,
     /// Until when offers are waited for.
     offers_until: u64,
@@ -77,15 +78,15 @@ pub(crate) struct Transfer {
     /// Who was asked for handovers, and until when they are waited for.
     handovers_from: Option<(Index, u64)>,
     is_proved: bool,
-    assembly: Option<Assembly>,
+    assembly: Option<Assembly<D>>,
     /// Who did what it must not do, and what; to be taken by the caller.
     pub(crate) blamed: Vec<(Index, String)>,
     out: Vec<(Index, Message)>,
 }
 
-impl Transfer {
+impl<D: Disk> Transfer<D> {
     /// Begins to ask some of these validators. The lineage is what is trusted.
-    pub(crate) fn new(goal: Goal, lineage: Lineage, file: PathBuf, peers: &[Index], now: u64) -> Transfer {
+    pub(crate) fn new(goal: Goal, lineage: Lineage, incoming: D, peers: &[Index], now: u64) -> Transfer<D> {
         let asked = peers.iter().take(ASKED);
         let sources = asked.map(|peer| (*peer, Source { is_asked: true, ..Source::default() })).collect();
         let mut transfer = Transfer {
@@ -93,7 +94,7 @@ impl Transfer {
             chains: vec![lineage.chain.clone()],
             lineage,
             handovers: Vec::new(),
-            file,
+            incoming,
             sources,
             offers_until: now + PATIENCE_MS,
             chosen: None,
@@ -298,14 +299,12 @@ impl Transfer {
 
     fn begin(&mut self, chosen: &Offer) -> Result<bool, StoreError> {
         // What an earlier choice has left.
-        match std::fs::remove_file(&self.file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::Io { action: "remove", file: self.file.display().to_string(), reason: error });
-            }
-            _ => {}
+        let failed = |reason| StoreError::Io { action: "empty", file: self.incoming.place(), reason };
+        if names(&self.incoming).map_err(failed)?.iter().any(|name| name == STATE) {
+            self.incoming.remove(STATE).map_err(failed)?;
         }
-        let digests = chosen.digests.clone();
-        self.assembly = Assembly::create(&self.file, chosen.base.height, chosen.payload_bytes, digests)?;
+        let (height, digests) = (chosen.base.height, chosen.digests.clone());
+        self.assembly = Assembly::create(&self.incoming, STATE, height, chosen.payload_bytes, digests)?;
         Ok(self.assembly.is_some())
     }
 

@@ -125,8 +125,8 @@ impl World {
     fn run(&self, goal: Goal, kinds: &[Kind]) -> Run {
         let lineage = Lineage { schedule: Schedule::default(), lag: LAG, chain: chain() };
         let peers: Vec<Index> = (0..kinds.len() as Index).collect();
-        let file = self.directory.path().join("ours");
-        let mut transfer = Transfer::new(goal, lineage, file, &peers, 0);
+        let incoming = RealDisk::new(self.directory.path().join("ours")).expect("a directory");
+        let mut transfer = Transfer::new(goal, lineage, incoming, &peers, 0);
         let mut asked = vec![0; kinds.len()];
         for now in (0..).step_by(100).take(2_000) {
             for (peer, message) in transfer.take_sends() {
@@ -148,7 +148,7 @@ impl World {
     }
 
     fn fetched_bytes(&self) -> Vec<u8> {
-        let mut reader = CheckpointReader::of_snapshot(&self.directory.path().join("ours")).expect("sound");
+        let mut reader = CheckpointReader::of_snapshot(&self.directory.path().join("ours").join(STATE)).expect("sound");
         assert_eq!(reader.height(), HEIGHT);
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes).expect("sound");

@@ -3,15 +3,21 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use ledger::{Genesis, Ledger, Listing};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, SubBlock, Superblock, Transaction};
+use replica::Past;
+use replica::state_sync::base::{Base, constants_of};
+use replica::state_sync::message::Message;
+use store::RealDisk;
+use transport::free_address;
 
-use super::*;
+use crate::exchange::poisoned;
 use crate::founding::{Engine, Founder, Founding};
 use crate::{Answer, Config, Exchange, Lineage, snapshot};
-use transport::free_address;
 
 const SIZE: usize = 4;
 const CHAIN: u64 = 1;
@@ -117,7 +123,6 @@ impl Net {
                 if self.nodes[index].as_ref().is_some_and(Exchange::is_to_begin_again) {
                     self.nodes[index] = None;
                     self.again[index] += 1;
-                    check_install(&self.home(index));
                     self.run(index);
                 }
             }
@@ -151,67 +156,13 @@ impl Net {
     }
 
     fn walk(&self, index: usize) -> Lineage {
-        let mut lineage = Lineage::of(&self.founding, &self.genesis());
+        let mut lineage = self.founding.lineage(&self.genesis());
         loop {
             let page = self.node(index).handovers(lineage.chain.epoch + 1).expect("readable");
             page.iter().for_each(|handover| lineage.follow(handover).expect("holds"));
             if page.is_empty() {
                 return lineage;
             }
-        }
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    RealDisk::new(to).expect("a directory");
-    for entry in std::fs::read_dir(from).expect("readable").flatten() {
-        let (path, to) = (entry.path(), to.join(entry.file_name()));
-        if path.is_dir() {
-            copy(&path, &to);
-        } else {
-            std::fs::copy(&path, &to).expect("copied");
-        }
-    }
-}
-
-/// However far the installation came before a crash, the next start completes it.
-fn check_install(home: &Path) {
-    let folder = tempfile::tempdir().expect("a folder");
-    for steps in 0..=4 {
-        let data = folder.path().join(steps.to_string());
-        copy(home, &data);
-        let arrived = data.join("arrived");
-        let install::Proof { base, first_epoch, handovers } = install::read(&arrived).expect("readable");
-        let (height, last) = (base.height, first_epoch + handovers.len() as u64 - 1);
-        let state = arrived.join("state");
-        if steps > 0 && state.exists() {
-            install::put_state(&data, &state, height).expect("a disk");
-        }
-        if steps > 1 {
-            install::put_certificate(&data.join("certificates"), &base).expect("a disk");
-        }
-        if steps > 2 {
-            crate::handover::put_all(&data, first_epoch, handovers).expect("a disk");
-        }
-        if steps > 3 {
-            std::fs::rename(&arrived, data.join("incoming")).expect("renamed");
-            std::fs::remove_file(data.join("incoming/proof")).expect("removed");
-        }
-        // And once more, as nothing is to be done then.
-        for _ in 0..2 {
-            install::finish(&data).expect("completed");
-            assert!(!arrived.exists() && !data.join("incoming").exists());
-            let open = |name: &str| {
-                let disk = RealDisk::existing(data.join(name)).expect("there");
-                store::Store::open(disk, store::Options::default()).expect("sound")
-            };
-            let (store, recovery) = open("");
-            assert!(recovery.checkpoint.is_some_and(|checkpoint| checkpoint.height() == height));
-            assert_eq!((store.last_height(), recovery.blocks.remaining()), (height, 0));
-            let certificate = open("certificates").0.block(height).expect("readable").expect("there");
-            let finality: consensus::Finality = borsh::from_slice(&certificate).expect("decodes");
-            assert_eq!((finality.certificate.statement.height, finality), (height, base.finality.clone()));
-            assert!(open("handovers").0.last_height() >= last);
         }
     }
 }
@@ -286,11 +237,13 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
     net.wait_until("some heights", |net| net.height(0) > 30);
     let ledger = state_of(&net, 0);
     let proof = |net: &Net| {
-        let certificates = &net.node(0).shared.certificates.get().expect("a validator").1;
-        base::Base::read(&net.node(0).shared, certificates, ledger.height(), 2).expect("readable")
+        let shared = &net.node(0).shared;
+        let certificates = shared.certificates.get().expect("a validator").1.clone();
+        let past = Past { blocks: shared.archive.clone(), certificates };
+        Base::read(&past, shared.newest_root(), ledger.height(), 2).expect("readable")
     };
     net.wait_until("it is certified", |net| proof(net).is_some());
-    let (proof, constants) = (proof(&net).expect("certified"), base::constants_of(&ledger));
+    let (proof, constants) = (proof(&net).expect("certified"), constants_of(&ledger));
     assert!(proof.is_of(&ledger, constants) && !proof.is_of(&ledger, (constants.0, 1, constants.2, constants.3)));
     // The state of another history is of no use: the node stops and says so.
     let mut other = ledger.clone();

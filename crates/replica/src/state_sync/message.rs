@@ -5,19 +5,18 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Height;
 
+use crate::encode;
 use crate::handover::Handover;
-use crate::recovery::encode;
 use crate::state_sync::base::Base;
-use transport::{Lane, VOTE_FRAME_BYTES_MAX};
 
 /// The first byte of these messages; no frame of consensus begins with it.
-pub(crate) const TAG: u8 = 0xff;
+pub const TAG: u8 = 0xff;
 /// Chunks of a state that can be offered: the offer fits into a frame whatever the genesis says of sub-blocks.
-pub(crate) const CHUNKS_MAX: usize = 16 << 10;
+pub const CHUNKS_MAX: usize = 16 << 10;
 
 /// A message to one validator.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) enum Message {
+pub enum Message {
     /// Asks for the proof of a state, and for its chunks' digests unless it is `bare`.
     AskOffer {
         /// After this height; the newest that is held, if 0.
@@ -59,37 +58,36 @@ pub(crate) enum Message {
 
 /// A state that can be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Offer {
+pub struct Offer {
     /// What proves it.
-    pub(crate) base: Base,
+    pub base: Base,
     /// Bytes of its chunks together.
-    pub(crate) payload_bytes: u64,
+    pub payload_bytes: u64,
     /// Of each chunk, as the store names it; none if the offer is bare.
-    pub(crate) digests: Vec<[u8; 32]>,
+    pub digests: Vec<[u8; 32]>,
 }
 
 impl Message {
-    pub(crate) fn to_bytes(&self) -> Arc<[u8]> {
+    /// Its bytes, after the tag.
+    pub fn to_bytes(&self) -> Arc<[u8]> {
         [&[TAG][..], &encode(self)].concat().into()
     }
 
     /// Reads what follows the tag; nothing if it is none of these.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Message> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Message> {
         let (TAG, rest) = bytes.split_first().map(|(tag, rest)| (*tag, rest))? else { return None };
         borsh::from_slice(rest).ok()
     }
 
-    /// Questions are small; answers travel behind votes.
-    pub(crate) fn lane(&self) -> Lane {
-        match self {
-            Message::AskOffer { .. } | Message::AskHandovers { .. } | Message::AskChunk { .. } => Lane::Votes,
-            Message::Offer(_) | Message::Handovers { .. } | Message::Chunk { .. } => Lane::Bulk,
-        }
+    /// Whether it travels behind votes: answers do, questions are small.
+    pub(crate) fn is_bulk(&self) -> bool {
+        matches!(self, Message::Offer(_) | Message::Handovers { .. } | Message::Chunk { .. })
     }
 }
 
-// An offer of so many digests leaves room for the rest, and so does a chunk: no frame may be shorter than that.
-const _: () = assert!(CHUNKS_MAX * 32 + (256 << 10) <= VOTE_FRAME_BYTES_MAX);
+/// Bytes of the longest message. An offer of so many digests leaves room for the rest, and so does a chunk: the shell's
+/// frames must hold it.
+pub const MESSAGE_BYTES_MAX: usize = CHUNKS_MAX * 32 + (256 << 10);
 
 #[cfg(test)]
 mod tests {

@@ -9,15 +9,19 @@ use consensus::{Chain, Index, Rules, Setup};
 use ledger::{Ledger, Member};
 use primitives::{Digest, PublicKey, SecretKey};
 
-use crate::exchange::clock_ms;
-use transport::{Peer, Settings};
-
-/// Bytes of bulk that may wait for each peer.
-const BULK_BYTES_WAITING: usize = 64 << 20;
 /// Followers that a validator keeps a link to, at most: those with the largest stakes.
 const FOLLOWERS_MAX: usize = 32;
 /// What a frame with sub-blocks holds besides them.
 const FRAME_OVERHEAD: usize = 1 << 20;
+
+/// Another validator, or one who follows: its key, and where it is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerAddress {
+    /// The key that its connections must show.
+    pub key: PublicKey,
+    /// Host and port (UDP); empty if it is not known.
+    pub address: String,
+}
 
 /// What a node needs to take part in an epoch.
 #[derive(Clone)]
@@ -34,7 +38,7 @@ pub struct Network {
     pub listen: SocketAddr,
     /// All validators by index, and after them who follows: others who have staked, up to a limit those with the
     /// largest stakes, and this node if it is none of these.
-    pub peers: Vec<Peer>,
+    pub peers: Vec<PeerAddress>,
     /// Validators of any committee at most: as many sub-blocks may be in one superblock.
     pub committee_max: usize,
     /// The unit of the timers of rounds: about twice a round trip.
@@ -45,6 +49,14 @@ pub struct Network {
     pub heartbeat: Duration,
 }
 
+impl std::fmt::Debug for Network {
+    /// Without the key.
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (epoch, me, peers) = (self.chain.epoch, self.me, &self.peers);
+        to.debug_struct("Network").field("epoch", &epoch).field("me", &me).field("peers", peers).finish_non_exhaustive()
+    }
+}
+
 impl Network {
     /// What the engine is made of.
     pub(crate) fn setup(&self, check: fn(&[u8]) -> Option<usize>) -> Setup {
@@ -52,33 +64,24 @@ impl Network {
         Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, secret, check }
     }
 
-    /// What the transport is made of.
-    pub fn transport(&self) -> Settings {
-        Settings {
-            network: self.digest(),
-            me: self.me,
-            listen: self.listen,
-            peers: self.peers.clone(),
-            secret: self.secret.clone(),
-            frame_bytes_max: self.superblock_bytes_max() + FRAME_OVERHEAD,
-            bulk_bytes_waiting_max: BULK_BYTES_WAITING,
-            clock: clock_ms,
-        }
+    /// Bytes of the longest frame that a correct validator sends.
+    pub fn frame_bytes_max(&self) -> usize {
+        self.superblock_bytes_max() + FRAME_OVERHEAD
     }
 
     /// The network in the epoch that decides a height, as a ledger that has applied the epoch's boundary says. Without
     /// terms of succession in the genesis, and without a committee in the ledger, it stays as it is.
-    pub(crate) fn at(&self, ledger: &Ledger, height: u64) -> Network {
+    pub fn at(&self, ledger: &Ledger, height: u64) -> Network {
         let schedule = ledger.schedule();
         let epoch = schedule.epoch_of(height);
         let Some(members) = ledger.committee(epoch).filter(|_| !schedule.is_fixed()) else { return self.clone() };
         let registered = ledger.validators().registry().iter().filter(|one| one.member.stake > 0 && !one.excluded);
         let others = registered.map(|one| &one.member).filter(|one| members.iter().all(|member| member.key != one.key));
         let followers = largest(others.collect(), FOLLOWERS_MAX.min(MEMBERS_MAX.saturating_sub(members.len() + 1)));
-        let mut peers: Vec<Peer> = members.iter().chain(followers).map(|member| self.peer(member)).collect();
+        let mut peers: Vec<PeerAddress> = members.iter().chain(followers).map(|member| self.peer(member)).collect();
         let own = self.secret.public();
         if peers.iter().all(|peer| peer.key != own) {
-            peers.push(Peer { key: own, address: self.listen.to_string() });
+            peers.push(PeerAddress { key: own, address: self.listen.to_string() });
         }
         let heights = schedule.first_height(epoch)..=schedule.last_height(epoch);
         let keys = members.iter().map(|member| member.key).collect();
@@ -88,25 +91,25 @@ impl Network {
     }
 
     /// A member with its address: the ledger's, or the one known before.
-    fn peer(&self, member: &Member) -> Peer {
+    fn peer(&self, member: &Member) -> PeerAddress {
         let known = || position(&self.peers, &member.key).map(|index| self.peers[usize::from(index)].address.clone());
         let address = if member.address.is_empty() { known().unwrap_or_default() } else { member.address.clone() };
-        Peer { key: member.key, address }
+        PeerAddress { key: member.key, address }
     }
 
     /// Whether the same transport serves both.
-    pub(crate) fn has_the_links_of(&self, other: &Network) -> bool {
-        let alike = |(a, b): (&Peer, &Peer)| a.key == b.key && a.address == b.address;
+    pub fn has_the_links_of(&self, other: &Network) -> bool {
+        let alike = |(a, b): (&PeerAddress, &PeerAddress)| a.key == b.key && a.address == b.address;
         self.me == other.me && self.peers.len() == other.peers.len() && self.peers.iter().zip(&other.peers).all(alike)
     }
 
     /// Bytes of the sub-blocks of one superblock at most, in any epoch.
-    pub(crate) fn superblock_bytes_max(&self) -> usize {
+    pub fn superblock_bytes_max(&self) -> usize {
         self.rules.payload_bytes * self.committee_max
     }
 
     /// What all must agree on before they talk: the genesis, which names validators and rules.
-    fn digest(&self) -> Digest {
+    pub fn digest(&self) -> Digest {
         self.chain.genesis
     }
 }
@@ -118,7 +121,7 @@ fn largest(mut members: Vec<&Member>, most: usize) -> Vec<&Member> {
     members
 }
 
-fn position(peers: &[Peer], key: &PublicKey) -> Option<Index> {
+fn position(peers: &[PeerAddress], key: &PublicKey) -> Option<Index> {
     peers.iter().position(|peer| peer.key == *key).map(|index| index as Index)
 }
 

@@ -2,7 +2,7 @@
 //! other.
 
 use consensus::{Commit, Statement};
-use ledger::{BlockReceipts, Genesis, Ledger, Listing, Membership, Roots, Signatures, Terms};
+use ledger::{BlockReceipts, Genesis, Ledger, Listing, Membership, ReceiptsTrie, Roots, Signatures, Terms};
 use primitives::{AssetId, Fraction, SecretKey, Superblock};
 use proptest::prelude::*;
 

@@ -1,0 +1,99 @@
+//! The links of an epoch: a transport, and the thread that hands on what it hears.
+//!
+//! Where the next epoch has the same peers with the same indices, the transport stays. Else another takes its place, at
+//! the same address, and what the one before still tells is void: each counts up the *generation*.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use replica::Network;
+use transport::{Event, Peer, Settings, Transport, TransportError};
+
+use crate::exchange::clock_ms;
+use crate::validator::Heard;
+
+/// Events that wait for the loop besides its inputs.
+const EVENTS: usize = 64;
+/// Who sends an answer by the old transport holds it for a moment; so often, and so long, its address is waited for.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+/// Bytes of bulk that may wait for each peer.
+const BULK_BYTES_WAITING: usize = 64 << 20;
+
+// Whatever the genesis says of sub-blocks, a frame holds the longest message about states.
+const _: () = assert!(replica::state_sync::message::MESSAGE_BYTES_MAX <= transport::VOTE_FRAME_BYTES_MAX);
+
+/// What the transport of a network is made of.
+pub fn settings(network: &Network) -> Settings {
+    let peer = |peer: &replica::PeerAddress| Peer { key: peer.key, address: peer.address.clone() };
+    Settings {
+        network: network.digest(),
+        me: network.me,
+        listen: network.listen,
+        peers: network.peers.iter().map(peer).collect(),
+        secret: network.secret.clone(),
+        frame_bytes_max: network.frame_bytes_max(),
+        bulk_bytes_waiting_max: BULK_BYTES_WAITING,
+        clock: clock_ms,
+    }
+}
+
+/// The present links, for other threads than the one that holds them.
+#[derive(Default)]
+pub(crate) struct Present {
+    pub generation: u64,
+    pub transport: Weak<Transport>,
+}
+
+/// The links; one thread holds them.
+pub(crate) struct Links {
+    /// Nothing while another takes its place.
+    transport: Option<Arc<Transport>>,
+    inputs: SyncSender<Heard>,
+}
+
+impl Links {
+    pub(crate) fn open(network: &Network, inputs: SyncSender<Heard>) -> Result<Links, TransportError> {
+        let transport = Some(start(network, 0, &inputs)?);
+        Ok(Links { transport, inputs })
+    }
+
+    /// Ends all connections and begins those of another generation.
+    pub(crate) fn open_again(&mut self, network: &Network, generation: u64) -> Result<(), TransportError> {
+        self.transport = None;
+        for _ in 1..TRIES {
+            match start(network, generation, &self.inputs) {
+                Err(TransportError::Listen(..)) => std::thread::sleep(PAUSE),
+                started => {
+                    self.transport = Some(started?);
+                    return Ok(());
+                }
+            }
+        }
+        self.transport = Some(start(network, generation, &self.inputs)?);
+        Ok(())
+    }
+
+    pub(crate) fn transport(&self) -> &Arc<Transport> {
+        self.transport.as_ref().expect("only for a moment there is none")
+    }
+}
+
+fn start(network: &Network, generation: u64, inputs: &SyncSender<Heard>) -> Result<Arc<Transport>, TransportError> {
+    let (events, heard) = sync_channel(EVENTS);
+    let transport = Transport::start(settings(network), events)?;
+    let inputs = inputs.clone();
+    let links = std::thread::Builder::new().name("links".into());
+    links.spawn(move || hand_on(heard, generation, &inputs)).map_err(TransportError::Threads)?;
+    Ok(Arc::new(transport))
+}
+
+/// Ends with the transport, or with the loop.
+fn hand_on(heard: Receiver<Event>, generation: u64, inputs: &SyncSender<Heard>) {
+    for event in heard {
+        if inputs.send(Heard::Link(generation, event)).is_err() {
+            return;
+        }
+    }
+}

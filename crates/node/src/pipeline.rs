@@ -1,0 +1,449 @@
+//! The threads that make blocks durable, apply and publish them. What they do is in [`replica`]; here is who does it,
+//! and who waits for whom.
+//!
+//! ```text
+//! submit ─► intake ─► mempool ─► producer ─► publisher ─► answers, stream, views, receipts
+//!           checks     reserves   log ∥ apply     │
+//!           signatures                            └─► roots (tries follow, one block behind)
+//! ```
+//!
+//! Four in one direction. *Intake* checks signatures in batches and admits. The *producer* of a solo node makes a block
+//! when enough wait or one has waited long enough, writes it to the log and applies it at the same time, and lets
+//! nobody see the new state before both are done. The *publisher* answers those who wait: whoever hears "committed" can
+//! be sure that the block is on disk. *Roots* works the changes into the tries while the next block fills.
+//!
+//! Among several validators the *executor* takes the place of the producer: blocks come decided ([`crate::validator`]).
+//! The *candles* thread reads old blocks from the archive when the node has started. Locks are taken in this order:
+//! ledger, roots, mempool, views, candles, waiters, store.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::{Duration, Instant};
+
+use ledger::{Applied, Batch, BlockReceipts, Changes, Ledger, Refusal, Stage, outcomes_by_id};
+use primitives::{Digest, Height, Superblock, Transaction, TransactionId, verify_all};
+use rayon::prelude::*;
+use replica::{Agreed, Entry, Foundation, Input, Past, Reject, ReplicaError, receipts_with};
+use store::{RealDisk, StoreError};
+use tokio::sync::oneshot;
+
+use crate::cache::ProvenReceipts;
+use crate::exchange::{Answer, ExchangeError, Shared, Submission, clock_ms, poisoned};
+use crate::validator::Heard;
+use crate::views::{Committed, Found};
+
+/// Transactions whose signatures are checked together.
+const INTAKE_BATCH: usize = 8_192;
+/// Between two looks for receipts that are being archived, once an epoch.
+const WAIT_FOR_RECEIPTS: Duration = Duration::from_millis(1);
+
+/// A block that is durable and applied, on its way to the publisher.
+pub(crate) struct Made {
+    block: Superblock,
+    entries: Vec<TransactionId>,
+    applied: Applied,
+    stages_ms: Vec<(&'static str, f64)>,
+    /// The state, if a checkpoint of it is due. It is begun once the receipts up to it are archived: recovery does not
+    /// make those again.
+    checkpoint: Option<Ledger>,
+}
+
+/// The intake thread.
+pub(crate) fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) {
+    while !shared.stopping.load(Ordering::Acquire) {
+        let Ok(first) = submissions.recv_timeout(Duration::from_millis(100)) else { continue };
+        let mut gathered = vec![first];
+        let mut count = gathered[0].transactions.len();
+        while count < INTAKE_BATCH {
+            let Ok(next) = submissions.try_recv() else { break };
+            count += next.transactions.len();
+            gathered.push(next);
+        }
+        let transactions: Vec<&Transaction> = gathered.iter().flat_map(|s| &s.transactions).collect();
+        let valid = verify_all(&transactions);
+        let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
+        let mut checked = ids.into_iter().zip(valid);
+        for submission in gathered {
+            let answers = admit(shared, submission.transactions, &mut checked, submission.wait);
+            // Whoever asked may have gone away.
+            drop(submission.reply.send(answers));
+        }
+    }
+}
+
+fn admit(
+    shared: &Shared,
+    transactions: Vec<Transaction>,
+    checked: &mut impl Iterator<Item = (TransactionId, bool)>,
+    wait: bool,
+) -> Vec<Answer> {
+    let ledger = shared.read_ledger();
+    let mut mempool = shared.lock_mempool();
+    let views = shared.read_views();
+    let mut waiters = poisoned(shared.waiters.lock());
+    let arrived_ms = shared.now_ms();
+    let mut entries = Vec::with_capacity(transactions.len());
+    let mut known = Vec::with_capacity(transactions.len());
+    for transaction in transactions {
+        let (id, valid) = checked.next().expect("one for each transaction");
+        let answer = match views.find(&id) {
+            _ if !valid => Some(Answer::Refused(Refusal::BadSignature)),
+            Some(found) if found.outcome.refusal().is_none() => Some(Answer::Committed(id, found)),
+            _ => None,
+        };
+        if answer.is_none() {
+            entries.push(Entry { id, arrived_ms, transaction });
+        }
+        known.push((id, answer));
+    }
+    let mut entered = mempool.admit_all(entries, &ledger).into_iter();
+    let mut answer = |(id, known): (TransactionId, Option<Answer>)| {
+        let answer = known.unwrap_or_else(|| match entered.next().expect("one for each entry") {
+            Ok(()) | Err(Reject::Waiting) => {
+                let receiver = wait.then(|| {
+                    let (sender, receiver) = oneshot::channel();
+                    waiters.entry(id).or_default().push(sender);
+                    receiver
+                });
+                Answer::Pending(id, receiver)
+            }
+            Err(Reject::Full) => Answer::Full,
+            Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
+        });
+        shared.metrics.submitted(&answer);
+        answer
+    };
+    let answers = known.into_iter().map(&mut answer).collect();
+    drop(mempool);
+    shared.note_pool();
+    shared.fill.notify_all();
+    answers
+}
+
+/// The producer thread.
+pub(crate) fn produce(shared: &Arc<Shared>, made: &SyncSender<Made>, changed: &SyncSender<(Height, Changes)>) {
+    let pool = match apply_threads(shared) {
+        Ok(pool) => pool,
+        Err(error) => return shared.fail(&error),
+    };
+    while let Some(entries) = next_entries(shared) {
+        let Some(block) = assemble(shared, &entries) else { return };
+        let ids = entries.iter().map(|entry| entry.id).collect();
+        match pool.install(|| make(shared, block, ids, made, changed)) {
+            Err(error) => return shared.fail(&error),
+            Ok(false) => return,
+            Ok(true) => {}
+        }
+    }
+}
+
+/// The executor thread: applies what the validators have decided.
+pub(crate) fn execute(
+    shared: &Shared,
+    past: &Past<RealDisk>,
+    agreed: &Receiver<Agreed>,
+    made: &SyncSender<Made>,
+    changed: &SyncSender<(Height, Changes)>,
+    applied: &SyncSender<Heard>,
+) {
+    let pool = match apply_threads(shared) {
+        Ok(pool) => pool,
+        Err(error) => return shared.fail(&error),
+    };
+    for agreed in agreed {
+        let height = agreed.height;
+        let done = pool.install(|| {
+            if height <= shared.read_ledger().height() {
+                return Ok(agreed.is_logged(past).map(|()| true)?);
+            }
+            let Some(foundation) = foundation(shared) else { return Ok(false) };
+            if !keep_handover(shared)? {
+                return Ok(false);
+            }
+            let block = agreed.block(&foundation, |slot, payload| shared.verified.take(slot, payload));
+            let ids = ids(&block);
+            make(shared, block, ids, made, changed)
+        });
+        match done {
+            Err(error) => return shared.fail(&error),
+            Ok(true) if applied.send(Heard::Replica(Input::Applied(height))).is_ok() => {}
+            Ok(_) => return,
+        }
+    }
+}
+
+/// The transactions of a block with their ids, in order.
+fn ids(block: &Superblock) -> Vec<TransactionId> {
+    let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+    transactions.par_iter().map(|transaction| transaction.id()).collect()
+}
+
+/// Writes down the registry after the last applied block, if a handover needs it, before the block above is logged.
+/// False if the node has failed.
+fn keep_handover(shared: &Shared) -> Result<bool, ExchangeError> {
+    let Some(handovers) = shared.handovers.get() else { return Ok(true) };
+    let (height, due) = {
+        let ledger = shared.read_ledger();
+        (ledger.height(), handovers.due(&ledger))
+    };
+    let Some(epoch) = due else { return Ok(true) };
+    if shared.archive.block(height)?.is_none() {
+        tracing::warn!(epoch, height, "the handover to this epoch is not kept: its block was never here");
+        return Ok(true);
+    }
+    let Some(receipts) = receipts_root(shared, height)? else { return Ok(false) };
+    let kept = shared.with_roots(|ledger, roots| handovers.keep(epoch, ledger, roots, receipts));
+    Ok(kept.transpose()?.is_some())
+}
+
+/// The receipts root of a height whose block is here; waits for the publisher. `None` if the node has failed.
+fn receipts_root(shared: &Shared, height: Height) -> Result<Option<Digest>, ExchangeError> {
+    loop {
+        if let Some(receipts) = shared.receipts(height)? {
+            return Ok(Some(receipts.root));
+        }
+        if poisoned(shared.failure.lock()).is_some() {
+            return Ok(None);
+        }
+        std::thread::sleep(WAIT_FOR_RECEIPTS);
+    }
+}
+
+fn apply_threads(shared: &Shared) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
+    let threads = shared.config.blocks.threads;
+    rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("apply-{i}")).build()
+}
+
+/// Commits a block and hands it on; false if nobody takes it any more.
+fn make(
+    shared: &Shared,
+    block: Superblock,
+    ids: Vec<TransactionId>,
+    made: &SyncSender<Made>,
+    changed: &SyncSender<(Height, Changes)>,
+) -> Result<bool, ExchangeError> {
+    let (applied, changes, stages_ms) = commit(shared, &block, &ids)?;
+    let height = block.height;
+    let every = shared.config.store.checkpoint_blocks;
+    let due = every != 0 && height.is_multiple_of(every);
+    let checkpoint = due.then(|| shared.read_ledger().clone());
+    let sent = made.send(Made { block, entries: ids, applied, stages_ms, checkpoint }).is_ok();
+    Ok(sent && changed.send((height, changes)).is_ok())
+}
+
+/// Waits until a block is due. `None` when the node stops and nothing waits, or has failed.
+fn next_entries(shared: &Shared) -> Option<Vec<Entry>> {
+    let blocks = &shared.config.blocks;
+    let mut mempool = shared.lock_mempool();
+    loop {
+        let stopping = shared.stopping.load(Ordering::Acquire);
+        let failed = poisoned(shared.failure.lock()).is_some();
+        if failed || (stopping && mempool.ready() == 0) {
+            return None;
+        }
+        let age = mempool.oldest_ms().map(|arrived| shared.now_ms().saturating_sub(arrived));
+        let due = age.is_some_and(|age| age >= blocks.interval_ms);
+        if due || mempool.ready() >= blocks.transactions || stopping {
+            return Some(mempool.take(blocks.transactions));
+        }
+        let rest = age.map_or(blocks.interval_ms, |age| blocks.interval_ms - age).max(1);
+        mempool = match shared.fill.wait_timeout(mempool, Duration::from_millis(rest)) {
+            Ok((mempool, _)) => mempool,
+            Err(poisoned) => poisoned.into_inner().0,
+        };
+    }
+}
+
+/// What the next block builds on; waits for the state root. `None` if the node has failed.
+fn foundation(shared: &Shared) -> Option<Foundation> {
+    let height = shared.read_ledger().height();
+    let mut at = poisoned(shared.roots.lock());
+    while at.height < height {
+        if poisoned(shared.failure.lock()).is_some() {
+            return None;
+        }
+        at = match shared.rooted.wait_timeout(at, Duration::from_millis(100)) {
+            Ok((at, _)) => at,
+            Err(poisoned) => poisoned.into_inner().0,
+        };
+    }
+    let root = at.root;
+    drop(at);
+    Some(Foundation::of(&shared.read_ledger(), root))
+}
+
+/// Puts entries into a block on top of the present state.
+fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
+    let foundation = foundation(shared)?;
+    let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
+    let height = shared.read_ledger().height() + 1;
+    Some(foundation.own_block(height, native, clock_ms()))
+}
+
+type Commit = (Applied, Changes, Vec<(&'static str, f64)>);
+
+/// Logs and applies a block side by side. Nobody reads the new state before it is durable.
+fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId]) -> Result<Commit, ExchangeError> {
+    let mut ledger = poisoned(shared.ledger.write());
+    let mut stages = Stages::new();
+    let (applied, logged) = std::thread::scope(|scope| {
+        let logged = scope.spawn(|| {
+            let begun = Instant::now();
+            replica::log(&mut shared.lock_store(), block)?;
+            Ok::<_, StoreError>(milliseconds(begun.elapsed()))
+        });
+        let applied = replica::apply(&mut ledger, block, &mut |stage| stages.end(stage));
+        (applied, logged.join())
+    });
+    let log_ms = logged.expect("the log thread does not panic")?;
+    let mut applied = applied?;
+    stages.0.push(("log", log_ms));
+    replica::settle(&mut shared.lock_mempool(), &ledger, block, ids);
+    shared.note_pool();
+    let changes = std::mem::take(&mut applied.changes);
+    Ok((applied, changes, stages.0))
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
+}
+
+/// Times the stages of a block.
+struct Stages(Vec<(&'static str, f64)>, Instant);
+
+impl Stages {
+    fn new() -> Stages {
+        Stages(Vec::with_capacity(8), Instant::now())
+    }
+
+    fn end(&mut self, stage: Stage) {
+        self.0.push((stage.name(), milliseconds(self.1.elapsed())));
+        self.1 = Instant::now();
+    }
+}
+
+/// Starts a checkpoint in the background, if none is being written.
+fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
+    let (height, keep) = (state.height(), shared.config.store.keep_blocks);
+    let writer = match replica::begin_checkpoint(&mut shared.lock_store(), height, keep > 0) {
+        Ok(Some(writer)) => writer,
+        Ok(None) => return,
+        Err(error) => return shared.fail(&error),
+    };
+    let shared = shared.clone();
+    let write = move || {
+        let begun = Instant::now();
+        match replica::end_checkpoint(&state, writer) {
+            Ok(()) => tracing::info!(height, ms = begun.elapsed().as_millis() as u64, "checkpoint written"),
+            Err(error) => return shared.fail(&error),
+        }
+        if keep > 0 {
+            let needed = shared.certified_durably.load(Ordering::Acquire);
+            match replica::forget(&mut shared.lock_store(), height, keep, needed) {
+                Ok(first) => tracing::debug!(first, "older blocks are forgotten"),
+                Err(error) => shared.fail(&error),
+            }
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("checkpoint".into()).spawn(write) {
+        tracing::warn!(%error, "no checkpoint this time");
+    }
+}
+
+/// The publisher thread.
+pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&SyncSender<Heard>>) {
+    for Made { block, entries, applied, stages_ms, checkpoint: state } in blocks {
+        let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
+        let (block, receipts_root) = (Arc::new(block), receipts.root);
+        shared.bodies.put(block.height, entries.len(), block.clone());
+        shared.receipts.put(block.height, entries.len(), receipts.clone());
+        let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
+        let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+        poisoned(shared.views.write()).commit(&committed, &transactions);
+        shared.metrics.committed(&committed);
+        let batch = &committed.batch;
+        poisoned(shared.candles.write()).add(batch.height, batch.time_ms, &batch.batch);
+        answer_waiters(shared, &committed);
+        if let Err(error) = replica::archive(&mut shared.lock_store(), &receipts.receipts) {
+            return shared.fail(&error);
+        }
+        if let Some(state) = state {
+            checkpoint(shared, state);
+        }
+        // Nobody listens when the node stops.
+        drop(consensus.map(|consensus| consensus.send(Heard::Replica(Input::ReceiptsRoot(block.height, receipts_root)))));
+        let summary = &committed.summary;
+        tracing::info!(
+            height = summary.height,
+            transactions = summary.transactions,
+            refused = summary.transactions - summary.applied,
+            fills = summary.fills,
+            pairs = summary.pairs,
+            full = summary.full,
+            ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>()),
+            log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
+            "block"
+        );
+        // No reader, no matter.
+        drop(shared.events.send(committed));
+    }
+}
+
+/// The candles thread: makes those of archived blocks again, newest first, from this height down.
+pub(crate) fn remember_candles(shared: &Arc<Shared>, from: Height) {
+    let last = from.saturating_sub(shared.config.store.candle_blocks);
+    for height in (last + 1..=from).rev() {
+        if shared.stopping.load(Ordering::Acquire) {
+            return;
+        }
+        match archived(shared, height) {
+            Ok(Some((time_ms, batch))) => poisoned(shared.candles.write()).add(height, time_ms, &batch),
+            Ok(None) => return,
+            // A node needs no old block to go on; `walras inspect` says what else is damaged.
+            Err(error) => return tracing::warn!(%error, height, "no candles of older blocks"),
+        }
+    }
+}
+
+/// Clock and batch of an archived block; `None` if it is not there.
+fn archived(shared: &Shared, height: Height) -> Result<Option<(u64, Batch)>, ExchangeError> {
+    let (block, receipts) = (shared.archive.block(height)?, shared.archive.receipts(height)?);
+    let (Some(block), Some(receipts)) = (block, receipts) else { return Ok(None) };
+    let undecodable = |error| ReplicaError::Undecodable(height, error);
+    let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
+    let receipts: BlockReceipts = borsh::from_slice(&receipts).map_err(undecodable)?;
+    Ok(Some((block.time_ms, receipts.batch)))
+}
+
+fn answer_waiters(shared: &Shared, committed: &Committed) {
+    let mut waiters = poisoned(shared.waiters.lock());
+    if waiters.is_empty() {
+        return;
+    }
+    let outcomes = committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome));
+    for (id, outcome) in outcomes_by_id(outcomes) {
+        for waiter in waiters.remove(&id).into_iter().flatten() {
+            // Whoever waited may have gone away.
+            let _ = waiter.send(Found { height: committed.summary.height, outcome });
+        }
+    }
+}
+
+/// The roots thread.
+pub(crate) fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>, consensus: Option<&SyncSender<Heard>>) {
+    for (height, changes) in changes {
+        let begun = Instant::now();
+        let mut at = poisoned(shared.roots.lock());
+        at.root = at.roots.apply(&changes);
+        at.height = height;
+        let root = at.root;
+        drop(at);
+        shared.rooted.notify_all();
+        shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
+        poisoned(shared.views.write()).set_state_root(height, root);
+        // Nobody listens when the node stops.
+        drop(consensus.map(|consensus| consensus.send(Heard::Replica(Input::StateRoot(height, root)))));
+    }
+}
+

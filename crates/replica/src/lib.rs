@@ -1,0 +1,87 @@
+//! All that a validator does, as steps: no thread, no socket, no clock, and any disk.
+//!
+//! # The protocol
+//!
+//! A *shell* drives a [`Replica`]: `node` with threads, sockets and real time, `sim` with seeded faults.
+//!
+//! ```text
+//! loop { inputs = wait(replica.deadline()); effects = replica.step(now, waiting, inputs)?; perform(effects) }
+//! ```
+//!
+//! An [`Input`] is a frame of a peer, a link that came up or went down, or the result of a job. An [`Effect`] is a frame
+//! to send, a change of the links, something to tell the operator, or a [`Job`]: work that is too long for a step, given
+//! as data. The shell performs jobs wherever it likes and gives each result back as an input.
+//!
+//! One step takes all inputs that are there, lets the engine of consensus make one turn of them, writes the turn's
+//! entries to the vote log with one sync, and only then gives out what the turn says. Time comes in with the step
+//! ([`Now`]); [`Replica::deadline`] says when the next step is due at the latest.
+//!
+//! | job | on | result |
+//! |---|---|---|
+//! | [`PoolJob`]: assemble a sub-block, hand transactions over, take them back | the pool | [`Input::Assembled`], [`Input::HandedOver`], [`Input::TakenBack`] |
+//! | [`Job::Apply`] a superblock that was decided ([`Agreed::block`], [`log`], [`apply`], [`settle`]) | ledger, journal, then the pool | [`Input::Applied`] when the block is durable and applied |
+//! | its state root; its receipts root ([`archive`]) | tries; journal | [`Input::StateRoot`], [`Input::ReceiptsRoot`] |
+//! | [`Job::Check`] the signatures of a sub-block that is being agreed on ([`checked`]) | nothing | none: whoever applies it checks what nobody has checked |
+//! | [`Job::Answer`] a validator that lags ([`Past::answer`]) | archives | none: the shell sends the frame |
+//! | [`Job::State`], a message about whole states ([`StateSync`]) | archives, `incoming` | none |
+//! | [`Job::NextEpoch`] ([`Network::at`]) | the ledger | [`Input::Epoch`] |
+//!
+//! Links have a *generation*: each epoch that needs other links counts it up, and what is heard by earlier links is
+//! void. Results of jobs name the height that they are about; what has become void meanwhile is not used.
+//!
+//! # Properties
+//!
+//! - *What is said is remembered*: no frame that depends on a vote is given out before the vote is durable.
+//! - *What is answered is durable*: [`Input::Applied`] stands for a block that is logged and synced.
+//! - *Certificates before oblivion*: votes and blocks are forgotten only below heights whose certificates are durable,
+//!   and an epoch begins only when the certificates of the one before it are.
+//! - *Nothing of a transaction is lost in the shell*: what was taken out of the pool for a sub-block that was not
+//!   decided, or that became void before it was proposed, goes back ([`PoolJob::PutBack`]).
+//! - *Offences are bounded*: a peer that sends [`OFFENCES_MAX`] frames that no correct validator sends is disconnected
+//!   for a while; one is forgiven at each tick.
+//! - *Deterministic*: the same inputs at the same times give the same effects.
+//!
+//! # Deviations from the paper
+//!
+//! Smart Red Belly Blockchain describes one process whose threads share queues. Here what decides is one state machine
+//! and threads are the shell's, so that the simulator runs the same code.
+//!
+//! A validator whose sub-block was left out, or that has no slot for a while, hands what waits to the next validator
+//! that has one, and proposes empty sub-blocks until one is in. What that one has not got in after some seconds is
+//! handed to the one after it; a transaction that is in several sub-blocks takes effect once. So clients of a validator
+//! that is far away, or that has just come back, wait for two more messages and not for its slot.
+
+pub mod accusations;
+mod error;
+pub mod handover;
+mod home;
+mod machine;
+pub mod mempool;
+mod network;
+mod past;
+mod pipeline;
+mod proposals;
+pub mod recovery;
+pub mod state_sync;
+mod status;
+
+pub use error::ReplicaError;
+pub use handover::{Handover, HandoverError, Handovers, Lineage};
+pub use home::Home;
+pub use machine::{
+    Agreed, Defect, Effect, FrameBytes, INPUTS_OF_A_STEP, Input, Job, Now, OFFENCES_MAX, Opened, Replica, Settings, Sight,
+    Told, Waiting, check_payload, create_votes,
+};
+pub use mempool::{Entry, Mempool, Reject};
+pub use network::{Network, PeerAddress};
+pub use past::Past;
+pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, end_checkpoint, forget, log, settle};
+pub use proposals::{PoolJob, Proposals};
+pub use recovery::{Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state};
+pub use state_sync::{Own, StateEffect, StateSync};
+pub use status::{PeerStatus, ValidatorStatus};
+
+/// The bytes of a value.
+pub fn encode<T: borsh::BorshSerialize>(value: &T) -> Vec<u8> {
+    borsh::to_vec(value).expect("writing to memory cannot fail")
+}

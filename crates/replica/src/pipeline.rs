@@ -1,0 +1,182 @@
+//! From a superblock that was decided to a block that is durable, applied, archived and at last forgotten: the steps
+//! that every shell takes, each over what it works on alone.
+
+use consensus::Index;
+use ledger::{Applied, BlockReceipts, Ledger, Signatures, Stage, block_time};
+use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
+use store::{CheckpointWriter, Disk, Store, StoreError};
+
+use crate::machine::Agreed;
+use crate::{Mempool, Past, ReplicaError, encode};
+
+/// What the next block builds on.
+#[derive(Clone, Copy, Debug)]
+pub struct Foundation {
+    /// Digest of the last block.
+    pub parent: Digest,
+    /// Its time.
+    pub parent_ms: u64,
+    /// The state root after it.
+    pub parent_root: Digest,
+}
+
+impl Foundation {
+    /// On top of a ledger whose state root is known.
+    pub fn of(ledger: &Ledger, parent_root: Digest) -> Foundation {
+        Foundation { parent: ledger.last_block(), parent_ms: ledger.time_ms(), parent_root }
+    }
+
+    /// The next block of a validator that makes its own, with what its pool gave.
+    pub fn own_block(&self, height: Height, native: Vec<Transaction>, wall_ms: u64) -> Superblock {
+        let Foundation { parent, parent_ms, parent_root } = *self;
+        let time_ms = block_time(parent_ms, &[wall_ms], 1);
+        let sub_blocks = vec![SubBlock { time_ms, native, ..SubBlock::default() }];
+        Superblock { height, parent, time_ms, parent_root, sub_blocks }
+    }
+}
+
+impl Agreed {
+    /// The block that a decided superblock makes on top of a state. `check` decodes a sub-block and finds its false
+    /// signatures, see [`checked`].
+    pub fn block(&self, on: &Foundation, mut check: impl FnMut(Index, &[u8]) -> SubBlock) -> Superblock {
+        let Foundation { parent, parent_ms, parent_root } = *on;
+        let sub_blocks: Vec<SubBlock> = self.sub_blocks.iter().map(|(slot, payload)| check(*slot, payload)).collect();
+        let clocks: Vec<u64> = sub_blocks.iter().map(|sub| sub.time_ms).collect();
+        let time_ms = block_time(parent_ms, &clocks, self.clocks_needed);
+        Superblock { height: self.height, parent, time_ms, parent_root, sub_blocks }
+    }
+
+    /// A height above the last archived certificate is decided once more after a restart: it must be what is logged.
+    ///
+    /// # Errors
+    /// [`ReplicaError::DecidedTwice`] if it is not, or the log cannot be read.
+    pub fn is_logged<D: Disk>(&self, past: &Past<D>) -> Result<(), ReplicaError> {
+        let logged = past.block(self.height)?.ok_or(ReplicaError::DecidedTwice(self.height))?;
+        let is_same = |(sub, (slot, payload)): (&SubBlock, &(Index, consensus::Payload))| {
+            sub.proposer == u32::from(*slot) && sub.to_payload()[..] == payload[..]
+        };
+        let same_length = logged.sub_blocks.len() == self.sub_blocks.len();
+        let same = same_length && logged.sub_blocks.iter().zip(&self.sub_blocks).all(is_same);
+        if same { Ok(()) } else { Err(ReplicaError::DecidedTwice(self.height)) }
+    }
+}
+
+/// Decodes a sub-block that the engine took for one, and finds the false signatures, on the current rayon pool.
+///
+/// # Panics
+/// If it is not a sub-block.
+pub fn checked(proposer: Index, payload: &[u8]) -> SubBlock {
+    let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
+    let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
+    let valid = verify_all(&transactions);
+    sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
+    sub_block
+}
+
+/// Makes a block durable.
+///
+/// # Errors
+/// [`StoreError`]; nothing may be acknowledged from then on.
+pub fn log<D: Disk>(store: &mut Store<D>, block: &Superblock) -> Result<(), StoreError> {
+    store.append(block.height, &block.to_bytes())?;
+    store.sync().map(drop)
+}
+
+/// Applies a block whose signatures were checked; the false ones are listed in it. A panic of the ledger becomes an
+/// error that names the block; the state is lost then.
+///
+/// # Errors
+/// [`ReplicaError::Fault`] or [`ReplicaError::Panicked`].
+pub fn apply(
+    ledger: &mut Ledger,
+    block: &Superblock,
+    stage: &mut dyn FnMut(Stage),
+) -> Result<Applied, ReplicaError> {
+    let known = block.signatures();
+    let signatures = known.as_ref().map_or(Signatures::Valid, |valid| Signatures::Known(valid));
+    let applied = named(block.height, || ledger.apply(block, signatures, stage))?;
+    Ok(applied?)
+}
+
+/// Runs what works on the block of a height, and names that height should it panic.
+fn named<T>(height: Height, run: impl FnOnce() -> T) -> Result<T, ReplicaError> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let what = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+        ReplicaError::Panicked { height, what: what.into() }
+    })
+}
+
+/// Forgets the transactions of an applied block, whoever proposed them. `ids` are those of its transactions, in order.
+pub fn settle(pool: &mut Mempool, ledger: &Ledger, block: &Superblock, ids: &[TransactionId]) {
+    let known = block.signatures();
+    let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    // A copy with a false signature does not settle the transaction that it copies.
+    let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
+    let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
+    pool.settle(settled.map(|(_, settled)| settled), ledger.fee());
+}
+
+/// Archives the receipts of a block that is durable.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn archive<D: Disk>(store: &mut Store<D>, receipts: &BlockReceipts) -> Result<(), StoreError> {
+    store.put_receipts(receipts.height, &encode(receipts))
+}
+
+/// Begins the checkpoint of the state after a height whose receipts are archived; `None` if one is being written. If
+/// blocks are to be forgotten one day a new file begins here, since whole files are forgotten.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn begin_checkpoint<D: Disk>(
+    store: &mut Store<D>,
+    height: Height,
+    forgets: bool,
+) -> Result<Option<CheckpointWriter<D>>, StoreError> {
+    if forgets {
+        store.begin_files()?;
+    }
+    match store.begin_checkpoint(height) {
+        Err(StoreError::CheckpointRunning) => Ok(None),
+        begun => begun.map(Some),
+    }
+}
+
+/// Writes a checkpoint that was begun.
+///
+/// # Errors
+/// [`ReplicaError`].
+pub fn end_checkpoint<D: Disk>(state: &Ledger, writer: CheckpointWriter<D>) -> Result<(), ReplicaError> {
+    crate::write_checkpoint(state, writer)
+}
+
+/// Forgets blocks that lie more than `keep` below a checkpoint, and below the last height whose certificate is durable.
+/// The first that is held.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn forget<D: Disk>(
+    store: &mut Store<D>,
+    checkpoint: Height,
+    keep: u64,
+    certified_durably: Height,
+) -> Result<Height, StoreError> {
+    store.forget_below((checkpoint + 1).saturating_sub(keep).min(certified_durably))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_over_a_block_names_it_and_the_way_out() {
+        let divided = named(812, || 1 / std::hint::black_box(0));
+        let error = divided.expect_err("it panics").to_string();
+        for part in ["block 812", "divide by zero", "keep the data directory", "a version that applies the block"] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(named(813, || 7).expect("nothing panics"), 7);
+    }
+}

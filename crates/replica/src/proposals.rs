@@ -1,0 +1,145 @@
+//! Work on the pool: what a validator proposes, hands over, takes back, and accuses others of.
+
+use std::collections::BTreeMap;
+
+use consensus::{Index, Payload};
+use ledger::Ledger;
+use primitives::{Evidence, Height, SecretKey, SubBlock};
+
+use crate::accusations::Accusations;
+use crate::mempool::Entry;
+use crate::{Input, Mempool, Now, encode};
+
+/// A job on the pool; see [`Proposals::perform`].
+#[derive(Debug)]
+pub enum PoolJob {
+    /// A sub-block for a height.
+    Assemble {
+        /// The height.
+        height: Height,
+        /// The proposer's index.
+        proposer: Index,
+        /// Bytes that its transactions may take; none if it is to be empty.
+        room: Option<usize>,
+        /// Transactions at most.
+        count: usize,
+    },
+    /// Transactions for another validator to propose.
+    HandOver {
+        /// The validator.
+        to: Index,
+        /// The own index.
+        proposer: Index,
+        /// Bytes that they may take.
+        room: usize,
+        /// Transactions at most.
+        count: usize,
+    },
+    /// Takes back what was handed over before this time, and is in no block yet.
+    TakeBack {
+        /// In milliseconds of [`Now::since`].
+        before_ms: u64,
+    },
+    /// What was assembled for this height is in no block: it waits again.
+    PutBack(Height),
+    /// What was assembled for this height is in its block.
+    Decided(Height),
+    /// Evidence is to be brought before the ledger.
+    Note(Box<Evidence>),
+    /// Brings before the ledger what is due.
+    Accuse,
+}
+
+/// The worker of the pool: it remembers what it gave out.
+pub struct Proposals {
+    /// Of the account that accuses.
+    key: SecretKey,
+    /// What was assembled for heights that are not decided yet.
+    assembled: BTreeMap<Height, Vec<Entry>>,
+    accusations: Accusations,
+}
+
+impl Proposals {
+    /// Of a validator with this key.
+    pub fn new(key: SecretKey) -> Proposals {
+        Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default() }
+    }
+
+    /// Does a job; what the replica is to be told. Only who [`Proposals::accuses`] needs the ledger, the one that the
+    /// pool judges by; without one it accuses another time.
+    pub fn perform(&mut self, job: PoolJob, pool: &mut Mempool, ledger: Option<&Ledger>, now: Now) -> Option<Input> {
+        match job {
+            PoolJob::Assemble { height, proposer, room, count } => {
+                let entries = room.map_or(Vec::new(), |room| fitting(pool, room, count));
+                let payload = payload(proposer, &entries, now);
+                // An earlier epoch may have asked for the same height.
+                pool.put_back(self.assembled.insert(height, entries).unwrap_or_default());
+                Some(Input::Assembled { height, payload })
+            }
+            PoolJob::HandOver { to, proposer, room, count } => {
+                let entries = fitting(pool, room, count);
+                let (payload, count) = (payload(proposer, &entries, now), entries.len());
+                pool.hand_over(entries, now.milliseconds());
+                Some(Input::HandedOver { to, payload, count })
+            }
+            PoolJob::TakeBack { before_ms } => (pool.take_back(before_ms) > 0).then_some(Input::TakenBack),
+            PoolJob::PutBack(height) => {
+                pool.put_back(self.assembled.remove(&height).unwrap_or_default());
+                None
+            }
+            PoolJob::Decided(height) => {
+                self.assembled.remove(&height);
+                None
+            }
+            PoolJob::Note(evidence) => {
+                self.accusations.note(*evidence);
+                None
+            }
+            PoolJob::Accuse => {
+                ledger.into_iter().for_each(|ledger| self.accuse(pool, ledger, now));
+                None
+            }
+        }
+    }
+
+    /// Whether a job needs the ledger.
+    pub fn accuses(&self, job: &PoolJob) -> bool {
+        matches!(job, PoolJob::Accuse) && !self.accusations.is_empty()
+    }
+
+    /// Whether nothing waits to be brought before the ledger.
+    pub fn is_content(&self) -> bool {
+        self.accusations.is_empty()
+    }
+
+    /// Puts accusations among the waiting transactions, so that they are in the next sub-block from here.
+    fn accuse(&mut self, pool: &mut Mempool, ledger: &Ledger, now: Now) {
+        let account = self.key.public().address();
+        let used = ledger.accounts().get(&account).map_or(0, |own| own.window().highest());
+        let next = used.max(pool.highest(&account).unwrap_or(0)) + 1;
+        for transaction in self.accusations.due(ledger, &self.key, next, |id| pool.contains(id)) {
+            let entry = Entry { id: transaction.id(), arrived_ms: now.milliseconds(), transaction };
+            match pool.admit(entry, ledger) {
+                Ok(()) => tracing::warn!("accusing a validator of what it signed"),
+                Err(why) => tracing::warn!(?why, %account, "this validator's account cannot accuse"),
+            }
+        }
+    }
+}
+
+/// As many waiting transactions as fit.
+fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> Vec<Entry> {
+    let fits = |entry: &Entry| {
+        let bytes = encode(&entry.transaction).len();
+        let fits = bytes <= room;
+        room = room.saturating_sub(bytes);
+        fits
+    };
+    pool.take_while(count, fits)
+}
+
+fn payload(proposer: Index, entries: &[Entry], now: Now) -> Payload {
+    let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
+    let sub_block = SubBlock { proposer: u32::from(proposer), time_ms: now.wall_ms, native, ..SubBlock::default() };
+    sub_block.to_payload().into()
+}

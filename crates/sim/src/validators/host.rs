@@ -1,0 +1,243 @@
+//! One validator: a replica with its disks, its ledger and its pool, and the jobs that wait.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use consensus::Index;
+use ledger::{Changes, Genesis, Ledger, Roots};
+use primitives::{Digest, Height, PublicKey, Superblock};
+use replica::{
+    Agreed, Defect, Handovers, Home, Input, Mempool, Network as Epoch, Opened, Own, Past, PoolJob, Proposals, Replica,
+    ReplicaError, Settings, StateSync, ValidatorStatus,
+};
+use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
+
+/// Transactions of a pool.
+const POOL: usize = 10_000;
+
+/// How validators keep house.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keeping {
+    /// Between two checkpoints; 0 for none.
+    pub checkpoint_blocks: u64,
+    /// Blocks that are kept behind a checkpoint; 0 for all.
+    pub keep_blocks: u64,
+    /// A validator that is more heights behind fetches a state; 0 if only when it cannot get the blocks.
+    pub state_behind: u64,
+}
+
+/// What the process holds in memory.
+pub(super) struct Process {
+    pub replica: Replica<FaultDisk>,
+    pub ledger: Ledger,
+    pub roots: Roots,
+    /// The height that the tries are of, with their root.
+    pub newest: (Height, Digest),
+    pub store: Store<FaultDisk>,
+    pub pool: Mempool,
+    pub proposals: Proposals,
+    pub past: Past<FaultDisk>,
+    pub handovers: Arc<Handovers<FaultDisk>>,
+    pub states: StateSync<FaultDisk>,
+    pub certified_durably: Height,
+    pub inbox: Vec<Input>,
+    /// Superblocks to be applied, in order.
+    pub agreed: VecDeque<Agreed>,
+    /// Jobs on the pool, in order.
+    pub pool_jobs: VecDeque<PoolJob>,
+    /// Blocks whose changes are not in the tries yet.
+    pub changes: VecDeque<(Height, Changes)>,
+    /// Blocks that are not published yet, with their receipts, and the state if a checkpoint of it is due.
+    pub made: VecDeque<(ledger::BlockReceipts, Option<Ledger>)>,
+    /// A checkpoint that is being written.
+    pub checkpoint: Option<(Ledger, CheckpointWriter<FaultDisk>)>,
+    /// When the last effects of a step are given out: later ones not before.
+    pub released_at: u64,
+    /// Validators by their index among the peers of the present links, and the number of these.
+    pub order: Vec<Index>,
+    pub generation: u64,
+    /// The network of the links before the present ones.
+    pub before: Option<Epoch>,
+    /// The network of the present links.
+    pub links: Epoch,
+    pub keeping: Keeping,
+}
+
+impl Process {
+    /// What every shell does when it starts.
+    pub fn open(
+        home: &Home<FaultDisk>,
+        genesis: &Genesis,
+        network: &Epoch,
+        settings: Settings,
+        keeping: Keeping,
+    ) -> Result<Process, ReplicaError> {
+        replica::state_sync::finish(home)?;
+        let options = Options { segment_bytes: 20_000 };
+        let restored = replica::recover_state(home.blocks.clone(), options, genesis)?;
+        let (ledger, newest) = (restored.ledger, (0, restored.root));
+        let newest = (ledger.height(), newest.1);
+        let opened = Replica::open(home, network, settings, &ledger, newest, restored.store.archive())?;
+        let Opened { replica, past, handovers, unproved, certified_durably } = opened;
+        let states =
+            StateSync::new(network.clone(), home, unproved, keeping.state_behind, past.clone(), handovers.clone());
+        let links = replica.network().clone();
+        Ok(Process {
+            replica,
+            ledger,
+            roots: restored.roots,
+            newest,
+            store: restored.store,
+            pool: Mempool::new(POOL),
+            proposals: Proposals::new(network.secret.clone()),
+            past,
+            handovers,
+            states,
+            certified_durably,
+            inbox: Vec::new(),
+            agreed: VecDeque::new(),
+            pool_jobs: VecDeque::new(),
+            changes: VecDeque::new(),
+            made: VecDeque::new(),
+            checkpoint: None,
+            released_at: 0,
+            order: Vec::new(),
+            generation: 0,
+            before: None,
+            links,
+            keeping,
+        })
+    }
+
+    /// Whether the next superblock can be applied: the tries have caught up, and what the block before left to be
+    /// written down is archived.
+    pub fn can_apply(&self) -> bool {
+        self.newest.0 == self.ledger.height() && (self.made.is_empty() || self.handovers.due(&self.ledger).is_none())
+    }
+
+    /// Whether no job is under way.
+    pub fn is_idle(&self) -> bool {
+        self.agreed.is_empty() && self.made.is_empty() && self.changes.is_empty() && self.pool_jobs.is_empty()
+    }
+}
+
+/// What state transfer looks at.
+pub(super) struct Seen<'a> {
+    pub ledger: &'a Ledger,
+    pub newest: (Height, Digest),
+    pub replica: &'a Replica<FaultDisk>,
+}
+
+impl Own for Seen<'_> {
+    fn read<T>(&self, of: impl FnOnce(&Ledger) -> T) -> T {
+        of(self.ledger)
+    }
+
+    fn newest_root(&self) -> (Height, Digest) {
+        self.newest
+    }
+
+    fn status(&self) -> Option<ValidatorStatus> {
+        Some(self.replica.status())
+    }
+
+    fn generation(&self) -> u64 {
+        self.replica.generation()
+    }
+
+    fn key_of(&self, peer: Index) -> Option<PublicKey> {
+        self.replica.network().peers.get(usize::from(peer)).map(|peer| peer.key)
+    }
+}
+
+/// Disks as a crash has left them.
+type Slot = Arc<Mutex<Option<Home<FaultDisk>>>>;
+
+/// A validator, running or not.
+pub(super) struct Host {
+    pub home: Home<FaultDisk>,
+    pub process: Option<Process>,
+    /// Counts starts; what belongs to an earlier one is void.
+    pub life: u64,
+    /// Whether a step is under way.
+    pub steps: bool,
+    /// What clients sent here, and is in no block.
+    pub given: BTreeSet<u64>,
+    /// The blocks that were applied here, by height.
+    pub blocks: BTreeMap<Height, (Superblock, Digest)>,
+    /// The last height whose certificate was told.
+    pub certified: Height,
+    /// It stopped by itself, because it differs.
+    pub stopped: bool,
+    slot: Slot,
+}
+
+impl Host {
+    pub fn new(seed: u64) -> Host {
+        Host {
+            home: empty(seed),
+            process: None,
+            life: 0,
+            steps: false,
+            given: BTreeSet::new(),
+            blocks: BTreeMap::new(),
+            certified: 0,
+            stopped: false,
+            slot: Slot::default(),
+        }
+    }
+
+    /// Keeps what a crash after so many more changes of a disk would leave.
+    pub fn arm_crash(&self, points: u64, surviving: Surviving) {
+        let disks = [&self.home.votes, &self.home.blocks, &self.home.certificates, &self.home.incoming];
+        for disk in disks {
+            let (slot, home, left) = (self.slot.clone(), self.home.clone(), disk.points() + points);
+            disk.watch(move |disk| {
+                if disk.points() > left {
+                    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                    slot.get_or_insert_with(|| after_crash(&home, surviving));
+                }
+            });
+        }
+    }
+
+    /// The disks, if a crash that was armed has come.
+    pub fn crashed(&self) -> Option<Home<FaultDisk>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The crash that did not come does not come.
+    pub fn disarm(&self) {
+        let Home { blocks, votes, certificates, handovers, incoming } = &self.home;
+        [blocks, votes, certificates, handovers, incoming].into_iter().for_each(|disk| disk.watch(|_| ()));
+        self.crashed();
+    }
+}
+
+fn empty(seed: u64) -> Home<FaultDisk> {
+    let disk = |number: u64| FaultDisk::new(seed.wrapping_mul(31).wrapping_add(number));
+    Home { blocks: disk(1), votes: disk(2), certificates: disk(3), handovers: disk(4), incoming: disk(5) }
+}
+
+/// The disks as they would be found if the machine crashed now.
+pub(super) fn after_crash(home: &Home<FaultDisk>, surviving: Surviving) -> Home<FaultDisk> {
+    Home {
+        blocks: home.blocks.after_crash(surviving),
+        votes: home.votes.after_crash(surviving),
+        certificates: home.certificates.after_crash(surviving),
+        handovers: home.handovers.after_crash(surviving),
+        incoming: home.incoming.after_crash(surviving),
+    }
+}
+
+/// Whether a defect is one of those that the ledger of a run must be told.
+pub(super) fn settings(defect: Option<Defect>, tick: u64) -> Settings {
+    Settings {
+        transactions: 20,
+        interval: std::time::Duration::from_millis(1),
+        check_ahead: false,
+        accuse: true,
+        tick: std::time::Duration::from_micros(tick),
+        defect,
+    }
+}

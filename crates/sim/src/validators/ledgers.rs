@@ -1,0 +1,80 @@
+//! The ledgers of a simulated network: who holds what, and the transactions that clients send.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use ledger::{Genesis, Listing, Member, Membership, Schedule, Terms};
+use primitives::{
+    Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, SubBlock, Transaction, TransactionId,
+};
+
+const CHAIN: u64 = 1;
+const TRADERS: u64 = 200;
+const ASSETS: u32 = 3;
+const FEE: u64 = 1;
+
+/// The traders' keys.
+static KEYS: LazyLock<Vec<SecretKey>> = LazyLock::new(|| {
+    let seed = |number: u64| std::array::from_fn(|at| if at < 8 { number.to_be_bytes()[at] } else { 200 });
+    (0..TRADERS).map(|number| SecretKey::from_seed(seed(number))).collect()
+});
+
+/// The traders by account.
+static NUMBERS: LazyLock<BTreeMap<Address, u64>> =
+    LazyLock::new(|| (0..).zip(&*KEYS).map(|(number, key)| (key.public().address(), number)).collect());
+
+/// Traders with some of everything, and validators with stakes to lose, of whom `committee` are drawn for each epoch.
+pub(super) fn genesis(validators: &[SecretKey], network: Digest, schedule: Schedule, committee: usize) -> Genesis {
+    let founder = |secret: &SecretKey| {
+        let key = secret.public();
+        Member { account: key.address(), key, address: "127.0.0.1:1".into(), stake: 1_000_000 }
+    };
+    let held = NUMBERS.keys().flat_map(|account| (0..ASSETS).map(|asset| (*account, AssetId(asset), 10_000_000)));
+    let fees = validators.iter().map(|secret| (secret.public().address(), AssetId(0), 1_000));
+    let slash = Fraction::power_of_two(2);
+    let committee = committee as u32;
+    let terms = Terms { network, schedule, committee, minimum_stake: 1, reward: 5, slash, ..Terms::default() };
+    let founders = validators.iter().map(founder).collect();
+    Genesis {
+        chain: CHAIN,
+        fee: FEE,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        assets: (0..ASSETS).map(|asset| Listing::new(format!("A{asset}"), 2, KEYS[0].public().address())).collect(),
+        balances: held.chain(fees).collect(),
+        membership: Some(Membership { terms, reward_pool: 100_000, founders }),
+        ..Genesis::default()
+    }
+}
+
+/// The transaction of a number: an offer around one price if clients trade, else a payment.
+pub(super) fn transaction(number: u64, trades: bool) -> Transaction {
+    let (who, sequence) = (number % TRADERS, number / TRADERS + 1);
+    let sell = AssetId((number % u64::from(ASSETS)) as u32);
+    let operation = if trades {
+        let buy = AssetId((sell.0 + 1 + (number / 7 % u64::from(ASSETS - 1)) as u32) % ASSETS);
+        let limit = Price::from_f64(0.95 + (number * 37 % 100) as f64 / 1_000.0).expect("in range");
+        Operation::CreateOffer { sell, buy, amount: 20_000 + number * 131 % 10_000, limit }
+    } else {
+        Operation::Pay { to: KEYS[((number + 1) % TRADERS) as usize].public().address(), asset: sell, amount: 1 + number % 9 }
+    };
+    let key = &KEYS[who as usize];
+    Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(key)
+}
+
+/// The number of a transaction; `None` of what a validator does.
+pub(super) fn number_of(transaction: &Transaction) -> Option<u64> {
+    let body = &transaction.body;
+    Some((body.sequence - 1) * TRADERS + NUMBERS.get(&body.account)?)
+}
+
+/// A sub-block of these transactions.
+pub(super) fn payload_of(numbers: impl IntoIterator<Item = u64>, trades: bool) -> consensus::Payload {
+    let native = numbers.into_iter().map(|number| transaction(number, trades)).collect();
+    SubBlock { native, ..SubBlock::default() }.to_payload().into()
+}
+
+/// The ids of the transactions of a block, in order.
+pub(super) fn ids(block: &primitives::Superblock) -> Vec<TransactionId> {
+    block.sub_blocks.iter().flat_map(|sub| &sub.native).map(Transaction::id).collect()
+}
