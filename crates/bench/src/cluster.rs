@@ -133,7 +133,9 @@ impl Cluster {
             let network = self.networks[index].clone();
             match Exchange::start(self.settings.config.clone(), &self.genesis, &self.home(index), Some(network)) {
                 // A checkpoint that was being written when it stopped is finished first.
-                Err(ExchangeError::Replica(ReplicaError::Store(StoreError::Locked(_)))) if begun.elapsed() < PATIENCE => {
+                Err(ExchangeError::Replica(ReplicaError::Store(StoreError::Locked(_))))
+                    if begun.elapsed() < PATIENCE =>
+                {
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 started => {

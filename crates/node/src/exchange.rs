@@ -473,4 +473,3 @@ impl Drop for Alarm<'_> {
         self.0.fail(&"a thread of the pipeline panicked");
     }
 }
-

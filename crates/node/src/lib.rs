@@ -28,8 +28,8 @@ pub use config::Config;
 pub use exchange::{Answer, Closed, Exchange, ExchangeError};
 pub use page::is_embedded as page_is_embedded;
 pub use replica::{
-    Handover, HandoverError, Lineage, Network, PeerAddress, Replay, ReplicaError, Restored, receipts, recover_state, restore,
-    write_checkpoint,
+    Handover, HandoverError, Lineage, Network, PeerAddress, Replay, ReplicaError, Restored, receipts, recover_state,
+    restore, write_checkpoint,
 };
 
 use std::net::SocketAddr;

@@ -372,7 +372,9 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
             checkpoint(shared, state);
         }
         // Nobody listens when the node stops.
-        drop(consensus.map(|consensus| consensus.send(Heard::Replica(Input::ReceiptsRoot(block.height, receipts_root)))));
+        drop(
+            consensus.map(|consensus| consensus.send(Heard::Replica(Input::ReceiptsRoot(block.height, receipts_root)))),
+        );
         let summary = &committed.summary;
         tracing::info!(
             height = summary.height,
@@ -431,7 +433,11 @@ fn answer_waiters(shared: &Shared, committed: &Committed) {
 }
 
 /// The roots thread.
-pub(crate) fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>, consensus: Option<&SyncSender<Heard>>) {
+pub(crate) fn follow(
+    shared: &Arc<Shared>,
+    changes: &Receiver<(Height, Changes)>,
+    consensus: Option<&SyncSender<Heard>>,
+) {
     for (height, changes) in changes {
         let begun = Instant::now();
         let mut at = poisoned(shared.roots.lock());
@@ -446,4 +452,3 @@ pub(crate) fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>
         drop(consensus.map(|consensus| consensus.send(Heard::Replica(Input::StateRoot(height, root)))));
     }
 }
-

@@ -10,7 +10,6 @@ use ledger::{Genesis, Ledger};
 use replica::{Replay, ReplicaError, begin, restore, write_checkpoint, write_state};
 use store::{CheckpointReader, Disk, Options, RealDisk, SnapshotWriter, Store, View};
 
-
 /// Brings the state of a store up to its last durable block, and leaves the store as it is. `each` hears of every block
 /// that is replayed: how many are left.
 ///

@@ -163,7 +163,8 @@ pub(crate) fn start(
     let (results, published, rooted, executed) = (inputs.clone(), inputs.clone(), inputs.clone(), inputs);
     let (answered, logged) = (past.clone(), past);
     let key = genesis.secret.clone();
-    let validator = Validator { replica, inputs: heard, links, workers, result: None, genesis, report_at: Duration::ZERO };
+    let validator =
+        Validator { replica, inputs: heard, links, workers, result: None, genesis, report_at: Duration::ZERO };
     Ok(vec![
         spawn("publisher", shared, move |shared| publish(shared, &blocks, Some(&published)))?,
         spawn("roots", shared, move |shared| follow(shared, &changes, Some(&rooted)))?,
@@ -413,9 +414,9 @@ fn transfer_states(
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let taken = heard.iter().try_for_each(|(generation, peer, bytes)| {
-            transfer.on_frame(*generation, *peer, bytes, &**shared)
-        });
+        let taken = heard
+            .iter()
+            .try_for_each(|(generation, peer, bytes)| transfer.on_frame(*generation, *peer, bytes, &**shared));
         match taken.and_then(|()| transfer.step(shared.now_ms(), &**shared)) {
             Ok(effects) => effects.into_iter().for_each(|effect| perform_of_states(shared, effect)),
             Err(error) => return shared.fail(&error),
@@ -438,9 +439,8 @@ fn perform_of_states(shared: &Arc<Shared>, effect: StateEffect) {
 
 /// What a validator of a test that lies sends instead of an answer about states.
 #[cfg(test)]
-pub(crate) type Spoil = Box<
-    dyn Fn(replica::state_sync::message::Message) -> Option<replica::state_sync::message::Message> + Send + Sync,
->;
+pub(crate) type Spoil =
+    Box<dyn Fn(replica::state_sync::message::Message) -> Option<replica::state_sync::message::Message> + Send + Sync>;
 
 #[cfg(test)]
 fn spoiled(shared: &Shared, bytes: Arc<[u8]>) -> Option<Arc<[u8]>> {

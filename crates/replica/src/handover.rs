@@ -217,13 +217,7 @@ impl<D: Disk> Handovers<D> {
     ///
     /// # Errors
     /// [`ReplicaError`] if it cannot be written.
-    pub fn keep(
-        &self,
-        epoch: u64,
-        ledger: &Ledger,
-        roots: &mut Roots,
-        receipts: Digest,
-    ) -> Result<(), ReplicaError> {
+    pub fn keep(&self, epoch: u64, ledger: &Ledger, roots: &mut Roots, receipts: Digest) -> Result<(), ReplicaError> {
         let validators = roots.prove_validators(ledger);
         keep(&mut self.lock(), epoch, &Kept { receipts, validators, certificate: None })
     }

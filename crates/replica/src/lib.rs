@@ -69,15 +69,17 @@ pub use error::ReplicaError;
 pub use handover::{Handover, HandoverError, Handovers, Lineage};
 pub use home::Home;
 pub use machine::{
-    Agreed, Defect, Effect, FrameBytes, INPUTS_OF_A_STEP, Input, Job, Now, OFFENCES_MAX, Opened, Replica, Settings, Sight,
-    Told, Waiting, check_payload, create_votes,
+    Agreed, Defect, Effect, FrameBytes, INPUTS_OF_A_STEP, Input, Job, Now, OFFENCES_MAX, Opened, Replica, Settings,
+    Sight, Told, Waiting, check_payload, create_votes,
 };
 pub use mempool::{Entry, Mempool, Reject};
 pub use network::{Network, PeerAddress};
 pub use past::Past;
 pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, end_checkpoint, forget, log, settle};
 pub use proposals::{PoolJob, Proposals};
-pub use recovery::{Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state};
+pub use recovery::{
+    Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,
+};
 pub use state_sync::{Own, StateEffect, StateSync};
 pub use status::{PeerStatus, ValidatorStatus};
 

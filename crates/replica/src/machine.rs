@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{
-    Committee, Engine, Entry, Evidence, Finality, Frame, Index, Members, Payload, Protocol, Refused, Start, Timer,
-    Turn,
+    Committee, Engine, Entry, Evidence, Finality, Frame, Index, Members, Payload, Protocol, Refused, Start, Timer, Turn,
 };
 use ledger::{Ledger, outcome_root};
 use primitives::{Digest, Height, SubBlock, Transaction, to_hex};
@@ -392,8 +391,7 @@ impl<D: Disk + Clone> Replica<D> {
     ) -> Result<Opened<D>, ReplicaError> {
         let (finality, _) = Store::open(home.certificates.clone(), Options::default())?;
         let past = Past { blocks, certificates: finality.archive() };
-        let lineage =
-            Lineage { schedule: ledger.schedule(), lag: network.rules.lag, chain: network.chain.clone() };
+        let lineage = Lineage { schedule: ledger.schedule(), lag: network.rules.lag, chain: network.chain.clone() };
         let handovers = Arc::new(Handovers::open(home.handovers.clone(), lineage, finality.archive())?);
         let unproved = unproved(&finality, ledger, &past)?;
         let height = unproved.unwrap_or(finality.last_height().min(ledger.height()));
@@ -506,8 +504,7 @@ impl<D: Disk + Clone> Replica<D> {
 
     fn on_input(&mut self, input: Input) -> Result<(), ReplicaError> {
         match input {
-            Input::Link { generation, .. }
-                if generation != self.generation && !self.has(Defect::GenerationsMixed) => {}
+            Input::Link { generation, .. } if generation != self.generation && !self.has(Defect::GenerationsMixed) => {}
             Input::Link { peer, event, .. } => self.on_link(peer, event),
             Input::Assembled { height, payload } => self.on_assembled(height, payload),
             Input::HandedOver { to, payload, count } => {
@@ -642,7 +639,8 @@ impl<D: Disk + Clone> Replica<D> {
     fn is_time(&self) -> bool {
         let Waiting { ready, oldest_ms } = self.waiting;
         let age = oldest_ms.map(|arrived| self.now.milliseconds().saturating_sub(arrived));
-        ready >= self.settings.transactions || age.is_some_and(|age| u128::from(age) >= self.settings.interval.as_millis())
+        ready >= self.settings.transactions
+            || age.is_some_and(|age| u128::from(age) >= self.settings.interval.as_millis())
     }
 
     /// Proposes what waits, when it is time.
@@ -830,11 +828,8 @@ impl<D: Disk + Clone> Replica<D> {
     }
 
     fn sync_certificates(&mut self) -> Result<(), ReplicaError> {
-        let durable = if self.has(Defect::CertificatesUnsynced) {
-            self.finality.last_height()
-        } else {
-            self.finality.sync()?
-        };
+        let durable =
+            if self.has(Defect::CertificatesUnsynced) { self.finality.last_height() } else { self.finality.sync()? };
         self.tell(Told::CertifiedDurably(durable));
         Ok(())
     }

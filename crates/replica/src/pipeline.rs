@@ -87,11 +87,7 @@ pub fn log<D: Disk>(store: &mut Store<D>, block: &Superblock) -> Result<(), Stor
 ///
 /// # Errors
 /// [`ReplicaError::Fault`] or [`ReplicaError::Panicked`].
-pub fn apply(
-    ledger: &mut Ledger,
-    block: &Superblock,
-    stage: &mut dyn FnMut(Stage),
-) -> Result<Applied, ReplicaError> {
+pub fn apply(ledger: &mut Ledger, block: &Superblock, stage: &mut dyn FnMut(Stage)) -> Result<Applied, ReplicaError> {
     let known = block.signatures();
     let signatures = known.as_ref().map_or(Signatures::Valid, |valid| Signatures::Known(valid));
     let applied = named(block.height, || ledger.apply(block, signatures, stage))?;

@@ -49,10 +49,7 @@ pub fn recover_state<D: Disk>(disk: D, options: Options, genesis: &Genesis) -> R
 ///
 /// # Errors
 /// [`ReplicaError`] if the checkpoint is damaged or of another chain, or the genesis makes no state.
-pub fn begin<D: Disk>(
-    checkpoint: Option<CheckpointReader<D>>,
-    genesis: &Genesis,
-) -> Result<Ledger, ReplicaError> {
+pub fn begin<D: Disk>(checkpoint: Option<CheckpointReader<D>>, genesis: &Genesis) -> Result<Ledger, ReplicaError> {
     let ledger = match checkpoint {
         None => Ledger::new(genesis)?,
         Some(checkpoint) => restore(checkpoint)?,

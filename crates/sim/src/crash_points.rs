@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::{Genesis, Ledger, Roots, Signatures};
-use replica::{Restored, recover_state, write_checkpoint};
 use primitives::{Digest, Height, SubBlock, Superblock};
 use rayon::prelude::*;
+use replica::{Restored, recover_state, write_checkpoint};
 use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
 
 use crate::clients::Clients;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ledger::{BlockReceipts, Genesis, Ledger, Outcome, Roots, Signatures};
-use replica::Restored;
 use primitives::{Digest, Height, Superblock, TransactionId};
 use rayon::ThreadPool;
+use replica::Restored;
 use store::FaultDisk;
 
 use crate::bugs::{Bug, execute};

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
+use primitives::{Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use replica::{Entry, Mempool, Reject};
 use replica::{ReplicaError, Restored};
-use primitives::{Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
 use crate::bugs::{Bug, execute};
@@ -79,11 +79,7 @@ pub(crate) struct SimNode {
 }
 
 /// Recovers as a node does when it starts.
-pub(crate) fn recover(
-    disk: &FaultDisk,
-    setup: &Setup,
-    genesis: &Genesis,
-) -> Result<Restored<FaultDisk>, ReplicaError> {
+pub(crate) fn recover(disk: &FaultDisk, setup: &Setup, genesis: &Genesis) -> Result<Restored<FaultDisk>, ReplicaError> {
     replica::recover_state(disk.clone(), Options { segment_bytes: setup.segment_bytes }, genesis)
 }
 

@@ -94,9 +94,10 @@ async fn start_within<F: Future<Output = Result<Node, StartError>>>(
     let begun = Instant::now();
     loop {
         match start().await {
-            Err(StartError::Listen(..) | StartError::Exchange(ExchangeError::Replica(ReplicaError::Store(StoreError::Locked(_)))))
-                if begun.elapsed() < patience =>
-            {
+            Err(
+                StartError::Listen(..)
+                | StartError::Exchange(ExchangeError::Replica(ReplicaError::Store(StoreError::Locked(_)))),
+            ) if begun.elapsed() < patience => {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             started => return started,

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use consensus::{Entry, Finality, Frame, Index, Mask, Protocol, Record, Vote, tendermint};
 use ledger::{Applied, outcomes_by_id};
 use primitives::{Digest, Evidence, Height, Superblock};
-use store::{StoreError, Surviving, VoteLog, VoteOptions};
+use replica::Lineage;
+use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
 
 use super::{Event, Network, Report, ledgers};
 
@@ -50,8 +51,14 @@ impl Network {
         }
     }
 
-    /// What a validator has said is in its vote log, durably, unless its height is over.
+    /// What a validator has said is in its vote log, durably, unless its height is over; and the certificates that it
+    /// takes for durable are.
     pub(super) fn check_log(&self, of: Index) {
+        let host = &self.hosts[usize::from(of)];
+        let certificates = host.home.certificates.after_crash(Surviving::Nothing);
+        let (certificates, _) = Store::open(certificates, Options::default()).expect("readable");
+        let told = host.process.as_ref().map_or(0, |process| process.certified_durably);
+        assert!(certificates.last_height() >= told, "{of} takes certificates up to {told} for durable");
         let disk = self.hosts[usize::from(of)].home.votes.after_crash(Surviving::Nothing);
         let found = match VoteLog::open(disk, VoteOptions::default()) {
             Ok((_, found)) => found,
@@ -68,7 +75,10 @@ impl Network {
         let first = Vote::Echo { slot: 0, digest: Digest::default() };
         let said = self.said.range((of, found.floor, first)..).take_while(|((who, ..), _)| *who == of);
         for ((_, height, _), vote) in said.filter(|((_, height, _), _)| *height >= found.floor) {
-            assert!(logged.contains(&(*height, *vote)), "{of} has said what it has not written down: {height} {vote:?}");
+            assert!(
+                logged.contains(&(*height, *vote)),
+                "{of} has said what it has not written down: {height} {vote:?}"
+            );
         }
     }
 
@@ -99,12 +109,18 @@ impl Network {
         assert!(block.sub_blocks.len() >= least);
         self.report.partial += u64::from(block.sub_blocks.len() < committee.size);
         let transactions: Vec<_> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-        let outcomes = transactions.iter().zip(&applied.outcomes).map(|(transaction, outcome)| (transaction.id(), *outcome));
-        let effective: BTreeSet<_> =
-            outcomes_by_id(outcomes).into_iter().filter(|(_, outcome)| outcome.refusal().is_none()).map(|(id, _)| id).collect();
+        let outcomes =
+            transactions.iter().zip(&applied.outcomes).map(|(transaction, outcome)| (transaction.id(), *outcome));
+        let effective: BTreeSet<_> = outcomes_by_id(outcomes)
+            .into_iter()
+            .filter(|(_, outcome)| outcome.refusal().is_none())
+            .map(|(id, _)| id)
+            .collect();
         let numbers = transactions.iter().filter(|one| effective.contains(&one.id()));
         for number in numbers.filter_map(|one| ledgers::number_of(one)) {
-            self.effective.insert(number);
+            if self.effective.insert(number) {
+                self.progress = self.now;
+            }
             self.host(of).given.remove(&number);
         }
         self.host(of).blocks.insert(height, (block.clone(), applied.block));
@@ -117,6 +133,8 @@ impl Network {
         let process = host.process.as_ref().expect("it runs");
         let finality: Finality = process.past.finality(height).expect("readable").expect("just archived");
         finality.certificate.verify(&chain).expect("a certificate that holds");
+        let signed = height.checked_sub(self.rules.lag).and_then(|of| self.outcomes.get(&of));
+        assert!(signed.is_none_or(|outcome| *outcome == finality.certificate.statement.root), "{of}: {height}");
         let before = host.certified;
         host.certified = before.max(height);
         let blocks = host.blocks.range(before + 1..=height.max(before + 1)).map(|(_, (block, _))| block);
@@ -155,15 +173,7 @@ impl Network {
                 && host.given.is_empty()
         };
         // Looked at last: there may be very many events.
-        let is_pending = || {
-            let is_fault = |event: &Event| {
-                matches!(
-                    event,
-                    Event::Submit(_) | Event::Kill { .. } | Event::Tear | Event::Wake | Event::Cut { .. }
-                )
-            };
-            self.events.values().any(is_fault)
-        };
+        let is_pending = || self.events.values().any(Event::is_outer);
         hosts().all(is_done) && !is_pending()
     }
 
@@ -181,6 +191,25 @@ impl Network {
         self.correct().into_iter().map(of).collect::<Vec<_>>().join("; ")
     }
 
+    /// Whoever has the genesis walks over the handovers to the present epoch, or to the one before if nothing of this one
+    /// is certified yet. Who fetched a state can do so too.
+    fn check_handovers(&self, process: &super::Process) {
+        let schedule = self.schedule();
+        let mut lineage = Lineage { schedule, lag: self.rules.lag, chain: self.epoch_zero(0).chain };
+        loop {
+            let page = process.handovers.page(lineage.chain.epoch + 1).expect("readable");
+            if page.is_empty() {
+                break;
+            }
+            page.iter().for_each(|handover| lineage.follow(handover).expect("holds"));
+        }
+        let reached = lineage.chain.epoch;
+        // The next epoch may be proved before anybody has begun it.
+        assert!(self.chains.get(&reached).is_none_or(|chain| *chain == lineage.chain));
+        let present = process.replica.network().chain.epoch;
+        assert!(reached >= present, "handovers lead to epoch {reached}, and this is {present}");
+    }
+
     /// What must hold in the end.
     pub fn check(mut self) -> Report {
         assert!(self.stopped().is_empty());
@@ -190,6 +219,9 @@ impl Network {
             let process = network.hosts[usize::from(index)].process.as_ref().expect("all run in the end");
             (process.ledger.height(), process.ledger.last_block(), process.newest)
         };
+        for host in correct.iter().filter_map(|index| self.hosts[usize::from(*index)].process.as_ref()) {
+            self.check_handovers(host);
+        }
         let (first, of_first) = (correct[0], state(&self, correct[0]));
         assert!(correct.iter().all(|index| state(&self, *index).0 == of_first.0));
         assert!(correct.iter().all(|index| state(&self, *index).1 == of_first.1));

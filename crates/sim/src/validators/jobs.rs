@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use consensus::{Frame, Index, Payload, payload_digest};
-use ledger::ReceiptsTrie;
+use ledger::{ReceiptsTrie, outcome_root};
 use primitives::{Digest, Height, SubBlock};
 use replica::{Effect, Entry, Foundation, Input, Job, Reject, StateEffect, Told};
 
@@ -20,7 +20,11 @@ pub(super) enum Due {
     Checkpoint,
     /// A look at the transfer of a state.
     States,
-    Answer { peer: Index, from: Height, to: Height },
+    Answer {
+        peer: Index,
+        from: Height,
+        to: Height,
+    },
 }
 
 /// Between two looks at the transfer of a state.
@@ -199,7 +203,8 @@ impl Network {
             process.handovers.keep(epoch, &process.ledger, &mut process.roots, root).expect("a disk without faults");
         }
         let foundation = Foundation::of(&process.ledger, process.newest.1);
-        let checked: Vec<SubBlock> = agreed.sub_blocks.iter().map(|(slot, payload)| self.checked_once(*slot, payload)).collect();
+        let checked: Vec<SubBlock> =
+            agreed.sub_blocks.iter().map(|(slot, payload)| self.checked_once(*slot, payload)).collect();
         let mut checked = checked.into_iter();
         let block = agreed.block(&foundation, |_, _| checked.next().expect("one for each"));
         let ids = ledgers::ids(&block);
@@ -242,6 +247,11 @@ impl Network {
         replica::archive(&mut process.store, &receipts).expect("a disk without faults");
         let root = ReceiptsTrie::new(&receipts).root();
         process.inbox.push(Input::ReceiptsRoot(receipts.height, root));
+        let height = receipts.height;
+        if let Some(state) = self.roots.get(&height) {
+            self.outcomes.insert(height, outcome_root(state, &root));
+        }
+        let process = self.process(of).expect("it runs");
         if let Some(state) = state {
             let forgets = process.keeping.keep_blocks > 0;
             let begun = replica::begin_checkpoint(&mut process.store, state.height(), forgets);
@@ -282,7 +292,8 @@ impl Network {
                 }
                 StateEffect::BeginAgain(_) => {
                     self.report.states += 1;
-                    let home = super::host::after_crash(&self.hosts[usize::from(of)].home, store::Surviving::Everything);
+                    let home =
+                        super::host::after_crash(&self.hosts[usize::from(of)].home, store::Surviving::Everything);
                     return self.end(of, home);
                 }
             }

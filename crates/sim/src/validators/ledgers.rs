@@ -56,7 +56,11 @@ pub(super) fn transaction(number: u64, trades: bool) -> Transaction {
         let limit = Price::from_f64(0.95 + (number * 37 % 100) as f64 / 1_000.0).expect("in range");
         Operation::CreateOffer { sell, buy, amount: 20_000 + number * 131 % 10_000, limit }
     } else {
-        Operation::Pay { to: KEYS[((number + 1) % TRADERS) as usize].public().address(), asset: sell, amount: 1 + number % 9 }
+        Operation::Pay {
+            to: KEYS[((number + 1) % TRADERS) as usize].public().address(),
+            asset: sell,
+            amount: 1 + number % 9,
+        }
     };
     let key = &KEYS[who as usize];
     Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(key)

@@ -56,28 +56,63 @@ const UNIT: u64 = 20_000;
 const GRACE: u64 = 8_000;
 const TICK: u64 = 25_000;
 const HEARTBEAT: u64 = 500_000;
+/// After so long without progress a network has stalled.
+const PATIENCE: u64 = 100_000_000;
 const NETWORK: Digest = Digest([7; 32]);
 /// The clocks of all at the beginning.
 const WALL_MS: u64 = 1_800_000_000_000;
 
 #[derive(Debug)]
 enum Event {
-    Frame { from: Index, link: u64, bytes: Arc<[u8]> },
-    Up { peer: Index, link: u64 },
-    Down { peer: Index, link: u64 },
+    Frame {
+        from: Index,
+        link: u64,
+        bytes: Arc<[u8]>,
+    },
+    Up {
+        peer: Index,
+        link: u64,
+    },
+    Down {
+        peer: Index,
+        link: u64,
+    },
     /// Inputs were gathered for long enough.
-    Step { life: u64 },
+    Step {
+        life: u64,
+    },
     /// The replica asked to be stepped at this time.
-    Deadline { life: u64 },
+    Deadline {
+        life: u64,
+    },
     /// What waited for the sync of a step.
-    Effects { life: u64, effects: Vec<Effect>, order: Vec<Index> },
-    Job { life: u64, job: jobs::Due },
+    Effects {
+        life: u64,
+        effects: Vec<Effect>,
+        order: Vec<Index>,
+    },
+    Job {
+        life: u64,
+        job: jobs::Due,
+    },
     Submit(u64),
-    Kill { loses_log: bool },
+    Kill {
+        loses_log: bool,
+    },
     /// The process is killed in the middle of what it writes next.
     Tear,
     Wake,
-    Cut { other: Index },
+    Cut {
+        other: Index,
+    },
+}
+
+impl Event {
+    /// Whether it comes from outside, and not from what validators do.
+    fn is_outer(&self) -> bool {
+        use Event::{Cut, Kill, Submit, Tear, Wake};
+        matches!(self, Submit(_) | Kill { .. } | Tear | Wake | Cut { .. })
+    }
 }
 
 /// What was seen in a run.
@@ -187,6 +222,8 @@ pub struct Network {
     /// What was applied at each height: digest and state root.
     applied: BTreeMap<Height, Digest>,
     roots: BTreeMap<Height, Digest>,
+    /// The outcome of each height, as validators are to sign it.
+    outcomes: BTreeMap<Height, Digest>,
     /// Transactions that took effect somewhere.
     effective: BTreeSet<u64>,
     /// Sub-blocks whose signatures were checked, once for all.
@@ -196,6 +233,8 @@ pub struct Network {
     transactions: u64,
     /// When and where each transaction arrived.
     arrived: BTreeMap<u64, (u64, Index)>,
+    /// When something was last sent, broken, or committed for the first time.
+    progress: u64,
     started: bool,
     report: Report,
 }
@@ -259,6 +298,8 @@ impl Network {
             said_in_rounds: BTreeMap::new(),
             applied: BTreeMap::new(),
             roots: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+            progress: 0,
             effective: BTreeSet::new(),
             checked: BTreeMap::new(),
             proposed_falsely: BTreeSet::new(),
@@ -270,10 +311,8 @@ impl Network {
     }
 
     fn schedule(&self) -> Schedule {
-        self.epoch_heights.map_or(Schedule::default(), |epoch_heights| Schedule {
-            epoch_heights,
-            delay: 2 * self.rules.window,
-        })
+        self.epoch_heights
+            .map_or(Schedule::default(), |epoch_heights| Schedule { epoch_heights, delay: 2 * self.rules.window })
     }
 
     fn epoch_of(&self, height: u64) -> u64 {
@@ -425,10 +464,13 @@ impl Network {
     /// Runs until all is decided, applied and certified everywhere.
     pub fn run_until_settled(&mut self) {
         while !self.is_settled() {
-            assert!(self.count < 40_000_000 && self.now < 400_000_000, "no end: {}", self.describe());
+            assert!(self.count < 40_000_000 && self.now < self.progress + PATIENCE, "no end: {}", self.describe());
             let Some(Reverse((time, number, to))) = self.queue.pop() else { panic!("stuck: {}", self.describe()) };
             self.now = time;
             let event = self.events.remove(&number).expect("listed");
+            if event.is_outer() {
+                self.progress = time;
+            }
             if let Some(faults) = self.faults.get(&to).copied() {
                 self.misbehave(to, faults, event);
             } else if !self.hosts[usize::from(to)].stopped {

@@ -1,0 +1,110 @@
+//! What was seeded is caught: every mistake of a replica breaks what the simulator checks; and what was never simulated
+//! before, states that are fetched and disks that tear, comes to its end.
+
+use consensus::Protocol;
+use replica::Defect;
+use sim::validators::{Network, Report};
+
+fn settled(mut network: Network, each: u64) -> Report {
+    network.submit_everywhere(each);
+    network.run_until_settled();
+    network.check()
+}
+
+/// A network in which a mistake of this kind matters, and what each validator is sent.
+fn scene(defect: Defect, seed: u64) -> (Network, u64) {
+    let mut network = Network::new(4, 3_000 + seed);
+    let mut each = 20;
+    match defect {
+        Defect::VotesUnlogged => network.kills = 4,
+        Defect::VotesForgottenEarly | Defect::CertificatesUnsynced => (network.blackouts, each) = (3, 40),
+        // One at a time: while two of four are silent no height is decided.
+        Defect::SilenceBroken => (network.lost_logs, each) = (1, 60),
+        Defect::NeverBeats => {
+            network = Network::of(Protocol::Tendermint, 4, 350 + seed);
+            (network.lost_logs, each) = (1, 1);
+        }
+        Defect::LeftOutLost => (network.slow, network.cuts) = (Some(1), 20),
+        Defect::HandedOverLost => {
+            network = Network::new(5, 3_100 + seed);
+            (network.epoch_heights, network.kills, each) = (Some(10), 10, 60);
+        }
+        Defect::CommitteeKept | Defect::GenerationsMixed => {
+            network = Network::new(5, 3_200 + seed);
+            (network.epoch_heights, each) = (Some(10), 40);
+        }
+        Defect::ReceiptsUnsigned => {}
+        Defect::LaggardsUnanswered => network.late = Some(1),
+    }
+    (network, each)
+}
+
+fn is_caught(defect: Defect) -> bool {
+    let seeds = 0..12;
+    let breaks = |seed: u64, defect: Option<Defect>, of: Defect| {
+        let attempt = || {
+            let (mut network, each) = scene(of, seed);
+            network.defect = defect;
+            settled(network, each)
+        };
+        std::panic::catch_unwind(attempt).is_err()
+    };
+    let Some(seed) = seeds.into_iter().find(|seed| breaks(*seed, Some(defect), defect)) else { return false };
+    assert!(!breaks(seed, None, defect), "seed {seed} breaks without {defect:?}");
+    true
+}
+
+#[test]
+fn every_mistake_of_a_replica_is_caught() {
+    let missed: Vec<Defect> = Defect::ALL.into_iter().filter(|defect| !is_caught(*defect)).collect();
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// One that comes when the others have forgotten the blocks that it lacks.
+fn late(protocol: Protocol, seed: u64) -> Network {
+    let mut network = Network::of(protocol, 4, 3_300 + seed);
+    network.late = Some((seed % 4) as u8);
+    (network.checkpoint_blocks, network.keep_blocks) = (4, 4);
+    network
+}
+
+#[test]
+fn who_comes_too_late_for_blocks_fetches_a_state() {
+    for (seed, protocol) in [(0, Protocol::Dbft), (1, Protocol::Tendermint), (2, Protocol::Dbft)] {
+        let report = settled(late(protocol, seed), 60);
+        assert!(report.states > 0, "{report:?}");
+    }
+}
+
+#[test]
+fn a_state_is_fetched_though_disks_tear_and_committees_change() {
+    for seed in 0..4 {
+        let mut network = late(Protocol::Dbft, 10 + seed);
+        (network.tears, network.cuts) = (8, 6);
+        settled(network, 60);
+        let mut network = Network::new(5, 3_400 + seed);
+        (network.epoch_heights, network.late) = (Some(10), Some(2));
+        (network.checkpoint_blocks, network.keep_blocks) = (4, 4);
+        settled(network, 60);
+    }
+}
+
+#[test]
+fn what_tears_in_the_middle_of_a_write_is_recovered() {
+    for seed in 0..6 {
+        let mut network = Network::new(4, 3_500 + seed);
+        (network.tears, network.trades) = (10, seed % 2 == 0);
+        (network.checkpoint_blocks, network.keep_blocks) = (3, 2);
+        assert!(settled(network, 30).restarts > 2);
+    }
+}
+
+/// Clocks an hour apart still decide.
+#[test]
+fn a_clock_that_is_an_hour_ahead_stops_nobody() {
+    for protocol in [Protocol::Dbft, Protocol::Tendermint] {
+        let mut network = Network::of(protocol, 4, 3_600);
+        network.hasty = Some(2);
+        settled(network, 20);
+    }
+}
