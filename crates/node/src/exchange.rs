@@ -15,7 +15,7 @@
 //! decided.
 //!
 //! The *candles* thread reads old blocks from the archive when the node has started. Locks are taken in this order:
-//! ledger, roots, mempool, views, candles, waiters, store.
+//! ledger, roots, mempool, published state, waiters, store.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,17 +33,17 @@ use rayon::prelude::*;
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::{broadcast, oneshot};
 
-use crate::cache::{Cache, ProvenReceipts};
-use crate::candles::Candles;
 use crate::config::Config;
 use crate::handover::{Handover, Handovers};
 use crate::mempool::{Entry, Mempool, Reject};
-use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::recovery::{Recovered, encode, receipts_with, recover, write_checkpoint};
 use crate::validator::{self, Agreed, Answers, Channels, Input, Validator};
 use crate::verified::{Verified, verify_ahead};
-use crate::views::{Committed, Found, Views};
+use doors::cache::{Cache, ProvenReceipts};
+use doors::metrics::Metrics;
+pub use doors::{Answer, Closed};
+use doors::{Committed, Found, Outline, Published};
 use transport::Transport;
 
 /// Submissions that wait for intake.
@@ -52,21 +52,6 @@ const INTAKE_QUEUE: usize = 1_024;
 const INTAKE_BATCH: usize = 8_192;
 /// Blocks that wait for the publisher.
 const PUBLISH_QUEUE: usize = 2;
-/// Messages that a reader of the stream may fall behind.
-pub(crate) const STREAM_BACKLOG: usize = 256;
-
-/// What a submitted transaction is answered.
-#[derive(Debug)]
-pub enum Answer {
-    /// It waits for a block. The receiver, if one was asked for, hears when it is durable.
-    Pending(TransactionId, Option<oneshot::Receiver<Found>>),
-    /// It is in a block already.
-    Committed(TransactionId, Found),
-    /// The mempool is full.
-    Full,
-    /// The ledger would refuse it.
-    Refused(Refusal),
-}
 
 /// Transactions on their way to the mempool.
 pub(crate) struct Submission {
@@ -80,20 +65,6 @@ impl Submission {
     pub fn unanswered(transactions: Vec<Transaction>) -> Submission {
         Submission { transactions, wait: false, reply: oneshot::channel().0 }
     }
-}
-
-/// Why nothing can be submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Closed {
-    /// Too many submissions wait to be checked.
-    #[error("too many submissions wait to be checked; try again shortly")]
-    Busy,
-    /// The node is stopping.
-    #[error("the node is stopping")]
-    Stopping,
-    /// The node is none of the epoch's validators, and nothing that it took would be proposed.
-    #[error("this node follows and is no validator now; submit to one that is")]
-    Follows,
 }
 
 /// Why the pipeline cannot start or go on.
@@ -196,14 +167,12 @@ pub(crate) struct Shared {
     pub config: Config,
     pub ledger: RwLock<Ledger>,
     pub mempool: Mutex<Mempool>,
-    pub views: RwLock<Views>,
-    pub candles: RwLock<Candles>,
+    pub published: Published,
     pub roots: Mutex<RootsAt>,
     pub archive: Archive<RealDisk>,
     pub bodies: Cache<Superblock>,
     pub receipts: Cache<ProvenReceipts>,
     store: Mutex<Store<RealDisk>>,
-    pub events: broadcast::Sender<Arc<Committed>>,
     pub metrics: Metrics,
     pub started: Instant,
     waiters: Mutex<HashMap<TransactionId, Vec<oneshot::Sender<Found>>>>,
@@ -231,7 +200,7 @@ pub(crate) struct Shared {
     /// The links to other validators; nothing in a solo node. Its threads hold this, so this does not hold it.
     pub(crate) transport: Mutex<Weak<Transport>>,
     /// How this validator stands; nothing in a solo node.
-    pub(crate) status: Mutex<Option<validator::ValidatorStatus>>,
+    pub(crate) status: Mutex<Option<doors::ValidatorStatus>>,
 }
 
 /// A running pipeline.
@@ -246,6 +215,7 @@ struct Made {
     block: Superblock,
     entries: Vec<TransactionId>,
     applied: Applied,
+    outline: Outline,
     stages_ms: Vec<(&'static str, f64)>,
     /// The state, if a checkpoint of it is due. It is begun once the receipts up to it are archived: recovery does not
     /// make those again.
@@ -265,14 +235,6 @@ impl Shared {
 
     pub fn read_ledger(&self) -> std::sync::RwLockReadGuard<'_, Ledger> {
         poisoned(self.ledger.read())
-    }
-
-    pub fn read_views(&self) -> std::sync::RwLockReadGuard<'_, Views> {
-        poisoned(self.views.read())
-    }
-
-    pub fn read_candles(&self) -> std::sync::RwLockReadGuard<'_, Candles> {
-        poisoned(self.candles.read())
     }
 
     pub fn lock_mempool(&self) -> std::sync::MutexGuard<'_, Mempool> {
@@ -353,7 +315,6 @@ impl Exchange {
     ) -> Result<Exchange, ExchangeError> {
         crate::state_sync::install::finish(data)?;
         let recovered = recover(&config, genesis, data)?;
-        let (events, _) = broadcast::channel(STREAM_BACKLOG);
         let Recovered { ledger, roots, store, views } = recovered;
         let height = ledger.height();
         let mut roots = RootsAt { height, root: Digest::default(), roots };
@@ -364,12 +325,10 @@ impl Exchange {
             receipts: Cache::new(config.store.cached_receipts),
             config,
             ledger: RwLock::new(ledger),
-            views: RwLock::new(views),
-            candles: RwLock::default(),
+            published: Published::new(views),
             roots: Mutex::new(roots),
             archive: store.archive(),
             store: Mutex::new(store),
-            events,
             metrics: Metrics::new(),
             started: Instant::now(),
             waiters: Mutex::default(),
@@ -425,7 +384,7 @@ impl Exchange {
     }
 
     /// How this validator stands among the others; `None` in a solo node.
-    pub fn status(&self) -> Option<validator::ValidatorStatus> {
+    pub fn status(&self) -> Option<doors::ValidatorStatus> {
         poisoned(self.shared.status.lock()).clone()
     }
 
@@ -484,12 +443,12 @@ impl Exchange {
 
     /// A feed of committed blocks. A reader that falls 256 blocks behind misses some and is told so.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Committed>> {
-        self.shared.events.subscribe()
+        self.shared.published.subscribe()
     }
 
     /// Transactions that took effect, and that were refused inside a block, since start.
     pub fn totals(&self) -> (u64, u64) {
-        self.shared.read_views().totals
+        self.shared.published.views().totals
     }
 
     /// Waits until the pipeline fails by itself; says why.
@@ -575,7 +534,7 @@ fn admit(
 ) -> Vec<Answer> {
     let ledger = shared.read_ledger();
     let mut mempool = shared.lock_mempool();
-    let views = shared.read_views();
+    let views = shared.published.views();
     let mut waiters = poisoned(shared.waiters.lock());
     let arrived_ms = shared.now_ms();
     let mut entries = Vec::with_capacity(transactions.len());
@@ -698,7 +657,8 @@ fn make(
     let every = shared.config.store.checkpoint_blocks;
     let due = every != 0 && height.is_multiple_of(every);
     let checkpoint = due.then(|| shared.read_ledger().clone());
-    let sent = made.send(Made { block, entries: ids, applied, stages_ms, checkpoint }).is_ok();
+    let outline = Outline::of(&shared.read_ledger());
+    let sent = made.send(Made { block, entries: ids, applied, outline, stages_ms, checkpoint }).is_ok();
     Ok(sent && changed.send((height, changes)).is_ok())
 }
 
@@ -877,17 +837,15 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
 
 /// The publisher thread.
 fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&SyncSender<Input>>) {
-    for Made { block, entries, applied, stages_ms, checkpoint: state } in blocks {
+    for Made { block, entries, applied, outline, stages_ms, checkpoint: state } in blocks {
         let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
         let (block, receipts_root) = (Arc::new(block), receipts.root);
         shared.bodies.put(block.height, entries.len(), block.clone());
         shared.receipts.put(block.height, entries.len(), receipts.clone());
-        let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
+        let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-        poisoned(shared.views.write()).commit(&committed, &transactions);
+        shared.published.commit(&committed, &transactions);
         shared.metrics.committed(&committed);
-        let batch = &committed.batch;
-        poisoned(shared.candles.write()).add(batch.height, batch.time_ms, &batch.batch);
         answer_waiters(shared, &committed);
         let bytes = encode(&receipts.receipts);
         if let Err(error) = shared.lock_store().put_receipts(block.height, &bytes) {
@@ -910,8 +868,7 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&Syn
             log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
             "block"
         );
-        // No reader, no matter.
-        drop(shared.events.send(committed));
+        shared.published.announce(committed);
     }
 }
 
@@ -923,7 +880,7 @@ fn remember_candles(shared: &Arc<Shared>, from: Height) {
             return;
         }
         match archived(shared, height) {
-            Ok(Some((time_ms, batch))) => poisoned(shared.candles.write()).add(height, time_ms, &batch),
+            Ok(Some((time_ms, batch))) => shared.published.add_batch(height, time_ms, &batch),
             Ok(None) => return,
             // A node needs no old block to go on; `walras inspect` says what else is damaged.
             Err(error) => return tracing::warn!(%error, height, "no candles of older blocks"),
@@ -966,7 +923,7 @@ fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>, consensus
         drop(at);
         shared.rooted.notify_all();
         shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
-        poisoned(shared.views.write()).set_state_root(height, root);
+        shared.published.set_state_root(height, root);
         // Nobody listens when the node stops.
         drop(consensus.map(|consensus| consensus.send(Input::StateRoot(height, root))));
     }

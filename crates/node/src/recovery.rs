@@ -11,7 +11,8 @@ use store::{CheckpointReader, CheckpointWriter, Disk, Options, RealDisk, Repair,
 
 use crate::config::Config;
 use crate::exchange::ExchangeError;
-use crate::views::{Committed, RECENT_BLOCKS, Views};
+use doors::Committed;
+use doors::views::{RECENT_BLOCKS, Views};
 
 /// What was committed, as it was found.
 pub(crate) struct Recovered {
@@ -183,7 +184,7 @@ fn recover_views(
     mut state_root: Digest,
 ) -> Result<Views, ExchangeError> {
     let limit = config.store.indexed_transactions;
-    let mut views = Views::new(ledger, limit);
+    let mut views = Views::new(ledger, state_root, limit);
     let mut recent: Vec<Committed> = Vec::new();
     let mut transactions = 0;
     for height in (1..=ledger.height()).rev() {

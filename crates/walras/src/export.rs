@@ -17,9 +17,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use chrono::{Days, NaiveDate};
+use doors::json::Symbols;
 use indicatif::{ProgressBar, ProgressStyle};
 use ledger::{BlockReceipts, Genesis, Ledger};
-use node::json::Symbols;
 use node::{Replay, restore};
 use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
@@ -148,7 +148,7 @@ struct History<'a> {
 
 impl<'a> History<'a> {
     fn new(export: &'a Export, genesis: &Genesis, view: View<RealDisk>) -> anyhow::Result<History<'a>> {
-        let symbols = Symbols::of(&Ledger::new(genesis)?);
+        let symbols = Symbols::of(Ledger::new(genesis)?.assets());
         let replay = if export.no_balances { None } else { Some(Replay::new(state_before(genesis, &view)?)) };
         let rows = ["blocks", "prices", "trades", "balances"].map(|table| (table, 0)).into();
         Ok(History { export, archive: view.archive, symbols, replay, day: 0, files: None, rows })

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::exchange::poisoned;
+use crate::settings::Http;
 
 /// What a door lets in.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 impl Limits {
     /// The configured limits, and no more connections than the system's descriptors allow: half of them are for files
     /// and peers.
-    pub(crate) fn new(http: &crate::config::Http) -> Limits {
+    pub(crate) fn new(http: &Http) -> Limits {
         let connections = http.connections.min(descriptors() / 2).max(1);
         Limits {
             connections,
@@ -69,7 +69,7 @@ struct Visit(Visitors, IpAddr);
 
 impl Visitors {
     fn admit(&self, address: IpAddr, most: usize) -> Option<Visit> {
-        let mut visitors = poisoned(self.0.lock());
+        let mut visitors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = visitors.entry(address).or_default();
         if *count >= most {
             return None;
@@ -81,7 +81,7 @@ impl Visitors {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let mut visitors = poisoned(self.0.0.lock());
+        let mut visitors = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = visitors.get_mut(&self.1) {
             *count -= 1;
             if *count == 0 {
