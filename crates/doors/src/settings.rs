@@ -1,6 +1,7 @@
 //! What an operator sets of the doors: the section `[http]` of the configuration.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +31,36 @@ pub struct Http {
     pub body_bytes_waiting: usize,
     /// Most WebSocket connections.
     pub stream_connections: usize,
+    /// Certificate chain (PEM) for TLS at `listen`; with it, plain HTTP is not answered.
+    pub certificate: Option<PathBuf>,
+    /// Its private key (PEM), which its owner alone can read.
+    pub certificate_key: Option<PathBuf>,
+    /// That a proxy which speaks TLS stands before the node, or that its network is private: without that or a
+    /// certificate it listens on loopback alone.
+    pub behind_proxy: bool,
+    /// File with the operator's token, which its owner alone can read. Without it nobody is the operator.
+    pub operator_token_file: Option<PathBuf>,
+    /// File with the token that sending transactions takes, likewise. Without it everybody may send.
+    pub submit_token_file: Option<PathBuf>,
+    /// Origins, such as `https://desk.example`, whose pages may call this node (CORS).
+    pub origins: Vec<String>,
     /// Host names, beside loopback ones and IP addresses, that a browser may call this node by.
     pub hosts: Vec<String>,
+}
+
+impl Http {
+    /// With paths that are relative taken from a directory.
+    pub fn within(mut self, directory: &Path) -> Http {
+        for path in [
+            &mut self.certificate,
+            &mut self.certificate_key,
+            &mut self.operator_token_file,
+            &mut self.submit_token_file,
+        ] {
+            *path = path.take().map(|path| directory.join(path));
+        }
+        self
+    }
 }
 
 impl Default for Http {
@@ -48,6 +77,12 @@ impl Default for Http {
             body_seconds: 30,
             body_bytes_waiting: 256 << 20,
             stream_connections: 1_024,
+            certificate: None,
+            certificate_key: None,
+            behind_proxy: false,
+            operator_token_file: None,
+            submit_token_file: None,
+            origins: Vec::new(),
             hosts: Vec::new(),
         }
     }

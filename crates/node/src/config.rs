@@ -160,10 +160,16 @@ fn invalid(place: impl std::fmt::Display, message: String) -> ConfigError {
     ConfigError::Invalid { place: place.to_string(), message: message.trim_end().to_string() }
 }
 
-/// The defaults as a table: what keys there are. An address that is not set by default stands in it all the same.
+/// The defaults as a table: what keys there are. What is not set by default stands in it all the same.
 fn known() -> toml::Table {
     let mut defaults = Config::default();
     defaults.http.probes = Some(defaults.http.listen);
+    let http = &mut defaults.http;
+    for path in
+        [&mut http.certificate, &mut http.certificate_key, &mut http.operator_token_file, &mut http.submit_token_file]
+    {
+        *path = Some(PathBuf::new());
+    }
     toml::Table::try_from(defaults).expect("the defaults are a table")
 }
 

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::backend::ReadError;
 use crate::json::{ErrorBody, ErrorText};
+use crate::roles::Role;
 
 /// An error on its way out.
 pub(crate) struct Failure(pub(super) StatusCode, pub(super) ErrorText);
@@ -26,6 +27,20 @@ impl Failure {
     pub(super) fn stopping() -> Failure {
         let message = "the node is recovering or stopping; try another, or again shortly";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message)
+    }
+
+    pub(super) fn draining() -> Failure {
+        let message = "the operator has stopped the intake of this node; submit to another";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message)
+    }
+
+    pub(super) fn unauthorized(role: Role) -> Failure {
+        let setting = match role {
+            Role::Submit => "submit_token_file",
+            _ => "operator_token_file",
+        };
+        let message = format!("this call takes the token of [http] {setting}, as `Authorization: Bearer TOKEN`");
+        Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
     pub(super) fn follows() -> Failure {
@@ -64,9 +79,13 @@ impl From<ReadError> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let later = matches!(self.0, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        let status = self.0;
         let mut response = (self.0, Json(ErrorBody { error: self.1 })).into_response();
         if later {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }

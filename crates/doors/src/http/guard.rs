@@ -1,9 +1,9 @@
-//! What every request passes: names, sizes and numbers.
+//! What every request passes: origins, names, roles, sizes and numbers.
 
 use std::time::Duration;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -11,6 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::Api;
 use super::failure::Failure;
+use crate::roles::{Role, role_of};
 /// Turns away names that are not ours: a page of another site may have been pointed here.
 pub(super) async fn check_host(State(api): State<Api>, request: Request, next: Next) -> Response {
     if is_own_host(request.headers(), &api.settings.hosts) {
@@ -18,6 +19,42 @@ pub(super) async fn check_host(State(api): State<Api>, request: Request, next: N
     }
     let message = "this node is not called by that name; list it under [http] hosts";
     Failure::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message).into_response()
+}
+
+/// Turns away who may not call what is asked for.
+pub(super) async fn check_role(State(api): State<Api>, request: Request, next: Next) -> Response {
+    // What matches no route is a file of the page.
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let role = route.map_or(Role::Read, |route| role_of(request.method().as_str(), route));
+    if api.access.admits(role, request.headers()) {
+        next.run(request).await
+    } else {
+        Failure::unauthorized(role).into_response()
+    }
+}
+
+/// Tells browsers which pages of other origins may read the answers, and answers their preflights.
+pub(super) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let origin = request
+        .headers()
+        .get(header::ORIGIN)
+        .filter(|origin| origin.to_str().is_ok_and(|origin| api.settings.origins.iter().any(|known| known == origin)));
+    let Some(origin) = origin.cloned() else { return next.run(request).await };
+    let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    let mut response = match request.method() == Method::OPTIONS && asks {
+        true => StatusCode::NO_CONTENT.into_response(),
+        false => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+    if asks {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+        let allowed = HeaderValue::from_static("authorization, content-type");
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    }
+    response
 }
 
 /// Turns away names that are not ours, and floods. The body is read first, so that a slow sender keeps nobody from

@@ -1,6 +1,7 @@
 //! The HTTP interface; `docs/api.md` says what it offers, `/v1/openapi.json` says it to machines.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -18,6 +19,7 @@ use crate::door::Limits;
 use crate::json::{self, ErrorBody};
 use crate::markets::Sides;
 use crate::published::Published;
+use crate::roles::Access;
 use crate::settings::Http;
 use crate::{page, stream};
 
@@ -27,6 +29,7 @@ mod chain;
 mod failure;
 mod guard;
 mod markets;
+mod operator;
 mod probes;
 mod transactions;
 mod validators;
@@ -50,6 +53,9 @@ pub(crate) struct Api {
     body_room: Arc<Semaphore>,
     /// Permits for connections of the stream.
     pub(crate) streams: Arc<Semaphore>,
+    access: Arc<Access>,
+    /// Whether the operator has stopped the intake.
+    drains: Arc<AtomicBool>,
 }
 
 #[derive(OpenApi)]
@@ -65,7 +71,7 @@ struct Description;
 
 impl Api {
     /// Over a node.
-    pub(crate) fn new(backend: Arc<dyn Backend>, settings: Http) -> Api {
+    pub(crate) fn new(backend: Arc<dyn Backend>, settings: Http, access: Access) -> Api {
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
         Api {
             symbols: Arc::new(symbols),
@@ -73,8 +79,15 @@ impl Api {
             body_room: Arc::new(Semaphore::new(Limits::new(&settings).body_bytes_waiting)),
             streams: Arc::new(Semaphore::new(settings.stream_connections)),
             settings: Arc::new(settings),
+            access: Arc::new(access),
+            drains: Arc::default(),
             backend,
         }
+    }
+
+    /// The same behind the address of probes.
+    pub(crate) fn for_probes(&self) -> Api {
+        Api { access: Arc::new(self.access.of_probes()), ..self.clone() }
     }
 
     pub(crate) fn published(&self) -> &Published {
@@ -133,6 +146,9 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(accounts::offer_proof))
         .routes(routes!(transactions::send))
         .routes(routes!(transactions::send_batch))
+        .routes(routes!(operator::doors))
+        .routes(routes!(operator::drain))
+        .routes(routes!(operator::resume))
         .split_for_parts();
     let body_bytes = api.settings.body_bytes;
     let description = described(description);
@@ -151,8 +167,10 @@ pub(crate) fn router(api: Api) -> Router {
         })
         .layer(DefaultBodyLimit::max(body_bytes))
         .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
+        .layer(middleware::from_fn_with_state(api.clone(), guard::check_role))
         .with_state(api.clone())
-        .merge(probes(api))
+        .merge(probes(api.clone()))
+        .layer(middleware::from_fn_with_state(api, guard::cors))
 }
 
 /// The description with a sentence for each response, which the format demands.

@@ -1,5 +1,7 @@
 //! What says how the node is. It is answered however many requests are being served.
 
+use std::sync::atomic::Ordering;
+
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -9,7 +11,7 @@ use axum::routing::get;
 
 use super::Api;
 use super::failure::Failure;
-use super::guard::check_host;
+use super::guard::{check_host, check_role};
 use crate::status::ValidatorStatus;
 
 /// `/healthz`, `/readyz` and `/metrics`.
@@ -18,11 +20,15 @@ pub(crate) fn probes(api: Api) -> Router {
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
+        .layer(middleware::from_fn_with_state(api.clone(), check_role))
         .layer(middleware::from_fn_with_state(api.clone(), check_host))
         .with_state(api)
 }
 
 async fn ready(State(api): State<Api>) -> Response {
+    if api.drains.load(Ordering::Acquire) {
+        return Failure::draining().into_response();
+    }
     match api.blocking(|api| api.backend.standing()).await {
         Ok(standing) if standing.is_ready => match standing.validator.as_ref().and_then(unready) {
             Some((code, message)) => Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, message).into_response(),

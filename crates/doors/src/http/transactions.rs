@@ -1,5 +1,6 @@
 //! Sending transactions, and asking for them.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Json;
@@ -7,7 +8,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use primitives::{Digest, Transaction, TransactionId};
+use primitives::{Body, Digest, Height, Transaction, TransactionId};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
@@ -40,6 +41,9 @@ fn pending(id: TransactionId) -> json::TransactionBody {
     json::TransactionBody {
         id: id.to_string(),
         status: "pending",
+        account: None,
+        sequence: None,
+        operation: None,
         height: None,
         outcome: None,
         receipts_root: None,
@@ -70,6 +74,11 @@ pub(super) async fn transaction(
             };
         };
         let mut body = committed(id, found);
+        if let Some(transaction) = api.transaction_of(found.height, &id)? {
+            body.account = Some(transaction.account.to_string());
+            body.sequence = Some(transaction.sequence);
+            body.operation = Some(api.symbols.operation(&transaction.operation));
+        }
         if asked.proof {
             let proven = api.receipts(found.height)?;
             body.receipts_root = Some(proven.root.to_string());
@@ -127,7 +136,19 @@ fn decode(headers: &HeaderMap, body: &[u8], several: bool) -> Result<Vec<Transac
 }
 
 impl Api {
+    /// What a committed transaction says; `None` if its block is no longer kept.
+    fn transaction_of(&self, height: Height, id: &TransactionId) -> Result<Option<Body>, Failure> {
+        let (block, receipts) = (self.backend.block(height)?, self.backend.receipts(height)?);
+        let (Some(block), Some(proven)) = (block, receipts) else { return Ok(None) };
+        let at = proven.receipts.outcomes.iter().position(|(known, _)| known == id);
+        let mut transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+        Ok(at.and_then(|at| transactions.nth(at)).map(|transaction| transaction.body.clone()))
+    }
+
     async fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
+        if self.drains.load(Ordering::Acquire) {
+            return Err(Failure::draining());
+        }
         let receiver = self.backend.submit(transactions, wait).map_err(|closed| match closed {
             Closed::Busy => Failure::busy("too_many_requests", "too many submissions wait; try again shortly"),
             Closed::Stopping => Failure::stopping(),

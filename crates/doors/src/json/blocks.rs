@@ -264,6 +264,15 @@ pub struct TransactionBody {
     pub id: String,
     /// `pending` or `committed`.
     pub status: &'static str,
+    /// The account that acted, once it is committed and asked for by its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The account's number for it, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    /// What it asks for, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationBody>,
     /// Height of its block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub height: Option<u64>,

@@ -125,3 +125,26 @@ pub fn assets(assets: &[Asset]) -> Assets {
     };
     Assets { assets: assets.iter().enumerate().map(body).collect() }
 }
+
+/// How the doors of a node stand.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DoorsBody {
+    /// Where clients are answered.
+    pub listen: String,
+    /// Where probes are answered, too.
+    pub probes: Option<String>,
+    /// Whether clients speak TLS.
+    pub tls: bool,
+    /// Whether a proxy is said to stand before it.
+    pub behind_proxy: bool,
+    /// Names that it may be called by.
+    pub hosts: Vec<String>,
+    /// Origins whose pages may call it.
+    pub origins: Vec<String>,
+    /// Whether the operator has stopped the intake.
+    pub draining: bool,
+    /// Requests that are being served.
+    pub requests: usize,
+    /// Connections of the stream.
+    pub streams: usize,
+}
