@@ -150,9 +150,17 @@ export type Account = {
 };
 export type Offer = { sell: string; buy: string; limit: PriceText; id: number | string; amount: Units };
 
-export type TransactionStatus =
-  | { id: string; status: "pending" }
-  | { id: string; status: "committed"; height: number; outcome: Outcome };
+/** A committed transaction; what it asks for is missing where its block is no longer kept. */
+export type CommittedStatus = {
+  id: string;
+  status: "committed";
+  height: number;
+  outcome: Outcome;
+  account?: string;
+  sequence?: number | string;
+  operation?: Operation;
+};
+export type TransactionStatus = { id: string; status: "pending" } | CommittedStatus;
 
 /** An answer that is no success: what the node said, or that it said nothing (status 0). */
 export class ApiError extends Error {

@@ -66,21 +66,24 @@ const WHY: Record<string, string> = {
 
 export const why = (code: string): string => WHY[code] ?? code.replaceAll("_", " ");
 
-/** What a transaction asks for, in a few words. */
-export function operationText(operation: Operation): string {
+/** The decimals of an asset by its symbol. */
+export type Decimals = (symbol: string) => number;
+
+/** What a transaction asks for, in a few words, with amounts as people count them. */
+export function operationText(operation: Operation, decimals: Decimals): string {
   switch (operation.type) {
     case "create_account":
       return "Register an account";
     case "create_offer":
-      return `Sell ${operation.sell} for ${operation.buy}`;
+      return `Sell ${money(operation.amount, operation.sell, decimals(operation.sell))} for ${operation.buy}`;
     case "cancel_offer":
       return `Cancel ${operation.sell} for ${operation.buy}`;
     case "pay":
-      return `Pay ${operation.asset}`;
+      return `Pay ${money(operation.amount, operation.asset, decimals(operation.asset))}`;
     case "issue":
-      return `Issue ${operation.asset}`;
+      return `Issue ${money(operation.amount, operation.asset, decimals(operation.asset))}`;
     case "burn":
-      return `Burn ${operation.asset}`;
+      return `Burn ${money(operation.amount, operation.asset, decimals(operation.asset))}`;
     case "stake":
       return "Stake";
     case "unstake":
@@ -96,6 +99,13 @@ export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
   if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
   return "Unknown outcome";
+}
+
+/** A part of what an offer met in its batch, as people count its asset; nothing for what is no offer. */
+export function metText(operation: Operation, outcome: Outcome, part: "sold" | "bought" | "left" | "returned", decimals: Decimals): string {
+  if (outcome.result !== "offered" || operation.type !== "create_offer") return "";
+  const symbol = part === "bought" ? operation.buy : operation.sell;
+  return money(outcome[part], symbol, decimals(symbol));
 }
 
 /** One word for a badge. */

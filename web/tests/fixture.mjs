@@ -361,7 +361,15 @@ function answer(exchange, height, url) {
       return account(height, parts[1]);
     case "transactions":
       if (parts[1] === hex(32, "transaction", height - 1, 0)) return { id: parts[1], status: "pending" };
-      return { id: parts[1], status: "committed", height: height - 1, outcome: { result: "applied" } };
+      return {
+        id: parts[1],
+        status: "committed",
+        height: height - 1,
+        account: ACCOUNT,
+        sequence: 7,
+        operation: { type: "create_offer", sell: "BTC", buy: "USD", amount: "150000000", limit: "0.05" },
+        outcome: { result: "offered", sold: "120000000", bought: "7705200", left: "30000000", returned: "0", why: "at_the_margin" },
+      };
   }
   throw new NotFound("there is nothing at this path");
 }

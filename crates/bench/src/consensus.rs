@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use node::views::Committed;
+use doors::Committed;
 use node::{Exchange, ExchangeError};
 use primitives::{Transaction, TransactionId};
 use serde_json::{Value, json};

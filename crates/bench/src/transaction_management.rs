@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use node::views::Committed;
+use doors::Committed;
 use node::{Exchange, ExchangeError};
 use primitives::{Transaction, TransactionId};
 use serde_json::{Value, json};

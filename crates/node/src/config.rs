@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use doors::Http;
 use serde::{Deserialize, Serialize};
 
 /// What an operator sets. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
@@ -19,36 +20,6 @@ pub struct Config {
     pub mempool: MempoolConfig,
     /// The store.
     pub store: StoreConfig,
-}
-
-/// The HTTP interface.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Http {
-    /// Where to listen. Loopback by default.
-    pub listen: SocketAddr,
-    /// Largest request body.
-    pub body_bytes: usize,
-    /// Most transactions in one batch call.
-    pub batch_transactions: usize,
-    /// Most requests served at once.
-    pub concurrent_requests: usize,
-    /// Another address for `/healthz`, `/readyz` and `/metrics`, which no client of the interface can crowd out.
-    pub probes: Option<SocketAddr>,
-    /// Most connections.
-    pub connections: usize,
-    /// Most connections from one address.
-    pub connections_of_one: usize,
-    /// How long a connection may take to send the head of its next request.
-    pub head_seconds: u64,
-    /// How long a request may take to send its body.
-    pub body_seconds: u64,
-    /// Bytes of request bodies that may be here at once.
-    pub body_bytes_waiting: usize,
-    /// Most WebSocket connections.
-    pub stream_connections: usize,
-    /// Host names, beside loopback ones and IP addresses, that a browser may call this node by.
-    pub hosts: Vec<String>,
 }
 
 /// The connections to other validators.
@@ -102,25 +73,6 @@ pub struct StoreConfig {
     pub cached_receipts: usize,
     /// Of how many blocks the candles are made again, in the background, when the node starts.
     pub candle_blocks: u64,
-}
-
-impl Default for Http {
-    fn default() -> Http {
-        Http {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            body_bytes: 16 << 20,
-            batch_transactions: 10_000,
-            concurrent_requests: 1_024,
-            probes: None,
-            connections: 4_096,
-            connections_of_one: 1_024,
-            head_seconds: 20,
-            body_seconds: 30,
-            body_bytes_waiting: 256 << 20,
-            stream_connections: 1_024,
-            hosts: Vec::new(),
-        }
-    }
 }
 
 impl Default for NetworkConfig {
@@ -208,10 +160,16 @@ fn invalid(place: impl std::fmt::Display, message: String) -> ConfigError {
     ConfigError::Invalid { place: place.to_string(), message: message.trim_end().to_string() }
 }
 
-/// The defaults as a table: what keys there are. An address that is not set by default stands in it all the same.
+/// The defaults as a table: what keys there are. What is not set by default stands in it all the same.
 fn known() -> toml::Table {
     let mut defaults = Config::default();
     defaults.http.probes = Some(defaults.http.listen);
+    let http = &mut defaults.http;
+    for path in
+        [&mut http.certificate, &mut http.certificate_key, &mut http.operator_token_file, &mut http.submit_token_file]
+    {
+        *path = Some(PathBuf::new());
+    }
     toml::Table::try_from(defaults).expect("the defaults are a table")
 }
 

@@ -7,46 +7,31 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ledger::{Changes, Genesis, Ledger, Refusal, Roots};
+use ledger::{Changes, Genesis, Ledger, Roots};
 use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use replica::{Handover, Handovers, Home, Mempool, Network, Now, ReplicaError, ValidatorStatus, Waiting};
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::{broadcast, oneshot};
 use transport::Transport;
 
-use crate::cache::{Cache, ProvenReceipts};
-use crate::candles::Candles;
 use crate::config::Config;
 use crate::links::Present;
-use crate::metrics::Metrics;
 use crate::pipeline::{Made, follow, produce, publish, remember_candles, take_in};
 use crate::recovery::{Recovered, recover};
 use crate::verified::Verified;
-use crate::views::{Committed, Found, Views};
+use doors::cache::{Cache, ProvenReceipts};
+use doors::metrics::Metrics;
+pub use doors::{Answer, Closed};
+use doors::{Committed, Found, Published};
 
 /// Submissions that wait for intake.
 const INTAKE_QUEUE: usize = 1_024;
 /// Blocks that wait for the publisher.
 pub(crate) const PUBLISH_QUEUE: usize = 2;
-/// Messages that a reader of the stream may fall behind.
-pub(crate) const STREAM_BACKLOG: usize = 256;
 
 /// Milliseconds since 1970, as this machine's clock says.
 pub(crate) fn clock_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
-}
-
-/// What a submitted transaction is answered.
-#[derive(Debug)]
-pub enum Answer {
-    /// It waits for a block. The receiver, if one was asked for, hears when it is durable.
-    Pending(TransactionId, Option<oneshot::Receiver<Found>>),
-    /// It is in a block already.
-    Committed(TransactionId, Found),
-    /// The mempool is full.
-    Full,
-    /// The ledger would refuse it.
-    Refused(Refusal),
 }
 
 /// Transactions on their way to the mempool.
@@ -61,20 +46,6 @@ impl Submission {
     pub fn unanswered(transactions: Vec<Transaction>) -> Submission {
         Submission { transactions, wait: false, reply: oneshot::channel().0 }
     }
-}
-
-/// Why nothing can be submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Closed {
-    /// Too many submissions wait to be checked.
-    #[error("too many submissions wait to be checked; try again shortly")]
-    Busy,
-    /// The node is stopping.
-    #[error("the node is stopping")]
-    Stopping,
-    /// The node is none of the epoch's validators, and nothing that it took would be proposed.
-    #[error("this node follows and is no validator now; submit to one that is")]
-    Follows,
 }
 
 /// Why a node cannot start or go on.
@@ -116,14 +87,12 @@ pub(crate) struct Shared {
     pub config: Config,
     pub ledger: RwLock<Ledger>,
     pub mempool: Mutex<Mempool>,
-    pub views: RwLock<Views>,
-    pub candles: RwLock<Candles>,
+    pub published: Published,
     pub roots: Mutex<RootsAt>,
     pub archive: Archive<RealDisk>,
     pub bodies: Cache<Superblock>,
     pub receipts: Cache<ProvenReceipts>,
     store: Mutex<Store<RealDisk>>,
-    pub events: broadcast::Sender<Arc<Committed>>,
     pub metrics: Metrics,
     pub started: Instant,
     pub(crate) waiters: Mutex<HashMap<TransactionId, Vec<oneshot::Sender<Found>>>>,
@@ -189,14 +158,6 @@ impl Shared {
 
     pub fn read_ledger(&self) -> std::sync::RwLockReadGuard<'_, Ledger> {
         poisoned(self.ledger.read())
-    }
-
-    pub fn read_views(&self) -> std::sync::RwLockReadGuard<'_, Views> {
-        poisoned(self.views.read())
-    }
-
-    pub fn read_candles(&self) -> std::sync::RwLockReadGuard<'_, Candles> {
-        poisoned(self.candles.read())
     }
 
     pub fn lock_mempool(&self) -> std::sync::MutexGuard<'_, Mempool> {
@@ -296,7 +257,6 @@ impl Exchange {
         let home = network.as_ref().map(|_| home(data)).transpose()?;
         home.as_ref().map_or(Ok(()), replica::state_sync::finish)?;
         let recovered = recover(&config, genesis, data)?;
-        let (events, _) = broadcast::channel(STREAM_BACKLOG);
         let Recovered { ledger, roots, store, views } = recovered;
         let height = ledger.height();
         let mut roots = RootsAt { height, root: Digest::default(), roots };
@@ -307,12 +267,10 @@ impl Exchange {
             receipts: Cache::new(config.store.cached_receipts),
             config,
             ledger: RwLock::new(ledger),
-            views: RwLock::new(views),
-            candles: RwLock::default(),
+            published: Published::new(views),
             roots: Mutex::new(roots),
             archive: store.archive(),
             store: Mutex::new(store),
-            events,
             metrics: Metrics::new(),
             started: Instant::now(),
             waiters: Mutex::default(),
@@ -414,12 +372,12 @@ impl Exchange {
 
     /// A feed of committed blocks. A reader that falls 256 blocks behind misses some and is told so.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Committed>> {
-        self.shared.events.subscribe()
+        self.shared.published.subscribe()
     }
 
     /// Transactions that took effect, and that were refused inside a block, since start.
     pub fn totals(&self) -> (u64, u64) {
-        self.shared.read_views().totals
+        self.shared.published.views().totals
     }
 
     /// Waits until the pipeline fails by itself; says why.

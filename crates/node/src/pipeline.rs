@@ -14,7 +14,7 @@
 //!
 //! Among several validators the *executor* takes the place of the producer: blocks come decided ([`crate::validator`]).
 //! The *candles* thread reads old blocks from the archive when the node has started. Locks are taken in this order:
-//! ledger, roots, mempool, views, candles, waiters, store.
+//! ledger, roots, mempool, published state, waiters, store.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,10 +28,10 @@ use replica::{Agreed, Entry, Foundation, Input, Past, Reject, ReplicaError, rece
 use store::{RealDisk, StoreError};
 use tokio::sync::oneshot;
 
-use crate::cache::ProvenReceipts;
 use crate::exchange::{Answer, ExchangeError, Shared, Submission, clock_ms, poisoned};
 use crate::validator::Heard;
-use crate::views::{Committed, Found};
+use doors::cache::ProvenReceipts;
+use doors::{Committed, Found, Outline};
 
 /// Transactions whose signatures are checked together.
 const INTAKE_BATCH: usize = 8_192;
@@ -43,6 +43,7 @@ pub(crate) struct Made {
     block: Superblock,
     entries: Vec<TransactionId>,
     applied: Applied,
+    outline: Outline,
     stages_ms: Vec<(&'static str, f64)>,
     /// The state, if a checkpoint of it is due. It is begun once the receipts up to it are archived: recovery does not
     /// make those again.
@@ -80,7 +81,7 @@ fn admit(
 ) -> Vec<Answer> {
     let ledger = shared.read_ledger();
     let mut mempool = shared.lock_mempool();
-    let views = shared.read_views();
+    let views = shared.published.views();
     let mut waiters = poisoned(shared.waiters.lock());
     let arrived_ms = shared.now_ms();
     let mut entries = Vec::with_capacity(transactions.len());
@@ -228,7 +229,8 @@ fn make(
     let every = shared.config.store.checkpoint_blocks;
     let due = every != 0 && height.is_multiple_of(every);
     let checkpoint = due.then(|| shared.read_ledger().clone());
-    let sent = made.send(Made { block, entries: ids, applied, stages_ms, checkpoint }).is_ok();
+    let outline = Outline::of(&shared.read_ledger());
+    let sent = made.send(Made { block, entries: ids, applied, outline, stages_ms, checkpoint }).is_ok();
     Ok(sent && changed.send((height, changes)).is_ok())
 }
 
@@ -353,17 +355,15 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
 
 /// The publisher thread.
 pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&SyncSender<Heard>>) {
-    for Made { block, entries, applied, stages_ms, checkpoint: state } in blocks {
+    for Made { block, entries, applied, outline, stages_ms, checkpoint: state } in blocks {
         let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
         let (block, receipts_root) = (Arc::new(block), receipts.root);
         shared.bodies.put(block.height, entries.len(), block.clone());
         shared.receipts.put(block.height, entries.len(), receipts.clone());
-        let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, stages_ms));
+        let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-        poisoned(shared.views.write()).commit(&committed, &transactions);
+        shared.published.commit(&committed, &transactions);
         shared.metrics.committed(&committed);
-        let batch = &committed.batch;
-        poisoned(shared.candles.write()).add(batch.height, batch.time_ms, &batch.batch);
         answer_waiters(shared, &committed);
         if let Err(error) = replica::archive(&mut shared.lock_store(), &receipts.receipts) {
             return shared.fail(&error);
@@ -387,8 +387,7 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
             log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
             "block"
         );
-        // No reader, no matter.
-        drop(shared.events.send(committed));
+        shared.published.announce(committed);
     }
 }
 
@@ -400,7 +399,7 @@ pub(crate) fn remember_candles(shared: &Arc<Shared>, from: Height) {
             return;
         }
         match archived(shared, height) {
-            Ok(Some((time_ms, batch))) => poisoned(shared.candles.write()).add(height, time_ms, &batch),
+            Ok(Some((time_ms, batch))) => shared.published.add_batch(height, time_ms, &batch),
             Ok(None) => return,
             // A node needs no old block to go on; `walras inspect` says what else is damaged.
             Err(error) => return tracing::warn!(%error, height, "no candles of older blocks"),
@@ -447,7 +446,7 @@ pub(crate) fn follow(
         drop(at);
         shared.rooted.notify_all();
         shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
-        poisoned(shared.views.write()).set_state_root(height, root);
+        shared.published.set_state_root(height, root);
         // Nobody listens when the node stops.
         drop(consensus.map(|consensus| consensus.send(Heard::Replica(Input::StateRoot(height, root)))));
     }

@@ -9,7 +9,8 @@ use replica::{ReplicaError, Restored, recover_state};
 use store::{Options, RealDisk, Store};
 
 use crate::config::Config;
-use crate::views::{Committed, RECENT_BLOCKS, Views};
+use doors::Committed;
+use doors::views::{RECENT_BLOCKS, Views};
 
 /// What was committed, as it was found.
 pub(crate) struct Recovered {
@@ -54,7 +55,7 @@ fn recover_views(
     mut state_root: Digest,
 ) -> Result<Views, ReplicaError> {
     let limit = config.store.indexed_transactions;
-    let mut views = Views::new(ledger, limit);
+    let mut views = Views::new(ledger, state_root, limit);
     let mut recent: Vec<Committed> = Vec::new();
     let mut transactions = 0;
     for height in (1..=ledger.height()).rev() {

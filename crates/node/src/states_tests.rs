@@ -110,7 +110,7 @@ impl Net {
         self.node(index).read(|ledger| ledger.height())
     }
 
-    fn status(&self, index: usize) -> crate::validator::ValidatorStatus {
+    fn status(&self, index: usize) -> doors::ValidatorStatus {
         self.node(index).status().expect("it is a validator")
     }
 

@@ -132,7 +132,7 @@ impl Demo {
         for index in 0..usize::from(self.validators) {
             say(format!("validator {index}: http://{}, process {}", network.address(index), network.process(index)));
         }
-        if !node::page_is_embedded() {
+        if !doors::page_is_embedded() {
             say("The page is not in this binary, because Node.js was missing when it was built; everything else runs."
                 .into());
         }

@@ -5,21 +5,24 @@
 //! OUT/prices/day=2026-11-21/prices.parquet        a row per block and asset: the valuation
 //! OUT/trades/day=2026-11-21/trades.parquet        a row per fill
 //! OUT/balances/day=2026-11-21/balances.parquet    a row per account and asset, after the day's last block
+//! OUT/assets/assets.parquet                       a row per asset: symbol, decimals, issuer, least size of an offer
 //! ```
 //!
 //! A day is one of UTC, by the proposers' clocks; a block whose clock went back belongs to the day of the block before
-//! it, so that a day is a range of heights. Amounts are integer units. Prices are exact decimals as text, and doubles
-//! beside them.
+//! it, so that a day is a range of heights. Amounts are integer units, and beside them stand the decimals of their asset:
+//! divided by 10^decimals they are what people count. Prices are exact decimals as text, of units, and doubles beside
+//! them. A valuation is a price only where `traded` says so: others are kept from earlier batches, or have never been
+//! paid by anybody.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use chrono::{Days, NaiveDate};
+use doors::json::Symbols;
 use indicatif::{ProgressBar, ProgressStyle};
-use ledger::{BlockReceipts, Genesis, Ledger};
-use node::json::Symbols;
+use ledger::{Asset, BlockReceipts, Genesis, Ledger};
 use node::{Replay, restore};
 use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
@@ -42,14 +45,16 @@ const BLOCKS: [&str; 10] = [
     "required int64 pairs",
     "required boolean full",
 ];
-const PRICES: [&str; 5] = [
+const PRICES: [&str; 7] = [
     "required int64 height",
     TIME,
     "required binary asset (STRING)",
     "required binary valuation (STRING)",
     "required double value",
+    "required int64 decimals",
+    "required boolean traded",
 ];
-const TRADES: [&str; 12] = [
+const TRADES: [&str; 14] = [
     "required int64 height",
     TIME,
     "required binary sell (STRING)",
@@ -62,13 +67,23 @@ const TRADES: [&str; 12] = [
     "required binary min_price (STRING)",
     "required binary account (STRING)",
     "required int64 offer",
+    "required int64 sell_decimals",
+    "required int64 buy_decimals",
 ];
-const BALANCES: [&str; 5] = [
+const BALANCES: [&str; 6] = [
     "required int64 height",
     "required binary account (STRING)",
     "required binary asset (STRING)",
     "required int64 available",
     "required int64 locked",
+    "required int64 decimals",
+];
+const ASSETS: [&str; 5] = [
+    "required int64 asset",
+    "required binary symbol (STRING)",
+    "required int64 decimals",
+    "required binary issuer (STRING)",
+    "required int64 least_units",
 ];
 
 /// Writes blocks, trades, prices and balances of a home as Parquet files by day; a node may run on it meanwhile.
@@ -114,6 +129,7 @@ impl Export {
             progress.inc(1);
         }
         history.finish_day()?;
+        history.write_assets()?;
         progress.finish_and_clear();
         if json {
             println!("{}", json!({"out": self.out, "first": first, "last": last, "rows": history.rows}));
@@ -137,6 +153,8 @@ struct History<'a> {
     export: &'a Export,
     archive: Archive<RealDisk>,
     symbols: Symbols,
+    /// The assets; none is ever added.
+    assets: Vec<Asset>,
     /// The state, if balances are wanted.
     replay: Option<Replay>,
     /// The day of the last block, in days since 1970, and its files if it is wanted.
@@ -148,10 +166,11 @@ struct History<'a> {
 
 impl<'a> History<'a> {
     fn new(export: &'a Export, genesis: &Genesis, view: View<RealDisk>) -> anyhow::Result<History<'a>> {
-        let symbols = Symbols::of(&Ledger::new(genesis)?);
+        let assets = Ledger::new(genesis)?.assets().to_vec();
+        let symbols = Symbols::of(&assets);
         let replay = if export.no_balances { None } else { Some(Replay::new(state_before(genesis, &view)?)) };
-        let rows = ["blocks", "prices", "trades", "balances"].map(|table| (table, 0)).into();
-        Ok(History { export, archive: view.archive, symbols, replay, day: 0, files: None, rows })
+        let rows = ["blocks", "prices", "trades", "balances", "assets"].map(|table| (table, 0)).into();
+        Ok(History { export, archive: view.archive, symbols, assets, replay, day: 0, files: None, rows })
     }
 
     fn take(&mut self, height: u64) -> anyhow::Result<()> {
@@ -208,6 +227,8 @@ impl<'a> History<'a> {
             (batch.trades.len() as u64).into(),
             Cell::Flag(batch.full),
         ])?;
+        let traded: BTreeSet<AssetId> =
+            batch.trades.iter().flat_map(|trade| [trade.pair.sell, trade.pair.buy]).collect();
         for (number, valuation) in batch.valuations.iter().enumerate() {
             files.prices.push([
                 height.into(),
@@ -215,9 +236,12 @@ impl<'a> History<'a> {
                 Cell::Text(self.symbols.get(AssetId(number as u32)).into()),
                 Cell::Text(valuation.to_string()),
                 Cell::Real(valuation.to_f64()),
+                u64::from(self.assets[number].decimals).into(),
+                Cell::Flag(traded.contains(&AssetId(number as u32))),
             ])?;
         }
         let value = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
+        let decimals = |asset: AssetId| Cell::from(u64::from(self.assets[asset.0 as usize].decimals));
         for fill in &batch.fills {
             files.trades.push([
                 height.into(),
@@ -232,9 +256,27 @@ impl<'a> History<'a> {
                 Cell::Text(fill.place.limit.to_string()),
                 Cell::Text(fill.place.account.to_string()),
                 fill.place.id.into(),
+                decimals(fill.pair.sell),
+                decimals(fill.pair.buy),
             ])?;
         }
         Ok(())
+    }
+
+    /// Writes what all amounts are counted in.
+    fn write_assets(&mut self) -> anyhow::Result<()> {
+        let mut table = Table::create(&self.export.out.join("assets/assets.parquet"), &ASSETS)?;
+        for (number, asset) in self.assets.iter().enumerate() {
+            table.push([
+                (number as u64).into(),
+                Cell::Text(asset.symbol.clone()),
+                u64::from(asset.decimals).into(),
+                Cell::Text(asset.issuer.to_string()),
+                asset.least_units.into(),
+            ])?;
+        }
+        self.rows.insert("assets", table.count);
+        table.finish()
     }
 
     /// The root of the state after a block: the next block names it. Of the last block only a replay knows it.
@@ -292,7 +334,10 @@ fn write_balances(ledger: &Ledger, symbols: &Symbols, path: &Path) -> anyhow::Re
                 if available > 0 || locked > 0 {
                     let account = Cell::Text(state.address.to_string());
                     let asset = Cell::Text(symbols.get(asset).into());
-                    table.push([ledger.height().into(), account, asset, available.into(), locked.into()])?;
+                    let decimals = u64::from(ledger.assets()[number as usize].decimals);
+                    let row =
+                        [ledger.height().into(), account, asset, available.into(), locked.into(), decimals.into()];
+                    table.push(row)?;
                 }
             }
         }

@@ -17,6 +17,8 @@ use node::{Handover, Lineage};
 use primitives::{Address, Digest, PublicKey, TransactionId};
 use serde_json::{Value, json};
 
+use crate::decimal::from_units;
+
 /// How long a certificate is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -92,7 +94,7 @@ impl Light {
         if json {
             println!("{proved}");
         } else {
-            println!("{}", serde_json::to_string_pretty(&proved)?);
+            println!("{}", in_words(&proved, &client.genesis));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -260,6 +262,32 @@ impl Client {
     }
 }
 
+/// What was proved, for people: amounts in decimals.
+fn in_words(proved: &Value, genesis: &Genesis) -> String {
+    let text = |name: &str| proved[name].as_str().unwrap_or("?");
+    let amount = |(symbol, units): (&String, &Value)| {
+        let decimals = genesis.assets.iter().find(|asset| asset.symbol == *symbol).map_or(0, |asset| asset.decimals);
+        let units = units.as_str().and_then(|units| units.parse().ok()).unwrap_or(0);
+        format!("{} {symbol}", from_units(units, decimals))
+    };
+    let height = &proved["height"];
+    let fact = match (&proved["account"], proved["exists"] == true, proved["spendable"].as_object()) {
+        (Value::Null, ..) => match proved["outcome"].as_str() {
+            Some("committed") => format!("{} is committed in block {height}", text("transaction")),
+            Some(code) => format!("{} is refused in block {height}: {code}", text("transaction")),
+            None => format!("{} is not in block {height}", text("transaction")),
+        },
+        (_, false, _) => format!("{} does not exist at height {height}", text("account")),
+        (_, true, spendable) => {
+            let amounts: Vec<String> = spendable.into_iter().flatten().map(amount).collect();
+            let held = if amounts.is_empty() { "nothing".into() } else { amounts.join(", ") };
+            format!("{} can spend {held} at height {height}", text("account"))
+        }
+    };
+    let (signed, validators, epoch) = (&proved["signed_by"], &proved["validators"], &proved["epoch"]);
+    format!("{fact}\nSigned by {signed} of the {validators} validators of epoch {epoch}.")
+}
+
 /// Goes on from a committee that was proved before.
 fn recall(path: &Path, lineage: &mut Lineage) -> anyhow::Result<()> {
     let name = path.display();
@@ -288,4 +316,31 @@ fn decode<T: BorshDeserialize>(value: &Value) -> anyhow::Result<T> {
     let bytes: Option<Vec<u8>> =
         digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?)).collect();
     borsh::from_slice(&bytes.context("a proof that is not hexadecimal")?).context("a proof that cannot be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::Listing;
+
+    use super::*;
+
+    #[test]
+    fn people_read_decimals() {
+        let issuer = Address([9; 20]);
+        let assets = vec![Listing::new("USD", 2, issuer), Listing::new("BTC", 8, issuer)];
+        let genesis = Genesis { assets, ..Genesis::default() };
+        let signed = json!({"height": 7, "signed_by": 3, "validators": 4, "epoch": 1});
+        let said = |more: Value| {
+            let mut proved = signed.clone();
+            proved.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            in_words(&proved, &genesis)
+        };
+        let rich = said(json!({"account": "0x11", "exists": true, "spendable": {"BTC": "150000000", "USD": "5"}}));
+        assert!(rich.starts_with("0x11 can spend 1.5 BTC, 0.05 USD at height 7\n"), "{rich}");
+        assert!(rich.ends_with("Signed by 3 of the 4 validators of epoch 1."), "{rich}");
+        let absent = said(json!({"account": "0x11", "exists": false, "spendable": null}));
+        assert!(absent.starts_with("0x11 does not exist at height 7"), "{absent}");
+        let refused = said(json!({"transaction": "0x22", "outcome": "overdraft"}));
+        assert!(refused.starts_with("0x22 is refused in block 7: overdraft"), "{refused}");
+    }
 }

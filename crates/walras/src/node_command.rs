@@ -51,6 +51,7 @@ impl NodeCommand {
         if let Some(listen) = self.listen {
             config.http.listen = listen;
         }
+        config.http = config.http.within(&self.home);
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {

@@ -161,7 +161,7 @@ fn told() -> BTreeSet<String> {
         names.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
     }
     assert!(names.contains("walras_block_height"), "{text}");
-    let source = self::text(&root().join("crates/node/src/metrics.rs"));
+    let source = self::text(&root().join("crates/doors/src/metrics.rs"));
     for (registered, told) in BY_LABEL {
         assert!(source.contains(&format!("(\"{registered}\", ")), "{registered} is no metric");
         names.insert(told.to_string());
@@ -257,7 +257,7 @@ fn compose_runs_a_network_that_init_can_make() {
     let targets = scraped["scrape_configs"][0]["static_configs"][0]["targets"].as_vec().expect("targets");
     for (name, target) in names.iter().zip(targets) {
         // A name that a node is not told of is answered 421.
-        assert_eq!(target.as_str(), Some(format!("{name}:8080").as_str()));
+        assert_eq!(target.as_str(), Some(format!("{name}:8090").as_str()));
         assert_eq!(
             compose["services"][name.as_str()]["environment"]["WALRAS_HTTP__HOSTS"].as_str(),
             Some(name.as_str())

@@ -134,16 +134,20 @@ fn damage_to_a_snapshot_is_named() {
     assert!(refused(verify()).contains("state.snapshot"));
 }
 
-/// Rows of one table of one day, each column as text.
+/// Rows of a file, each column as text.
+fn read_rows(path: &Path) -> Vec<Vec<String>> {
+    let file = std::fs::File::open(path).expect("a file");
+    let reader = SerializedFileReader::new(file).expect("Parquet");
+    let rows = reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row"));
+    rows.map(|row| row.get_column_iter().map(|(_, field)| field.to_string().replace('"', "")).collect()).collect()
+}
+
+/// Rows of one table of all days, each column as text.
 fn rows(out: &Path, table: &str) -> Vec<Vec<String>> {
     let days: Vec<_> = std::fs::read_dir(out.join(table)).expect("a table").map(|day| day.expect("a day")).collect();
     let read = |day: &std::fs::DirEntry| {
         assert!(day.file_name().to_string_lossy().starts_with("day=20"));
-        let file = std::fs::File::open(day.path().join(format!("{table}.parquet"))).expect("a file");
-        let reader = SerializedFileReader::new(file).expect("Parquet");
-        let rows = reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row"));
-        rows.map(|row| row.get_column_iter().map(|(_, field)| field.to_string().replace('"', "")).collect())
-            .collect::<Vec<Vec<String>>>()
+        read_rows(&day.path().join(format!("{table}.parquet")))
     };
     days.iter().flat_map(read).collect()
 }
@@ -174,9 +178,33 @@ fn an_export_tells_what_the_node_tells() {
         assert!(number(5) / number(4) >= number(9), "below its limit: {trade:?}");
     }
     assert_eq!(rows(&out, "prices").len() as u64 % u64::from(ASSETS), 0);
+    // Every amount has its decimals beside it, and one table says what all are counted in.
+    let (_, listed) = get(&agent(), &node.server, "/v1/assets");
+    let listed = listed["assets"].as_array().expect("assets");
+    let decimals = |symbol: &str| {
+        let asset = listed.iter().find(|asset| asset["symbol"] == symbol).expect("listed");
+        asset["decimals"].to_string()
+    };
+    for trade in &trades {
+        assert_eq!((&trade[12], &trade[13]), (&decimals(&trade[2]), &decimals(&trade[3])), "{trade:?}");
+    }
+    let assets = read_rows(&out.join("assets/assets.parquet"));
+    assert_eq!(assets.len(), listed.len());
+    for (row, asset) in assets.iter().zip(listed) {
+        let told =
+            [asset["asset"].to_string(), asset["symbol"].as_str().expect("text").into(), asset["decimals"].to_string()];
+        assert_eq!(row[..3], told);
+        assert_eq!((&asset["issuer"], &asset["least_units"]), (&row[3].as_str().into(), &row[4].as_str().into()));
+    }
+    for price in rows(&out, "prices") {
+        let pairs = trades.iter().filter(|trade| trade[0] == price[0]);
+        let traded = pairs.into_iter().any(|trade| [&trade[2], &trade[3]].contains(&&price[2]));
+        assert_eq!((&price[5], &price[6]), (&decimals(&price[2]), &traded.to_string()), "{price:?}");
+    }
     let balances = rows(&out, "balances");
     assert!(balances.len() >= 9, "three accounts with three assets each");
     for row in balances {
+        assert_eq!(row[5], decimals(&row[2]));
         let (_, account) = get(&agent(), &node.server, &format!("/v1/accounts/{}", row[1]));
         let of_asset = |balance: &&Value| balance["asset"] == row[2].as_str();
         let told = account["balances"].as_array().expect("balances").iter().find(of_asset).expect("the asset");

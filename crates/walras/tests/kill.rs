@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bench::workload::Seeded;
+use doors::json::OutcomeBody;
 use ledger::{Genesis, Ledger, Listing, Roots, Signatures};
-use node::json::OutcomeBody;
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Superblock, Transaction, TransactionId,
 };

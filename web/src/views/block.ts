@@ -10,7 +10,7 @@ import { refresh } from "../refresh";
 import { href } from "../router";
 import { table } from "../table";
 import { batchPrice, numeraire } from "../value";
-import { brief, count, dateAndClock, explain, milliseconds, operationText, outcomeText, outcomeWord, stageName } from "../words";
+import { brief, count, dateAndClock, explain, metText, milliseconds, operationText, outcomeText, outcomeWord, stageName } from "../words";
 
 const PAGE = 50;
 const RETRY_MS = 2_000;
@@ -22,7 +22,7 @@ export function blockView(live: Live, height: number): View {
   const solver = h("p", { class: "caption" });
   const valuations = valuationsTable(live);
   const trades = tradesTable(live);
-  const outcomes = outcomesPanel(height);
+  const outcomes = outcomesPanel(live, height);
   const next = h("a", { href: href.block(height + 1), hidden: true }, "Next");
   const element = h(
     "div",
@@ -77,6 +77,7 @@ export function blockView(live: Live, height: number): View {
 
   function update(): void {
     next.hidden = live.height <= height;
+    outcomes.update();
     if (!batch || live.assets.size === 0) return;
     valuations.show(valuationRows(batch, live));
     trades.show(batch.trades);
@@ -211,20 +212,25 @@ function tradesTable(live: Live) {
   });
 }
 
-function outcomesPanel(height: number) {
+function outcomesPanel(live: Live, height: number) {
   let rows: BlockOutcome[] = [];
   let more = false;
   const abort = new AbortController();
   const problem = notice();
   const button = h("button", { type: "button", hidden: true, click: () => void load() }, "Show more");
-  const list = outcomesTable();
+  const list = outcomesTable(live);
 
   function show(answer: BlockDetail): void {
     rows = [...rows, ...answer.outcomes];
     more = answer.more;
-    list.show(rows);
+    update();
     button.hidden = !more;
     setText(button, `Show more (${count(rows.length)} of ${count(answer.transactions)} shown)`);
+  }
+
+  /** Amounts need the decimals of assets, which may come after the block. */
+  function update(): void {
+    if (live.assets.size > 0) list.show(rows);
   }
 
   async function load(): Promise<void> {
@@ -241,11 +247,14 @@ function outcomesPanel(height: number) {
   return {
     element: panel("Transactions and what became of them", {}, list.element, problem.element, button),
     start: show,
+    update,
     close: () => abort.abort(),
   };
 }
 
-function outcomesTable() {
+function outcomesTable(live: Live) {
+  const decimals = (symbol: string) => live.decimals(symbol);
+  const met = (row: BlockOutcome, part: "sold" | "bought" | "left") => metText(row.operation, row.outcome, part, decimals);
   return table<BlockOutcome>({
     caption: "Transactions and what became of them",
     key: (row) => row.id,
@@ -253,12 +262,12 @@ function outcomesTable() {
     columns: [
       { name: "Transaction", class: "hex", cell: (row) => ({ text: brief(row.id), title: row.id, href: href.transaction(row.id) }) },
       { name: "Account", class: "hex", cell: (row) => ({ text: brief(row.account), title: row.account, href: href.account(row.account) }) },
-      { name: "Asked", cell: (row) => operationText(row.operation) },
+      { name: "Asked", cell: (row) => operationText(row.operation, decimals) },
       { name: "Kind", cell: (row) => ({ text: outcomeWord(row), class: `badge ${row.outcome.result}` }) },
       { name: "Outcome", class: "prose", cell: (row) => outcomeText(row.outcome) },
-      { name: "Sold, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.sold, 0) : "") },
-      { name: "Bought, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.bought, 0) : "") },
-      { name: "Left, units", class: "number wide", cell: (row) => (row.outcome.result === "offered" ? formatAmount(row.outcome.left, 0) : "") },
+      { name: "Sold", class: "number wide", cell: (row) => met(row, "sold") },
+      { name: "Bought", class: "number wide", cell: (row) => met(row, "bought") },
+      { name: "Left", class: "number wide", cell: (row) => met(row, "left") },
     ],
   });
 }

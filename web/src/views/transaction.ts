@@ -1,21 +1,21 @@
 /** One transaction: whether it is committed, where, and what became of it. */
 import type { View } from "./view";
-import { formatAmount } from "../amount";
-import { get, path, type TransactionStatus } from "../api";
+import { get, path, type CommittedStatus, type TransactionStatus } from "../api";
 import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import { brief, count, explain, outcomeText } from "../words";
+import { brief, count, explain, metText, operationText, outcomeText } from "../words";
 
 export function transactionView(live: Live, id: string): View {
   const problem = notice();
-  const list = facts({ id: "Id", status: "Status", block: "Block", outcome: "Outcome", sold: "Sold, units", bought: "Bought, units", left: "Left, units", returned: "Returned, units" });
+  const list = facts({ id: "Id", status: "Status", block: "Block", outcome: "Outcome", asked: "Asked", account: "Account", sold: "Sold", bought: "Bought", left: "Left", returned: "Returned" });
   list.element.classList.add("summary");
   const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Transaction"), problem.element, panel(brief(id, 12), {}, list.element));
   list.set("id", h("code", {}, id));
 
   let done = false;
+  let committed: CommittedStatus | null = null;
   const loading = refresh(load, (error) => problem.say(explain(error)), 1_000);
   const stop = live.onBlock(() => {
     if (!done) loading.request();
@@ -30,14 +30,24 @@ export function transactionView(live: Live, id: string): View {
     if (answer.status !== "committed") return;
     list.set("block", h("a", { href: href.block(answer.height) }, count(answer.height)));
     list.set("outcome", outcomeText(answer.outcome));
-    if (answer.outcome.result !== "offered") return;
-    for (const name of ["sold", "bought", "left", "returned"] as const) list.set(name, formatAmount(answer.outcome[name], 0));
+    committed = answer;
+    update();
+  }
+
+  /** What needs the decimals of assets, which may come later. */
+  function update(): void {
+    if (!committed?.operation || live.assets.size === 0) return;
+    const { account, operation, outcome } = committed;
+    const decimals = (symbol: string) => live.decimals(symbol);
+    list.set("asked", operationText(operation, decimals));
+    if (account) list.set("account", h("a", { href: href.account(account) }, h("code", {}, brief(account, 10))));
+    for (const part of ["sold", "bought", "left", "returned"] as const) list.set(part, metText(operation, outcome, part, decimals) || "–");
   }
 
   return {
     title: "Transaction",
     element,
-    update: () => undefined,
+    update,
     close() {
       stop();
       loading.close();

@@ -17,16 +17,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use ledger::{BlockReceipts, ModifiedProof, ReceiptProof, ReceiptsTrie};
-use primitives::{Address, Digest, Height, Superblock, TransactionId};
-
-use crate::exchange::{Exchange, ExchangeError, Shared};
-use crate::views::Found;
+use primitives::{Address, Digest, Height, TransactionId};
 
 /// What a block counts for besides its transactions, so that empty ones are bounded too.
 const BLOCK_WEIGHT: usize = 100;
 
 /// The newest of something by height.
-pub(crate) struct Cache<T> {
+pub struct Cache<T> {
     /// Most transactions; 0 keeps nothing.
     limit: usize,
     kept: RwLock<Kept<T>>,
@@ -98,53 +95,6 @@ impl ProvenReceipts {
     }
 }
 
-impl Exchange {
-    /// A block's body; `None` if there is no such block.
-    ///
-    /// # Errors
-    /// [`ExchangeError`] if the archive cannot be read.
-    pub fn body(&self, height: Height) -> Result<Option<Arc<Superblock>>, ExchangeError> {
-        self.shared.body(height)
-    }
-
-    /// Where a transaction went, and the receipts of its block; `None` if it is in none that is known.
-    ///
-    /// # Errors
-    /// [`ExchangeError`] if the archive cannot be read.
-    pub fn receipt(&self, id: &TransactionId) -> Result<Option<(Found, Arc<ProvenReceipts>)>, ExchangeError> {
-        let Some(found) = self.shared.read_views().find(id) else { return Ok(None) };
-        Ok(self.shared.receipts(found.height)?.map(|receipts| (found, receipts)))
-    }
-}
-
-impl Shared {
-    /// A block's body, from the cache or the archive; `None` if there is no such block.
-    ///
-    /// # Errors
-    /// [`ExchangeError`] if the archive cannot be read.
-    pub fn body(&self, height: Height) -> Result<Option<Arc<Superblock>>, ExchangeError> {
-        if let Some(body) = self.bodies.get(height) {
-            return Ok(Some(body));
-        }
-        let Some(bytes) = self.archive.block(height)? else { return Ok(None) };
-        let body = borsh::from_slice(&bytes).map_err(|error| replica::ReplicaError::Undecodable(height, error))?;
-        Ok(Some(Arc::new(body)))
-    }
-
-    /// A block's receipts, from the cache or the archive; `None` if there are none (yet).
-    ///
-    /// # Errors
-    /// [`ExchangeError`] if the archive cannot be read.
-    pub fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ExchangeError> {
-        if let Some(receipts) = self.receipts.get(height) {
-            return Ok(Some(receipts));
-        }
-        let Some(bytes) = self.archive.receipts(height)? else { return Ok(None) };
-        let receipts = borsh::from_slice(&bytes).map_err(|error| replica::ReplicaError::Undecodable(height, error))?;
-        Ok(Some(Arc::new(ProvenReceipts::new(receipts))))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{BLOCK_WEIGHT, Cache};
@@ -158,7 +108,8 @@ mod tests {
             for (at, size) in sizes.iter().enumerate() {
                 let height = at as u64 + 5;
                 cache.put(height, *size, Arc::new(height));
-                let fits = |first: &usize| first == &at || sizes[*first..=at].iter().map(|size| size + BLOCK_WEIGHT).sum::<usize>() <= limit;
+                let weight = |first: usize| sizes[first..=at].iter().map(|size| size + BLOCK_WEIGHT).sum::<usize>();
+                let fits = |first: &usize| *first == at || weight(*first) <= limit;
                 let first = (0..=at).find(fits).expect("the newest");
                 for other in 0..=at {
                     let expected = (limit > 0 && other >= first).then_some(other as u64 + 5);

@@ -8,7 +8,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::exchange::Answer;
+use crate::backend::Answer;
 use crate::views::Committed;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -131,19 +131,19 @@ impl Metrics {
     }
 
     /// Counts a frame that was not taken.
-    pub(crate) fn refused_frame(&self, why: consensus::Refused) {
+    pub fn refused_frame(&self, why: consensus::Refused) {
         self.refused_frames.get_or_create(&ReasonLabel { reason: why.code() }).inc();
     }
 
     /// Counts who is in a superblock.
-    pub(crate) fn decided(&self, proposers: impl Iterator<Item = consensus::Index>) {
+    pub fn decided(&self, proposers: impl Iterator<Item = consensus::Index>) {
         for validator in proposers {
             self.sub_blocks.get_or_create(&ValidatorLabel { validator: validator.into() }).inc();
         }
     }
 
     /// Counts the answer to a submitted transaction.
-    pub(crate) fn submitted(&self, answer: &Answer) {
+    pub fn submitted(&self, answer: &Answer) {
         let code = match answer {
             Answer::Pending(..) => "pending",
             Answer::Committed(..) => "committed",
@@ -154,7 +154,7 @@ impl Metrics {
     }
 
     /// Counts a committed block.
-    pub(crate) fn committed(&self, block: &Committed) {
+    pub fn committed(&self, block: &Committed) {
         let summary = &block.summary;
         self.height.set(summary.height as i64);
         self.committed.inc_by(summary.applied as u64);

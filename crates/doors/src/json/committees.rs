@@ -1,9 +1,11 @@
 //! Who validates: certificates, handovers, committees and the registry.
 
-use ledger::{Ledger, Member, Validator};
+use ledger::{Member, Validator};
 use primitives::Amount;
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::outline::Outline;
 
 /// What validators have signed of a block.
 #[derive(Debug, Serialize, ToSchema)]
@@ -128,20 +130,21 @@ pub struct ValidatorsProofBody {
 }
 
 /// Who has staked, and who validates.
-pub fn validators(ledger: &Ledger) -> ValidatorsBody {
-    let (validators, schedule) = (ledger.validators(), ledger.schedule());
+pub fn validators(outline: &Outline) -> ValidatorsBody {
+    let Outline { height, validators, schedule, .. } = outline;
+    let height = *height;
     let terms = validators.terms();
-    let epoch = schedule.epoch_of(ledger.height() + 1);
+    let epoch = schedule.epoch_of(height + 1);
     let committee = |epoch: u64| CommitteeBody {
         epoch,
         first_height: schedule.first_height(epoch),
         members: validators.committee(epoch).unwrap_or_default().iter().map(member).collect(),
     };
     ValidatorsBody {
-        height: ledger.height(),
+        height,
         epoch,
         last_height: (!schedule.is_fixed()).then(|| schedule.last_height(epoch)),
-        next_boundary: schedule.next_boundary(ledger.height()),
+        next_boundary: schedule.next_boundary(height),
         committee_size: terms.committee,
         minimum_stake: terms.minimum_stake.to_string(),
         unbonding_epochs: terms.unbonding_epochs,

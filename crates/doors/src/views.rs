@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place, outcomes_by_id};
-use primitives::{Address, Digest, Height, Operation, Price, Sequence, Superblock, Transaction, TransactionId};
+use primitives::{Address, Digest, Height, Operation, Superblock, Transaction, TransactionId};
+
+use crate::backend::Found;
+use crate::open_offers::OpenOffers;
+use crate::outline::Outline;
 
 /// Blocks whose summaries and batches stay in memory.
-pub(crate) const RECENT_BLOCKS: usize = 2_000;
+pub const RECENT_BLOCKS: usize = 2_000;
 /// Pair trades of recent batches that stay in memory.
 const RECENT_TRADES: usize = 2_000_000;
 
@@ -67,15 +71,8 @@ pub struct Committed {
     pub outcomes: Vec<(Address, TransactionId, Outcome)>,
     /// Accounts that others paid.
     pub credited: HashSet<Address>,
-}
-
-/// Where a transaction went.
-#[derive(Clone, Copy, Debug)]
-pub struct Found {
-    /// Height of its block.
-    pub height: Height,
-    /// What became of it.
-    pub outcome: Outcome,
+    /// What the ledger said of itself after it; `None` for a block of the archive.
+    pub outline: Option<Arc<Outline>>,
 }
 
 /// See the module text.
@@ -86,7 +83,10 @@ pub struct Views {
     index_limit: usize,
     index: HashMap<TransactionId, Found>,
     indexed: VecDeque<Vec<TransactionId>>,
-    offers: HashMap<Address, BTreeMap<Sequence, (Pair, Price)>>,
+    offers: OpenOffers,
+    outline: Arc<Outline>,
+    /// The newest state root and its height.
+    newest_root: (Height, Digest),
     /// State roots that were there before the summary of their block.
     early_roots: BTreeMap<Height, Digest>,
     /// Transactions that took effect, and that were refused in a block, since start.
@@ -94,56 +94,40 @@ pub struct Views {
 }
 
 impl Views {
-    /// The views of a ledger that has just been recovered.
-    pub fn new(ledger: &Ledger, index_limit: usize) -> Views {
-        let mut views = Views {
+    /// The views of a ledger that has just been recovered, with its root.
+    pub fn new(ledger: &Ledger, root: Digest, index_limit: usize) -> Views {
+        Views {
             blocks: VecDeque::new(),
             batches: VecDeque::new(),
             trades: 0,
             index_limit,
             index: HashMap::new(),
             indexed: VecDeque::new(),
-            offers: HashMap::new(),
+            offers: OpenOffers::of(ledger.book()),
+            outline: Arc::new(Outline::of(ledger)),
+            newest_root: (ledger.height(), root),
             early_roots: BTreeMap::new(),
             totals: (0, 0),
-        };
-        for (pair, offers) in ledger.book().iter() {
-            for offer in offers.iter() {
-                views.add_offer(pair, offer.place);
-            }
-        }
-        views
-    }
-
-    fn add_offer(&mut self, pair: Pair, place: Place) {
-        self.offers.entry(place.account).or_default().insert(place.id, (pair, place.limit));
-    }
-
-    fn remove_offer(&mut self, account: &Address, id: Sequence) {
-        if let Some(offers) = self.offers.get_mut(account) {
-            offers.remove(&id);
-            if offers.is_empty() {
-                self.offers.remove(account);
-            }
         }
     }
 
     /// Takes in a block that has just been committed.
     pub fn commit(&mut self, committed: &Committed, transactions: &[&Transaction]) {
-        for (transaction, (_, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
+        for (transaction, (account, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
             match (&transaction.body.operation, outcome) {
-                (&Operation::CreateOffer { sell, buy, limit, .. }, Outcome::Offered(met)) if met.left > 0 => {
-                    let place = Place { limit, account: transaction.body.account, id: transaction.body.sequence };
-                    self.add_offer(Pair { sell, buy }, place);
+                (&Operation::CreateOffer { sell, buy, limit, .. }, Outcome::Offered(met)) => {
+                    let place = Place { limit, account: *account, id: transaction.body.sequence };
+                    self.offers.set(Pair { sell, buy }, place, met.left);
                 }
-                (Operation::CancelOffer { offer, .. }, Outcome::Applied) => {
-                    self.remove_offer(&transaction.body.account, *offer);
-                }
+                (Operation::CancelOffer { offer, .. }, Outcome::Applied) => self.offers.remove(account, *offer),
                 _ => {}
             }
         }
-        for fill in committed.batch.batch.fills.iter().filter(|fill| fill.left == 0) {
-            self.remove_offer(&fill.place.account, fill.place.id);
+        for fill in &committed.batch.batch.fills {
+            self.offers.set(fill.pair, fill.place, fill.left);
+        }
+        if let Some(outline) = &committed.outline {
+            self.outline = outline.clone();
         }
         let applied = committed.summary.applied as u64;
         self.totals.0 += applied;
@@ -192,6 +176,9 @@ impl Views {
 
     /// Notes the state root of a recent block.
     pub fn set_state_root(&mut self, height: Height, root: Digest) {
+        if height >= self.newest_root.0 {
+            self.newest_root = (height, root);
+        }
         match self.blocks.iter_mut().rev().find(|block| block.height == height) {
             Some(block) => block.state_root = Some(root),
             None => drop(self.early_roots.insert(height, root)),
@@ -225,19 +212,35 @@ impl Views {
         self.index.get(id).copied()
     }
 
-    /// The resting offers of an account, by id.
-    pub fn offers(&self, account: &Address) -> impl Iterator<Item = (Sequence, Pair, Price)> + '_ {
-        self.offers.get(account).into_iter().flatten().map(|(id, (pair, limit))| (*id, *pair, *limit))
+    /// The resting offers.
+    pub fn offers(&self) -> &OpenOffers {
+        &self.offers
+    }
+
+    /// What the ledger says of itself.
+    pub fn outline(&self) -> &Arc<Outline> {
+        &self.outline
+    }
+
+    /// The height that all of this is of.
+    pub fn height(&self) -> Height {
+        self.outline.height
+    }
+
+    /// The newest state root and its height, which may be one below.
+    pub fn newest_root(&self) -> (Height, Digest) {
+        self.newest_root
     }
 }
 
 impl Committed {
-    /// What a block that was just applied did.
+    /// What a block that was just applied did, and what the ledger says of itself after it.
     pub fn new(
         block: &Superblock,
         applied: &Applied,
         ids: &[TransactionId],
         receipts_root: Digest,
+        outline: Outline,
         stages_ms: Vec<(&'static str, f64)>,
     ) -> Committed {
         let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
@@ -246,8 +249,11 @@ impl Committed {
             .zip(&applied.outcomes)
             .map(|((transaction, id), outcome)| (transaction.body.account, *id, *outcome))
             .collect();
-        Committed::from_parts(block, applied.block, outcomes, applied.batch.clone(), receipts_root)
-            .with_report(applied.report.clone(), stages_ms)
+        let mut committed = Committed::from_parts(block, applied.block, outcomes, applied.batch.clone(), receipts_root);
+        committed.summary.stages_ms = stages_ms;
+        committed.outline = Some(Arc::new(outline));
+        Arc::get_mut(&mut committed.batch).expect("not shared yet").report = applied.report.clone();
+        committed
     }
 
     /// What an archived block did.
@@ -281,14 +287,7 @@ impl Committed {
         };
         let batch = Arc::new(BatchSummary { height: block.height, time_ms: block.time_ms, batch, report: None });
         let credited = paid(block, &outcomes);
-        Committed { summary, batch, outcomes, credited }
-    }
-
-    fn with_report(mut self, report: Option<clearing::Report>, stages_ms: Vec<(&'static str, f64)>) -> Committed {
-        self.summary.stages_ms = stages_ms;
-        let batch = Arc::get_mut(&mut self.batch).expect("not shared yet");
-        batch.report = report;
-        self
+        Committed { summary, batch, outcomes, credited, outline: None }
     }
 }
 

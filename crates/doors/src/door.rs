@@ -10,17 +10,19 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
-use crate::exchange::poisoned;
+use crate::settings::Http;
 
 /// What a door lets in.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 impl Limits {
     /// The configured limits, and no more connections than the system's descriptors allow: half of them are for files
     /// and peers.
-    pub(crate) fn new(http: &crate::config::Http) -> Limits {
+    pub(crate) fn new(http: &Http) -> Limits {
         let connections = http.connections.min(descriptors() / 2).max(1);
         Limits {
             connections,
@@ -69,7 +71,7 @@ struct Visit(Visitors, IpAddr);
 
 impl Visitors {
     fn admit(&self, address: IpAddr, most: usize) -> Option<Visit> {
-        let mut visitors = poisoned(self.0.lock());
+        let mut visitors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = visitors.entry(address).or_default();
         if *count >= most {
             return None;
@@ -81,7 +83,7 @@ impl Visitors {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let mut visitors = poisoned(self.0.0.lock());
+        let mut visitors = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = visitors.get_mut(&self.1) {
             *count -= 1;
             if *count == 0 {
@@ -92,7 +94,13 @@ impl Drop for Visit {
 }
 
 /// Serves `router` until told to stop; then it waits for the requests that are being served.
-pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits, mut stopped: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    limits: Limits,
+    mut stopped: watch::Receiver<bool>,
+) {
     let all = Arc::new(Semaphore::new(limits.connections));
     let (visitors, mut open) = (Visitors::default(), JoinSet::new());
     loop {
@@ -108,9 +116,17 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits,
         };
         let (permit, visit) = (all.clone().try_acquire_owned(), visitors.admit(from.ip(), limits.connections_of_one));
         let (Ok(permit), Some(visit)) = (permit, visit) else { continue };
-        let (router, stopped) = (router.clone(), stopped.clone());
+        let (router, stopped, tls) = (router.clone(), stopped.clone(), tls.clone());
         open.spawn(async move {
-            answer(stream, router, limits.head, stopped).await;
+            match tls {
+                None => answer(stream, router, limits.head, stopped).await,
+                Some(tls) => {
+                    // Who does not come to terms in time is a silent connection.
+                    if let Ok(Ok(stream)) = tokio::time::timeout(limits.head, tls.accept(stream)).await {
+                        answer(stream, router, limits.head, stopped).await;
+                    }
+                }
+            }
             drop((permit, visit));
         });
     }
@@ -118,7 +134,12 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits,
 }
 
 /// Answers the requests of one connection.
-async fn answer(stream: TcpStream, router: Router, head: Duration, mut stopped: watch::Receiver<bool>) {
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    head: Duration,
+    mut stopped: watch::Receiver<bool>,
+) {
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head);
     let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
 use primitives::Address;
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::candles::Interval;
-use crate::http::Api;
+use crate::http::{Api, Failure};
 use crate::json;
 use crate::markets::{self, Sides};
 use crate::views::Committed;
@@ -71,7 +70,8 @@ fn parse(api: &Api, name: &str) -> Result<Channel, String> {
         }
         Some(("account", address)) => address.parse().map(Channel::Account).map_err(|error| error.to_string()),
         _ => Err(format!(
-            "no channel {name:?}; there are blocks, batches, trades, trades:BASE/QUOTE, candles:BASE/QUOTE:1m and account:0x…"
+            "no channel {name:?}; there are blocks, batches, trades, trades:BASE/QUOTE, candles:BASE/QUOTE:1m and \
+             account:0x…"
         )),
     }
 }
@@ -90,12 +90,13 @@ fn name(channel: &Channel) -> String {
 /// Upgrades a connection.
 pub(crate) async fn open(State(api): State<Api>, upgrade: WebSocketUpgrade) -> Response {
     let Ok(permit) = api.streams.clone().try_acquire_owned() else {
-        return (StatusCode::TOO_MANY_REQUESTS, "too many connections of the stream\n").into_response();
+        let message = "too many connections of the stream; try again shortly";
+        return Failure::busy("too_many_streams", message).into_response();
     };
     upgrade.max_message_size(MESSAGE_BYTES).on_upgrade(async move |socket| {
-        api.shared().metrics.streams.inc();
+        api.backend.metrics().streams.inc();
         serve(&api, socket).await;
-        api.shared().metrics.streams.dec();
+        api.backend.metrics().streams.dec();
         drop(permit);
     })
 }
@@ -112,7 +113,7 @@ struct Connection<'a> {
 async fn serve(api: &Api, socket: WebSocket) {
     let (sink, mut source) = socket.split();
     let mut connection = Connection { api, socket: sink, channels: BTreeSet::new(), sequence: 0 };
-    let mut events = api.exchange.subscribe();
+    let mut events = api.published().subscribe();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let reason = loop {
@@ -129,16 +130,19 @@ async fn serve(api: &Api, socket: WebSocket) {
                 Err(RecvError::Closed) => Err("the node is stopping"),
             },
             // A connection would keep the stores from a node that begins again.
-            _ = heartbeat.tick() => match api.exchange.is_to_begin_again() {
-                true => Err("the node begins again with a fetched state: connect again"),
-                false => connection.beat().await,
+            _ = heartbeat.tick() => match api.blocking(|api| api.backend.standing()).await {
+                Ok(standing) if standing.begins_again => {
+                    Err("the node begins again with a fetched state: connect again")
+                }
+                Ok(_) => connection.beat().await,
+                Err(_) => Err("the node is stopping"),
             },
         };
         if let Err(reason) = served {
             break reason;
         }
     };
-    api.shared().metrics.streams_dropped.inc();
+    api.backend.metrics().streams_dropped.inc();
     let frame = CloseFrame { code: axum::extract::ws::close_code::AGAIN, reason: reason.into() };
     let close = connection.socket.send(Message::Close(Some(frame)));
     // A reader that does not read does not hear why either.
@@ -164,7 +168,7 @@ impl Connection<'_> {
 
     async fn beat(&mut self) -> Told {
         let (height, time_ms) = {
-            let views = self.api.shared().read_views();
+            let views = self.api.published().views();
             views.blocks(u64::MAX).next().map_or((0, 0), |block| (block.height, block.time_ms))
         };
         self.send(json!({"type": "heartbeat", "height": height, "time_ms": time_ms})).await
@@ -200,10 +204,12 @@ impl Connection<'_> {
     }
 
     async fn tell(&mut self, committed: &Arc<Committed>) -> Told {
-        for channel in self.channels.clone() {
-            for message in increments(self.api, &channel, committed) {
-                self.send(message).await?;
-            }
+        let (channels, committed) = (self.channels.clone(), committed.clone());
+        let told = self.api.blocking(move |api| {
+            channels.iter().flat_map(|channel| increments(api, channel, &committed)).collect::<Vec<Value>>()
+        });
+        for message in told.await.map_err(|_| "the node is stopping")? {
+            self.send(message).await?;
         }
         Ok(())
     }
@@ -216,18 +222,18 @@ fn tagged(kind: &str, body: impl serde::Serialize) -> Value {
 }
 
 fn snapshot(api: &Api, channel: &Channel) -> Value {
-    let shared = api.shared();
+    let published = api.published();
     let mut message = match channel {
         Channel::Blocks => {
-            let views = shared.read_views();
+            let views = published.views();
             json!({"blocks": views.blocks(u64::MAX).take(20).map(json::block).collect::<Vec<_>>()})
         }
         Channel::Batches => {
-            let views = shared.read_views();
+            let views = published.views();
             json!({"batch": views.batches().next_back().map(|batch| api.symbols.batch(batch))})
         }
         Channel::Trades(market) => {
-            let last = shared.read_views().batches().next_back().cloned();
+            let last = published.views().batches().next_back().cloned();
             let trades = last.map(|batch| trades(api, market, &batch));
             json!({"trades": trades.unwrap_or_default()})
         }
@@ -236,10 +242,10 @@ fn snapshot(api: &Api, channel: &Channel) -> Value {
             let candles = sides.map(|sides| api.candles_body(sides, *interval, u64::MAX, CANDLES));
             json!({"candles": candles.map(|body| body.candles).unwrap_or_default()})
         }
-        Channel::Account(address) => api.exchange.read(|ledger| {
-            let account = api.account_body(ledger, address);
-            json!({"account": account, "offers": api.offer_bodies(ledger, address, 1_000).0})
-        }),
+        Channel::Account(address) => {
+            let account = api.account_body(address).ok().flatten();
+            json!({"account": account, "offers": api.offers_body(address, 1_000).offers})
+        }
     };
     message["type"] = "snapshot".into();
     message["channel"] = name(channel).into();
@@ -325,7 +331,7 @@ fn account_increment(api: &Api, address: &Address, committed: &Committed) -> Opt
     if outcomes.is_empty() && fills.is_empty() && !received {
         return None;
     }
-    let balances = api.exchange.read(|ledger| api.account_body(ledger, address)).map(|account| account.balances);
+    let balances = api.account_body(address).ok().flatten().map(|account| account.balances);
     Some(json!({
         "type": "account",
         "height": committed.summary.height,

@@ -1,0 +1,225 @@
+//! What the doors ask of the node behind them: an intake, point reads, and how the node stands.
+//!
+//! Everything that scans is answered from [`Published`]. What is here costs the node a bounded amount of work: one
+//! account, one page of offers, one proof, one block.
+
+use std::sync::Arc;
+
+use consensus::Certificate;
+use ledger::{AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, ValidatorsProof};
+use primitives::{Address, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
+use tokio::sync::oneshot;
+
+use crate::cache::ProvenReceipts;
+use crate::metrics::Metrics;
+use crate::published::Published;
+use replica::ValidatorStatus;
+
+/// A node, as its doors see it. Calls may block for a moment; the doors make them away from the threads that serve
+/// connections.
+pub trait Backend: Send + Sync + 'static {
+    /// What the node publishes with every block.
+    fn published(&self) -> &Published;
+
+    /// The node's counters.
+    fn metrics(&self) -> &Metrics;
+
+    /// How the node stands now.
+    fn standing(&self) -> Standing;
+
+    /// Limits of this node that clients should know.
+    fn limits(&self) -> NodeLimits;
+
+    /// Submits transactions. The receiver hears one answer for each, in order; with `wait`, pending ones come with a
+    /// receiver that hears of the block.
+    ///
+    /// # Errors
+    /// [`Closed`] if the node cannot take them now.
+    fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed>;
+
+    /// Whether a transaction waits for a block.
+    fn is_pending(&self, id: &TransactionId) -> bool;
+
+    /// The highest sequence number of an account among waiting transactions; 0 if none waits.
+    fn pending_sequence(&self, account: &Address) -> Sequence;
+
+    /// An account as it stands.
+    fn account(&self, address: &Address) -> AccountRead;
+
+    /// At most `count` offers of a pair from `first` on, none behind `last`, in order of execution.
+    fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead;
+
+    /// An account, or its absence, with its path to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries never reach the state any more.
+    fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError>;
+
+    /// A resting offer, or its absence, with its path to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries never reach the state any more.
+    fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError>;
+
+    /// The registry of validators with its path to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries never reach the state any more.
+    fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError>;
+
+    /// A block; `None` if the node does not hold it.
+    ///
+    /// # Errors
+    /// [`ReadError::Archive`] if the archive cannot be read.
+    fn block(&self, height: Height) -> Result<Option<Arc<Superblock>>, ReadError>;
+
+    /// The encoded block, as it was logged; `None` if the node does not hold it.
+    ///
+    /// # Errors
+    /// [`ReadError::Archive`] if the archive cannot be read.
+    fn raw_block(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError>;
+
+    /// The receipts of a block; `None` if the node does not hold them.
+    ///
+    /// # Errors
+    /// [`ReadError::Archive`] if the archive cannot be read.
+    fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError>;
+
+    /// The encoded receipts of a block, as they were archived; `None` if the node does not hold them.
+    ///
+    /// # Errors
+    /// [`ReadError::Archive`] if the archive cannot be read.
+    fn raw_receipts(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError>;
+
+    /// What a quorum of validators has signed of a block; `None` if there is no certificate here, as in a solo node.
+    ///
+    /// # Errors
+    /// [`ReadError::Archive`] if the archive cannot be read.
+    fn certificate(&self, height: Height) -> Result<Option<CertifiedOutcome>, ReadError>;
+
+    /// Handovers from an epoch on, as many as an answer holds; `None` in a solo node, which has no committees.
+    ///
+    /// # Errors
+    /// [`ReadError::Archive`] if they cannot be read.
+    fn handovers(&self, from: u64) -> Result<Option<HandoverPage>, ReadError>;
+}
+
+/// What a submitted transaction is answered.
+#[derive(Debug)]
+pub enum Answer {
+    /// It waits for a block. The receiver, if one was asked for, hears when it is durable.
+    Pending(TransactionId, Option<oneshot::Receiver<Found>>),
+    /// It is in a block already.
+    Committed(TransactionId, Found),
+    /// The mempool is full.
+    Full,
+    /// The ledger would refuse it.
+    Refused(Refusal),
+}
+
+/// Where a transaction went.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Height of its block.
+    pub height: Height,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Why nothing can be submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Closed {
+    /// Too many submissions wait to be checked.
+    #[error("too many submissions wait to be checked; try again shortly")]
+    Busy,
+    /// The node is stopping.
+    #[error("the node is stopping")]
+    Stopping,
+    /// The node is none of the epoch's validators, and nothing that it took would be proposed.
+    #[error("this node follows and is no validator now; submit to one that is")]
+    Follows,
+}
+
+/// Why something cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The archive is damaged or unreadable.
+    #[error("the archive cannot be read: {0}")]
+    Archive(String),
+    /// The node is recovering, stopping, or has failed.
+    #[error("the node is recovering or stopping")]
+    Stopping,
+}
+
+/// How a node stands.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Whether it takes transactions.
+    pub is_ready: bool,
+    /// Whether it is to begin again with a state that it has fetched: connections must end.
+    pub begins_again: bool,
+    /// Milliseconds since it started.
+    pub uptime_ms: u64,
+    /// How it stands among the validators; `None` in a solo node.
+    pub validator: Option<ValidatorStatus>,
+}
+
+/// Limits of a node that clients should know.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeLimits {
+    /// Most transactions in a block.
+    pub block_transactions: usize,
+    /// How long a transaction waits for a block at most, when there is room.
+    pub block_interval_ms: u64,
+    /// Most waiting transactions.
+    pub mempool_transactions: usize,
+}
+
+/// An account at a height.
+#[derive(Clone, Debug)]
+pub struct AccountRead {
+    /// Height of the state.
+    pub height: Height,
+    /// The account; `None` if there is none.
+    pub account: Option<AccountState>,
+}
+
+/// Offers of one pair at a height.
+#[derive(Clone, Debug)]
+pub struct OffersRead {
+    /// Height of the state.
+    pub height: Height,
+    /// In order of execution.
+    pub offers: Vec<Offer>,
+}
+
+/// Something with a proof against the state root of a height.
+#[derive(Clone, Debug)]
+pub struct Proved<P> {
+    /// Height of the root.
+    pub height: Height,
+    /// The state root.
+    pub root: Digest,
+    /// The proof.
+    pub proof: P,
+}
+
+/// What validators have signed of a block.
+#[derive(Clone, Debug)]
+pub struct CertifiedOutcome {
+    /// State root after the block.
+    pub state_root: Digest,
+    /// Root of its receipts.
+    pub receipts_root: Digest,
+    /// Who signed both.
+    pub certificate: Certificate,
+}
+
+/// Handovers of consecutive epochs.
+#[derive(Clone, Debug)]
+pub struct HandoverPage {
+    /// The last epoch whose committee can be proved here; 0 if the founders' is the last.
+    pub last: u64,
+    /// The height of each certificate, and the encoded handover.
+    pub handovers: Vec<(Height, Vec<u8>)>,
+}

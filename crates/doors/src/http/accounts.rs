@@ -1,0 +1,158 @@
+//! Accounts and their offers.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use ledger::{AccountState, Pair, Place};
+use primitives::{Address, AssetId, Height, Price};
+
+use super::failure::{Answered, Failure};
+use super::{Api, Page, parse, proof_bytes};
+use crate::backend::AccountRead;
+use crate::json::{self, ErrorBody};
+use crate::markets::Sides;
+use crate::open_offers::Resting;
+use crate::views::Views;
+
+/// Between two tries to read an account and what is published at one height, and how many there are.
+const PAUSE: Duration = Duration::from_millis(2);
+const TRIES: u32 = 1_000;
+
+impl Api {
+    /// An account as it stands, or `None`.
+    pub(crate) fn account_body(&self, address: &Address) -> Result<Option<json::AccountBody>, Failure> {
+        let read = || {
+            let AccountRead { height, account } = self.backend.account(address);
+            Ok((height, account, ()))
+        };
+        Ok(self.at_one_height(read)?.1)
+    }
+
+    /// Joins a read of an account with what its offers lock. The published state follows the ledger within a moment;
+    /// where another block is already applied, both are read again.
+    fn at_one_height<T>(
+        &self,
+        read: impl Fn() -> Result<(Height, Option<AccountState>, T), Failure>,
+    ) -> Result<(T, Option<json::AccountBody>), Failure> {
+        for _ in 0..TRIES {
+            let (height, account, other) = read()?;
+            let waiting = account.as_ref().map_or(0, |account| self.backend.pending_sequence(&account.address));
+            let views = self.published().views();
+            if views.height() == height {
+                return Ok((other, account.map(|account| self.joined(&views, account, waiting))));
+            }
+            drop(views);
+            std::thread::sleep(PAUSE);
+        }
+        Err(Failure::stopping())
+    }
+
+    fn joined(&self, views: &Views, account: AccountState, waiting: u64) -> json::AccountBody {
+        let mut balances = views.offers().locked(&account.address);
+        for (asset, _) in &account.balances {
+            balances.entry(*asset).or_default();
+        }
+        let available = |asset: AssetId| {
+            let found = account.balances.binary_search_by_key(&asset, |(asset, _)| *asset);
+            found.map_or(0, |at| account.balances[at].1)
+        };
+        let balances = balances.into_iter().map(|(asset, locked)| json::BalanceBody {
+            asset: self.symbols.get(asset).into(),
+            available: available(asset).to_string(),
+            locked: locked.to_string(),
+        });
+        let highest = account.window.highest();
+        json::AccountBody {
+            address: account.address.to_string(),
+            height: views.height(),
+            key: account.key.map(|key| key.to_string()),
+            sequence: json::SequenceBody { highest, next: highest.max(waiting).saturating_add(1) },
+            balances: balances.collect(),
+        }
+    }
+
+    /// Resting offers of an account, at most `limit`.
+    pub(crate) fn offers_body(&self, address: &Address, limit: usize) -> json::Offers {
+        let views = self.published().views();
+        let body = |(id, Resting { pair, limit, amount })| json::OfferBody {
+            sell: self.symbols.get(pair.sell).into(),
+            buy: self.symbols.get(pair.buy).into(),
+            limit: limit.to_string(),
+            id,
+            amount: amount.to_string(),
+        };
+        let mut offers: Vec<_> = views.offers().of_account(address).take(limit.saturating_add(1)).map(body).collect();
+        let more = offers.len() > limit;
+        offers.truncate(limit);
+        json::Offers { height: views.height(), offers, more }
+    }
+}
+
+/// An account: balances, key, sequence numbers.
+#[utoipa::path(get, path = "/v1/accounts/{address}", params(("address" = String, Path, description = "0x and 40 digits")),
+    responses((status = 200, body = json::AccountBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn account(State(api): State<Api>, Path(address): Path<String>) -> Answered<json::AccountBody> {
+    let address: Address = parse("address", &address)?;
+    let body = api.blocking(move |api| api.account_body(&address)).await??;
+    body.map(Json).ok_or_else(|| Failure::not_found("the account does not exist; a payment to it brings it into being"))
+}
+
+/// Resting offers of an account.
+#[utoipa::path(get, path = "/v1/accounts/{address}/offers", params(("address" = String, Path), ("limit" = Option<usize>, Query)),
+    responses((status = 200, body = json::Offers), (status = 400, body = ErrorBody)))]
+pub(super) async fn account_offers(
+    State(api): State<Api>,
+    Path(address): Path<String>,
+    Query(page): Query<Page>,
+) -> Answered<json::Offers> {
+    let address: Address = parse("address", &address)?;
+    api.blocking(move |api| Json(api.offers_body(&address, page.limit(100)))).await
+}
+
+/// An account, or its absence, with a proof that needs the state root alone.
+#[utoipa::path(get, path = "/v1/accounts/{address}/proof", params(("address" = String, Path)),
+    responses((status = 200, body = json::AccountProofBody), (status = 400, body = ErrorBody)))]
+pub(super) async fn account_proof(
+    State(api): State<Api>,
+    Path(address): Path<String>,
+) -> Answered<json::AccountProofBody> {
+    let address: Address = parse("address", &address)?;
+    api.blocking(move |api| {
+        let (proved, account) = api.at_one_height(|| {
+            let proved = api.backend.prove_account(&address)?;
+            let account = proved.proof.account.clone();
+            Ok((proved.height, account, proved))
+        })?;
+        Ok(Json(json::AccountProofBody {
+            height: proved.height,
+            root: proved.root.to_string(),
+            account,
+            proof: proof_bytes(&proved.proof),
+        }))
+    })
+    .await?
+}
+
+/// A resting offer, or its absence, with a proof that needs the state root alone.
+#[utoipa::path(get, path = "/v1/offers/{sell}/{buy}/{limit}/{account}/{id}/proof",
+    params(("sell" = String, Path), ("buy" = String, Path), ("limit" = String, Path), ("account" = String, Path), ("id" = u64, Path)),
+    responses((status = 200, body = json::OfferProofBody), (status = 400, body = ErrorBody)))]
+pub(super) async fn offer_proof(
+    State(api): State<Api>,
+    Path((sell, buy, limit, account, id)): Path<(String, String, String, String, u64)>,
+) -> Answered<json::OfferProofBody> {
+    let Sides { base, quote } = api.sides(&sell, &buy)?;
+    let pair = Pair { sell: base, buy: quote };
+    let place = Place { limit: parse::<Price>("limit", &limit)?, account: parse("account", &account)?, id };
+    api.blocking(move |api| {
+        let proved = api.backend.prove_offer(pair, &place)?;
+        Ok(Json(json::OfferProofBody {
+            height: proved.height,
+            root: proved.root.to_string(),
+            amount: proved.proof.amount.map(|amount| amount.to_string()),
+            proof: proof_bytes(&proved.proof),
+        }))
+    })
+    .await?
+}

@@ -1,0 +1,138 @@
+//! Blocks, batches and their encodings.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use primitives::{Address, Height, Superblock, Transaction, TransactionId};
+
+use super::failure::{Answered, Failure};
+use super::{Api, Page, parse, proof_bytes};
+use crate::cache::ProvenReceipts;
+use crate::json::{self, ErrorBody};
+use crate::views::{BatchSummary, BlockSummary, Committed};
+
+fn no_block(height: Height) -> Failure {
+    Failure::not_found(format!("this node has no block {height}: it is not made yet, or no longer kept"))
+}
+
+fn no_receipts(height: Height) -> Failure {
+    Failure::not_found(format!("this node has no receipts of block {height}: not made yet, or no longer kept"))
+}
+
+impl Api {
+    /// The receipts of a block.
+    pub(super) fn receipts(&self, height: Height) -> Result<Arc<ProvenReceipts>, Failure> {
+        self.backend.receipts(height)?.ok_or_else(|| no_receipts(height))
+    }
+
+    /// A block in short: as published, or made again from the archive.
+    fn summary(&self, body: &Superblock, proven: &ProvenReceipts) -> Result<BlockSummary, Failure> {
+        if let Some(summary) = self.published().views().block(body.height) {
+            return Ok(summary.clone());
+        }
+        let mut summary = Committed::from_archive(body, proven.receipts.clone(), proven.root).summary;
+        summary.state_root = self.backend.block(body.height + 1)?.map(|next| next.parent_root);
+        Ok(summary)
+    }
+}
+
+/// Recent blocks, newest first.
+#[utoipa::path(get, path = "/v1/blocks", params(("limit" = Option<usize>, Query), ("before" = Option<u64>, Query)),
+    responses((status = 200, body = json::Blocks)))]
+pub(super) async fn blocks(State(api): State<Api>, Query(page): Query<Page>) -> Answered<json::Blocks> {
+    api.blocking(move |api| {
+        let views = api.published().views();
+        let recent = views.blocks(page.before.unwrap_or(u64::MAX)).take(page.limit(20));
+        Json(json::Blocks { blocks: recent.map(json::block).collect() })
+    })
+    .await
+}
+
+/// A block and what became of its transactions.
+#[utoipa::path(get, path = "/v1/blocks/{height}",
+    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query)),
+    responses((status = 200, body = json::BlockDetail), (status = 404, body = ErrorBody)))]
+pub(super) async fn block(
+    State(api): State<Api>,
+    Path(height): Path<u64>,
+    Query(page): Query<Page>,
+) -> Answered<json::BlockDetail> {
+    api.blocking(move |api| {
+        let body = api.backend.block(height)?.ok_or_else(|| no_block(height))?;
+        let proven = api.receipts(height)?;
+        let block = json::block(&api.summary(&body, &proven)?);
+        let receipts = &proven.receipts;
+        let transactions = body.sub_blocks.iter().flat_map(|sub| &sub.native);
+        let (offset, limit) = (page.offset.unwrap_or(0), page.limit(100));
+        let outcome = |(transaction, (id, outcome)): (&Transaction, &(TransactionId, ledger::Outcome))| {
+            json::TransactionOutcome {
+                id: id.to_string(),
+                account: transaction.body.account.to_string(),
+                sequence: transaction.body.sequence,
+                operation: api.symbols.operation(&transaction.body.operation),
+                outcome: outcome.into(),
+            }
+        };
+        let outcomes = transactions.zip(&receipts.outcomes).skip(offset).take(limit).map(outcome).collect();
+        let more = receipts.outcomes.len() > offset.saturating_add(limit);
+        Ok(Json(json::BlockDetail { block, outcomes, more }))
+    })
+    .await?
+}
+
+/// The batch of a block: valuations, trades, what was burnt.
+#[utoipa::path(get, path = "/v1/blocks/{height}/batch", params(("height" = u64, Path)),
+    responses((status = 200, body = json::BatchBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn batch(State(api): State<Api>, Path(height): Path<u64>) -> Answered<json::BatchBody> {
+    api.blocking(move |api| {
+        if let Some(batch) = api.published().views().batch(height).cloned() {
+            return Ok(Json(api.symbols.batch(&batch)));
+        }
+        let body = api.backend.block(height)?.ok_or_else(|| no_block(height))?;
+        let batch = api.receipts(height)?.receipts.batch.clone();
+        let summary = BatchSummary { height, time_ms: body.time_ms, batch, report: None };
+        Ok(Json(api.symbols.batch(&summary)))
+    })
+    .await?
+}
+
+/// An encoded superblock from the archive.
+#[utoipa::path(get, path = "/v1/blocks/{height}/raw", params(("height" = u64, Path)),
+    responses((status = 200, content_type = "application/octet-stream"), (status = 404, body = ErrorBody)))]
+pub(super) async fn raw_block(State(api): State<Api>, Path(height): Path<u64>) -> Result<Response, Failure> {
+    let bytes = api.blocking(move |api| api.backend.raw_block(height)).await??.ok_or_else(|| no_block(height))?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+/// The encoded receipts of a block from the archive: every outcome, the batch, the accounts that changed.
+#[utoipa::path(get, path = "/v1/blocks/{height}/receipts", params(("height" = u64, Path)),
+    responses((status = 200, content_type = "application/octet-stream"), (status = 404, body = ErrorBody)))]
+pub(super) async fn raw_receipts(State(api): State<Api>, Path(height): Path<u64>) -> Result<Response, Failure> {
+    let bytes = api.blocking(move |api| api.backend.raw_receipts(height)).await??.ok_or_else(|| no_receipts(height))?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+/// Whether a block changed an account, with a proof that needs the block's receipts root alone.
+#[utoipa::path(get, path = "/v1/blocks/{height}/accounts/{address}",
+    params(("height" = u64, Path), ("address" = String, Path)),
+    responses((status = 200, body = json::ModifiedBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn block_account(
+    State(api): State<Api>,
+    Path((height, address)): Path<(u64, String)>,
+) -> Answered<json::ModifiedBody> {
+    let address: Address = parse("address", &address)?;
+    api.blocking(move |api| {
+        let proven = api.receipts(height)?;
+        Ok(Json(json::ModifiedBody {
+            height,
+            address: address.to_string(),
+            changed: proven.receipts.modified.binary_search(&address).is_ok(),
+            receipts_root: proven.root.to_string(),
+            proof: proof_bytes(&proven.prove_modified(&address)),
+        }))
+    })
+    .await?
+}

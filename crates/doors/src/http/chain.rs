@@ -1,0 +1,69 @@
+//! The node in numbers, and the constants of its chain.
+
+use axum::Json;
+use axum::extract::State;
+use ledger::SEQUENCE_WINDOW;
+use primitives::AssetId;
+
+use super::Api;
+use super::failure::Answered;
+use crate::json;
+
+/// The node in numbers.
+#[utoipa::path(get, path = "/v1/status", responses((status = 200, body = json::NodeStatus)))]
+pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus> {
+    api.blocking(|api| {
+        let standing = api.backend.standing();
+        let validator = standing.validator.as_ref();
+        let views = api.published().views();
+        let (outline, root) = (views.outline(), views.newest_root());
+        Json(json::NodeStatus {
+            version: env!("CARGO_PKG_VERSION"),
+            chain: outline.chain,
+            engine: validator.map_or("solo", |status| status.engine),
+            stalled: validator.and_then(|status| status.stall()),
+            height: outline.height,
+            block: outline.block.to_string(),
+            time_ms: views.blocks(u64::MAX).next().map_or(0, |block| block.time_ms),
+            state: json::StateRoot { height: root.0, root: root.1.to_string() },
+            accounts: outline.accounts,
+            offers: views.offers().len(),
+            mempool: json::MempoolStatus {
+                transactions: api.backend.metrics().mempool.get() as usize,
+                limit: api.backend.limits().mempool_transactions,
+            },
+            uptime_ms: standing.uptime_ms,
+            transactions_per_second: views.rate_per_second(),
+            committed: views.totals.0,
+            refused: views.totals.1,
+        })
+    })
+    .await
+}
+
+/// Constants of the chain and limits of this node.
+#[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = json::Limits)))]
+pub(super) async fn limits(State(api): State<Api>) -> Answered<json::Limits> {
+    let (node, outline) = (api.backend.limits(), api.published().views().outline().clone());
+    Ok(Json(json::Limits {
+        chain: outline.chain,
+        fee: outline.fee.to_string(),
+        fee_asset: api.symbols.get(AssetId(0)).into(),
+        epsilon: outline.epsilon.to_string(),
+        mu: outline.mu.to_string(),
+        sequence_window: SEQUENCE_WINDOW,
+        body_bytes: api.settings.body_bytes,
+        batch_transactions: api.settings.batch_transactions,
+        block_transactions: node.block_transactions,
+        block_interval_ms: node.block_interval_ms,
+        mempool_transactions: node.mempool_transactions,
+        stream_connections: api.settings.stream_connections,
+    }))
+}
+
+/// The assets.
+#[utoipa::path(get, path = "/v1/assets", responses((status = 200, body = json::Assets)))]
+pub(super) async fn assets(State(api): State<Api>) -> Answered<json::Assets> {
+    let outline = api.published().views().outline().clone();
+    Ok(Json(json::assets(&outline.assets)))
+}

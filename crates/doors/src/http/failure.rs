@@ -1,0 +1,95 @@
+//! Errors as clients see them: a status, a code that stays, and a sentence with the remedy.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::backend::ReadError;
+use crate::json::{ErrorBody, ErrorText};
+use crate::roles::Role;
+
+/// An error on its way out.
+pub(crate) struct Failure(pub(super) StatusCode, pub(super) ErrorText);
+
+impl Failure {
+    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Failure {
+        Failure(status, ErrorText { code, message: message.into() })
+    }
+
+    pub(super) fn malformed(message: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::BAD_REQUEST, "malformed", message)
+    }
+
+    pub(super) fn not_found(message: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    pub(super) fn stopping() -> Failure {
+        let message = "the node is recovering or stopping; try another, or again shortly";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message)
+    }
+
+    pub(super) fn draining() -> Failure {
+        let message = "the operator has stopped the intake of this node; submit to another";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message)
+    }
+
+    pub(super) fn unauthorized(role: Role) -> Failure {
+        let setting = match role {
+            Role::Submit => "submit_token_file",
+            _ => "operator_token_file",
+        };
+        let message = format!("this call takes the token of [http] {setting}, as `Authorization: Bearer TOKEN`");
+        Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
+    pub(super) fn follows() -> Failure {
+        let message = "this node follows and is no validator now; submit to one that is, see /v1/validators";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "follows", message)
+    }
+
+    pub(super) fn too_large() -> Failure {
+        let message = "the body is larger than this node takes; see `body_bytes` under /v1/limits";
+        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+    }
+
+    pub(super) fn slow(seconds: u64) -> Failure {
+        let message = format!("the body did not arrive within {seconds} s; send it at once, or in smaller batches");
+        Failure::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+    }
+
+    pub(crate) fn busy(code: &'static str, message: &str) -> Failure {
+        Failure::new(StatusCode::TOO_MANY_REQUESTS, code, message)
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Failure {
+        match error {
+            ReadError::Stopping => Failure::stopping(),
+            ReadError::Archive(_) => {
+                tracing::error!(%error, "a client's question met the archive");
+                let message = "the archive cannot be read; the node's log says why";
+                Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "archive_failed", message)
+            }
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let later = matches!(self.0, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        let status = self.0;
+        let mut response = (self.0, Json(ErrorBody { error: self.1 })).into_response();
+        if later {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// What a call is answered.
+pub(super) type Answered<T> = Result<Json<T>, Failure>;

@@ -1,0 +1,158 @@
+//! Markets.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use primitives::Price;
+use serde::Deserialize;
+
+use super::failure::{Answered, Failure};
+use super::{Api, PAGE, parse};
+use crate::backend::OffersRead;
+use crate::candles::Interval;
+use crate::json::{self, ErrorBody};
+use crate::markets::{self, Sides};
+
+/// Every market with the price at which it last traded.
+#[utoipa::path(get, path = "/v1/markets", responses((status = 200, body = json::Markets)))]
+pub(super) async fn markets_list(State(api): State<Api>) -> Answered<json::Markets> {
+    api.blocking(|api| {
+        let views = api.published().views();
+        Json(markets::markets(&views, &api.published().candles(), &api.symbols))
+    })
+    .await
+}
+
+/// How finely to draw.
+#[derive(Deserialize)]
+pub(super) struct Detail {
+    levels: Option<usize>,
+    points: Option<usize>,
+    limit: Option<usize>,
+}
+
+/// The resting offers of a market by price.
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/book",
+    params(("base" = String, Path), ("quote" = String, Path), ("levels" = Option<usize>, Query)),
+    responses((status = 200, body = json::BookBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn market_book(
+    State(api): State<Api>,
+    Path((base, quote)): Path<(String, String)>,
+    Query(detail): Query<Detail>,
+) -> Answered<json::BookBody> {
+    let sides = api.sides(&base, &quote)?;
+    let levels = detail.levels.unwrap_or(50).min(PAGE);
+    api.blocking(move |api| {
+        let views = api.published().views();
+        Json(markets::book(&views, &api.published().candles(), &api.symbols, sides, levels))
+    })
+    .await
+}
+
+/// Supply and demand of a market in the last batch, before it traded.
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/curves",
+    params(("base" = String, Path), ("quote" = String, Path), ("points" = Option<usize>, Query)),
+    responses((status = 200, body = json::Curves), (status = 404, body = ErrorBody)))]
+pub(super) async fn market_curves(
+    State(api): State<Api>,
+    Path((base, quote)): Path<(String, String)>,
+    Query(detail): Query<Detail>,
+) -> Answered<json::Curves> {
+    let sides = api.sides(&base, &quote)?;
+    let points = detail.points.unwrap_or(200).min(PAGE);
+    let curves = api.blocking(move |api| markets::curves(&api.published().views(), &api.symbols, sides, points));
+    curves.await?.map(Json).ok_or_else(|| Failure::not_found("no batch has cleared yet"))
+}
+
+/// A market's price in recent batches.
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/history",
+    params(("base" = String, Path), ("quote" = String, Path), ("limit" = Option<usize>, Query)),
+    responses((status = 200, body = json::History), (status = 404, body = ErrorBody)))]
+pub(super) async fn market_history(
+    State(api): State<Api>,
+    Path((base, quote)): Path<(String, String)>,
+    Query(detail): Query<Detail>,
+) -> Answered<json::History> {
+    let sides = api.sides(&base, &quote)?;
+    let limit = detail.limit.unwrap_or(500).min(PAGE);
+    api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols, sides, limit))).await
+}
+
+/// Which offers.
+#[derive(Deserialize)]
+pub(super) struct Range {
+    from: Option<String>,
+    to: Option<String>,
+    limit: Option<usize>,
+}
+
+/// The resting offers that sell base for quote, one by one in order of execution, with limits from one price to
+/// another.
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/offers",
+    params(("base" = String, Path), ("quote" = String, Path),
+        ("from" = Option<String>, Query, description = "lowest limit"),
+        ("to" = Option<String>, Query, description = "highest limit"),
+        ("limit" = Option<usize>, Query)),
+    responses((status = 200, body = json::RestingOffers), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn market_offers(
+    State(api): State<Api>,
+    Path((base, quote)): Path<(String, String)>,
+    Query(range): Query<Range>,
+) -> Answered<json::RestingOffers> {
+    let sides = api.sides(&base, &quote)?;
+    let bound = |name, text: Option<String>| text.map(|text| parse::<Price>(name, &text)).transpose();
+    let (from, to) = (bound("from", range.from)?, bound("to", range.to)?);
+    let count = range.limit.unwrap_or(100).min(PAGE);
+    api.blocking(move |api| {
+        let read = match markets::places(from, to) {
+            Some((first, last)) => api.backend.offers(sides.supply(), first, last, count + 1),
+            // An inverted range is an empty one.
+            None => OffersRead { height: api.published().views().height(), offers: Vec::new() },
+        };
+        Json(markets::offers(read, &api.symbols, sides.supply(), count))
+    })
+    .await
+}
+
+/// Which candles.
+#[derive(Deserialize)]
+pub(super) struct CandleQuery {
+    interval: Option<String>,
+    limit: Option<usize>,
+    before_ms: Option<u64>,
+}
+
+/// A market's candles: first, highest, lowest and last batch price of each interval in which it traded.
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/candles",
+    params(("base" = String, Path), ("quote" = String, Path),
+        ("interval" = Option<String>, Query, description = "1m (default), 5m, 15m, 1h, 4h or 1d"),
+        ("limit" = Option<usize>, Query),
+        ("before_ms" = Option<u64>, Query, description = "only candles that begin before this time")),
+    responses((status = 200, body = json::CandlesBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn market_candles(
+    State(api): State<Api>,
+    Path((base, quote)): Path<(String, String)>,
+    Query(query): Query<CandleQuery>,
+) -> Answered<json::CandlesBody> {
+    let sides = api.sides(&base, &quote)?;
+    let interval: Interval = parse("interval", query.interval.as_deref().unwrap_or("1m"))?;
+    let (before_ms, limit) = (query.before_ms.unwrap_or(u64::MAX), query.limit.unwrap_or(500).min(PAGE));
+    api.blocking(move |api| Json(api.candles_body(sides, interval, before_ms, limit))).await
+}
+
+impl Api {
+    /// The last candles of a market before a time.
+    pub(crate) fn candles_body(
+        &self,
+        sides: Sides,
+        interval: Interval,
+        before_ms: u64,
+        limit: usize,
+    ) -> json::CandlesBody {
+        let candles = self.published().candles().of(sides, interval, before_ms, limit);
+        json::CandlesBody {
+            market: self.symbols.market(sides.base, sides.quote),
+            interval: interval.name(),
+            candles: candles.iter().map(json::CandleBody::from).collect(),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The HTTP interface; `docs/api.md` says what it offers, `/v1/openapi.json` says it to machines.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{StatusCode, header};
+use axum::middleware;
+use primitives::{AssetId, to_hex};
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::backend::Backend;
+use crate::door::Limits;
+use crate::json::{self, ErrorBody};
+use crate::markets::Sides;
+use crate::published::Published;
+use crate::roles::Access;
+use crate::settings::Http;
+use crate::{page, stream};
+
+mod accounts;
+mod blocks;
+mod chain;
+mod failure;
+mod guard;
+mod markets;
+mod operator;
+mod probes;
+mod transactions;
+mod validators;
+
+pub(crate) use failure::Failure;
+pub(crate) use probes::probes;
+
+/// Most entries in one page of a list.
+const PAGE: usize = 1_000;
+
+/// What every call can reach.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) settings: Arc<Http>,
+    /// Symbols of the assets.
+    pub(crate) symbols: Arc<json::Symbols>,
+    /// Permits for requests.
+    requests: Arc<Semaphore>,
+    /// Permits for bytes of bodies.
+    body_room: Arc<Semaphore>,
+    /// Permits for connections of the stream.
+    pub(crate) streams: Arc<Semaphore>,
+    access: Arc<Access>,
+    /// Whether the operator has stopped the intake.
+    drains: Arc<AtomicBool>,
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Walras",
+        description = "One price per batch: the exchange's HTTP interface. Amounts and prices are exact decimal strings.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    components(schemas(ErrorBody))
+)]
+struct Description;
+
+impl Api {
+    /// Over a node.
+    pub(crate) fn new(backend: Arc<dyn Backend>, settings: Http, access: Access) -> Api {
+        let symbols = json::Symbols::of(&backend.published().views().outline().assets);
+        Api {
+            symbols: Arc::new(symbols),
+            requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
+            body_room: Arc::new(Semaphore::new(Limits::new(&settings).body_bytes_waiting)),
+            streams: Arc::new(Semaphore::new(settings.stream_connections)),
+            settings: Arc::new(settings),
+            access: Arc::new(access),
+            drains: Arc::default(),
+            backend,
+        }
+    }
+
+    /// The same behind the address of probes.
+    pub(crate) fn for_probes(&self) -> Api {
+        Api { access: Arc::new(self.access.of_probes()), ..self.clone() }
+    }
+
+    pub(crate) fn published(&self) -> &Published {
+        self.backend.published()
+    }
+
+    /// Runs what may wait away from the threads that serve connections.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Api) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let api = self.clone();
+        tokio::task::spawn_blocking(move || run(&api)).await.map_err(|_| Failure::stopping())
+    }
+
+    fn asset(&self, symbol: &str) -> Result<AssetId, Failure> {
+        self.symbols.find(symbol).ok_or_else(|| Failure::not_found(format!("no asset {symbol:?}; see /v1/assets")))
+    }
+
+    pub(crate) fn sides(&self, base: &str, quote: &str) -> Result<Sides, Failure> {
+        let sides = Sides { base: self.asset(base)?, quote: self.asset(quote)? };
+        if sides.base == sides.quote {
+            return Err(Failure::not_found("a market has two different assets"));
+        }
+        Ok(sides)
+    }
+}
+
+/// Every route, with the page at the root.
+pub(crate) fn router(api: Api) -> Router {
+    let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(chain::status))
+        .routes(routes!(chain::limits))
+        .routes(routes!(chain::assets))
+        .routes(routes!(accounts::account))
+        .routes(routes!(accounts::account_offers))
+        .routes(routes!(accounts::account_proof))
+        .routes(routes!(markets::markets_list))
+        .routes(routes!(markets::market_book))
+        .routes(routes!(markets::market_curves))
+        .routes(routes!(markets::market_history))
+        .routes(routes!(markets::market_candles))
+        .routes(routes!(markets::market_offers))
+        .routes(routes!(blocks::blocks))
+        .routes(routes!(blocks::block))
+        .routes(routes!(blocks::batch))
+        .routes(routes!(blocks::raw_block))
+        .routes(routes!(blocks::raw_receipts))
+        .routes(routes!(validators::certificate))
+        .routes(routes!(validators::validator))
+        .routes(routes!(validators::validators))
+        .routes(routes!(validators::validators_proof))
+        .routes(routes!(validators::handovers))
+        .routes(routes!(blocks::block_account))
+        .routes(routes!(transactions::transaction))
+        .routes(routes!(accounts::offer_proof))
+        .routes(routes!(transactions::send))
+        .routes(routes!(transactions::send_batch))
+        .routes(routes!(operator::doors))
+        .routes(routes!(operator::drain))
+        .routes(routes!(operator::resume))
+        .split_for_parts();
+    let body_bytes = api.settings.body_bytes;
+    let description = described(description);
+    let description = Arc::new(description.to_json().expect("the description is plain data"));
+    let openapi = move || {
+        let description = description.clone();
+        async move { ([(header::CONTENT_TYPE, "application/json")], description.as_str().to_owned()) }
+    };
+    router
+        .route("/v1/openapi.json", axum::routing::get(openapi))
+        .route("/v1/stream", axum::routing::get(stream::open))
+        .fallback(page::serve)
+        .method_not_allowed_fallback(async || {
+            let message = "this address answers to another method; see /v1/openapi.json";
+            Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+        })
+        .layer(DefaultBodyLimit::max(body_bytes))
+        .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
+        .layer(middleware::from_fn_with_state(api.clone(), guard::check_role))
+        .with_state(api.clone())
+        .merge(probes(api.clone()))
+        .layer(middleware::from_fn_with_state(api, guard::cors))
+}
+
+/// The description with a sentence for each response, which the format demands.
+fn described(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let sentence = |status: &str| match status {
+        "200" => "The answer.",
+        "202" => "Taken, and not committed yet: ask for the transaction again.",
+        "400" => "Something in the request is malformed; the message names it.",
+        "404" => "There is no such thing, or this node no longer has it.",
+        "408" => "The body did not arrive in time.",
+        "413" => "The body is too large, or holds too many transactions.",
+        "415" => "The body is of a kind that is not taken.",
+        "422" => "The transaction is refused; the code names the reason.",
+        "429" => "Too much at once; try again after the time in `Retry-After`.",
+        "503" => "The node cannot serve this now; try again after the time in `Retry-After`.",
+        _ => "See the message.",
+    };
+    for item in description.paths.paths.values_mut() {
+        for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+            for (status, response) in &mut operation.responses.responses {
+                if let utoipa::openapi::RefOr::T(response) = response
+                    && response.description.is_empty()
+                {
+                    response.description = sentence(status).into();
+                }
+            }
+        }
+    }
+    description
+}
+/// How much of a list to give.
+#[derive(Deserialize, utoipa::IntoParams)]
+pub(super) struct Page {
+    /// How many entries at most.
+    limit: Option<usize>,
+    /// How many entries to skip.
+    offset: Option<usize>,
+    /// Only blocks below this height.
+    before: Option<u64>,
+}
+
+impl Page {
+    pub(super) fn limit(&self, default: usize) -> usize {
+        self.limit.unwrap_or(default).min(PAGE)
+    }
+}
+fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, text: &str) -> Result<T, Failure> {
+    text.parse().map_err(|error: T::Err| Failure::malformed(format!("{name}: {error}")))
+}
+
+/// The encoding of a proof as text.
+fn proof_bytes<T: borsh::BorshSerialize>(proof: &T) -> String {
+    format!("0x{}", to_hex(&borsh::to_vec(proof).expect("writing to memory cannot fail")))
+}

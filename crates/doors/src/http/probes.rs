@@ -1,0 +1,62 @@
+//! What says how the node is. It is answered however many requests are being served.
+
+use std::sync::atomic::Ordering;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::Api;
+use super::failure::Failure;
+use super::guard::{check_host, check_role};
+use replica::ValidatorStatus;
+
+/// `/healthz`, `/readyz` and `/metrics`.
+pub(crate) fn probes(api: Api) -> Router {
+    Router::new()
+        .route("/healthz", get(async || "alive\n"))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .layer(middleware::from_fn_with_state(api.clone(), check_role))
+        .layer(middleware::from_fn_with_state(api.clone(), check_host))
+        .with_state(api)
+}
+
+async fn ready(State(api): State<Api>) -> Response {
+    if api.drains.load(Ordering::Acquire) {
+        return Failure::draining().into_response();
+    }
+    match api.blocking(|api| api.backend.standing()).await {
+        Ok(standing) if standing.is_ready => match standing.validator.as_ref().and_then(unready) {
+            Some((code, message)) => Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, message).into_response(),
+            None => "ready\n".into_response(),
+        },
+        _ => Failure::stopping().into_response(),
+    }
+}
+
+/// Why a validator is not ready: code and sentence.
+fn unready(status: &ValidatorStatus) -> Option<(&'static str, String)> {
+    if let Some(stall) = status.stall() {
+        return Some(("no_quorum", stall));
+    }
+    let message = || {
+        format!(
+            "height {} of {}, {} of {} other validators connected{}",
+            status.decided,
+            status.certified_anywhere,
+            status.connected,
+            status.validators - 1,
+            if status.silent { ", listening without voting" } else { "" }
+        )
+    };
+    (!status.is_caught_up()).then(|| ("catching_up", message()))
+}
+
+async fn metrics(State(api): State<Api>) -> Response {
+    let text = api.backend.metrics().encode();
+    ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response()
+}

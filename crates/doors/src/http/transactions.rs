@@ -1,0 +1,230 @@
+//! Sending transactions, and asking for them.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use primitives::{Body, Digest, Height, Transaction, TransactionId};
+use serde::Deserialize;
+
+use super::failure::{Answered, Failure};
+use super::{Api, parse, proof_bytes};
+use crate::backend::{Answer, Closed, Found};
+use crate::json::{self, ErrorBody};
+
+/// How long a call with `wait=committed` waits before it answers that the transaction is pending.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// What to say of a transaction.
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    #[serde(default)]
+    proof: bool,
+    wait: Option<String>,
+}
+
+impl Asked {
+    fn waits(&self) -> Result<bool, Failure> {
+        match self.wait.as_deref() {
+            None => Ok(false),
+            Some("committed") => Ok(true),
+            Some(other) => Err(Failure::malformed(format!("wait: {other:?} is unknown; say wait=committed"))),
+        }
+    }
+}
+
+fn pending(id: TransactionId) -> json::TransactionBody {
+    json::TransactionBody {
+        id: id.to_string(),
+        status: "pending",
+        account: None,
+        sequence: None,
+        operation: None,
+        height: None,
+        outcome: None,
+        receipts_root: None,
+        proof: None,
+    }
+}
+
+fn committed(id: TransactionId, found: Found) -> json::TransactionBody {
+    let (height, outcome) = (Some(found.height), Some((&found.outcome).into()));
+    json::TransactionBody { status: "committed", height, outcome, ..pending(id) }
+}
+
+/// Where a transaction is, and what became of it.
+#[utoipa::path(get, path = "/v1/transactions/{id}", params(("id" = String, Path), ("proof" = Option<bool>, Query)),
+    responses((status = 200, body = json::TransactionBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn transaction(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Answered<json::TransactionBody> {
+    let id: Digest = parse("id", &id)?;
+    api.blocking(move |api| {
+        let Some(found) = api.published().find(&id) else {
+            return if api.backend.is_pending(&id) {
+                Ok(Json(pending(id)))
+            } else {
+                Err(Failure::not_found("no such transaction waits or is among those indexed"))
+            };
+        };
+        let mut body = committed(id, found);
+        if let Some(transaction) = api.transaction_of(found.height, &id)? {
+            body.account = Some(transaction.account.to_string());
+            body.sequence = Some(transaction.sequence);
+            body.operation = Some(api.symbols.operation(&transaction.operation));
+        }
+        if asked.proof {
+            let proven = api.receipts(found.height)?;
+            body.receipts_root = Some(proven.root.to_string());
+            body.proof = Some(proof_bytes(&proven.prove(&id)));
+        }
+        Ok(Json(body))
+    })
+    .await?
+}
+
+/// Transactions as JSON carries them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sent {
+    transaction: Option<String>,
+    transactions: Option<Vec<String>>,
+}
+
+fn decode_hex(place: &str, text: &str) -> Result<Transaction, Failure> {
+    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+    let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
+    let pairs = digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?));
+    let bytes: Option<Vec<u8>> = pairs.collect();
+    let bytes = bytes.ok_or_else(|| Failure::malformed(format!("{place}: not hexadecimal")))?;
+    borsh::from_slice(&bytes).map_err(|error| Failure::malformed(format!("{place}: not a transaction: {error}")))
+}
+
+/// Reads one transaction or several from a body of either kind.
+fn decode(headers: &HeaderMap, body: &[u8], several: bool) -> Result<Vec<Transaction>, Failure> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    match kind.split(';').next().unwrap_or("").trim() {
+        "application/octet-stream" => {
+            let decoded = if several { borsh::from_slice(body) } else { borsh::from_slice(body).map(|one| vec![one]) };
+            decoded.map_err(|error| Failure::malformed(format!("the body does not decode: {error}")))
+        }
+        "application/json" => {
+            let sent: Sent = serde_json::from_slice(body)
+                .map_err(|error| Failure::malformed(format!("the body is not the JSON that is expected: {error}")))?;
+            match (sent, several) {
+                (Sent { transaction: Some(one), transactions: None }, false) => {
+                    Ok(vec![decode_hex("transaction", &one)?])
+                }
+                (Sent { transaction: None, transactions: Some(all) }, true) => {
+                    all.iter().enumerate().map(|(i, one)| decode_hex(&format!("transactions[{i}]"), one)).collect()
+                }
+                (_, false) => Err(Failure::malformed("the body needs the field `transaction`, and only it")),
+                (_, true) => Err(Failure::malformed("the body needs the field `transactions`, and only it")),
+            }
+        }
+        _ => {
+            let message = "say Content-Type: application/octet-stream or application/json";
+            Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
+        }
+    }
+}
+
+impl Api {
+    /// What a committed transaction says; `None` if its block is no longer kept.
+    fn transaction_of(&self, height: Height, id: &TransactionId) -> Result<Option<Body>, Failure> {
+        let (block, receipts) = (self.backend.block(height)?, self.backend.receipts(height)?);
+        let (Some(block), Some(proven)) = (block, receipts) else { return Ok(None) };
+        let at = proven.receipts.outcomes.iter().position(|(known, _)| known == id);
+        let mut transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+        Ok(at.and_then(|at| transactions.nth(at)).map(|transaction| transaction.body.clone()))
+    }
+
+    async fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
+        if self.drains.load(Ordering::Acquire) {
+            return Err(Failure::draining());
+        }
+        let receiver = self.backend.submit(transactions, wait).map_err(|closed| match closed {
+            Closed::Busy => Failure::busy("too_many_requests", "too many submissions wait; try again shortly"),
+            Closed::Stopping => Failure::stopping(),
+            Closed::Follows => Failure::follows(),
+        })?;
+        receiver.await.map_err(|_| Failure::stopping())
+    }
+}
+
+/// What one answer becomes; waits for the block where that was asked for.
+async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json::TransactionBody, Failure> {
+    match answer {
+        Answer::Pending(id, None) => Ok(pending(id)),
+        Answer::Pending(id, Some(receiver)) => match tokio::time::timeout_at(deadline, receiver).await {
+            Ok(Ok(found)) => Ok(committed(id, found)),
+            Ok(Err(_)) => Err(Failure::stopping()),
+            Err(_) => Ok(pending(id)),
+        },
+        Answer::Committed(id, found) => Ok(committed(id, found)),
+        Answer::Full => Err(Failure::busy("mempool_full", "the mempool is full; try again shortly")),
+        Answer::Refused(refusal) => Err(Failure(StatusCode::UNPROCESSABLE_ENTITY, refusal.into())),
+    }
+}
+
+/// Sends a transaction.
+#[utoipa::path(post, path = "/v1/transactions", params(("wait" = Option<String>, Query, description = "`committed` to wait for the block")),
+    request_body(content = String, content_type = "application/octet-stream", description = "the encoded transaction, or `{\"transaction\":\"0x…\"}` as JSON"),
+    responses((status = 202, body = json::TransactionBody), (status = 200, body = json::TransactionBody),
+        (status = 400, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn send(
+    State(api): State<Api>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+    body: Result<Bytes, axum::extract::rejection::BytesRejection>,
+) -> Result<Response, Failure> {
+    let wait = asked.waits()?;
+    let transactions = decode(&headers, &whole(body)?, false)?;
+    let answer = api.submit(transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
+    let body = respond(answer, tokio::time::Instant::now() + WAIT).await?;
+    let status = if body.status == "pending" { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok((status, Json(body)).into_response())
+}
+
+/// Sends many transactions.
+#[utoipa::path(post, path = "/v1/transactions/batch", params(("wait" = Option<String>, Query)),
+    request_body(content = String, content_type = "application/octet-stream", description = "the encoded sequence of transactions, or `{\"transactions\":[\"0x…\"]}` as JSON"),
+    responses((status = 200, body = json::Results), (status = 400, body = ErrorBody), (status = 413, body = ErrorBody),
+        (status = 415, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn send_batch(
+    State(api): State<Api>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+    body: Result<Bytes, axum::extract::rejection::BytesRejection>,
+) -> Answered<json::Results> {
+    let wait = asked.waits()?;
+    let transactions = decode(&headers, &whole(body)?, true)?;
+    let most = api.settings.batch_transactions;
+    if transactions.len() > most {
+        let message = format!("{} transactions in one call; send at most {most}", transactions.len());
+        return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
+    }
+    let deadline = tokio::time::Instant::now() + WAIT;
+    let mut results = Vec::with_capacity(transactions.len());
+    for answer in api.submit(transactions, wait).await? {
+        results.push(match respond(answer, deadline).await {
+            Ok(body) => json::ResultBody::Taken(body),
+            Err(Failure(_, error)) => json::ResultBody::Error(ErrorBody { error }),
+        });
+    }
+    Ok(Json(json::Results { results }))
+}
+
+fn whole(body: Result<Bytes, axum::extract::rejection::BytesRejection>) -> Result<Bytes, Failure> {
+    body.map_err(|error| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
+        _ => Failure::malformed(format!("the body did not arrive whole: {error}")),
+    })
+}

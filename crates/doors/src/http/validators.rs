@@ -1,0 +1,88 @@
+//! Certificates, handovers and who validates.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use primitives::{Height, to_hex};
+use serde::Deserialize;
+
+use super::failure::{Answered, Failure};
+use super::{Api, proof_bytes};
+use crate::backend::{CertifiedOutcome, HandoverPage, Proved};
+use crate::json::{self, ErrorBody};
+use replica::ValidatorStatus;
+
+/// What a quorum of validators has signed of a block's outcome.
+#[utoipa::path(get, path = "/v1/blocks/{height}/certificate", params(("height" = u64, Path)),
+    responses((status = 200, body = json::CertificateBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn certificate(State(api): State<Api>, Path(height): Path<u64>) -> Answered<json::CertificateBody> {
+    let found = api.blocking(move |api| api.backend.certificate(height)).await??;
+    let none = || format!("no certificate of block {height} yet; a solo node has none at all");
+    let CertifiedOutcome { state_root, receipts_root, certificate } =
+        found.ok_or_else(|| Failure::not_found(none()))?;
+    Ok(Json(json::CertificateBody {
+        height,
+        state_root: state_root.to_string(),
+        receipts_root: receipts_root.to_string(),
+        signers: certificate.signatures.iter().map(|(index, _)| *index).collect(),
+        certificate: proof_bytes(&certificate),
+    }))
+}
+
+/// How this validator stands among the others.
+#[utoipa::path(get, path = "/v1/validator",
+    responses((status = 200, body = ValidatorStatus), (status = 404, body = ErrorBody)))]
+pub(super) async fn validator(State(api): State<Api>) -> Answered<ValidatorStatus> {
+    let status = api.blocking(|api| api.backend.standing().validator).await?;
+    status.map(Json).ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
+}
+
+/// Who has staked, who validates in this epoch and the next, and when committees change.
+#[utoipa::path(get, path = "/v1/validators", responses((status = 200, body = json::ValidatorsBody)))]
+pub(super) async fn validators(State(api): State<Api>) -> Answered<json::ValidatorsBody> {
+    let outline = api.published().views().outline().clone();
+    Ok(Json(json::validators(&outline)))
+}
+
+/// The registry of validators and the committees, with what shows that they stand in a state root.
+#[utoipa::path(get, path = "/v1/validators/proof",
+    responses((status = 200, body = json::ValidatorsProofBody)))]
+pub(super) async fn validators_proof(State(api): State<Api>) -> Answered<json::ValidatorsProofBody> {
+    let Proved { height, root, proof } = api.blocking(|api| api.backend.prove_validators()).await??;
+    Ok(Json(json::ValidatorsProofBody { height, root: root.to_string(), proof: proof_bytes(&proof) }))
+}
+
+/// From where on handovers are asked for.
+#[derive(Deserialize)]
+pub(super) struct From {
+    #[serde(default = "first_epoch")]
+    from: u64,
+}
+
+fn first_epoch() -> u64 {
+    1
+}
+
+/// What proves later committees to who trusts the founders, epoch by epoch; a page at a time.
+#[utoipa::path(get, path = "/v1/handovers",
+    params(("from" = Option<u64>, Query, description = "the first epoch; 1 if it is not given")),
+    responses((status = 200, body = json::HandoversBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn handovers(
+    State(api): State<Api>,
+    Query(From { from }): Query<From>,
+) -> Answered<json::HandoversBody> {
+    let from = from.max(1);
+    let page = api.blocking(move |api| api.backend.handovers(from)).await??;
+    let HandoverPage { last, handovers } = page.ok_or_else(|| Failure::not_found("a solo node has no committees"))?;
+    if handovers.is_empty() && from <= last {
+        let message = format!(
+            "no handover to epoch {from}: this node began with a later state; ask another validator, see /v1/validators"
+        );
+        return Err(Failure::not_found(message));
+    }
+    let body = |(epoch, (height, bytes)): (u64, &(Height, Vec<u8>))| json::HandoverBody {
+        epoch,
+        height: *height,
+        handover: format!("0x{}", to_hex(bytes)),
+    };
+    Ok(Json(json::HandoversBody { from, last, handovers: (from..).zip(&handovers).map(body).collect() }))
+}

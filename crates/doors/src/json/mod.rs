@@ -1,0 +1,54 @@
+//! What the interface says, as JSON: amounts and prices are exact decimal strings, ids are hexadecimal.
+
+use ledger::Refusal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+mod accounts;
+mod blocks;
+mod committees;
+mod markets;
+mod node;
+mod symbols;
+
+pub use accounts::{
+    AccountBody, AccountProofBody, BalanceBody, ModifiedBody, OfferBody, OfferProofBody, Offers, RestingOffer,
+    RestingOffers, SequenceBody,
+};
+pub use blocks::{
+    BatchBody, BlockBody, BlockDetail, Blocks, OperationBody, OutcomeBody, ResultBody, Results, SolverBody, TradeBody,
+    TransactionBody, TransactionOutcome, block,
+};
+pub use committees::{
+    CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
+    ValidatorsBody, ValidatorsProofBody, validators,
+};
+pub use markets::{
+    BookBody, CandleBody, CandlesBody, CurvePoint, Curves, History, HistoryPoint, Level, Market, Markets, price,
+    rounded,
+};
+pub use node::{AssetBody, Assets, DoorsBody, Limits, MempoolStatus, NodeStatus, StateRoot, assets};
+pub use symbols::Symbols;
+
+/// An error: what is wrong, and a code that stays.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorBody {
+    /// The error.
+    pub error: ErrorText,
+}
+
+/// Code and sentence of an error.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ErrorText {
+    /// Stable code, such as `overdraft`.
+    #[schema(example = "overdraft")]
+    pub code: &'static str,
+    /// A sentence for people: what is wrong, and the remedy.
+    pub message: String,
+}
+
+impl From<Refusal> for ErrorText {
+    fn from(refusal: Refusal) -> ErrorText {
+        ErrorText { code: refusal.code(), message: refusal.to_string() }
+    }
+}

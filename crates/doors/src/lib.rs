@@ -1,0 +1,152 @@
+//! The doors of a node: HTTP and WebSocket for people and programs, probes and metrics for operators.
+//!
+//! ```text
+//!  node ── a delta for each block ──► Published ──► views, offers by price, candles ──► answers, stream
+//!       ◄── point reads, submissions ── Backend ◄── calls
+//! ```
+//!
+//! The doors see what the node *publishes* ([`Published`]), *point reads* and an *intake* ([`Backend`]). Whatever scans
+//! reads what is published, or pages.
+//!
+//! **Invariant**: a question never holds the ledger for longer than a point read takes, and an answer names one height.
+
+pub mod backend;
+pub mod cache;
+pub mod candles;
+mod door;
+mod http;
+pub mod json;
+pub mod markets;
+pub mod metrics;
+pub mod open_offers;
+mod outline;
+mod page;
+mod published;
+pub mod roles;
+mod settings;
+mod stream;
+mod tls;
+pub mod views;
+
+pub use backend::{Answer, Backend, Closed, Found, ReadError};
+pub use outline::Outline;
+pub use page::is_embedded as page_is_embedded;
+pub use published::Published;
+pub use roles::SecretError;
+pub use settings::Http;
+pub use replica::{PeerStatus, ValidatorStatus};
+pub use tls::TlsError;
+pub use views::Committed;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+use roles::Access;
+
+/// How long connections may take to end after the door is closed. One of the stream lives on until its client goes.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// Why a door cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {0}: {1}; choose another with --listen or [http] listen")]
+    Listen(SocketAddr, std::io::Error),
+    /// The address for probes cannot be listened on.
+    #[error("cannot listen for probes on {0}: {1}; choose another with [http] probes")]
+    ListenForProbes(SocketAddr, std::io::Error),
+    /// Others could reach the node without TLS.
+    #[error(
+        "refusing to listen on {0}, where others than this machine reach it, without TLS: set [http] certificate and \
+         certificate_key, or behind_proxy = true if a proxy that speaks TLS stands before it or its network is private, \
+         or listen on 127.0.0.1"
+    )]
+    Exposed(SocketAddr),
+    /// A certificate without its key, or the other way round.
+    #[error("[http] certificate and certificate_key belong together: set both, or neither")]
+    HalfTls,
+    /// TLS cannot be offered.
+    #[error("[http] TLS: {0}")]
+    Tls(#[from] TlsError),
+    /// A token cannot be read.
+    #[error("[http] token: {0}")]
+    Token(#[from] SecretError),
+}
+
+/// Addresses that are taken, and not answered at yet.
+pub struct Bound {
+    settings: Http,
+    listener: TcpListener,
+    probes: Option<TcpListener>,
+    address: SocketAddr,
+    access: Access,
+    tls: Option<TlsAcceptor>,
+}
+
+/// Doors that are open.
+pub struct Doors {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    server: JoinHandle<()>,
+}
+
+impl Bound {
+    /// Takes the addresses, before the node behind them has recovered.
+    ///
+    /// # Errors
+    /// [`ListenError`] names the address and the setting.
+    pub async fn new(settings: Http) -> Result<Bound, ListenError> {
+        let listen = settings.listen;
+        let tls = match (&settings.certificate, &settings.certificate_key) {
+            (Some(certificate), Some(key)) => Some(tls::acceptor(certificate, key)?),
+            (None, None) if listen.ip().is_loopback() || settings.behind_proxy => None,
+            (None, None) => return Err(ListenError::Exposed(listen)),
+            _ => return Err(ListenError::HalfTls),
+        };
+        let access = Access::new(&settings)?;
+        let listener = TcpListener::bind(listen).await.map_err(|error| ListenError::Listen(listen, error))?;
+        let address = listener.local_addr().map_err(|error| ListenError::Listen(listen, error))?;
+        let probes = match settings.probes {
+            Some(listen) => {
+                Some(TcpListener::bind(listen).await.map_err(|error| ListenError::ListenForProbes(listen, error))?)
+            }
+            None => None,
+        };
+        Ok(Bound { settings, listener, probes, address, access, tls })
+    }
+
+    /// Answers from now on.
+    pub fn open(self, backend: Arc<dyn Backend>) -> Doors {
+        let Bound { settings, listener, probes, address, access, tls } = self;
+        let (stop, stopped) = watch::channel(false);
+        let limits = door::Limits::new(&settings);
+        let api = http::Api::new(backend, settings, access);
+        if let Some(listener) = probes {
+            let router = http::probes(api.for_probes());
+            tokio::spawn(door::serve(listener, None, router, limits, stopped.clone()));
+        }
+        let is_tls = tls.is_some();
+        let server = tokio::spawn(door::serve(listener, tls, http::router(api), limits, stopped));
+        tracing::info!(%address, tls = is_tls, page = page::is_embedded(), "listening");
+        Doors { address, stop, server }
+    }
+}
+
+impl Doors {
+    /// Where clients are answered.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Lets nobody in any more, and waits a moment for the connections that are open.
+    pub async fn close(self) {
+        self.stop.send_replace(true);
+        drop(tokio::time::timeout(CLOSING, self.server).await);
+    }
+}

@@ -1,0 +1,147 @@
+//! The resting offers, by account and by price, kept up from what blocks publish.
+//!
+//! *Invariant*: after a block, an offer is here with the amount with which it rests in the ledger's book, and the sums
+//! by asset and by price are those of the offers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ledger::{OrderBook, Pair, Place};
+use primitives::{Address, Amount, AssetId, Price, Sequence};
+
+/// A resting offer of a known account and id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resting {
+    /// Its pair.
+    pub pair: Pair,
+    /// Its limit price.
+    pub limit: Price,
+    /// Units for sale.
+    pub amount: Amount,
+}
+
+/// The offers of one price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Units for sale.
+    pub amount: Amount,
+    /// How many offers.
+    pub offers: usize,
+}
+
+/// The offers of one account.
+#[derive(Default)]
+struct Own {
+    offers: BTreeMap<Sequence, Resting>,
+    locked: BTreeMap<AssetId, Amount>,
+}
+
+/// See the module text.
+#[derive(Default)]
+pub struct OpenOffers {
+    accounts: HashMap<Address, Own>,
+    prices: BTreeMap<Pair, Prices>,
+    count: usize,
+}
+
+/// The offers of one pair.
+#[derive(Default)]
+struct Prices {
+    by_limit: BTreeMap<Price, Depth>,
+    count: usize,
+}
+
+impl OpenOffers {
+    /// Those of a book.
+    pub fn of(book: &OrderBook) -> OpenOffers {
+        let mut all = OpenOffers::default();
+        for (pair, offers) in book.iter() {
+            for offer in offers.iter() {
+                all.set(pair, offer.place, offer.amount);
+            }
+        }
+        all
+    }
+
+    /// Notes that an offer rests with this amount; with 0 it is gone.
+    pub fn set(&mut self, pair: Pair, place: Place, amount: Amount) {
+        self.remove(&place.account, place.id);
+        if amount == 0 {
+            return;
+        }
+        let own = self.accounts.entry(place.account).or_default();
+        own.offers.insert(place.id, Resting { pair, limit: place.limit, amount });
+        *own.locked.entry(pair.sell).or_default() += amount;
+        let prices = self.prices.entry(pair).or_default();
+        let depth = prices.by_limit.entry(place.limit).or_default();
+        depth.amount += amount;
+        depth.offers += 1;
+        prices.count += 1;
+        self.count += 1;
+    }
+
+    /// Notes that an offer is gone.
+    pub fn remove(&mut self, account: &Address, id: Sequence) {
+        let Some(own) = self.accounts.get_mut(account) else { return };
+        let Some(Resting { pair, limit, amount }) = own.offers.remove(&id) else { return };
+        subtract(&mut own.locked, pair.sell, amount);
+        if own.offers.is_empty() {
+            self.accounts.remove(account);
+        }
+        self.count -= 1;
+        let prices = self.prices.get_mut(&pair).expect("an offer has a price");
+        let depth = prices.by_limit.get_mut(&limit).expect("an offer has a price");
+        depth.amount -= amount;
+        depth.offers -= 1;
+        if depth.offers == 0 {
+            prices.by_limit.remove(&limit);
+        }
+        prices.count -= 1;
+        if prices.count == 0 {
+            self.prices.remove(&pair);
+        }
+    }
+
+    /// How many rest.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether none rests.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The offers of an account, by id.
+    pub fn of_account(&self, account: &Address) -> impl Iterator<Item = (Sequence, Resting)> + '_ {
+        self.accounts.get(account).into_iter().flat_map(|own| &own.offers).map(|(id, resting)| (*id, *resting))
+    }
+
+    /// Units that an account's offers lock, by asset.
+    pub fn locked(&self, account: &Address) -> BTreeMap<AssetId, Amount> {
+        self.accounts.get(account).map(|own| own.locked.clone()).unwrap_or_default()
+    }
+
+    /// Pairs with offers.
+    pub fn pairs(&self) -> impl Iterator<Item = Pair> + '_ {
+        self.prices.keys().copied()
+    }
+
+    /// The prices of a pair, lowest limit first.
+    pub fn prices(&self, pair: Pair) -> impl Iterator<Item = (Price, Depth)> + '_ {
+        self.prices.get(&pair).into_iter().flat_map(|prices| &prices.by_limit).map(|(limit, depth)| (*limit, *depth))
+    }
+
+    /// How many offers of a pair rest.
+    pub fn pair_len(&self, pair: Pair) -> usize {
+        self.prices.get(&pair).map_or(0, |prices| prices.count)
+    }
+}
+
+/// Subtracts from a sum, and forgets a sum of nothing.
+fn subtract(sums: &mut BTreeMap<AssetId, Amount>, asset: AssetId, amount: Amount) {
+    let sum = sums.get_mut(&asset).expect("it was added");
+    *sum -= amount;
+    if *sum == 0 {
+        sums.remove(&asset);
+    }
+}

@@ -1,0 +1,78 @@
+//! What a node publishes: one delta for each block, and the summaries that readers are answered from.
+//!
+//! The node's publisher writes; readers only ever wait for it, and it only for a reader that copies out a bounded answer.
+//! No reader touches the ledger here, so that no question can delay a commit. Locks are taken in this order: views,
+//! candles.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use ledger::Batch;
+use primitives::{Digest, Height, Transaction, TransactionId};
+use tokio::sync::broadcast;
+
+use crate::backend::Found;
+use crate::candles::Candles;
+use crate::views::{Committed, Views};
+
+/// Blocks that a reader of the stream may fall behind.
+pub const STREAM_BACKLOG: usize = 256;
+
+/// See the module text.
+pub struct Published {
+    views: RwLock<Views>,
+    candles: RwLock<Candles>,
+    events: broadcast::Sender<Arc<Committed>>,
+}
+
+impl Published {
+    /// Begins with the views of a state that was just recovered.
+    pub fn new(views: Views) -> Published {
+        let (events, _) = broadcast::channel(STREAM_BACKLOG);
+        Published { views: RwLock::new(views), candles: RwLock::default(), events }
+    }
+
+    /// Takes in a block that was just committed, with its transactions in order. Whoever is told "committed" after this
+    /// finds the block.
+    pub fn commit(&self, committed: &Committed, transactions: &[&Transaction]) {
+        let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
+        views.commit(committed, transactions);
+        // Under the lock of the views, so that whoever holds that one sees both at one height.
+        self.add_batch(committed.batch.height, committed.batch.time_ms, &committed.batch.batch);
+    }
+
+    /// Tells the readers of the stream of a block.
+    pub fn announce(&self, committed: Arc<Committed>) {
+        // No reader, no matter.
+        drop(self.events.send(committed));
+    }
+
+    /// Adds a batch to the candles, in any order, each once.
+    pub fn add_batch(&self, height: Height, time_ms: u64, batch: &Batch) {
+        self.candles.write().unwrap_or_else(PoisonError::into_inner).add(height, time_ms, batch);
+    }
+
+    /// Notes the state root after a block.
+    pub fn set_state_root(&self, height: Height, root: Digest) {
+        self.views.write().unwrap_or_else(PoisonError::into_inner).set_state_root(height, root);
+    }
+
+    /// A feed of committed blocks. A reader that falls [`STREAM_BACKLOG`] blocks behind misses some and is told so.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Committed>> {
+        self.events.subscribe()
+    }
+
+    /// Where a transaction went.
+    pub fn find(&self, id: &TransactionId) -> Option<Found> {
+        self.views().find(id)
+    }
+
+    /// Recent blocks, resting offers and the outline, of one height.
+    pub fn views(&self) -> RwLockReadGuard<'_, Views> {
+        self.views.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The candles.
+    pub fn candles(&self) -> RwLockReadGuard<'_, Candles> {
+        self.candles.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

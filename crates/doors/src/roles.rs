@@ -1,0 +1,177 @@
+//! Who may call what: one table, one check.
+//!
+//! | role | who may call it |
+//! |---|---|
+//! | read | everybody |
+//! | submit | everybody; where `[http] submit_token_file` is set, who has its token or the operator's |
+//! | operator | who has the token of `[http] operator_token_file`; nobody where that is not set |
+//! | probe | everybody at a door on loopback and at `[http] probes`; elsewhere who has the operator's token |
+//!
+//! A token is the first line of a file that its owner alone can read, and travels as `Authorization: Bearer TOKEN`.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use axum::http::{HeaderMap, header};
+use primitives::Digest;
+
+use crate::settings::Http;
+
+/// Least characters of a token.
+const TOKEN_LEAST: usize = 32;
+
+/// What a caller must be to be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Reads what is public.
+    Read,
+    /// Sends transactions.
+    Submit,
+    /// Runs the node.
+    Operator,
+    /// Measures the node.
+    Probe,
+}
+
+/// Every endpoint with its role. What is not listed is a file of the page.
+pub const ENDPOINTS: &[(&str, &str, Role)] = &[
+    ("GET", "/healthz", Role::Read),
+    ("GET", "/readyz", Role::Read),
+    ("GET", "/metrics", Role::Probe),
+    ("GET", "/v1/openapi.json", Role::Read),
+    ("GET", "/v1/stream", Role::Read),
+    ("GET", "/v1/status", Role::Read),
+    ("GET", "/v1/limits", Role::Read),
+    ("GET", "/v1/assets", Role::Read),
+    ("GET", "/v1/accounts/{address}", Role::Read),
+    ("GET", "/v1/accounts/{address}/offers", Role::Read),
+    ("GET", "/v1/accounts/{address}/proof", Role::Read),
+    ("GET", "/v1/offers/{sell}/{buy}/{limit}/{account}/{id}/proof", Role::Read),
+    ("GET", "/v1/markets", Role::Read),
+    ("GET", "/v1/markets/{base}/{quote}/book", Role::Read),
+    ("GET", "/v1/markets/{base}/{quote}/curves", Role::Read),
+    ("GET", "/v1/markets/{base}/{quote}/history", Role::Read),
+    ("GET", "/v1/markets/{base}/{quote}/candles", Role::Read),
+    ("GET", "/v1/markets/{base}/{quote}/offers", Role::Read),
+    ("GET", "/v1/blocks", Role::Read),
+    ("GET", "/v1/blocks/{height}", Role::Read),
+    ("GET", "/v1/blocks/{height}/batch", Role::Read),
+    ("GET", "/v1/blocks/{height}/raw", Role::Read),
+    ("GET", "/v1/blocks/{height}/receipts", Role::Read),
+    ("GET", "/v1/blocks/{height}/certificate", Role::Read),
+    ("GET", "/v1/blocks/{height}/accounts/{address}", Role::Read),
+    ("GET", "/v1/validator", Role::Read),
+    ("GET", "/v1/validators", Role::Read),
+    ("GET", "/v1/validators/proof", Role::Read),
+    ("GET", "/v1/handovers", Role::Read),
+    ("GET", "/v1/transactions/{id}", Role::Read),
+    ("POST", "/v1/transactions", Role::Submit),
+    ("POST", "/v1/transactions/batch", Role::Submit),
+    ("GET", "/v1/operator/doors", Role::Operator),
+    ("POST", "/v1/operator/drain", Role::Operator),
+    ("POST", "/v1/operator/resume", Role::Operator),
+];
+
+/// The role of an endpoint; the operator's for a route that the table forgets.
+pub(crate) fn role_of(method: &str, path: &str) -> Role {
+    let method = if method == "HEAD" { "GET" } else { method };
+    let found = ENDPOINTS.iter().find(|(known, route, _)| *known == method && *route == path);
+    // A route answers other methods with 405 whoever asks.
+    let is_known = || ENDPOINTS.iter().any(|(_, route, _)| *route == path);
+    match found {
+        Some((_, _, role)) => *role,
+        None if is_known() => Role::Read,
+        None => Role::Operator,
+    }
+}
+
+/// Whom a door lets through.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// Digests, so that a comparison tells nothing of the token.
+    operator: Option<Digest>,
+    submit: Option<Digest>,
+    /// Whether others than this machine can reach the door.
+    is_exposed: bool,
+}
+
+/// Why tokens or keys cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The file cannot be read.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// Others can read the file.
+    #[error("{}: others can read it (mode {mode:o}); run `chmod 600` on it, and make a new secret", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A token that can be guessed.
+    #[error("{}: the first line must be a token of at least 32 characters, as `openssl rand -hex 32` makes", .0.display())]
+    Short(PathBuf),
+}
+
+/// Reads a file that its owner alone can read.
+pub(crate) fn read_secret(path: &Path) -> Result<String, SecretError> {
+    let unreadable = |reason| SecretError::Unreadable { path: path.into(), reason };
+    let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(SecretError::Open { path: path.into(), mode });
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
+}
+
+fn token(path: Option<&PathBuf>) -> Result<Option<Digest>, SecretError> {
+    let Some(path) = path else { return Ok(None) };
+    let text = read_secret(path)?;
+    let line = text.lines().next().unwrap_or("").trim();
+    if line.len() < TOKEN_LEAST {
+        return Err(SecretError::Short(path.clone()));
+    }
+    Ok(Some(digest(line)))
+}
+
+fn digest(token: &str) -> Digest {
+    Digest::of("walras access token", token.as_bytes())
+}
+
+impl Access {
+    pub(crate) fn new(settings: &Http) -> Result<Access, SecretError> {
+        Ok(Access {
+            operator: token(settings.operator_token_file.as_ref())?,
+            submit: token(settings.submit_token_file.as_ref())?,
+            is_exposed: !settings.listen.ip().is_loopback(),
+        })
+    }
+
+    /// The same for the address of probes, where whoever reaches it may measure.
+    pub(crate) fn of_probes(&self) -> Access {
+        Access { is_exposed: false, ..self.clone() }
+    }
+
+    /// Whether a request may have what takes a role.
+    pub(crate) fn admits(&self, role: Role, headers: &HeaderMap) -> bool {
+        let shown = bearer(headers).map(digest);
+        let is = |token: Option<Digest>| token.is_some() && token == shown;
+        match role {
+            Role::Read => true,
+            Role::Submit => self.submit.is_none() || is(self.submit) || is(self.operator),
+            Role::Probe => !self.is_exposed || is(self.operator),
+            Role::Operator => is(self.operator),
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}

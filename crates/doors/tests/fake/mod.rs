@@ -1,0 +1,126 @@
+//! A node without a pipeline, for tests of the doors alone: the genesis, and an intake that is full.
+
+use std::sync::Arc;
+
+use doors::backend::{
+    AccountRead, CertifiedOutcome, HandoverPage, NodeLimits, OffersRead, Proved, ReadError, Standing,
+};
+use doors::cache::ProvenReceipts;
+use doors::metrics::Metrics;
+use doors::views::Views;
+use doors::{Answer, Backend, Closed, Published};
+use ledger::{AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, ValidatorsProof};
+use primitives::{
+    Address, AssetId, Digest, Fraction, Height, PublicKey, Sequence, Superblock, Transaction, TransactionId,
+};
+use tokio::sync::oneshot;
+
+/// See the module text.
+pub struct Fake {
+    ledger: Ledger,
+    published: Published,
+    metrics: Metrics,
+}
+
+impl Fake {
+    /// Two assets, one holder.
+    pub fn new() -> Fake {
+        let owner = PublicKey([1; 32]).address();
+        let assets = vec![Listing::new("USD", 2, owner), Listing::new("EUR", 2, owner)];
+        let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
+        let balances = vec![(owner, AssetId(0), 1_000_000)];
+        let genesis = Genesis { chain: 1, epsilon, mu, assets, balances, ..Genesis::default() };
+        let ledger = Ledger::new(&genesis).expect("sound");
+        let root = Roots::of(&ledger).parts().root();
+        let published = Published::new(Views::new(&ledger, root, 1_000));
+        Fake { ledger, published, metrics: Metrics::new() }
+    }
+
+    fn prove<P>(&self, prove: impl Fn(&mut Roots) -> P) -> Result<Proved<P>, ReadError> {
+        let mut roots = Roots::of(&self.ledger);
+        let proof = prove(&mut roots);
+        Ok(Proved { height: self.ledger.height(), root: roots.parts().root(), proof })
+    }
+}
+
+impl Backend for Fake {
+    fn published(&self) -> &Published {
+        &self.published
+    }
+
+    fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { is_ready: true, begins_again: false, uptime_ms: 1, validator: None }
+    }
+
+    fn limits(&self) -> NodeLimits {
+        NodeLimits { block_transactions: 1, block_interval_ms: 1, mempool_transactions: 0 }
+    }
+
+    fn submit(&self, transactions: Vec<Transaction>, _wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
+        let (reply, receiver) = oneshot::channel();
+        reply.send(transactions.iter().map(|_| Answer::Full).collect()).expect("the receiver is here");
+        Ok(receiver)
+    }
+
+    fn is_pending(&self, _id: &TransactionId) -> bool {
+        false
+    }
+
+    fn pending_sequence(&self, _account: &Address) -> Sequence {
+        0
+    }
+
+    fn account(&self, address: &Address) -> AccountRead {
+        let account = self.ledger.accounts().get(address).map(|account| account.state());
+        AccountRead { height: self.ledger.height(), account }
+    }
+
+    fn offers(&self, _pair: Pair, _first: Place, _last: Place, _count: usize) -> OffersRead {
+        OffersRead { height: self.ledger.height(), offers: Vec::new() }
+    }
+
+    fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
+        self.prove(|roots| roots.prove_account(&self.ledger, address))
+    }
+
+    fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
+        self.prove(|roots| roots.prove_offer(&self.ledger, pair, place))
+    }
+
+    fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
+        self.prove(|roots| roots.prove_validators(&self.ledger))
+    }
+
+    fn block(&self, _height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
+        Ok(None)
+    }
+
+    fn raw_block(&self, _height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(None)
+    }
+
+    fn receipts(&self, _height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
+        Ok(None)
+    }
+
+    fn raw_receipts(&self, _height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        Err(ReadError::Archive("this disk is a test".into()))
+    }
+
+    fn certificate(&self, _height: Height) -> Result<Option<CertifiedOutcome>, ReadError> {
+        Ok(None)
+    }
+
+    fn handovers(&self, _from: u64) -> Result<Option<HandoverPage>, ReadError> {
+        Ok(None)
+    }
+}
+
+/// The zero digest, as text.
+pub fn zeros() -> String {
+    Digest([0; 32]).to_string()
+}

@@ -1,0 +1,177 @@
+//! What the doors read of a running pipeline: [`Backend`] for [`Exchange`].
+
+use std::sync::Arc;
+
+use doors::backend::{
+    AccountRead, Backend, CertifiedOutcome, HandoverPage, NodeLimits, OffersRead, Proved, ReadError, Standing,
+};
+use doors::cache::ProvenReceipts;
+use doors::metrics::Metrics;
+use doors::{Answer, Closed, Found, Published};
+use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, ValidatorsProof};
+use primitives::{Address, Height, Sequence, Superblock, Transaction, TransactionId};
+use tokio::sync::oneshot;
+
+use crate::exchange::{Exchange, ExchangeError, Shared};
+use crate::validator;
+use replica::{Handover, ReplicaError, encode};
+
+impl Backend for Exchange {
+    fn published(&self) -> &Published {
+        &self.shared.published
+    }
+
+    fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            is_ready: self.shared.is_ready(),
+            begins_again: self.is_to_begin_again(),
+            uptime_ms: self.shared.now_ms(),
+            validator: self.status(),
+        }
+    }
+
+    fn limits(&self) -> NodeLimits {
+        let config = &self.shared.config;
+        NodeLimits {
+            block_transactions: config.blocks.transactions,
+            block_interval_ms: config.blocks.interval_ms,
+            mempool_transactions: config.mempool.transactions,
+        }
+    }
+
+    fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
+        Exchange::submit(self, transactions, wait)
+    }
+
+    fn is_pending(&self, id: &TransactionId) -> bool {
+        self.shared.lock_mempool().contains(id)
+    }
+
+    fn pending_sequence(&self, account: &Address) -> Sequence {
+        self.shared.lock_mempool().highest(account).unwrap_or(0)
+    }
+
+    fn account(&self, address: &Address) -> AccountRead {
+        let ledger = self.shared.read_ledger();
+        AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
+    }
+
+    fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {
+        let ledger = self.shared.read_ledger();
+        let of_pair = ledger.book().get(pair).into_iter();
+        let offers = of_pair.flat_map(|offers| offers.range(first..=last)).take(count).collect();
+        OffersRead { height: ledger.height(), offers }
+    }
+
+    fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
+        self.prove(|ledger, roots| roots.prove_account(ledger, address))
+    }
+
+    fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
+        self.prove(|ledger, roots| roots.prove_offer(ledger, pair, place))
+    }
+
+    fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
+        self.prove(|ledger, roots| roots.prove_validators(ledger))
+    }
+
+    fn block(&self, height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
+        self.shared.body(height).map_err(archive)
+    }
+
+    fn raw_block(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        self.shared.archive.block(height).map_err(archive)
+    }
+
+    fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
+        self.shared.receipts(height).map_err(archive)
+    }
+
+    fn raw_receipts(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
+        self.shared.archive.receipts(height).map_err(archive)
+    }
+
+    fn certificate(&self, height: Height) -> Result<Option<CertifiedOutcome>, ReadError> {
+        let Some((lag, certificates)) = self.shared.certificates.get() else { return Ok(None) };
+        let bytes = certificates.block(height.saturating_add(*lag)).map_err(archive)?;
+        let (Some(bytes), Some((state_root, receipts_root))) =
+            (bytes, validator::outcome(&self.shared, height).map_err(archive)?)
+        else {
+            return Ok(None);
+        };
+        let finality: consensus::Finality = borsh::from_slice(&bytes).map_err(archive)?;
+        Ok(Some(CertifiedOutcome { state_root, receipts_root, certificate: finality.certificate }))
+    }
+
+    fn handovers(&self, from: u64) -> Result<Option<HandoverPage>, ReadError> {
+        let Some(held) = self.shared.handovers.get() else { return Ok(None) };
+        let last = held.last_certified().map_err(archive)?;
+        let entry = |handover: &Handover| (handover.certificate.statement.height, encode(handover));
+        let handovers = held.page(from).map_err(archive)?.iter().map(entry).collect();
+        Ok(Some(HandoverPage { last, handovers }))
+    }
+}
+
+fn archive(error: impl std::fmt::Display) -> ReadError {
+    ReadError::Archive(error.to_string())
+}
+
+impl Exchange {
+    /// A proof, with the root that it leads to.
+    fn prove<P>(&self, prove: impl Fn(&Ledger, &mut Roots) -> P) -> Result<Proved<P>, ReadError> {
+        let proved = self.shared.with_roots(|ledger, roots| {
+            let proof = prove(ledger, roots);
+            Proved { height: ledger.height(), root: roots.parts().root(), proof }
+        });
+        proved.ok_or(ReadError::Stopping)
+    }
+
+    /// A block's body; `None` if there is no such block.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn body(&self, height: Height) -> Result<Option<Arc<Superblock>>, ExchangeError> {
+        self.shared.body(height)
+    }
+
+    /// Where a transaction went, and the receipts of its block; `None` if it is in none that is known.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn receipt(&self, id: &TransactionId) -> Result<Option<(Found, Arc<ProvenReceipts>)>, ExchangeError> {
+        let Some(found) = self.shared.published.find(id) else { return Ok(None) };
+        Ok(self.shared.receipts(found.height)?.map(|receipts| (found, receipts)))
+    }
+}
+
+impl Shared {
+    /// A block's body, from the cache or the archive; `None` if there is no such block.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn body(&self, height: Height) -> Result<Option<Arc<Superblock>>, ExchangeError> {
+        if let Some(body) = self.bodies.get(height) {
+            return Ok(Some(body));
+        }
+        let Some(bytes) = self.archive.block(height)? else { return Ok(None) };
+        let body = borsh::from_slice(&bytes).map_err(|error| ReplicaError::Undecodable(height, error))?;
+        Ok(Some(Arc::new(body)))
+    }
+
+    /// A block's receipts, from the cache or the archive; `None` if there are none (yet).
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ExchangeError> {
+        if let Some(receipts) = self.receipts.get(height) {
+            return Ok(Some(receipts));
+        }
+        let Some(bytes) = self.archive.receipts(height)? else { return Ok(None) };
+        let receipts = borsh::from_slice(&bytes).map_err(|error| ReplicaError::Undecodable(height, error))?;
+        Ok(Some(Arc::new(ProvenReceipts::new(receipts))))
+    }
+}

@@ -1,0 +1,142 @@
+//! What became of a transaction, and how that is told.
+
+use std::process::ExitCode;
+
+use primitives::TransactionId;
+use serde_json::{Value, json};
+
+use super::server::{Assets, Server, text};
+
+/// The transaction waits for a block.
+const WAITING: u8 = 3;
+/// The node knows nothing of it.
+const UNKNOWN: u8 = 4;
+
+/// What is known of a transaction.
+pub(super) enum Fate {
+    /// It is in a block. The node's answer.
+    Committed(Value),
+    /// It is in a block without effect. The node's answer.
+    Refused(Value),
+    /// It waits for a block. Why it waits, if anything is wrong.
+    Waiting(Option<String>),
+    /// The node knows nothing of it, or does not answer. Why, if it is known.
+    Unknown(Option<String>),
+}
+
+impl Fate {
+    /// What a node knows.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn of(server: &Server, id: &TransactionId) -> anyhow::Result<Fate> {
+        let answered = server.ask(&format!("/v1/transactions/{id}"))?;
+        if answered.status == 404 {
+            return Ok(Fate::Unknown(None));
+        }
+        let body = answered.sound()?;
+        Ok(match (text(&body["status"]), text(&body["outcome"]["result"])) {
+            ("pending", _) => Fate::Waiting(server.get("/v1/status")?["stalled"].as_str().map(Into::into)),
+            (_, "refused") => Fate::Refused(body),
+            _ => Fate::Committed(body),
+        })
+    }
+
+    /// Whether nothing can change it any more.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Fate::Committed(_) | Fate::Refused(_))
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Fate::Committed(_) => "committed",
+            Fate::Refused(_) => "refused",
+            Fate::Waiting(_) => "waiting",
+            Fate::Unknown(_) => "unknown",
+        }
+    }
+
+    fn code(&self) -> ExitCode {
+        match self {
+            Fate::Committed(_) => ExitCode::SUCCESS,
+            Fate::Refused(_) => ExitCode::FAILURE,
+            Fate::Waiting(_) => WAITING.into(),
+            Fate::Unknown(_) => UNKNOWN.into(),
+        }
+    }
+
+    /// What the user can do, where something is left to do.
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Fate::Waiting(_) => Some(
+                "It is not lost and needs nothing: ask again with `walras wallet status`. Do not pay anew. To hand it to \
+                 another node, `walras wallet retry` sends the same transaction; it takes effect once.",
+            ),
+            Fate::Unknown(_) => Some(
+                "It may have been lost, or wait elsewhere: ask another --server, or send the same transaction again with \
+                 `walras wallet retry`, which is safe: it takes effect once. Do not pay anew.",
+            ),
+            Fate::Committed(_) | Fate::Refused(_) => None,
+        }
+    }
+
+    /// Prints it; the exit code says the same.
+    pub fn tell(&self, json: bool, id: &TransactionId, assets: &Assets) -> ExitCode {
+        if json {
+            println!("{}", self.body(id));
+        } else {
+            println!("{}", self.sentence(assets));
+            if let Some(advice) = self.advice() {
+                println!("{advice}");
+            }
+        }
+        self.code()
+    }
+
+    fn body(&self, id: &TransactionId) -> Value {
+        match self {
+            Fate::Committed(body) | Fate::Refused(body) => {
+                let mut body = body.clone();
+                body["status"] = self.word().into();
+                body
+            }
+            Fate::Waiting(reason) | Fate::Unknown(reason) => {
+                json!({"id": id.to_string(), "status": self.word(), "reason": reason, "advice": self.advice()})
+            }
+        }
+    }
+
+    fn sentence(&self, assets: &Assets) -> String {
+        match self {
+            Fate::Committed(body) => format!("committed in block {}: {}", body["height"], in_words(body, assets)),
+            Fate::Refused(body) => {
+                format!("refused in block {}: {}", body["height"], text(&body["outcome"]["message"]))
+            }
+            Fate::Waiting(None) => "waits for a block".into(),
+            Fate::Waiting(Some(reason)) => format!("waits for a block. {reason}"),
+            Fate::Unknown(None) => "unknown to this node".into(),
+            Fate::Unknown(Some(reason)) => format!("unknown: {reason}"),
+        }
+    }
+}
+
+/// What a committed transaction did, in decimals of its assets.
+fn in_words(body: &Value, assets: &Assets) -> String {
+    let (operation, outcome) = (&body["operation"], &body["outcome"]);
+    let money = |units: &Value, symbol: &str| assets.money(units, &operation[symbol]);
+    let amount = || money(&operation["amount"], "asset");
+    match text(&operation["type"]) {
+        "pay" => format!("paid {} to {}", amount(), text(&operation["to"])),
+        "issue" => format!("issued {} to {}", amount(), text(&operation["to"])),
+        "burn" => format!("burnt {}", amount()),
+        "create_offer" => format!(
+            "sold {} for {}; {} rests, {} returned ({})",
+            money(&outcome["sold"], "sell"),
+            money(&outcome["bought"], "buy"),
+            money(&outcome["left"], "sell"),
+            money(&outcome["returned"], "sell"),
+            text(&outcome["why"]).replace('_', " ")
+        ),
+        other => format!("{} applied", other.replace('_', " ")),
+    }
+}

@@ -1,0 +1,98 @@
+//! Signed transactions whose end the wallet has not seen, in a folder beside the key file.
+//!
+//! A transaction is written there before it is sent, and removed when it is committed or cannot be any more. So it can
+//! be sent again as it is, with the same id, and takes effect once.
+
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use primitives::{Transaction, TransactionId};
+
+/// See the module text.
+pub(super) struct Pending(PathBuf);
+
+impl Pending {
+    /// That of a key file.
+    pub fn of(key: &Path) -> Pending {
+        let mut name = key.as_os_str().to_owned();
+        name.push(".pending");
+        Pending(name.into())
+    }
+
+    fn file(&self, id: &TransactionId) -> PathBuf {
+        self.0.join(id.to_string())
+    }
+
+    /// Writes a transaction down, durably.
+    pub fn keep(&self, transaction: &Transaction) -> anyhow::Result<()> {
+        let path = self.file(&transaction.id());
+        self.write(&path, &borsh::to_vec(transaction)?)
+            .with_context(|| format!("{}: nothing is sent that cannot be written down", path.display()))
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+        std::fs::DirBuilder::new().mode(0o700).recursive(true).create(&self.0)?;
+        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::File::open(&self.0)?.sync_all()
+    }
+
+    /// Removes a transaction whose end is known.
+    pub fn forget(&self, id: &TransactionId) {
+        // It may not be there, and what stays is asked for again.
+        let _ = std::fs::remove_file(self.file(id));
+        let _ = std::fs::remove_dir(&self.0);
+    }
+
+    /// A transaction that is kept.
+    pub fn get(&self, id: &TransactionId) -> anyhow::Result<Option<Transaction>> {
+        let path = self.file(id);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        let unreadable = || format!("{} holds no transaction: remove it", path.display());
+        borsh::from_slice(&bytes).with_context(unreadable).map(Some)
+    }
+
+    /// All that are kept.
+    pub fn all(&self) -> anyhow::Result<Vec<Transaction>> {
+        let Ok(entries) = std::fs::read_dir(&self.0) else { return Ok(Vec::new()) };
+        let mut all = Vec::new();
+        for entry in entries {
+            let name = entry.with_context(|| self.0.display().to_string())?.file_name();
+            if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
+                all.extend(self.get(&id)?);
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use primitives::{AssetId, Body, Operation, SecretKey};
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_there_until_it_is_forgotten() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let pending = Pending::of(&folder.path().join("alice.json"));
+        let key = SecretKey::from_seed([1; 32]);
+        let pay = |sequence| {
+            let operation = Operation::Pay { to: key.public().address(), asset: AssetId(0), amount: 5 };
+            Body { chain: 1, account: key.public().address(), sequence, operation }.sign(&key)
+        };
+        assert!(pending.all().expect("an empty list").is_empty());
+        (1..=2).for_each(|sequence| pending.keep(&pay(sequence)).expect("kept"));
+        assert_eq!(pending.all().expect("readable").len(), 2);
+        assert_eq!(pending.get(&pay(1).id()).expect("readable"), Some(pay(1)));
+        (1..=3).for_each(|sequence| pending.forget(&pay(sequence).id()));
+        assert_eq!(pending.get(&pay(1).id()).expect("readable"), None);
+        assert!(!folder.path().join("alice.json.pending").exists());
+    }
+}

@@ -1,0 +1,251 @@
+//! Sending a transaction, so that it is never lost from sight: its id is told and the transaction written down before it
+//! is sent; waiting is visible and ends; it can be sent again as it is.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use primitives::{Address, Body, Operation, Sequence, Transaction, TransactionId};
+
+use super::fate::Fate;
+use super::pending::Pending;
+use super::server::{Answered, Assets, Server, text};
+use crate::keystore::{self, Passphrase};
+
+/// How long a node that lags is waited for before anything is signed.
+const LAG_PATIENCE: Duration = Duration::from_secs(30);
+/// The first pause between two questions, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
+/// Waiting is told after this long, and then as often.
+const TELL: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
+
+/// Who sends, and how.
+#[derive(clap::Args, Clone)]
+pub struct Sender {
+    /// The key file.
+    #[arg(long)]
+    pub(super) key: PathBuf,
+    /// The account, if it is not the one that the key was made for.
+    #[arg(long)]
+    account: Option<Address>,
+    /// Sequence number, if not the next free one.
+    #[arg(long)]
+    sequence: Option<Sequence>,
+    /// Send although the same operation was sent before and its end is not known.
+    #[arg(long)]
+    again: bool,
+    #[command(flatten)]
+    pub(super) passphrase: Passphrase,
+    #[command(flatten)]
+    delivery: Delivery,
+}
+
+/// Where to send, and how long to wait.
+#[derive(clap::Args, Clone)]
+pub struct Delivery {
+    /// Answer once the transaction waits, without waiting for its block.
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait for the block, in seconds; then exit with 3.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, conflicts_with = "no_wait")]
+    patience: u64,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Sender {
+    /// Makes a transaction of an operation, signs and delivers it.
+    pub(super) fn send(
+        self,
+        json: bool,
+        operation: impl FnOnce(&Server, &Address, &Assets) -> anyhow::Result<Operation>,
+    ) -> anyhow::Result<ExitCode> {
+        let server = &self.delivery.server;
+        let assets = server.assets()?;
+        let account = match self.account {
+            Some(account) => account,
+            None => keystore::address(&self.key)?,
+        };
+        let operation = operation(server, &account, &assets)?;
+        let pending = Pending::of(&self.key);
+        if let Some(id) = sent_before(&pending, server, &account, &operation)?.filter(|_| !self.again) {
+            bail!(
+                "the same was sent before as {id}, and its end is not known: `walras wallet status {id}` tells, `walras \
+                 wallet retry {id} --key {}` sends it again as it is. To do it twice, add --again",
+                self.key.display()
+            );
+        }
+        let sequence = match self.sequence {
+            Some(sequence) => sequence,
+            None => {
+                server.wait_until_caught_up()?;
+                let state = server.get(&format!("/v1/accounts/{account}"))?;
+                state["sequence"]["next"].as_u64().context("the node names no next sequence number")?
+            }
+        };
+        let chain = server.chain()?;
+        let key = keystore::open(&self.key, &self.passphrase)?;
+        let transaction = Body { chain, account, sequence, operation }.sign(&key);
+        pending.keep(&transaction)?;
+        self.delivery.deliver(json, &transaction, &pending, &assets)
+    }
+}
+
+/// A transaction of the same account and operation whose end is not known. Those whose end is known are forgotten.
+fn sent_before(
+    pending: &Pending,
+    server: &Server,
+    account: &Address,
+    operation: &Operation,
+) -> anyhow::Result<Option<TransactionId>> {
+    let mut same = None;
+    for kept in pending.all()? {
+        let id = kept.id();
+        if Fate::of(server, &id)?.is_final() {
+            pending.forget(&id);
+        } else if kept.body.account == *account && kept.body.operation == *operation {
+            same = Some(id);
+        }
+    }
+    Ok(same)
+}
+
+/// Sends a transaction that was made before once more.
+pub(super) fn retry(
+    json: bool,
+    key: &std::path::Path,
+    id: &TransactionId,
+    delivery: &Delivery,
+) -> anyhow::Result<ExitCode> {
+    let pending = Pending::of(key);
+    let kept = pending.get(id)?.with_context(|| {
+        format!("no transaction {id} is kept beside {}: its end is known, or another key made it", key.display())
+    })?;
+    delivery.deliver(json, &kept, &pending, &delivery.server.assets()?)
+}
+
+/// Tells what a node knows of a transaction.
+pub(super) fn status(json: bool, id: &TransactionId, server: &Server) -> anyhow::Result<ExitCode> {
+    Ok(Fate::of(server, id)?.tell(json, id, &server.assets()?))
+}
+
+impl Delivery {
+    /// Tells the id, sends, waits, and tells the end.
+    fn deliver(
+        &self,
+        json: bool,
+        transaction: &Transaction,
+        pending: &Pending,
+        assets: &Assets,
+    ) -> anyhow::Result<ExitCode> {
+        let id = transaction.id();
+        if json {
+            eprintln!("transaction {id}");
+        } else {
+            println!("transaction {id}");
+        }
+        let fate = match self.post(transaction) {
+            Ok(()) if self.no_wait => {
+                Fate::Waiting(None).tell(json, &id, assets);
+                return Ok(ExitCode::SUCCESS);
+            }
+            Ok(()) => self.follow(transaction),
+            Err(Sent::Refused(error)) => {
+                pending.forget(&id);
+                return Err(error);
+            }
+            Err(Sent::Unknown(reason)) => Fate::Unknown(Some(reason)),
+        };
+        if fate.is_final() {
+            pending.forget(&id);
+        }
+        Ok(fate.tell(json, &id, assets))
+    }
+
+    fn post(&self, transaction: &Transaction) -> Result<(), Sent> {
+        let bytes = borsh::to_vec(transaction).map_err(|error| Sent::Refused(error.into()))?;
+        match self.server.post("/v1/transactions", &bytes) {
+            Err(error) => Err(Sent::Unknown(format!("{error:#}"))),
+            Ok(Answered { status: 200..=299, .. }) => Ok(()),
+            // Who stops may have taken it.
+            Ok(Answered { status: 500.., body }) if body["error"]["code"] != "follows" => {
+                Err(Sent::Unknown(text(&body["error"]["message"]).into()))
+            }
+            Ok(answered) => Err(Sent::Refused(answered.sound().expect_err("an error"))),
+        }
+    }
+
+    /// Waits for the end, within patience. A node that has lost the transaction gets it again.
+    fn follow(&self, transaction: &Transaction) -> Fate {
+        let (id, begun, patience) = (transaction.id(), Instant::now(), Duration::from_secs(self.patience));
+        let (mut pause, mut tell) = (PAUSES.0, TELL.0);
+        loop {
+            let fate = Fate::of(&self.server, &id).unwrap_or_else(|error| Fate::Unknown(Some(format!("{error:#}"))));
+            if fate.is_final() || begun.elapsed() >= patience {
+                return fate;
+            }
+            if matches!(fate, Fate::Unknown(None)) {
+                // What it answers is seen the next time.
+                let _ = self.post(transaction);
+            }
+            if begun.elapsed() >= tell {
+                tell_waiting(begun.elapsed(), &fate);
+                tell = begun.elapsed() + TELL.1;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+}
+
+/// How sending went, if not well.
+enum Sent {
+    /// The node did not take it.
+    Refused(anyhow::Error),
+    /// Nobody knows whether the node took it.
+    Unknown(String),
+}
+
+fn tell_waiting(waited: Duration, fate: &Fate) {
+    let reason = match fate {
+        Fate::Waiting(Some(reason)) | Fate::Unknown(Some(reason)) => reason,
+        Fate::Unknown(None) => "the node has lost it; it is sent again",
+        _ => "for a block",
+    };
+    eprintln!("waits {} s: {reason}", waited.as_secs());
+}
+
+impl Server {
+    /// Waits while the node lags behind the others, or has just started: what it says of an account's sequence numbers
+    /// may be out of date, and a transaction that repeats one that is done would seem to be committed. A stall is not
+    /// waited for where the validators that are not seen cannot have gone on without those that are.
+    fn wait_until_caught_up(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let mut tell = TELL.0;
+        loop {
+            let Some((code, message)) = self.unready()? else { return Ok(()) };
+            if code == "no_quorum" && self.others_stall_too()? {
+                return Ok(());
+            }
+            ensure!(
+                begun.elapsed() < LAG_PATIENCE,
+                "the node has not caught up ({message}), and may name a sequence number that is used. Nothing is sent. Try \
+                 again later, give another --server, or the number with --sequence"
+            );
+            if begun.elapsed() >= tell {
+                eprintln!("waits {} s, nothing is sent yet: {message}", begun.elapsed().as_secs());
+                tell = begun.elapsed() + TELL.1;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// Whether the validators that the node does not see are too few to decide anything.
+    fn others_stall_too(&self) -> anyhow::Result<bool> {
+        let status = self.get("/v1/validator")?;
+        let number = |name: &str| status[name].as_u64().with_context(|| format!("the node names no {name}"));
+        let seen = number("connected")? + u64::from(status["follows"] == false);
+        Ok(number("validators")?.saturating_sub(seen) < number("needed")?)
+    }
+}

@@ -1,0 +1,138 @@
+//! The node that a wallet talks to, and the assets that it lists.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use primitives::{Amount, AssetId};
+use serde_json::Value;
+
+use crate::decimal::from_units;
+
+/// The node to talk to.
+#[derive(clap::Args, Clone)]
+pub struct Server {
+    /// Address of a node.
+    #[arg(long = "server", value_name = "URL", env = "WALRAS_SERVER", default_value = "http://127.0.0.1:8080")]
+    pub(super) url: String,
+}
+
+/// An answer: its status, and its JSON.
+pub(super) struct Answered {
+    pub status: u16,
+    pub body: Value,
+}
+
+impl Answered {
+    /// The body, or the node's error as ours.
+    pub fn sound(self) -> anyhow::Result<Value> {
+        match &self.body["error"] {
+            Value::Null => Ok(self.body),
+            error => bail!("{}: {}", text(&error["code"]), text(&error["message"])),
+        }
+    }
+}
+
+impl Server {
+    fn agent() -> ureq::Agent {
+        let config =
+            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
+        config.build().into()
+    }
+
+    /// The JSON at a path, or the node's error as ours.
+    pub(super) fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.ask(path)?.sound()
+    }
+
+    /// What the node answers at a path, errors included.
+    pub(super) fn ask(&self, path: &str) -> anyhow::Result<Answered> {
+        self.json(Self::agent().get(format!("{}{path}", self.url)).call())
+    }
+
+    /// What the node answers to a body.
+    pub(super) fn post(&self, path: &str, body: &[u8]) -> anyhow::Result<Answered> {
+        let request = Self::agent().post(format!("{}{path}", self.url)).content_type("application/octet-stream");
+        self.json(request.send(body))
+    }
+
+    fn json(&self, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> anyhow::Result<Answered> {
+        let unreachable = || format!("no node answers at {}; give another --server", self.url);
+        let mut response = response.with_context(unreachable)?;
+        let body: Value = response.body_mut().read_json().context("the node's answer is not JSON")?;
+        Ok(Answered { status: response.status().as_u16(), body })
+    }
+
+    /// Whether the node is ready, and if not, its code and sentence.
+    pub(super) fn unready(&self) -> anyhow::Result<Option<(String, String)>> {
+        let unreachable = || format!("no node answers at {}; give another --server", self.url);
+        let mut response = Self::agent().get(format!("{}/readyz", self.url)).call().with_context(unreachable)?;
+        if response.status().is_success() {
+            return Ok(None);
+        }
+        let value: Value = response.body_mut().read_json().unwrap_or_default();
+        Ok(Some((text(&value["error"]["code"]).into(), text(&value["error"]["message"]).into())))
+    }
+
+    pub(super) fn chain(&self) -> anyhow::Result<u64> {
+        self.get("/v1/limits")?["chain"].as_u64().context("the node names no chain")
+    }
+
+    pub(super) fn assets(&self) -> anyhow::Result<Assets> {
+        let value = self.get("/v1/assets")?;
+        let entries = value["assets"].as_array().context("the node lists no assets")?;
+        let listed = entries.iter().map(|entry| {
+            Some(Listed {
+                asset: AssetId(u32::try_from(entry["asset"].as_u64()?).ok()?),
+                symbol: entry["symbol"].as_str()?.into(),
+                decimals: u8::try_from(entry["decimals"].as_u64()?).ok()?,
+                least_units: entry["least_units"].as_str()?.parse().ok()?,
+            })
+        });
+        listed.collect::<Option<_>>().map(Assets).context("the node's list of assets cannot be read")
+    }
+}
+
+/// The assets as a node lists them.
+pub(super) struct Assets(Vec<Listed>);
+
+/// An asset as the node lists it.
+pub(super) struct Listed {
+    pub asset: AssetId,
+    pub symbol: String,
+    pub decimals: u8,
+    pub least_units: Amount,
+}
+
+impl Assets {
+    /// The asset of a symbol.
+    pub fn find(&self, symbol: &str) -> anyhow::Result<&Listed> {
+        let known = || self.0.iter().map(|asset| asset.symbol.as_str()).collect::<Vec<_>>().join(", ");
+        let found = self.0.iter().find(|asset| asset.symbol == symbol);
+        found.with_context(|| format!("no asset {symbol:?}; there are {}", known()))
+    }
+
+    /// The first asset, in which fees and stakes are counted.
+    pub fn first(&self) -> anyhow::Result<&Listed> {
+        self.0.iter().find(|listed| listed.asset == AssetId(0)).context("the node lists no first asset")
+    }
+
+    /// Units as people write them, with the symbol. `units` is what the node wrote.
+    pub fn money(&self, units: &Value, symbol: &Value) -> String {
+        let (units, symbol) = (text(units), text(symbol));
+        match (units.parse(), self.find(symbol)) {
+            (Ok(units), Ok(listed)) => listed.money(units),
+            _ => format!("{units} units of {symbol}"),
+        }
+    }
+}
+
+impl Listed {
+    /// An amount for people.
+    pub fn money(&self, units: Amount) -> String {
+        format!("{} {}", from_units(units, self.decimals), self.symbol)
+    }
+}
+
+pub(super) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("?")
+}

@@ -1,0 +1,107 @@
+//! Looking at accounts: once, or as they change.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use primitives::{Address, Price};
+use serde_json::{Value, json};
+
+use super::server::{Assets, Server, text};
+use crate::decimal::to_whole_price;
+
+/// Prints an account's balances and offers.
+pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
+    let account = server.get(&format!("/v1/accounts/{address}"))?;
+    let offers = server.get(&format!("/v1/accounts/{address}/offers?limit=1000"))?;
+    if json {
+        println!("{}", json!({"account": account, "offers": offers["offers"]}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let assets = server.assets()?;
+    println!("{address} at height {}", account["height"]);
+    for balance in account["balances"].as_array().into_iter().flatten() {
+        let (available, locked) = (
+            assets.money(&balance["available"], &balance["asset"]),
+            assets.money(&balance["locked"], &balance["asset"]),
+        );
+        println!("  {available:>36}  (+ {locked} in offers)");
+    }
+    for offer in offers["offers"].as_array().into_iter().flatten() {
+        let amount = assets.money(&offer["amount"], &offer["sell"]);
+        println!("  offer {:<6} sells {amount}, limit {}", offer["id"], limit(offer, &assets));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A limit price as people write it: whole assets bought per whole asset sold.
+fn limit(offer: &Value, assets: &Assets) -> String {
+    let (sell, buy) = (text(&offer["sell"]), text(&offer["buy"]));
+    let price = || -> Option<Price> {
+        let (sell, buy) = (assets.find(sell).ok()?, assets.find(buy).ok()?);
+        to_whole_price(text(&offer["limit"]).parse().ok()?, sell.decimals, buy.decimals)
+    };
+    match price() {
+        Some(price) => format!("{price} {buy} for one {sell}"),
+        None => format!("{} units of {buy} for one of {sell}", text(&offer["limit"])),
+    }
+}
+
+/// Follows an account.
+pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
+    let assets = server.assets()?;
+    let url = format!("{}/v1/stream", server.url.replacen("http", "ws", 1));
+    let (mut socket, _) = tungstenite::connect(&url).with_context(|| format!("no node answers at {}", server.url))?;
+    let request = json!({"subscribe": [format!("account:{address}")]});
+    socket.send(tungstenite::Message::text(request.to_string()))?;
+    loop {
+        let message = match socket.read()? {
+            tungstenite::Message::Text(text) => text,
+            tungstenite::Message::Close(frame) => {
+                let reason = frame.map_or("no reason given".into(), |frame| frame.reason.to_string());
+                bail!("the node closed the stream: {reason}; start again")
+            }
+            _ => continue,
+        };
+        let event: Value = serde_json::from_str(&message).context("the node's message is not JSON")?;
+        match event["type"].as_str() {
+            Some("heartbeat") => {}
+            _ if json => println!("{event}"),
+            Some("error") => bail!("{}", text(&event["message"])),
+            Some("snapshot") => println!("{address} holds {}", held(&event["account"]["balances"], &assets)),
+            _ => println!(
+                "block {}: {}; holds {}",
+                event["height"],
+                happened(&event, &assets),
+                held(&event["balances"], &assets)
+            ),
+        }
+        if crate::output::reader_is_gone() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+fn held(balances: &Value, assets: &Assets) -> String {
+    let balance = |balance: &Value| {
+        let money = |name: &str| assets.money(&balance[name], &balance["asset"]);
+        match text(&balance["locked"]) {
+            "0" => money("available"),
+            _ => format!("{} (+ {} in offers)", money("available"), money("locked")),
+        }
+    };
+    let all: Vec<String> = balances.as_array().into_iter().flatten().map(balance).collect();
+    if all.is_empty() { "nothing".into() } else { all.join(", ") }
+}
+
+fn happened(event: &Value, assets: &Assets) -> String {
+    let outcomes = event["outcomes"].as_array().map_or(0, Vec::len);
+    let fill = |fill: &Value| {
+        format!(
+            "sold {} for {}",
+            assets.money(&fill["sold"], &fill["sell"]),
+            assets.money(&fill["bought"], &fill["buy"])
+        )
+    };
+    let fills = event["fills"].as_array().into_iter().flatten().map(fill);
+    [format!("{outcomes} own transactions")].into_iter().chain(fills).collect::<Vec<_>>().join(", ")
+}

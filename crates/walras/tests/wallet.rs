@@ -1,0 +1,149 @@
+//! A wallet in a network that has stalled: the payment is never lost from sight, and never made twice.
+
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use process::{Process, agent, get, walras};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const RECEIVER: &str = "0x1111111111111111111111111111111111111111";
+const SETTINGS: [(&str, &str); 1] = [("WALRAS_BLOCKS__INTERVAL_MS", "20")];
+
+/// Homes of four validators, and the issuer's key.
+struct Network(TempDir);
+
+impl Network {
+    fn new() -> Network {
+        let folder = TempDir::new().expect("a folder");
+        let mut init = walras();
+        init.args(["init", "--validators", "4", "--asset", "USD:2", "--supply", "1000"]);
+        for _ in 0..4 {
+            init.arg("--address").arg(transport::free_address().expect("a free port").to_string());
+        }
+        let output = init.arg("--home").arg(folder.path()).output().expect("walras runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        Network(folder)
+    }
+
+    fn start(&self, index: usize) -> Process {
+        Process::start(&self.0.path().join(format!("validator-{index}")), &SETTINGS)
+    }
+
+    fn key(&self) -> PathBuf {
+        self.0.path().join("issuer-key.json")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn wallet(server: &str, arguments: &[&str], key: Option<&Path>) -> Output {
+    let mut command = walras();
+    command.arg("wallet").args(arguments).args(["--server", server]);
+    if let Some(key) = key {
+        command.arg("--key").arg(key);
+    }
+    command.output().expect("walras runs")
+}
+
+/// Its exit code and what it printed, for people.
+fn told(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), text(&output.stdout))
+}
+
+fn wait_until(what: &str, node: &Process, holds: impl Fn() -> bool) {
+    for _ in 0..1_200 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    panic!("{what}: {}", node.log());
+}
+
+#[test]
+fn a_payment_in_a_stalled_network_is_not_lost() {
+    let network = Network::new();
+    let nodes = [network.start(0), network.start(1)];
+    let key = network.key();
+    let (first, second) = (nodes[0].server.clone(), nodes[1].server.clone());
+    wait_until("two validators are connected", &nodes[0], || {
+        get(&agent(), &first, "/v1/status").1["stalled"]
+            .as_str()
+            .is_some_and(|stalled| stalled.contains("2 of 4 validators connected, 3 needed"))
+    });
+
+    let pay = ["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "12.50"];
+    let output = wallet(&first, &[&pay[..], &["--patience", "3"]].concat(), Some(&key));
+    let (code, said) = told(&output);
+    assert_eq!(code, Some(3), "{said}{}", text(&output.stderr));
+    let id =
+        said.lines().next().and_then(|line| line.strip_prefix("transaction ")).expect("the id comes first").to_string();
+    assert!(said.contains("waits for a block. Stalled: 2 of 4 validators connected, 3 needed"), "{said}");
+    assert!(said.contains("walras wallet status"), "{said}");
+    let waiting = text(&output.stderr);
+    assert!(waiting.contains("waits 2 s: Stalled: 2 of 4 validators connected"), "{waiting}");
+
+    // Whoever asks hears where it is.
+    let (code, said) = told(&wallet(&first, &["status", &id], None));
+    assert!(code == Some(3) && said.contains("waits for a block"), "{code:?} {said}");
+    let (code, said) = told(&wallet(&first, &["status", &format!("0x{}", "77".repeat(32))], None));
+    assert!(code == Some(4) && said.contains("unknown to this node"), "{code:?} {said}");
+    // Whoever pays once more by mistake is stopped.
+    let output = wallet(&first, &pay, Some(&key));
+    let refused = text(&output.stderr);
+    assert!(output.status.code() == Some(1) && refused.contains(&id) && refused.contains("--again"), "{refused}");
+    // The same transaction may go to another validator, too.
+    let (code, said) = told(&wallet(&second, &["retry", &id, "--no-wait"], Some(&key)));
+    assert!(code == Some(0) && said.contains(&id), "{code:?} {said}");
+
+    let third = network.start(2);
+    wait_until("the payment is committed", &third, || wallet(&second, &["status", &id], None).status.code() == Some(0));
+    let (_, said) = told(&wallet(&second, &["status", &id], None));
+    assert!(said.contains(&format!("paid 12.5 USD to {RECEIVER}")), "{said}");
+    let (code, said) = told(&wallet(&first, &["retry", &id], Some(&key)));
+    assert!(code == Some(0) && said.contains("committed in block"), "{code:?} {said}");
+    let json = wallet(&second, &["status", &id, "--json"], None);
+    let body: Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!((&body["status"], &body["operation"]["amount"]), (&"committed".into(), &"1250".into()));
+    let (_, account) = get(&agent(), &second, &format!("/v1/accounts/{RECEIVER}"));
+    assert_eq!(account["balances"][0]["available"], "1250", "paid once");
+
+    // Its end is known, so nothing is kept, and the next payment is another one.
+    let output = wallet(&second, &["retry", &id], Some(&key));
+    assert!(text(&output.stderr).contains("its end is known"), "{}", text(&output.stderr));
+    let (code, said) = told(&wallet(&second, &pay, Some(&key)));
+    assert!(code == Some(0) && !said.contains(&id), "{code:?} {said}");
+    let output = wallet(&second, &["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "5000"], Some(&key));
+    assert!(output.status.code() == Some(1) && text(&output.stderr).contains("overdraft"), "{}", text(&output.stderr));
+}
+
+/// What happens to an account is told in the decimals of its assets.
+#[test]
+fn an_account_is_watched_in_decimals() {
+    use std::io::{BufRead, BufReader};
+
+    let folder = TempDir::new().expect("a folder");
+    let home = folder.path().join("home");
+    let made = walras().args(["init", "--asset", "USD:2", "--supply", "1000", "--home"]).arg(&home).output();
+    assert!(made.expect("walras runs").status.success());
+    let node = Process::start(&home, &SETTINGS);
+    let key = home.join("issuer-key.json");
+    let mut command = walras();
+    command.args(["wallet", "watch", "--server", &node.server, "--key"]).arg(&key);
+    let mut watching = command.stdout(std::process::Stdio::piped()).spawn().expect("walras starts");
+    let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    assert!(line().ends_with("holds 1000 USD"));
+    let pay = ["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "12.5"];
+    assert_eq!(told(&wallet(&node.server, &pay, Some(&key))).0, Some(0));
+    let told = line();
+    assert!(told.ends_with("1 own transactions; holds 987.5 USD"), "{told}");
+    watching.kill().expect("it runs");
+    watching.wait().expect("it ended");
+    assert_eq!(node.terminate().code(), Some(0));
+}
