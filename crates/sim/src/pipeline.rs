@@ -3,9 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
-use primitives::{Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
-use replica::{Entry, Mempool, Reject};
-use replica::{ReplicaError, Restored};
+use primitives::{Height, Superblock, Transaction, TransactionId, verify_all};
+use replica::{Entry, Foundation, Mempool, Reject, ReplicaError, Restored};
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
 use crate::bugs::{Bug, execute};
@@ -137,13 +136,8 @@ impl SimNode {
             self.follow(oracle)?;
         }
         let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
-        let block = Superblock {
-            height: self.ledger.height() + 1,
-            parent: self.ledger.last_block(),
-            time_ms: wall_ms,
-            parent_root: self.roots.parts().root(),
-            sub_blocks: vec![SubBlock { native, ..SubBlock::default() }],
-        };
+        let foundation = Foundation::of(&self.ledger, self.roots.parts().root());
+        let block = foundation.own_block(self.ledger.height() + 1, native, wall_ms);
         oracle.extend(&block, dice)?;
         if self.has(Bug::AnswerBeforeSync) {
             let receipts: BlockReceipts = borsh::from_slice(oracle.receipts(block.height)).expect("receipts");
@@ -153,7 +147,8 @@ impl SimNode {
         self.log(&block)?;
         let applied =
             execute(&mut self.ledger, &block, Signatures::Valid, self.setup.bug).map_err(|e| e.to_string())?;
-        self.mempool.settle(entries.iter().map(|entry| (entry.id, &entry.transaction)), self.ledger.fee());
+        let ids: Vec<TransactionId> = entries.iter().map(|entry| entry.id).collect();
+        replica::settle(&mut self.mempool, &self.ledger, &block, &ids);
         let receipts = replica::receipts(&block, &applied);
         if borsh::to_vec(&receipts).expect("encodes") != oracle.receipts(block.height) {
             return Err(Stop::Broken(format!("the receipts of block {} differ from the replay's", block.height)));
@@ -172,11 +167,11 @@ impl SimNode {
     }
 
     fn log(&mut self, block: &Superblock) -> Result<(), Stop> {
-        let appended = self.store.append(block.height, &block.to_bytes());
         if self.has(Bug::SyncSkipped) {
+            let appended = self.store.append(block.height, &block.to_bytes());
             return self.disk_said(appended);
         }
-        let synced = appended.and_then(|()| self.store.sync().map(drop));
+        let synced = replica::log(&mut self.store, block);
         if self.has(Bug::DiskErrorIgnored) { Ok(()) } else { self.disk_said(synced) }
     }
 
@@ -208,7 +203,7 @@ impl SimNode {
             archived.outcomes.pop();
         }
         if !(self.has(Bug::ReceiptsSkipped) && height.is_multiple_of(5)) {
-            let put = self.store.put_receipts(height, &borsh::to_vec(&archived).expect("encodes"));
+            let put = replica::archive(&mut self.store, &archived);
             self.disk_said(put)?;
         }
         if let Some(state) = checkpoint {
@@ -218,9 +213,8 @@ impl SimNode {
     }
 
     fn begin_checkpoint(&mut self, state: Ledger) -> Result<(), Stop> {
-        match self.store.begin_checkpoint(state.height()) {
-            Ok(writer) => self.checkpoint = Some(Checkpoint { state, writer }),
-            Err(StoreError::CheckpointRunning) => {}
+        match replica::begin_checkpoint(&mut self.store, state.height(), false) {
+            Ok(writer) => self.checkpoint = writer.map(|writer| Checkpoint { state, writer }).or(self.checkpoint.take()),
             Err(error) => return self.disk_said(Err(error)),
         }
         Ok(())
@@ -230,7 +224,7 @@ impl SimNode {
     pub fn finish_checkpoint(&mut self) -> Result<bool, Stop> {
         let Some(Checkpoint { state, writer }) = self.checkpoint.take() else { return Ok(false) };
         let state = if self.has(Bug::CheckpointOfLaterState) { &self.ledger } else { &state };
-        match replica::write_checkpoint(state, writer) {
+        match replica::end_checkpoint(state, writer) {
             Ok(()) => {}
             Err(ReplicaError::Store(error)) => self.disk_said(Err(error))?,
             Err(error) => return Err(Stop::Disk(error.to_string())),
