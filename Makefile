@@ -34,7 +34,10 @@ build: page ## Build the release binary
 demo: build ## Start a local exchange with traders and the page
 	./$(WALRAS) demo
 
-test: setup page test-rust test-page test-python ## Run every test
+# Checks come first where the tools for them are there: they are the cheapest.
+HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 && echo yes)
+
+test: setup page $(if $(HAS_LINTS),check) test-rust test-page test-python ## Run every test
 
 test-rust:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked
@@ -72,10 +75,15 @@ net-test: page ## Networks of validators on real sockets, seven processes among 
 	WALRAS_NET_VALIDATORS=7 $(CARGO) test --locked --release -p walras --test founding -p node --test validators --test epochs \
 	  -p bench --test cluster --test switch
 
-check: ## Formatting, lints, documentation
+# What it needs beside cargo: rustfmt, clippy, cargo-deny. Advisories are looked up where their database can be reached.
+check: ## Formatting, lints, documentation, licences and duplicates of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	@if $(CARGO) deny --version >/dev/null 2>&1; then \
+	  $(CARGO) deny --log-level error check licenses bans sources && \
+	  { ! $(CARGO) deny fetch db >/dev/null 2>&1 || $(CARGO) deny --log-level error check advisories; }; \
+	else echo "cargo-deny is missing: licences, duplicates and advisories are not checked."; fi
 
 bench: build ## Run every measurement
 	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done

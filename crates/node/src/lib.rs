@@ -11,16 +11,19 @@ pub mod links;
 mod pipeline;
 mod reads;
 mod recovery;
+mod shared;
 pub mod snapshot;
 pub mod validator;
 mod verified;
 
 pub use config::Config;
-pub use exchange::{Answer, Closed, Exchange, ExchangeError};
+pub use doors::{Answer, Closed};
+pub use exchange::Exchange;
 pub use replica::{
     Handover, HandoverError, Lineage, Network, PeerAddress, Replay, ReplicaError, Restored, receipts, recover_state,
     restore, write_checkpoint,
 };
+pub use shared::ExchangeError;
 
 use std::net::SocketAddr;
 use std::path::Path;

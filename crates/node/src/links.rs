@@ -3,15 +3,14 @@
 //! Where the next epoch has the same peers with the same indices, the transport stays. Else another takes its place, at
 //! the same address, and what the one before still tells is void: each counts up the *generation*.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use replica::Network;
 use transport::{Event, Peer, Settings, Transport, TransportError};
 
-use crate::exchange::clock_ms;
-use crate::validator::Heard;
+use crate::shared::{Heard, clock_ms};
 
 /// Events that wait for the loop besides its inputs.
 const EVENTS: usize = 64;
@@ -37,13 +36,6 @@ pub fn settings(network: &Network) -> Settings {
         bulk_bytes_waiting_max: BULK_BYTES_WAITING,
         clock: clock_ms,
     }
-}
-
-/// The present links, for other threads than the one that holds them.
-#[derive(Default)]
-pub(crate) struct Present {
-    pub generation: u64,
-    pub transport: Weak<Transport>,
 }
 
 /// The links; one thread holds them.

@@ -28,10 +28,9 @@ use replica::{Agreed, Entry, Foundation, Input, Past, Reject, ReplicaError, rece
 use store::{RealDisk, StoreError};
 use tokio::sync::oneshot;
 
-use crate::exchange::{Answer, ExchangeError, Shared, Submission, clock_ms, poisoned};
-use crate::validator::Heard;
+use crate::shared::{ExchangeError, Heard, Shared, Submission, clock_ms, poisoned};
 use doors::cache::ProvenReceipts;
-use doors::{Committed, Found, Outline};
+use doors::{Answer, Committed, Found, Outline};
 
 /// Transactions whose signatures are checked together.
 const INTAKE_BATCH: usize = 8_192;

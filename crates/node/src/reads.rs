@@ -12,7 +12,8 @@ use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, ValidatorsPro
 use primitives::{Address, Height, Sequence, Superblock, Transaction, TransactionId};
 use tokio::sync::oneshot;
 
-use crate::exchange::{Exchange, ExchangeError, Shared};
+use crate::exchange::Exchange;
+use crate::shared::{ExchangeError, Shared};
 use crate::validator;
 use replica::{Handover, ReplicaError, encode};
 

@@ -15,8 +15,8 @@ use replica::state_sync::message::Message;
 use store::RealDisk;
 use transport::free_address;
 
-use crate::exchange::poisoned;
 use crate::founding::{Engine, Founder, Founding};
+use crate::shared::poisoned;
 use crate::{Answer, Config, Exchange, Lineage, snapshot};
 
 const SIZE: usize = 4;

@@ -33,18 +33,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use consensus::{Index, Payload, payload_digest};
-use ledger::Ledger;
+use ledger::{Changes, Ledger};
 use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock};
 use replica::{
     Agreed, Effect, FrameBytes, Home, INPUTS_OF_A_STEP, Input, Job, Network, Opened, Own, Past, PoolJob, Proposals,
-    Replica, Settings, Sight, StateEffect, StateSync, Told,
+    Replica, Settings, StateEffect, StateSync, Told,
 };
 use store::RealDisk;
-use transport::{Event, Lane, Reason};
+use transport::Lane;
 
-use crate::exchange::{Ends, ExchangeError, Shared, Submission, poisoned, spawn};
-use crate::links::{Links, Present};
-use crate::pipeline::{execute, follow, publish};
+use crate::links::Links;
+use crate::pipeline::{Made, execute, follow, publish};
+use crate::shared::{ExchangeError, Heard, Present, Shared, Submission, poisoned, spawn};
 use crate::verified::{self, verify_ahead};
 
 pub use replica::{PeerStatus, ValidatorStatus};
@@ -66,32 +66,13 @@ const POLL: Duration = Duration::from_millis(2);
 /// How often it tells how the validator stands.
 const REPORT: Duration = Duration::from_millis(200);
 
-/// What the loop hears.
-pub(crate) enum Heard {
-    /// From links, by their generation.
-    Link(u64, Event),
-    /// The result of a job.
-    Replica(Input),
-}
-
-impl Heard {
-    /// What the replica hears of it.
-    fn input(self) -> Option<Input> {
-        let (generation, event) = match self {
-            Heard::Replica(input) => return Some(input),
-            Heard::Link(generation, event) => (generation, event),
-        };
-        let (peer, event) = match event {
-            Event::Up { peer, ahead_ms } => (peer, Sight::Up { ahead_ms }),
-            Event::Down { peer } => (peer, Sight::Down),
-            Event::Frame { peer, bytes, .. } => (peer, Sight::Frame(FrameBytes::new(bytes))),
-            Event::Refused { peer, reason } => {
-                tracing::warn!(peer, %reason, "refused");
-                (reason == Reason::KeyInUse).then_some((peer, Sight::KeyInUse))?
-            }
-        };
-        Some(Input::Link { generation, peer, event })
-    }
+/// The ends of the channels between the threads that commit.
+pub(crate) struct Ends {
+    pub made: SyncSender<Made>,
+    pub blocks: Receiver<Made>,
+    pub changed: SyncSender<(Height, Changes)>,
+    pub changes: Receiver<(Height, Changes)>,
+    pub intake: SyncSender<Submission>,
 }
 
 /// The queues of those who work for the loop.
@@ -172,7 +153,7 @@ pub(crate) fn start(
         spawn("pool", shared, move |shared| work_on_pool(shared, key, &pool_jobs, &results))?,
         spawn("archive", shared, move |shared| answer_laggards(shared, &answered, answer_bytes, &archive))?,
         spawn("states", shared, move |shared| transfer_states(shared, transfer, &state_messages))?,
-        spawn("verifier", shared, move |shared| verify_ahead(shared, unverified))?,
+        spawn("verifier", shared, move |shared| verify_ahead(&shared.verified, unverified))?,
         spawn("consensus", shared, move |shared| validator.run(shared))?,
     ])
 }

@@ -7,13 +7,16 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use consensus::{Index, Payload, payload_digest};
 use primitives::{Digest, SubBlock};
 use replica::checked;
 
-use crate::exchange::{Shared, poisoned};
+/// What a lock holds, also after a panic: that stops the node by itself.
+fn kept<T>(result: Result<T, PoisonError<T>>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Sub-blocks that wait for the verifier; the executor checks those that found no place.
 pub(crate) const WAITING_MAX: usize = 64;
@@ -38,7 +41,7 @@ enum Check {
 impl Verified {
     /// Notes a sub-block that is on its way to the verifier; false if it is known already.
     pub fn announce(&self, of: (Index, Digest)) -> bool {
-        let mut known = poisoned(self.known.lock());
+        let mut known = kept(self.known.lock());
         // What equivocators and lost heights leave behind must not pile up.
         if known.len() >= 4 * WAITING_MAX {
             known.retain(|_, check| matches!(check, Check::Runs));
@@ -54,7 +57,7 @@ impl Verified {
 
     /// Whether the verifier is to check this one: nobody has done so, or has it in hand.
     fn begin(&self, of: (Index, Digest)) -> bool {
-        match poisoned(self.known.lock()).get_mut(&of) {
+        match kept(self.known.lock()).get_mut(&of) {
             Some(check @ Check::Waits) => {
                 *check = Check::Runs;
                 true
@@ -64,16 +67,16 @@ impl Verified {
     }
 
     pub fn put(&self, of: (Index, Digest), sub_block: SubBlock) {
-        poisoned(self.known.lock()).insert(of, Check::Done(sub_block));
+        kept(self.known.lock()).insert(of, Check::Done(sub_block));
         self.done.notify_all();
     }
 
     /// A sub-block, checked now if nobody has it in hand.
     pub fn take(&self, proposer: Index, payload: &[u8]) -> SubBlock {
         let of = (proposer, payload_digest(payload));
-        let mut known = poisoned(self.known.lock());
+        let mut known = kept(self.known.lock());
         while matches!(known.get(&of), Some(Check::Runs)) {
-            known = poisoned(self.done.wait(known));
+            known = kept(self.done.wait(known));
         }
         let found = known.remove(&of);
         drop(known);
@@ -85,10 +88,10 @@ impl Verified {
 }
 
 /// The verifier thread.
-pub(crate) fn verify_ahead(shared: &Arc<Shared>, unverified: Receiver<(Index, Digest, Payload)>) {
+pub(crate) fn verify_ahead(verified: &Verified, unverified: Receiver<(Index, Digest, Payload)>) {
     for (proposer, digest, payload) in unverified {
-        if shared.verified.begin((proposer, digest)) {
-            shared.verified.put((proposer, digest), checked(proposer, &payload));
+        if verified.begin((proposer, digest)) {
+            verified.put((proposer, digest), checked(proposer, &payload));
         }
     }
 }

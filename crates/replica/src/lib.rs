@@ -52,34 +52,39 @@
 //! that is far away, or that has just come back, wait for two more messages and not for its slot.
 
 pub mod accusations;
+mod effect;
 mod error;
 pub mod handover;
 mod home;
+mod input;
 mod machine;
 pub mod mempool;
 mod network;
+mod opening;
 mod past;
 mod pipeline;
 mod proposals;
 pub mod recovery;
+mod settings;
 pub mod state_sync;
 mod status;
 
+pub use effect::{Agreed, Effect, Job, Told};
 pub use error::ReplicaError;
 pub use handover::{Handover, HandoverError, Handovers, Lineage};
 pub use home::Home;
-pub use machine::{
-    Agreed, Defect, Effect, FrameBytes, INPUTS_OF_A_STEP, Input, Job, Now, OFFENCES_MAX, Opened, Replica, Settings,
-    Sight, Told, Waiting, check_payload, create_votes,
-};
+pub use input::{FrameBytes, Input, Now, Sight, Waiting};
+pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};
 pub use mempool::{Entry, Mempool, Reject};
 pub use network::{Network, PeerAddress};
+pub use opening::{Opened, check_payload, create_votes};
 pub use past::Past;
 pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, end_checkpoint, forget, log, settle};
 pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,
 };
+pub use settings::{Defect, Settings};
 pub use state_sync::{Own, StateEffect, StateSync};
 pub use status::{PeerStatus, ValidatorStatus};
 

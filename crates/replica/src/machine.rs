@@ -2,26 +2,23 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::sync::Arc;
 use std::time::Duration;
 
-use consensus::{
-    Committee, Engine, Entry, Evidence, Finality, Frame, Index, Members, Payload, Protocol, Refused, Start, Timer, Turn,
-};
-use ledger::{Ledger, outcome_root};
-use primitives::{Digest, Height, SubBlock, Transaction, to_hex};
-use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
+use consensus::{Engine, Entry, Evidence, Finality, Frame, Index, Members, Payload, Protocol, Refused, Timer, Turn};
+use ledger::outcome_root;
+use primitives::{Digest, Height, SubBlock, to_hex};
+use store::{Disk, Store, VoteLog, VoteOptions};
 
+use crate::opening::check_payload;
 use crate::{
-    Handovers, Home, Lineage, Network, Past, PeerStatus, PoolJob, ReplicaError, ValidatorStatus, encode, state_sync,
+    Agreed, Defect, Effect, Home, Input, Job, Network, Now, PeerStatus, PoolJob, ReplicaError, Settings, Sight, Told,
+    ValidatorStatus, Waiting, encode, state_sync,
 };
 
 /// Inputs of one step at most.
 pub const INPUTS_OF_A_STEP: usize = 512;
 /// Frames that no correct validator sends, after which a peer is disconnected for a while.
 pub const OFFENCES_MAX: u32 = 50;
-/// Between two ticks of the engine.
-const TICK: Duration = Duration::from_millis(200);
 /// Transactions that were handed to another validator, and that nobody has committed, are taken back after this long.
 const RETRY: Duration = Duration::from_secs(3);
 /// A clock that is off by more than this is wrong.
@@ -29,411 +26,49 @@ const CLOCK_OFF_MS: i64 = 10 * 60 * 1_000;
 /// Bytes that a sub-block may hold besides its transactions.
 const SUB_BLOCK_OVERHEAD: usize = 64;
 
-/// The time of a step.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Now {
-    /// Since the shell began, by a clock that never goes back.
-    pub since: Duration,
-    /// Milliseconds since 1970, by a clock that may be wrong.
-    pub wall_ms: u64,
-}
-
-impl Now {
-    /// Milliseconds since the shell began.
-    pub fn milliseconds(&self) -> u64 {
-        self.since.as_millis() as u64
-    }
-}
-
-/// What the pool holds at the time of a step.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Waiting {
-    /// Transactions that can be proposed.
-    pub ready: usize,
-    /// When the oldest of them came, in milliseconds of [`Now::since`].
-    pub oldest_ms: Option<u64>,
-}
-
-/// What one validator sets for itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Transactions of a sub-block at most; it is proposed as soon as so many wait.
-    pub transactions: usize,
-    /// A sub-block is proposed when a transaction has waited this long.
-    pub interval: Duration,
-    /// Whether signatures in others' sub-blocks are checked while these are being agreed on.
-    pub check_ahead: bool,
-    /// Whether evidence is brought before the ledger.
-    pub accuse: bool,
-    /// Between two ticks of the engine.
-    pub tick: Duration,
-    /// A mistake that the simulator seeds; none anywhere else.
-    pub defect: Option<Defect>,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            transactions: 100_000,
-            interval: Duration::from_millis(500),
-            check_ahead: true,
-            accuse: true,
-            tick: TICK,
-            defect: None,
-        }
-    }
-}
-
-/// Mistakes that a replica could make, for the simulator to seed: a check that never fires shows nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Defect {
-    /// What a turn says is sent, and its votes are never written down.
-    VotesUnlogged,
-    /// Votes are forgotten although their heights are not certified.
-    VotesForgottenEarly,
-    /// After a lost log the validator votes at once.
-    SilenceBroken,
-    /// An idle network never begins a height.
-    NeverBeats,
-    /// What was assembled for a height and left out is forgotten.
-    LeftOutLost,
-    /// What was handed over is never taken back.
-    HandedOverLost,
-    /// The next epoch begins with the committee of this one.
-    CommitteeKept,
-    /// The outcome is signed without the receipts.
-    ReceiptsUnsigned,
-    /// Certificates are never synced before their votes are forgotten.
-    CertificatesUnsynced,
-    /// What is heard by links of an earlier epoch counts.
-    GenerationsMixed,
-    /// Validators that lag are not answered.
-    LaggardsUnanswered,
-}
-
-impl Defect {
-    /// All of them.
-    pub const ALL: [Defect; 11] = [
-        Defect::VotesUnlogged,
-        Defect::VotesForgottenEarly,
-        Defect::SilenceBroken,
-        Defect::NeverBeats,
-        Defect::LeftOutLost,
-        Defect::HandedOverLost,
-        Defect::CommitteeKept,
-        Defect::ReceiptsUnsigned,
-        Defect::CertificatesUnsynced,
-        Defect::GenerationsMixed,
-        Defect::LaggardsUnanswered,
-    ];
-}
-
-/// What a replica hears.
-#[derive(Debug)]
-pub enum Input {
-    /// Of a link to a peer.
-    Link {
-        /// Of which links: see [`Effect::Connect`].
-        generation: u64,
-        /// The peer.
-        peer: Index,
-        /// What happened.
-        event: Sight,
-    },
-    /// A sub-block that was asked for.
-    Assembled {
-        /// For this height.
-        height: Height,
-        /// Its bytes.
-        payload: Payload,
-    },
-    /// Transactions for another validator to propose.
-    HandedOver {
-        /// The validator.
-        to: Index,
-        /// A sub-block of them.
-        payload: Payload,
-        /// Their number.
-        count: usize,
-    },
-    /// Some of what was handed over was not committed in time, and waits here again.
-    TakenBack,
-    /// The block of a height is durable and applied.
-    Applied(Height),
-    /// The state root after a height.
-    StateRoot(Height, Digest),
-    /// The receipts root of a height.
-    ReceiptsRoot(Height, Digest),
-    /// The network of the next epoch.
-    Epoch(Box<Network>),
-}
-
-/// The bytes of a frame. Whoever gave them may count them for as long as they are held.
-pub struct FrameBytes(Box<dyn std::ops::Deref<Target = [u8]> + Send>);
-
-impl FrameBytes {
-    /// These bytes.
-    pub fn new(bytes: impl std::ops::Deref<Target = [u8]> + Send + 'static) -> FrameBytes {
-        FrameBytes(Box::new(bytes))
-    }
-}
-
-impl std::ops::Deref for FrameBytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for FrameBytes {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(to, "{} bytes", self.len())
-    }
-}
-
-/// What happens on a link.
-#[derive(Debug)]
-pub enum Sight {
-    /// A frame came.
-    Frame(FrameBytes),
-    /// It is up. The peer's clock is ahead by so many milliseconds.
-    Up {
-        /// Negative if it is behind.
-        ahead_ms: i64,
-    },
-    /// It is down.
-    Down,
-    /// The peer says that this validator's key is in use by another process.
-    KeyInUse,
-}
-
-/// What the shell is to do, in order.
-#[derive(Debug)]
-pub enum Effect {
-    /// A frame for peers.
-    Send {
-        /// To whom.
-        to: Members,
-        /// Whether it may wait behind votes.
-        is_bulk: bool,
-        /// Its bytes.
-        bytes: Arc<[u8]>,
-    },
-    /// A peer went on sending what no correct validator sends: disconnect it for a while.
-    Limit(Index),
-    /// Links to other peers take the place of all that there are; what they tell comes with this generation.
-    Connect(u64, Box<Network>),
-    /// Work that is too long for a step.
-    Job(Job),
-    /// For the operator and the metrics.
-    Told(Told),
-    /// The validator cannot go on, and why.
-    Stop(String),
-}
-
-/// What operators count.
-#[derive(Clone, Debug)]
-pub enum Told {
-    /// The vote log was synced.
-    VotesSynced,
-    /// A frame was refused.
-    Refused {
-        /// Whose.
-        peer: Index,
-        /// Why.
-        why: Refused,
-    },
-    /// A validator contradicted itself.
-    Evidence,
-    /// So many transactions were handed to another validator.
-    HandedOver(usize),
-    /// A height was decided, with sub-blocks of these validators.
-    Decided(Vec<Index>),
-    /// A height is certified here, as all below.
-    Certified(Height),
-    /// Certificates up to this height are durable; blocks above it are needed.
-    CertifiedDurably(Height),
-    /// An epoch began.
-    Epoch(u64),
-}
-
-/// Work that is too long for a step.
-#[derive(Debug)]
-pub enum Job {
-    /// On the pool.
-    Pool(PoolJob),
-    /// Submits what another validator could not get in, as if a client had sent it; what finds no room is sent again.
-    Submit(Vec<Transaction>),
-    /// A superblock that was decided.
-    Apply(Agreed),
-    /// The signatures of a sub-block that is being agreed on.
-    Check {
-        /// Its proposer.
-        slot: Index,
-        /// Its digest.
-        digest: Digest,
-        /// Its bytes.
-        payload: Payload,
-    },
-    /// Decided heights, for a validator that lags.
-    Answer {
-        /// By these links.
-        generation: u64,
-        /// To whom.
-        peer: Index,
-        /// The first height.
-        from: Height,
-        /// The last.
-        to: Height,
-    },
-    /// A message about whole states.
-    State {
-        /// By these links.
-        generation: u64,
-        /// From whom.
-        peer: Index,
-        /// Its bytes.
-        bytes: FrameBytes,
-    },
-    /// The network of the epoch that decides this height, by a ledger that has applied the height below.
-    NextEpoch(Height),
-}
-
-/// A superblock that was decided.
-#[derive(Clone, Debug)]
-pub struct Agreed {
-    /// Its height.
-    pub height: Height,
-    /// Slots and sub-blocks, in the order of the block.
-    pub sub_blocks: Vec<(Index, Payload)>,
-    /// How many clocks make a median that can be trusted.
-    pub clocks_needed: usize,
-}
-
-/// Whether bytes are a sub-block, and how many transactions it has.
-pub fn check_payload(bytes: &[u8]) -> Option<usize> {
-    SubBlock::from_payload(0, bytes).ok().map(|sub_block| sub_block.native.len())
-}
-
 /// The state machine; see the crate's text.
 pub struct Replica<D: Disk> {
-    engine: Engine,
-    network: Network,
-    settings: Settings,
-    home: Home<D>,
+    pub(crate) engine: Engine,
+    pub(crate) network: Network,
+    pub(crate) settings: Settings,
+    pub(crate) home: Home<D>,
     /// Nothing while it is not known what the validator has voted for before.
-    votes: Option<VoteLog<D>>,
+    pub(crate) votes: Option<VoteLog<D>>,
     /// Certificates, by height.
-    finality: Store<D>,
-    now: Now,
-    waiting: Waiting,
-    effects: Vec<Effect>,
-    generation: u64,
+    pub(crate) finality: Store<D>,
+    pub(crate) now: Now,
+    pub(crate) waiting: Waiting,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) generation: u64,
     /// Who is connected.
-    up: Members,
-    timers: BinaryHeap<Reverse<(Duration, Height, Timer)>>,
-    next_tick: Duration,
+    pub(crate) up: Members,
+    pub(crate) timers: BinaryHeap<Reverse<(Duration, Height, Timer)>>,
+    pub(crate) next_tick: Duration,
     /// The height that a sub-block is being assembled for.
-    assembling: Option<Height>,
+    pub(crate) assembling: Option<Height>,
     /// Whether transactions are being taken out of the pool for another validator.
-    handing_over: bool,
+    pub(crate) handing_over: bool,
     /// Heights that a sub-block was proposed for here, and that are not decided.
-    proposed: BTreeSet<Height>,
-    last_proposal: Duration,
+    pub(crate) proposed: BTreeSet<Height>,
+    pub(crate) last_proposal: Duration,
     /// Whether the last sub-block of this validator that was decided on was left out.
-    left_out: bool,
+    pub(crate) left_out: bool,
     /// How many substitutes are passed over, as earlier ones have failed.
-    skip: usize,
+    pub(crate) skip: usize,
     /// State root and receipts root of heights of which the other is not known yet.
-    halves: BTreeMap<Height, [Option<Digest>; 2]>,
+    pub(crate) halves: BTreeMap<Height, [Option<Digest>; 2]>,
     /// Frames of each peer that no correct validator sends; one is forgiven at every tick.
-    offences: BTreeMap<Index, u32>,
+    pub(crate) offences: BTreeMap<Index, u32>,
     /// Who said that this validator's key is in use elsewhere.
-    duplicates: Members,
+    pub(crate) duplicates: Members,
     /// By how many milliseconds the clocks of those that are connected were ahead of the own one.
-    clocks: BTreeMap<Index, i64>,
+    pub(crate) clocks: BTreeMap<Index, i64>,
     /// In which round each slot of the last height was decided that was decided here.
-    rounds: BTreeMap<Index, u32>,
+    pub(crate) rounds: BTreeMap<Index, u32>,
     /// When the last superblock was decided.
-    last_decided: Duration,
+    pub(crate) last_decided: Duration,
     /// Whether the next epoch's network was asked for.
-    is_turning_over: bool,
-}
-
-/// A replica that was opened, and what works beside it.
-pub struct Opened<D: Disk> {
-    /// The machine.
-    pub replica: Replica<D>,
-    /// What it has archived.
-    pub past: Past<D>,
-    /// What proves later committees.
-    pub handovers: Arc<Handovers<D>>,
-    /// The height of a state without a certificate, which was restored from a file.
-    pub unproved: Option<Height>,
-    /// Certificates up to this height are durable.
-    pub certified_durably: Height,
-}
-
-impl<D: Disk + Clone> Replica<D> {
-    /// Brings the machine to where its home left it. `network` is that of the genesis; `ledger` has applied the last
-    /// logged block, and `newest` is its height with its state root; `blocks` is the archive of its store.
-    ///
-    /// # Errors
-    /// [`ReplicaError`] says what is damaged.
-    pub fn open(
-        home: &Home<D>,
-        network: &Network,
-        settings: Settings,
-        ledger: &Ledger,
-        newest: (Height, Digest),
-        blocks: store::Archive<D>,
-    ) -> Result<Opened<D>, ReplicaError> {
-        let (finality, _) = Store::open(home.certificates.clone(), Options::default())?;
-        let past = Past { blocks, certificates: finality.archive() };
-        let lineage = Lineage { schedule: ledger.schedule(), lag: network.rules.lag, chain: network.chain.clone() };
-        let handovers = Arc::new(Handovers::open(home.handovers.clone(), lineage, finality.archive())?);
-        let unproved = unproved(&finality, ledger, &past)?;
-        let height = unproved.unwrap_or(finality.last_height().min(ledger.height()));
-        let network = network.at(ledger, height + 1);
-        let start = start(&network, &past, ledger, height, newest)?;
-        let mut engine = Engine::new(network.setup(check_payload), start);
-        if unproved.is_some() {
-            // It knows no superblock to go on from: until it has found one it only says how far its state is.
-            engine.rejoin();
-        }
-        let votes = open_votes(home, &mut engine, settings.defect)?;
-        let certified_durably = finality.durable_height();
-        let replica = Replica {
-            engine,
-            network,
-            settings,
-            home: home.clone(),
-            votes,
-            finality,
-            now: Now::default(),
-            waiting: Waiting::default(),
-            effects: Vec::new(),
-            generation: 0,
-            up: Members::default(),
-            timers: BinaryHeap::new(),
-            next_tick: Duration::ZERO,
-            assembling: None,
-            handing_over: false,
-            proposed: BTreeSet::new(),
-            last_proposal: Duration::ZERO,
-            left_out: false,
-            skip: 0,
-            halves: BTreeMap::new(),
-            offences: BTreeMap::new(),
-            duplicates: Members::default(),
-            clocks: BTreeMap::new(),
-            rounds: BTreeMap::new(),
-            last_decided: Duration::ZERO,
-            is_turning_over: false,
-        };
-        Ok(Opened { replica, past, handovers, unproved, certified_durably })
-    }
+    pub(crate) is_turning_over: bool,
 }
 
 impl<D: Disk + Clone> Replica<D> {
@@ -919,83 +554,6 @@ fn clock_off(ahead_ms: impl Iterator<Item = i64>, faulty: usize) -> Option<i64> 
     let (behind, rest) = all.split_at(all.partition_point(|ahead| *ahead < -CLOCK_OFF_MS));
     let ahead = &rest[rest.partition_point(|ahead| *ahead <= CLOCK_OFF_MS)..];
     shows(behind).or_else(|| shows(ahead))
-}
-
-/// Makes the vote log of a validator that has never voted.
-///
-/// # Errors
-/// If there is one, or it cannot be written.
-pub fn create_votes<D: Disk + Clone>(votes: &D) -> Result<(), ReplicaError> {
-    VoteLog::create(votes.clone(), VoteOptions::default())?;
-    Ok(())
-}
-
-/// Gives the engine what the vote log says, or tells it that the log is lost.
-fn open_votes<D: Disk + Clone>(
-    home: &Home<D>,
-    engine: &mut Engine,
-    defect: Option<Defect>,
-) -> Result<Option<VoteLog<D>>, ReplicaError> {
-    let damaged = |error: &StoreError| {
-        matches!(error, StoreError::VotesLost(_) | StoreError::Damaged { remedy: store::Remedy::Rejoin, .. })
-    };
-    match VoteLog::open(home.votes.clone(), VoteOptions::default()) {
-        Ok((log, found)) => {
-            for repair in found.repairs {
-                tracing::warn!(%repair, "the vote log ended unfinished; nothing of that was sent");
-            }
-            engine.stay_silent_below(found.floor);
-            let entries = found.records.into_iter().flat_map(|(height, records)| {
-                records.into_iter().map(move |bytes| borsh::from_slice(&bytes).map(|entry| (height, entry)))
-            });
-            let entries: Result<Vec<(Height, Entry)>, _> = entries.collect();
-            engine.restore(entries.map_err(|error| ReplicaError::Undecodable(found.floor, error))?);
-            Ok(Some(log))
-        }
-        Err(error) if damaged(&error) && defect == Some(Defect::SilenceBroken) => {
-            Ok(Some(VoteLog::rejoin(home.votes.clone(), VoteOptions::default(), 1)?))
-        }
-        Err(error) if damaged(&error) => {
-            tracing::warn!(%error, "listening without voting until it is known where it is safe to vote again");
-            engine.rejoin();
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The height of a state that was restored from a file: blocks between it and the last certificate are not here.
-fn unproved<D: Disk>(finality: &Store<D>, ledger: &Ledger, past: &Past<D>) -> Result<Option<Height>, ReplicaError> {
-    let (applied, certified) = (ledger.height(), finality.last_height());
-    let lacks = applied > certified && past.blocks.block(certified + 1)?.is_none();
-    Ok(lacks.then_some(applied))
-}
-
-/// Where the engine begins: at the newest archived certificate of a block that is logged here, if there is one.
-fn start<D: Disk>(
-    network: &Network,
-    past: &Past<D>,
-    ledger: &Ledger,
-    height: Height,
-    newest: (Height, Digest),
-) -> Result<Start, ReplicaError> {
-    let applied = ledger.height();
-    let committee: Committee = network.chain.committee();
-    let first = Engine::first_benches(&committee, &network.rules);
-    let (superblock, benches) = match past.finality(height)? {
-        Some(Finality { certificate, benches, .. }) => {
-            // Attendance is counted anew in each epoch.
-            let goes_on = network.chain.heights.contains(&height);
-            (certificate.statement.superblock, if goes_on { benches } else { first })
-        }
-        None => (Digest::default(), first),
-    };
-    let mut roots = Vec::new();
-    for of in height.saturating_sub(network.rules.lag)..=applied {
-        let Some((state, receipts)) = past.outcome(of, newest)? else { continue };
-        roots.push((of, outcome_root(&state, &receipts)));
-    }
-    Ok(Start { height, superblock, benches, applied, roots })
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use ledger::{Applied, BlockReceipts, Ledger, Signatures, Stage, block_time};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
-use crate::machine::Agreed;
-use crate::{Mempool, Past, ReplicaError, encode};
+use crate::{Agreed, Mempool, Past, ReplicaError, encode};
 
 /// What the next block builds on.
 #[derive(Clone, Copy, Debug)]

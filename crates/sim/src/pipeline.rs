@@ -214,7 +214,9 @@ impl SimNode {
 
     fn begin_checkpoint(&mut self, state: Ledger) -> Result<(), Stop> {
         match replica::begin_checkpoint(&mut self.store, state.height(), false) {
-            Ok(writer) => self.checkpoint = writer.map(|writer| Checkpoint { state, writer }).or(self.checkpoint.take()),
+            Ok(writer) => {
+                self.checkpoint = writer.map(|writer| Checkpoint { state, writer }).or(self.checkpoint.take())
+            }
             Err(error) => return self.disk_said(Err(error)),
         }
         Ok(())

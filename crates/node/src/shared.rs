@@ -1,0 +1,309 @@
+//! What the threads of a node share, and how they stop together.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use doors::cache::{Cache, ProvenReceipts};
+use doors::metrics::Metrics;
+use doors::{Answer, Found, Published};
+use ledger::{Ledger, Roots};
+use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
+use replica::{FrameBytes, Handovers, Input, Mempool, Now, ReplicaError, Sight, ValidatorStatus, Waiting};
+use store::{Archive, RealDisk, Store, StoreError};
+use tokio::sync::oneshot;
+use transport::{Event, Reason, Transport};
+
+use crate::config::Config;
+use crate::recovery::Recovered;
+use crate::verified::Verified;
+
+/// Milliseconds since 1970, as this machine's clock says.
+pub(crate) fn clock_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
+/// Transactions on their way to the mempool.
+pub(crate) struct Submission {
+    pub(crate) transactions: Vec<Transaction>,
+    pub(crate) wait: bool,
+    pub(crate) reply: oneshot::Sender<Vec<Answer>>,
+}
+
+impl Submission {
+    /// Of whom nobody wants an answer.
+    pub fn unanswered(transactions: Vec<Transaction>) -> Submission {
+        Submission { transactions, wait: false, reply: oneshot::channel().0 }
+    }
+}
+
+/// Why a node cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// What the replica found.
+    #[error(transparent)]
+    Replica(#[from] ReplicaError),
+    /// The links to other validators.
+    #[error(transparent)]
+    Transport(#[from] transport::TransportError),
+    /// A thread that could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(std::io::Error),
+}
+
+impl ExchangeError {
+    /// A directory that cannot be used.
+    pub fn directory(place: impl Into<String>, error: std::io::Error) -> ExchangeError {
+        ReplicaError::Directory(place.into(), error).into()
+    }
+}
+
+impl From<StoreError> for ExchangeError {
+    fn from(error: StoreError) -> ExchangeError {
+        ReplicaError::Store(error).into()
+    }
+}
+
+/// The tries, and the height that they are of.
+pub(crate) struct RootsAt {
+    pub height: Height,
+    pub root: Digest,
+    pub roots: Roots,
+}
+
+/// What the threads of a node share.
+pub(crate) struct Shared {
+    pub config: Config,
+    pub ledger: RwLock<Ledger>,
+    pub mempool: Mutex<Mempool>,
+    pub published: Published,
+    pub roots: Mutex<RootsAt>,
+    pub archive: Archive<RealDisk>,
+    pub bodies: Cache<Superblock>,
+    pub receipts: Cache<ProvenReceipts>,
+    store: Mutex<Store<RealDisk>>,
+    pub metrics: Metrics,
+    pub started: Instant,
+    pub(crate) waiters: Mutex<HashMap<TransactionId, Vec<oneshot::Sender<Found>>>>,
+    /// Signalled when something enters the mempool, and when the node stops.
+    pub(crate) fill: Condvar,
+    /// Signalled when the tries have caught up.
+    pub(crate) rooted: Condvar,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) failure: Mutex<Option<String>>,
+    pub(crate) failed: tokio::sync::Notify,
+    /// Sub-blocks of other validators, checked ahead of time.
+    pub(crate) verified: Verified,
+    /// The lag of certified roots, and the certificates; nothing in a solo node.
+    pub(crate) certificates: OnceLock<(u64, Archive<RealDisk>)>,
+    /// The last certified height.
+    pub(crate) certified: AtomicU64,
+    /// The last height whose certificate is durable; blocks above it are needed here. Without limit in a solo node.
+    pub(crate) certified_durably: AtomicU64,
+    /// What proves later committees; nothing in a solo node.
+    pub(crate) handovers: OnceLock<Arc<Handovers<RealDisk>>>,
+    #[cfg(test)]
+    pub(crate) spoil: OnceLock<crate::validator::Spoil>,
+    /// Whether a fetched state waits for the node to begin again with it.
+    pub(crate) again: AtomicBool,
+    /// The links to other validators; nothing in a solo node.
+    pub(crate) links: Mutex<Present>,
+    /// How this validator stands; nothing in a solo node.
+    pub(crate) status: Mutex<Option<ValidatorStatus>>,
+    /// What the pool holds, for whoever must not wait for it.
+    waiting: Mutex<Waiting>,
+}
+
+/// What the loop hears.
+pub(crate) enum Heard {
+    /// From links, by their generation.
+    Link(u64, Event),
+    /// The result of a job.
+    Replica(Input),
+}
+
+impl Heard {
+    /// What the replica hears of it.
+    pub(crate) fn input(self) -> Option<Input> {
+        let (generation, event) = match self {
+            Heard::Replica(input) => return Some(input),
+            Heard::Link(generation, event) => (generation, event),
+        };
+        let (peer, event) = match event {
+            Event::Up { peer, ahead_ms } => (peer, Sight::Up { ahead_ms }),
+            Event::Down { peer } => (peer, Sight::Down),
+            Event::Frame { peer, bytes, .. } => (peer, Sight::Frame(FrameBytes::new(bytes))),
+            Event::Refused { peer, reason } => {
+                tracing::warn!(peer, %reason, "refused");
+                (reason == Reason::KeyInUse).then_some((peer, Sight::KeyInUse))?
+            }
+        };
+        Some(Input::Link { generation, peer, event })
+    }
+}
+
+/// The present links, for other threads than the one that holds them.
+#[derive(Default)]
+pub(crate) struct Present {
+    pub generation: u64,
+    pub transport: Weak<Transport>,
+}
+
+pub(crate) fn poisoned<T>(result: Result<T, std::sync::PoisonError<T>>) -> T {
+    // A thread that panicked in the middle of a change has already stopped the node; what remains is to read.
+    result.unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Of a node that has just recovered.
+    pub(crate) fn new(config: Config, recovered: Recovered) -> Shared {
+        let Recovered { ledger, roots, store, views } = recovered;
+        let mut roots = RootsAt { height: ledger.height(), root: Digest::default(), roots };
+        roots.root = roots.roots.parts().root();
+        Shared {
+            mempool: Mutex::new(Mempool::new(config.mempool.transactions)),
+            bodies: Cache::new(config.store.cached_bodies),
+            receipts: Cache::new(config.store.cached_receipts),
+            config,
+            ledger: RwLock::new(ledger),
+            published: Published::new(views),
+            roots: Mutex::new(roots),
+            archive: store.archive(),
+            store: Mutex::new(store),
+            metrics: Metrics::new(),
+            started: Instant::now(),
+            waiters: Mutex::default(),
+            fill: Condvar::new(),
+            rooted: Condvar::new(),
+            stopping: AtomicBool::new(false),
+            failure: Mutex::default(),
+            failed: tokio::sync::Notify::new(),
+            verified: Verified::default(),
+            certificates: OnceLock::new(),
+            certified: AtomicU64::new(0),
+            certified_durably: AtomicU64::new(u64::MAX),
+            handovers: OnceLock::new(),
+            #[cfg(test)]
+            spoil: OnceLock::new(),
+            again: AtomicBool::new(false),
+            links: Mutex::default(),
+            waiting: Mutex::default(),
+            status: Mutex::default(),
+        }
+    }
+
+    /// Milliseconds since the node started.
+    pub fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    pub fn read_ledger(&self) -> std::sync::RwLockReadGuard<'_, Ledger> {
+        poisoned(self.ledger.read())
+    }
+
+    pub fn lock_mempool(&self) -> std::sync::MutexGuard<'_, Mempool> {
+        poisoned(self.mempool.lock())
+    }
+
+    /// The time of a step of the replica.
+    pub(crate) fn now(&self) -> Now {
+        Now { since: self.started.elapsed(), wall_ms: clock_ms() }
+    }
+
+    /// What the pool held when it was changed last.
+    pub(crate) fn waiting(&self) -> Waiting {
+        *poisoned(self.waiting.lock())
+    }
+
+    /// Tells others what the pool holds, after a change.
+    pub(crate) fn note_pool(&self) {
+        let pool = self.lock_mempool();
+        self.metrics.mempool.set(pool.len() as i64);
+        *poisoned(self.waiting.lock()) = Waiting { ready: pool.ready(), oldest_ms: pool.oldest_ms() };
+    }
+
+    pub(crate) fn lock_store(&self) -> std::sync::MutexGuard<'_, Store<RealDisk>> {
+        poisoned(self.store.lock())
+    }
+
+    /// The newest state root and its height.
+    pub fn newest_root(&self) -> (Height, Digest) {
+        let at = poisoned(self.roots.lock());
+        (at.height, at.root)
+    }
+
+    /// Whether the node still takes transactions.
+    pub fn is_ready(&self) -> bool {
+        !self.stopping.load(Ordering::Acquire) && poisoned(self.failure.lock()).is_none()
+    }
+
+    /// The ledger together with tries of the same height, for proofs. Waits while the tries catch up; `None` if the
+    /// node has failed and they never will.
+    pub fn with_roots<T>(&self, read: impl Fn(&Ledger, &mut Roots) -> T) -> Option<T> {
+        loop {
+            let ledger = self.read_ledger();
+            let mut at = poisoned(self.roots.lock());
+            if at.height == ledger.height() {
+                return Some(read(&ledger, &mut at.roots));
+            }
+            drop(ledger);
+            if poisoned(self.failure.lock()).is_some() {
+                return None;
+            }
+            drop(self.rooted.wait_timeout(at, Duration::from_millis(50)));
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        drop(self.lock_mempool());
+        self.fill.notify_all();
+        self.rooted.notify_all();
+    }
+
+    /// Stops, to begin again with the fetched state of this height.
+    pub(crate) fn begin_again(&self, height: Height) {
+        tracing::info!(height, "the state was fetched and is certified: the pipeline stops, to begin again with it");
+        self.again.store(true, Ordering::Release);
+        // Nobody here will answer them.
+        poisoned(self.waiters.lock()).clear();
+        self.end(format!("the state at height {height} was fetched from others: the node is to begin again with it"));
+    }
+
+    pub(crate) fn fail(&self, error: &dyn std::fmt::Display) {
+        tracing::error!(%error, "the pipeline stops");
+        self.end(error.to_string());
+    }
+
+    fn end(&self, reason: String) {
+        poisoned(self.failure.lock()).get_or_insert(reason);
+        self.stop();
+        self.failed.notify_waiters();
+        self.failed.notify_one();
+    }
+}
+
+pub(crate) fn spawn(
+    name: &str,
+    shared: &Arc<Shared>,
+    run: impl FnOnce(&Arc<Shared>) + Send + 'static,
+) -> Result<JoinHandle<()>, ExchangeError> {
+    let shared = shared.clone();
+    let guarded = move || {
+        let alarm = Alarm(&shared);
+        run(&shared);
+        std::mem::forget(alarm);
+    };
+    std::thread::Builder::new().name(name.into()).spawn(guarded).map_err(ExchangeError::Thread)
+}
+
+/// Stops the node if a thread of the pipeline panics.
+struct Alarm<'a>(&'a Arc<Shared>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        self.0.fail(&"a thread of the pipeline panicked");
+    }
+}

@@ -1,0 +1,113 @@
+//! What a replica hears, and when.
+
+use std::time::Duration;
+
+use consensus::{Index, Payload};
+use primitives::{Digest, Height};
+
+use crate::Network;
+
+/// The time of a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Now {
+    /// Since the shell began, by a clock that never goes back.
+    pub since: Duration,
+    /// Milliseconds since 1970, by a clock that may be wrong.
+    pub wall_ms: u64,
+}
+
+impl Now {
+    /// Milliseconds since the shell began.
+    pub fn milliseconds(&self) -> u64 {
+        self.since.as_millis() as u64
+    }
+}
+
+/// What the pool holds at the time of a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waiting {
+    /// Transactions that can be proposed.
+    pub ready: usize,
+    /// When the oldest of them came, in milliseconds of [`Now::since`].
+    pub oldest_ms: Option<u64>,
+}
+
+/// What a replica hears.
+#[derive(Debug)]
+pub enum Input {
+    /// Of a link to a peer.
+    Link {
+        /// Of which links: see [`Effect::Connect`].
+        generation: u64,
+        /// The peer.
+        peer: Index,
+        /// What happened.
+        event: Sight,
+    },
+    /// A sub-block that was asked for.
+    Assembled {
+        /// For this height.
+        height: Height,
+        /// Its bytes.
+        payload: Payload,
+    },
+    /// Transactions for another validator to propose.
+    HandedOver {
+        /// The validator.
+        to: Index,
+        /// A sub-block of them.
+        payload: Payload,
+        /// Their number.
+        count: usize,
+    },
+    /// Some of what was handed over was not committed in time, and waits here again.
+    TakenBack,
+    /// The block of a height is durable and applied.
+    Applied(Height),
+    /// The state root after a height.
+    StateRoot(Height, Digest),
+    /// The receipts root of a height.
+    ReceiptsRoot(Height, Digest),
+    /// The network of the next epoch.
+    Epoch(Box<Network>),
+}
+
+/// The bytes of a frame. Whoever gave them may count them for as long as they are held.
+pub struct FrameBytes(Box<dyn std::ops::Deref<Target = [u8]> + Send>);
+
+impl FrameBytes {
+    /// These bytes.
+    pub fn new(bytes: impl std::ops::Deref<Target = [u8]> + Send + 'static) -> FrameBytes {
+        FrameBytes(Box::new(bytes))
+    }
+}
+
+impl std::ops::Deref for FrameBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for FrameBytes {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{} bytes", self.len())
+    }
+}
+
+/// What happens on a link.
+#[derive(Debug)]
+pub enum Sight {
+    /// A frame came.
+    Frame(FrameBytes),
+    /// It is up. The peer's clock is ahead by so many milliseconds.
+    Up {
+        /// Negative if it is behind.
+        ahead_ms: i64,
+    },
+    /// It is down.
+    Down,
+    /// The peer says that this validator's key is in use by another process.
+    KeyInUse,
+}

@@ -1,0 +1,170 @@
+//! Where a replica begins: what its home holds.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use consensus::{Committee, Engine, Entry, Finality, Members, Start};
+use ledger::{Ledger, outcome_root};
+use primitives::{Digest, Height, SubBlock};
+use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
+
+use crate::machine::Replica;
+use crate::{Defect, Handovers, Home, Lineage, Network, Now, Past, ReplicaError, Settings, Waiting};
+
+/// Whether bytes are a sub-block, and how many transactions it has.
+pub fn check_payload(bytes: &[u8]) -> Option<usize> {
+    SubBlock::from_payload(0, bytes).ok().map(|sub_block| sub_block.native.len())
+}
+
+/// A replica that was opened, and what works beside it.
+pub struct Opened<D: Disk> {
+    /// The machine.
+    pub replica: Replica<D>,
+    /// What it has archived.
+    pub past: Past<D>,
+    /// What proves later committees.
+    pub handovers: Arc<Handovers<D>>,
+    /// The height of a state without a certificate, which was restored from a file.
+    pub unproved: Option<Height>,
+    /// Certificates up to this height are durable.
+    pub certified_durably: Height,
+}
+
+impl<D: Disk + Clone> Replica<D> {
+    /// Brings the machine to where its home left it. `network` is that of the genesis; `ledger` has applied the last
+    /// logged block, and `newest` is its height with its state root; `blocks` is the archive of its store.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] says what is damaged.
+    pub fn open(
+        home: &Home<D>,
+        network: &Network,
+        settings: Settings,
+        ledger: &Ledger,
+        newest: (Height, Digest),
+        blocks: store::Archive<D>,
+    ) -> Result<Opened<D>, ReplicaError> {
+        let (finality, _) = Store::open(home.certificates.clone(), Options::default())?;
+        let past = Past { blocks, certificates: finality.archive() };
+        let lineage = Lineage { schedule: ledger.schedule(), lag: network.rules.lag, chain: network.chain.clone() };
+        let handovers = Arc::new(Handovers::open(home.handovers.clone(), lineage, finality.archive())?);
+        let unproved = unproved(&finality, ledger, &past)?;
+        let height = unproved.unwrap_or(finality.last_height().min(ledger.height()));
+        let network = network.at(ledger, height + 1);
+        let start = start(&network, &past, ledger, height, newest)?;
+        let mut engine = Engine::new(network.setup(check_payload), start);
+        if unproved.is_some() {
+            // It knows no superblock to go on from: until it has found one it only says how far its state is.
+            engine.rejoin();
+        }
+        let votes = open_votes(home, &mut engine, settings.defect)?;
+        let certified_durably = finality.durable_height();
+        let replica = Replica {
+            engine,
+            network,
+            settings,
+            home: home.clone(),
+            votes,
+            finality,
+            now: Now::default(),
+            waiting: Waiting::default(),
+            effects: Vec::new(),
+            generation: 0,
+            up: Members::default(),
+            timers: BinaryHeap::new(),
+            next_tick: Duration::ZERO,
+            assembling: None,
+            handing_over: false,
+            proposed: BTreeSet::new(),
+            last_proposal: Duration::ZERO,
+            left_out: false,
+            skip: 0,
+            halves: BTreeMap::new(),
+            offences: BTreeMap::new(),
+            duplicates: Members::default(),
+            clocks: BTreeMap::new(),
+            rounds: BTreeMap::new(),
+            last_decided: Duration::ZERO,
+            is_turning_over: false,
+        };
+        Ok(Opened { replica, past, handovers, unproved, certified_durably })
+    }
+}
+
+/// Makes the vote log of a validator that has never voted.
+///
+/// # Errors
+/// If there is one, or it cannot be written.
+pub fn create_votes<D: Disk + Clone>(votes: &D) -> Result<(), ReplicaError> {
+    VoteLog::create(votes.clone(), VoteOptions::default())?;
+    Ok(())
+}
+
+/// Gives the engine what the vote log says, or tells it that the log is lost.
+fn open_votes<D: Disk + Clone>(
+    home: &Home<D>,
+    engine: &mut Engine,
+    defect: Option<Defect>,
+) -> Result<Option<VoteLog<D>>, ReplicaError> {
+    let damaged = |error: &StoreError| {
+        matches!(error, StoreError::VotesLost(_) | StoreError::Damaged { remedy: store::Remedy::Rejoin, .. })
+    };
+    match VoteLog::open(home.votes.clone(), VoteOptions::default()) {
+        Ok((log, found)) => {
+            for repair in found.repairs {
+                tracing::warn!(%repair, "the vote log ended unfinished; nothing of that was sent");
+            }
+            engine.stay_silent_below(found.floor);
+            let entries = found.records.into_iter().flat_map(|(height, records)| {
+                records.into_iter().map(move |bytes| borsh::from_slice(&bytes).map(|entry| (height, entry)))
+            });
+            let entries: Result<Vec<(Height, Entry)>, _> = entries.collect();
+            engine.restore(entries.map_err(|error| ReplicaError::Undecodable(found.floor, error))?);
+            Ok(Some(log))
+        }
+        Err(error) if damaged(&error) && defect == Some(Defect::SilenceBroken) => {
+            Ok(Some(VoteLog::rejoin(home.votes.clone(), VoteOptions::default(), 1)?))
+        }
+        Err(error) if damaged(&error) => {
+            tracing::warn!(%error, "listening without voting until it is known where it is safe to vote again");
+            engine.rejoin();
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The height of a state that was restored from a file: blocks between it and the last certificate are not here.
+fn unproved<D: Disk>(finality: &Store<D>, ledger: &Ledger, past: &Past<D>) -> Result<Option<Height>, ReplicaError> {
+    let (applied, certified) = (ledger.height(), finality.last_height());
+    let lacks = applied > certified && past.blocks.block(certified + 1)?.is_none();
+    Ok(lacks.then_some(applied))
+}
+
+/// Where the engine begins: at the newest archived certificate of a block that is logged here, if there is one.
+fn start<D: Disk>(
+    network: &Network,
+    past: &Past<D>,
+    ledger: &Ledger,
+    height: Height,
+    newest: (Height, Digest),
+) -> Result<Start, ReplicaError> {
+    let applied = ledger.height();
+    let committee: Committee = network.chain.committee();
+    let first = Engine::first_benches(&committee, &network.rules);
+    let (superblock, benches) = match past.finality(height)? {
+        Some(Finality { certificate, benches, .. }) => {
+            // Attendance is counted anew in each epoch.
+            let goes_on = network.chain.heights.contains(&height);
+            (certificate.statement.superblock, if goes_on { benches } else { first })
+        }
+        None => (Digest::default(), first),
+    };
+    let mut roots = Vec::new();
+    for of in height.saturating_sub(network.rules.lag)..=applied {
+        let Some((state, receipts)) = past.outcome(of, newest)? else { continue };
+        roots.push((of, outcome_root(&state, &receipts)));
+    }
+    Ok(Start { height, superblock, benches, applied, roots })
+}
