@@ -85,7 +85,7 @@ impl Suite {
 
 /// What to measure, and how thoroughly.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ClearingOptions {
     /// The books.
     pub suite: Suite,
     /// Books of each size, or days; of books of more than 200,000 offers there are fewer. [`Suite::usual_books`] if
@@ -103,7 +103,7 @@ pub type Step<'a> = dyn FnMut(&str, usize, usize) + Send + 'a;
 ///
 /// # Errors
 /// [`HistoryError`] if the suite reads prices and cannot.
-pub fn run(options: &Options, step: &mut Step) -> Result<Value, HistoryError> {
+pub fn run(options: &ClearingOptions, step: &mut Step) -> Result<Value, HistoryError> {
     let books = options.books.unwrap_or(options.suite.usual_books());
     let alone = pool(1);
     let rows: Vec<Value> = match &options.suite {

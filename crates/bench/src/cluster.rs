@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the validators of a cluster are set up.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ClusterSettings {
     /// How many.
     pub validators: usize,
     /// What all do alike.
@@ -37,13 +37,13 @@ pub struct Settings {
     pub traders: u64,
 }
 
-impl Settings {
+impl ClusterSettings {
     /// On one machine.
-    pub fn local(validators: usize) -> Settings {
+    pub fn local(validators: usize) -> ClusterSettings {
         let mut config = Config::default();
         config.blocks.interval_ms = 50;
         config.blocks.threads = 1;
-        Settings {
+        ClusterSettings {
             validators,
             rules: Rules::default(),
             config,
@@ -56,7 +56,7 @@ impl Settings {
 
 /// The validators and what is between them. A validator that is not there is stopped.
 pub struct Cluster {
-    settings: Settings,
+    settings: ClusterSettings,
     directory: PathBuf,
     networks: Vec<Network>,
     genesis: Genesis,
@@ -81,7 +81,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`ExchangeError`] if one does not start.
-    pub fn start(settings: Settings, directory: &Path) -> Result<Cluster, ExchangeError> {
+    pub fn start(settings: ClusterSettings, directory: &Path) -> Result<Cluster, ExchangeError> {
         let io = |error| ExchangeError::directory("the sockets of a cluster", error);
         let listen: Vec<SocketAddr> =
             (0..settings.validators).map(|_| free_address()).collect::<Result<_, _>>().map_err(io)?;

@@ -14,13 +14,13 @@ use node::{Exchange, ExchangeError};
 use primitives::{Transaction, TransactionId};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Settings, transactions};
+use crate::cluster::{Cluster, ClusterSettings, transactions};
 use crate::impostor::Impostor;
-use crate::switch::{Link, between_regions};
+use crate::switch::{SwitchLink, between_regions};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ConsensusOptions {
     /// Numbers of validators.
     pub validators: Vec<usize>,
     /// Transactions offered per second, to all validators together.
@@ -54,7 +54,7 @@ enum Place {
 ///
 /// # Errors
 /// [`ExchangeError`] if a validator does not start.
-pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Value, ExchangeError> {
+pub fn run(options: &ConsensusOptions, say: &mut dyn FnMut(&str)) -> Result<Value, ExchangeError> {
     let mut rows = Vec::new();
     for &validators in &options.validators {
         let mut scenarios = vec![(Place::Loopback, Trouble::None), (Place::Even(25), Trouble::None)];
@@ -86,9 +86,14 @@ struct Times {
     certified: HashMap<(usize, u64), Instant>,
 }
 
-fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble) -> Result<Value, ExchangeError> {
+fn measure(
+    options: &ConsensusOptions,
+    validators: usize,
+    place: Place,
+    trouble: Trouble,
+) -> Result<Value, ExchangeError> {
     let directory = tempfile::tempdir().map_err(|error| ExchangeError::directory("a temporary one", error))?;
-    let mut settings = Settings::local(validators);
+    let mut settings = ClusterSettings::local(validators);
     settings.rules = options.rules;
     match place {
         Place::Loopback => {}
@@ -98,15 +103,15 @@ fn measure(options: &Options, validators: usize, place: Place, trouble: Trouble)
     let traders = settings.traders;
     let mut cluster = Cluster::start(settings, directory.path())?;
     cluster.switch.set_all(|from, to| match place {
-        Place::Loopback => Link::PERFECT,
-        Place::Even(ms) => Link::of(Duration::from_millis(ms)),
-        Place::Regions => Link::of(between_regions(from, to)),
+        Place::Loopback => SwitchLink::PERFECT,
+        Place::Even(ms) => SwitchLink::of(Duration::from_millis(ms)),
+        Place::Regions => SwitchLink::of(between_regions(from, to)),
     });
     let last = validators - 1;
     if trouble == Trouble::Slow {
         for other in 0..last {
-            cluster.switch.set(other, last, Link::of(Duration::from_millis(200)));
-            cluster.switch.set(last, other, Link::of(Duration::from_millis(200)));
+            cluster.switch.set(other, last, SwitchLink::of(Duration::from_millis(200)));
+            cluster.switch.set(last, other, SwitchLink::of(Duration::from_millis(200)));
         }
     }
     wait_until(|| cluster.running().all(|node| node.status().is_some_and(|status| status.connected == last)));

@@ -26,7 +26,7 @@ use crate::trading::Trading;
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ExchangeOptions {
     /// Numbers of accounts.
     pub accounts: Vec<usize>,
     /// Numbers of transactions in a block.
@@ -76,7 +76,7 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// # Panics
 /// If the system gives no threads.
-pub fn run(options: &Options, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
+pub fn run(options: &ExchangeOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
     let mut scenes = Vec::new();
     for &accounts in &options.accounts {
         let scene = match options.fill {
@@ -351,7 +351,12 @@ fn kinds(signed: bool) -> Vec<Kind> {
     kinds
 }
 
-fn sizes(options: &Options, accounts: usize, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
+fn sizes(
+    options: &ExchangeOptions,
+    accounts: usize,
+    directory: &Path,
+    say: &mut dyn FnMut(&str),
+) -> Result<Value, Error> {
     let signs = options.transactions.iter().any(|transactions| *transactions <= options.signed_transactions);
     say(&format!("making {accounts} accounts and {} resting offers", options.resting));
     let mut scene = Scene::new(accounts, options.assets, signs, directory)?;
@@ -401,7 +406,7 @@ fn weight(scene: &mut Scene) -> Value {
 
 /// Throughput from an empty book to a full one.
 fn fill(
-    options: &Options,
+    options: &ExchangeOptions,
     accounts: usize,
     offers: usize,
     directory: &Path,

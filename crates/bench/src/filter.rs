@@ -15,7 +15,7 @@ use crate::workload::Seeded;
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct FilterOptions {
     /// Numbers of accounts.
     pub accounts: Vec<usize>,
     /// Numbers of transactions in a block.
@@ -37,7 +37,7 @@ const OVERDRAWN: usize = 3_000;
 ///
 /// # Panics
 /// If the system gives no threads.
-pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Value {
+pub fn run(options: &FilterOptions, say: &mut dyn FnMut(&str)) -> Value {
     let mut results = Vec::new();
     for &accounts in &options.accounts {
         say(&format!("the filter over {accounts} accounts"));

@@ -17,7 +17,7 @@ use crate::workload::Seeded;
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PaymentsOptions {
     /// Numbers of accounts.
     pub accounts: Vec<usize>,
     /// Numbers of transactions in a block.
@@ -33,7 +33,7 @@ const OF_ONE_SENDER: usize = 50;
 ///
 /// # Panics
 /// If the system gives no threads.
-pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Value {
+pub fn run(options: &PaymentsOptions, say: &mut dyn FnMut(&str)) -> Value {
     let mut results = Vec::new();
     for &accounts in &options.accounts {
         say(&format!("payments between {accounts} accounts"));

@@ -21,7 +21,7 @@ use crate::trading::Trading;
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RecoveryOptions {
     /// Accounts, each with two assets.
     pub accounts: usize,
     /// Resting offers.
@@ -45,7 +45,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(options: &Options, data: &Path) -> Result<Scene, Error> {
+    fn new(options: &RecoveryOptions, data: &Path) -> Result<Scene, Error> {
         let population = Population::new(options.accounts, options.assets, false);
         let ledger = Ledger::new(&population.genesis())?;
         let roots = Roots::of(&ledger);
@@ -93,7 +93,7 @@ fn milliseconds(since: Instant) -> f64 {
 ///
 /// # Errors
 /// If the store cannot be written or read, or the recovered state is not the one that was left.
-pub fn run(options: &Options, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
+pub fn run(options: &RecoveryOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, Error> {
     let data = directory.join("data");
     say("filling the ledger");
     let mut scene = Scene::new(options, &data)?;
@@ -152,7 +152,7 @@ pub fn run(options: &Options, directory: &Path, say: &mut dyn FnMut(&str)) -> Re
 }
 
 /// Executes blocks until the checkpoint is written, and as many as asked at least.
-fn beside_checkpoint(scene: &mut Scene, options: &Options) -> Result<Value, Error> {
+fn beside_checkpoint(scene: &mut Scene, options: &RecoveryOptions) -> Result<Value, Error> {
     let height = scene.ledger.height();
     let writer = scene.store.begin_checkpoint(height)?;
     let begun = Instant::now();

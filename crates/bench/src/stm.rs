@@ -21,7 +21,7 @@ use crate::workload::Seeded;
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct StmOptions {
     /// Numbers of accounts.
     pub accounts: Vec<usize>,
     /// Microseconds of work in a transaction.
@@ -154,7 +154,7 @@ impl State for InPlace {
 }
 
 /// Runs everything; `say` hears each step.
-pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Value {
+pub fn run(options: &StmOptions, say: &mut dyn FnMut(&str)) -> Value {
     let turns_per_us = calibrate();
     let mut pools: Vec<Workers> = options.threads.iter().map(|&threads| Workers::new(threads)).collect();
     let mut runs = Vec::new();

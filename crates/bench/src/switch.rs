@@ -27,7 +27,7 @@ const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// What one direction between two validators is like.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Link {
+pub struct SwitchLink {
     /// What every datagram takes.
     pub delay: Duration,
     /// What it takes in addition, between nothing and this; order is kept.
@@ -43,9 +43,9 @@ pub struct Link {
     pub connected: bool,
 }
 
-impl Link {
+impl SwitchLink {
     /// At once and in order.
-    pub const PERFECT: Link = Link {
+    pub const PERFECT: SwitchLink = SwitchLink {
         delay: Duration::ZERO,
         jitter: Duration::ZERO,
         loss: 0.0,
@@ -55,8 +55,8 @@ impl Link {
     };
 
     /// As a good connection of this delay: a fiftieth of jitter.
-    pub fn of(delay: Duration) -> Link {
-        Link { delay, jitter: delay / 50, ..Link::PERFECT }
+    pub fn of(delay: Duration) -> SwitchLink {
+        SwitchLink { delay, jitter: delay / 50, ..SwitchLink::PERFECT }
     }
 }
 
@@ -75,7 +75,7 @@ pub struct Passed {
 #[derive(Debug)]
 pub struct Fate {
     /// What the link is like now.
-    pub link: Link,
+    pub link: SwitchLink,
     random: Seeded,
     /// When the sender's end of the link is free again.
     free: Option<Instant>,
@@ -87,7 +87,7 @@ pub struct Fate {
 
 impl Fate {
     /// A link whose chances come from this seed.
-    pub fn new(link: Link, seed: u64) -> Fate {
+    pub fn new(link: SwitchLink, seed: u64) -> Fate {
         Fate { link, random: Seeded::new(seed), free: None, last: None, waiting_bytes: 0, passed: Passed::default() }
     }
 
@@ -195,7 +195,8 @@ impl Switch {
         let sockets: Vec<UdpSocket> =
             (0..pairs).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))).collect::<io::Result<_>>()?;
         let addresses = sockets.iter().map(UdpSocket::local_addr).collect::<io::Result<_>>()?;
-        let fate = |pair: usize| Mutex::new(Fate::new(Link::PERFECT, seed ^ (pair as u64 + 1).wrapping_mul(SPREAD)));
+        let fate =
+            |pair: usize| Mutex::new(Fate::new(SwitchLink::PERFECT, seed ^ (pair as u64 + 1).wrapping_mul(SPREAD)));
         let shared = Arc::new(Shared {
             validators: validators.to_vec(),
             sockets,
@@ -227,12 +228,12 @@ impl Switch {
     }
 
     /// Changes one direction.
-    pub fn set(&self, from: usize, to: usize, link: Link) {
+    pub fn set(&self, from: usize, to: usize, link: SwitchLink) {
         self.direction(from, to).link = link;
     }
 
     /// Changes all directions.
-    pub fn set_all(&self, link: impl Fn(usize, usize) -> Link) {
+    pub fn set_all(&self, link: impl Fn(usize, usize) -> SwitchLink) {
         self.each(|from, to, fate| fate.link = link(from, to));
     }
 
@@ -398,7 +399,7 @@ mod tests {
             gaps in proptest::collection::vec(0u64..20, 1..200),
             seed in any::<u64>(),
         ) {
-            let link = Link { delay: ms(delay), jitter: ms(jitter), loss, reordering, ..Link::PERFECT };
+            let link = SwitchLink { delay: ms(delay), jitter: ms(jitter), loss, reordering, ..SwitchLink::PERFECT };
             let run = || {
                 let (mut fate, start) = (Fate::new(link, seed), Instant::now());
                 let mut now = start;
@@ -419,7 +420,7 @@ mod tests {
 
         #[test]
         fn without_reordering_order_is_kept(jitter in 0u64..50, count in 2usize..100, seed in any::<u64>()) {
-            let mut fate = Fate::new(Link { delay: ms(10), jitter: ms(jitter), ..Link::PERFECT }, seed);
+            let mut fate = Fate::new(SwitchLink { delay: ms(10), jitter: ms(jitter), ..SwitchLink::PERFECT }, seed);
             let start = Instant::now();
             let due: Vec<Instant> = (0..count).filter_map(|i| fate.of(start + ms(i as u64), 9)).collect();
             prop_assert!(due.len() == count && due.is_sorted());
@@ -429,17 +430,17 @@ mod tests {
     #[test]
     fn shares_and_rates_are_kept() {
         let now = Instant::now();
-        let mut fate = Fate::new(Link { loss: 0.2, reordering: 0.1, delay: ms(5), ..Link::PERFECT }, 3);
+        let mut fate = Fate::new(SwitchLink { loss: 0.2, reordering: 0.1, delay: ms(5), ..SwitchLink::PERFECT }, 3);
         let due: Vec<Option<Instant>> = (0..20_000).map(|_| fate.of(now, 1)).collect();
         let lost = due.iter().filter(|due| due.is_none()).count();
         let held = due.iter().flatten().filter(|due| **due > now + ms(5)).count();
         assert!((3_700..4_300).contains(&lost) && (1_400..1_800).contains(&held), "{lost} {held}");
-        let mut fate = Fate::new(Link { bytes_per_second: Some(1_000_000), ..Link::PERFECT }, 3);
+        let mut fate = Fate::new(SwitchLink { bytes_per_second: Some(1_000_000), ..SwitchLink::PERFECT }, 3);
         let last = (0..1_000).filter_map(|_| fate.of(now, 1_000)).last().expect("all pass");
         assert_eq!(last, now + Duration::from_secs(1));
         fate.link.connected = false;
         assert_eq!(fate.of(now, 1), None);
-        let mut fate = Fate::new(Link { delay: ms(5), ..Link::PERFECT }, 3);
+        let mut fate = Fate::new(SwitchLink { delay: ms(5), ..SwitchLink::PERFECT }, 3);
         let passed = (0..1_000).filter_map(|_| fate.of(now, 60_000)).count();
         assert_eq!(passed, WAITING_BYTES_MAX / 60_000, "what waits is bounded");
     }
@@ -496,7 +497,7 @@ mod tests {
         let (sockets, addresses) = ends(4);
         let switch = Switch::start(&addresses, 1).expect("starts");
         for (from, delay) in [(1, 300), (2, 200), (3, 100)] {
-            switch.set(from, 0, Link::of(ms(delay)));
+            switch.set(from, 0, SwitchLink::of(ms(delay)));
             sockets[from].send_to(&[from as u8], switch.address(from, 0)).expect("sent");
         }
         assert_eq!([(); 3].map(|()| take(&sockets[0]).0[0]), [3, 2, 1]);

@@ -23,12 +23,12 @@ use primitives::{Transaction, TransactionId};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::TryRecvError;
 
-use crate::cluster::{Cluster, Settings, transactions};
+use crate::cluster::{Cluster, ClusterSettings, transactions};
 use crate::consensus::{percentiles, wait_until, wire};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TransactionManagementOptions {
     /// How many validators.
     pub validators: usize,
     /// Transactions, offered at once.
@@ -72,7 +72,7 @@ struct Run {
 ///
 /// # Errors
 /// [`ExchangeError`] if a validator does not start, or its archive cannot be read.
-pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Value, ExchangeError> {
+pub fn run(options: &TransactionManagementOptions, say: &mut dyn FnMut(&str)) -> Result<Value, ExchangeError> {
     let mut runs: Vec<Vec<Run>> = VARIANTS.iter().map(|_| Vec::new()).collect();
     for round in 1..=options.runs {
         for ((name, measures), runs) in VARIANTS.iter().zip(&mut runs) {
@@ -107,9 +107,9 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn measure(options: &Options, measures: &Measures) -> Result<Run, ExchangeError> {
+fn measure(options: &TransactionManagementOptions, measures: &Measures) -> Result<Run, ExchangeError> {
     let directory = tempfile::tempdir().map_err(|error| ExchangeError::directory("a temporary one", error))?;
-    let mut settings = Settings::local(options.validators);
+    let mut settings = ClusterSettings::local(options.validators);
     settings.config.blocks.check_ahead = measures.by_sub_block;
     let kept = |keep: bool, default: usize| if keep { default } else { 0 };
     let store = &mut settings.config.store;

@@ -11,11 +11,11 @@ use std::time::Instant;
 
 use primitives::{Digest, SecretKey};
 use serde_json::{Value, json};
-use transport::{Event, Lane, Peer, Settings, Transport, TransportError, free_address};
+use transport::{Event, Lane, Peer, Transport, TransportError, TransportSettings, free_address};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TransportOptions {
     /// Bytes of a bulk frame.
     pub frame_bytes: usize,
     /// Bulk frames of a run.
@@ -49,7 +49,7 @@ impl Net {
         let peers: Vec<Peer> = addresses.iter().enumerate().map(peer).collect();
         let start = |me: usize| {
             let (events, taken) = sync_channel(1024);
-            let settings = Settings {
+            let settings = TransportSettings {
                 network: Digest([1; 32]),
                 me: me as u8,
                 listen: addresses[me],
@@ -99,7 +99,7 @@ fn timed(act: impl FnOnce()) -> (f64, f64) {
 ///
 /// # Errors
 /// If a transport does not start.
-pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Value, TransportError> {
+pub fn run(options: &TransportOptions, say: &mut dyn FnMut(&str)) -> Result<Value, TransportError> {
     say("bulk");
     let bulk = bulk(options)?;
     say("votes");
@@ -115,7 +115,7 @@ pub fn run(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Value, Transp
     }))
 }
 
-fn bulk(options: &Options) -> Result<Value, TransportError> {
+fn bulk(options: &TransportOptions) -> Result<Value, TransportError> {
     let net = Net::connected(2, options.frame_bytes)?;
     let frame: Arc<[u8]> = vec![7; options.frame_bytes].into();
     let (seconds, used) = timed(|| {
@@ -133,7 +133,7 @@ fn bulk(options: &Options) -> Result<Value, TransportError> {
 }
 
 /// Microseconds from a vote to its answer: half of them, and all but one of a hundred, take no longer.
-fn round_trips(options: &Options, beside_bulk: bool) -> Result<Value, TransportError> {
+fn round_trips(options: &TransportOptions, beside_bulk: bool) -> Result<Value, TransportError> {
     let mut net = Net::connected(2, options.frame_bytes)?;
     let [(asking, answers), (answering, questions)] = &mut net.0[..] else { unreachable!("there are two") };
     let bulk: Arc<[u8]> = vec![7; options.frame_bytes].into();
@@ -165,7 +165,7 @@ fn round_trips(options: &Options, beside_bulk: bool) -> Result<Value, TransportE
 }
 
 /// Each validator sends its sub-block and its votes to all others, height by height.
-fn superblocks(options: &Options) -> Result<Value, TransportError> {
+fn superblocks(options: &TransportOptions) -> Result<Value, TransportError> {
     let net = Net::connected(options.validators, options.frame_bytes)?;
     let frame: Arc<[u8]> = vec![7; options.frame_bytes].into();
     let vote: Arc<[u8]> = vec![1; VOTE_BYTES].into();

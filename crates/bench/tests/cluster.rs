@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use bench::cluster::{Cluster, Settings, transactions};
+use bench::cluster::{Cluster, ClusterSettings, transactions};
 use bench::impostor::Impostor;
-use bench::switch::Link;
+use bench::switch::SwitchLink;
 use consensus::Rules;
 use node::Exchange;
 
@@ -12,12 +12,12 @@ const TRADERS: u64 = 200;
 /// Nothing happens for so long only if nothing will.
 const STUCK: Duration = Duration::from_secs(180);
 
-fn settings(validators: usize) -> Settings {
-    let mut settings = Settings {
+fn settings(validators: usize) -> ClusterSettings {
+    let mut settings = ClusterSettings {
         unit: Duration::from_millis(100),
         grace: Duration::from_millis(40),
         traders: TRADERS,
-        ..Settings::local(validators)
+        ..ClusterSettings::local(validators)
     };
     settings.config.blocks.interval_ms = 20;
     settings
@@ -63,26 +63,26 @@ fn bad_links_and_partitions_lose_nothing() {
 
 #[test]
 fn bad_links_and_partitions_lose_nothing_with_tendermint() {
-    survive_bad_links(Settings { rules: Rules::tendermint(), ..settings(4) });
+    survive_bad_links(ClusterSettings { rules: Rules::tendermint(), ..settings(4) });
 }
 
-fn survive_bad_links(settings: Settings) {
+fn survive_bad_links(settings: ClusterSettings) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut cluster = Cluster::start(settings, directory.path()).expect("starts");
     let mut load = Load { cluster: &mut cluster, next: 0, to: vec![0, 1, 2, 3] };
     load.send(200);
     load.settle();
-    let bad = Link {
+    let bad = SwitchLink {
         delay: Duration::from_millis(5),
         jitter: Duration::from_millis(10),
         loss: 0.2,
         reordering: 0.1,
-        ..Link::PERFECT
+        ..SwitchLink::PERFECT
     };
     load.cluster.switch.set_all(|_, _| bad);
     load.send(200);
     load.settle();
-    load.cluster.switch.set_all(|_, _| Link::PERFECT);
+    load.cluster.switch.set_all(|_, _| SwitchLink::PERFECT);
     // Nobody has a quorum; nothing is decided, and nothing is lost.
     load.cluster.switch.partition(&[&[0, 1], &[2, 3]]);
     load.send(100);
@@ -104,7 +104,7 @@ fn who_is_far_away_hands_over_to_another() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut cluster = Cluster::start(settings(4), directory.path()).expect("starts");
     for near in 0..3 {
-        let far = Link::of(Duration::from_millis(300));
+        let far = SwitchLink::of(Duration::from_millis(300));
         cluster.switch.set(near, 3, far);
         cluster.switch.set(3, near, far);
     }
@@ -130,10 +130,10 @@ fn all_stopped_at_once_go_on_and_so_do_those_without_a_vote_log() {
 
 #[test]
 fn all_stopped_at_once_go_on_with_tendermint() {
-    survive_a_stop(Settings { rules: Rules::tendermint(), ..settings(4) });
+    survive_a_stop(ClusterSettings { rules: Rules::tendermint(), ..settings(4) });
 }
 
-fn survive_a_stop(settings: Settings) {
+fn survive_a_stop(settings: ClusterSettings) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut cluster = Cluster::start(settings, directory.path()).expect("starts");
     Load { cluster: &mut cluster, next: 0, to: vec![0, 1, 2, 3] }.send(100);

@@ -1,12 +1,12 @@
 //! The suites run, verify what they clear, and say what the documentation promises of their rows.
 
-use bench::clearing::{Options, Suite, run};
+use bench::clearing::{ClearingOptions, Suite, run};
 use bench::workload::{hard_kinds, numeraires};
 use serde_json::Value;
 
 fn rows(suite: Suite, books: usize, most: usize) -> Vec<Value> {
     let mut steps = 0;
-    let options = Options { suite, books: Some(books), most };
+    let options = ClearingOptions { suite, books: Some(books), most };
     let report = run(&options, &mut |_, done, of| {
         assert!(done < of);
         steps += 1;

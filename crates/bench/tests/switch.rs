@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use bench::switch::{Link, Switch, between_regions};
+use bench::switch::{Switch, SwitchLink, between_regions};
 use primitives::{Digest, SecretKey};
-use transport::{Event, Lane, Peer, Settings, Transport, free_address};
+use transport::{Event, Lane, Peer, TransportSettings, Transport, free_address};
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])
 }
 
 /// Transports that reach one another over a switch.
-fn network(size: usize, link: impl Fn(usize, usize) -> Link) -> (Switch, Vec<(Transport, Receiver<Event>)>) {
+fn network(size: usize, link: impl Fn(usize, usize) -> SwitchLink) -> (Switch, Vec<(Transport, Receiver<Event>)>) {
     let addresses: Vec<SocketAddr> = (0..size).map(|_| free_address().expect("a free port")).collect();
     let switch = Switch::start(&addresses, 7).expect("starts");
     switch.set_all(link);
     let start = |me: usize| {
         let peer = |to: usize| Peer { key: secret(to).public(), address: switch.address(me, to).to_string() };
-        let settings = Settings {
+        let settings = TransportSettings {
             network: Digest([1; 32]),
             me: me as u8,
             listen: addresses[me],
@@ -53,7 +53,7 @@ fn all_up(events: &Receiver<Event>, peers: usize) {
 #[test]
 fn frames_survive_a_bad_network() {
     const VOTES: u32 = 100;
-    let link = |from, to| Link { loss: 0.02, reordering: 0.05, ..Link::of(between_regions(from, to)) };
+    let link = |from, to| SwitchLink { loss: 0.02, reordering: 0.05, ..SwitchLink::of(between_regions(from, to)) };
     let (switch, validators) = network(4, link);
     validators.iter().for_each(|(_, events)| all_up(events, 3));
     let others = |me: usize| (0..4usize).filter(move |to| *to != me);
@@ -88,7 +88,7 @@ fn frames_survive_a_bad_network() {
 /// A validator that is cut off is missed by the others and misses them; when the network heals all are connected again.
 #[test]
 fn partitions_are_noticed_and_heal() {
-    let (switch, validators) = network(3, |_, _| Link::of(Duration::from_millis(5)));
+    let (switch, validators) = network(3, |_, _| SwitchLink::of(Duration::from_millis(5)));
     validators.iter().for_each(|(_, events)| all_up(events, 2));
     switch.partition(&[&[0, 1], &[2]]);
     for me in [0, 1] {

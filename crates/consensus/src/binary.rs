@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::committee::{Committee, Index, Members};
-use crate::message::{Effect, Record, Round, Timer, Vote};
+use crate::message::{HeightEffect, Record, Round, Timer, Vote};
 
 #[cfg(test)]
 mod exhaustive;
@@ -180,24 +180,24 @@ impl Binary {
     }
 
     /// The input; only the first counts.
-    pub(crate) fn propose(&mut self, value: bool, committee: &Committee, effects: &mut Vec<Effect>) {
+    pub(crate) fn propose(&mut self, value: bool, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         if !self.is_started() {
             self.enter(1, value, effects);
             self.advance(committee, effects);
         }
     }
 
-    fn enter(&mut self, round: Round, estimate: bool, effects: &mut Vec<Effect>) {
+    fn enter(&mut self, round: Round, estimate: bool, effects: &mut Vec<HeightEffect>) {
         (self.round, self.estimate) = (round, estimate);
-        effects.push(Effect::Record(Record::Entered { slot: self.slot, round, estimate }));
+        effects.push(HeightEffect::Record(Record::Entered { slot: self.slot, round, estimate }));
         self.send_estimate(round, estimate, effects);
     }
 
-    fn send_estimate(&mut self, round: Round, value: bool, effects: &mut Vec<Effect>) {
+    fn send_estimate(&mut self, round: Round, value: bool, effects: &mut Vec<HeightEffect>) {
         let slot = self.slot;
         let sent = &mut self.state(round).sent[usize::from(value)];
         if !std::mem::replace(sent, true) {
-            effects.push(Effect::Send(Vote::Estimate { slot, round, value }));
+            effects.push(HeightEffect::Send(Vote::Estimate { slot, round, value }));
         }
     }
 
@@ -213,7 +213,7 @@ impl Binary {
         round: Round,
         value: bool,
         committee: &Committee,
-        effects: &mut Vec<Effect>,
+        effects: &mut Vec<HeightEffect>,
     ) {
         if !self.takes(round) {
             return;
@@ -231,7 +231,7 @@ impl Binary {
 
     /// 1 is a bin value of the first round, and the input if there is none: other votes have shown what 2f+1 estimates
     /// would show.
-    pub(crate) fn accept(&mut self, committee: &Committee, effects: &mut Vec<Effect>) {
+    pub(crate) fn accept(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         let state = self.state(1);
         state.sent[usize::from(true)] = true;
         state.values.insert(true);
@@ -246,7 +246,7 @@ impl Binary {
         round: Round,
         value: bool,
         committee: &Committee,
-        effects: &mut Vec<Effect>,
+        effects: &mut Vec<HeightEffect>,
     ) {
         if self.takes(round) && from == self.coordinator(round, committee) {
             self.state(round).suggestion.get_or_insert(value);
@@ -261,7 +261,7 @@ impl Binary {
         round: Round,
         values: Mask,
         committee: &Committee,
-        effects: &mut Vec<Effect>,
+        effects: &mut Vec<HeightEffect>,
     ) {
         if self.takes(round) {
             let state = self.state(round);
@@ -273,7 +273,7 @@ impl Binary {
     }
 
     /// A timer of a round fired.
-    pub(crate) fn on_timer(&mut self, timer: Timer, committee: &Committee, effects: &mut Vec<Effect>) {
+    pub(crate) fn on_timer(&mut self, timer: Timer, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         match timer {
             Timer::Coordinator { round, .. } => self.state(round).coordinator = Alarm::Fired,
             Timer::Auxiliaries { round, .. } => self.state(round).others = Alarm::Fired,
@@ -296,12 +296,12 @@ impl Binary {
     }
 
     /// Goes as far as the votes allow.
-    pub(crate) fn advance(&mut self, committee: &Committee, effects: &mut Vec<Effect>) {
+    pub(crate) fn advance(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         while self.is_started() && !self.halted && self.take_round(committee, effects) {}
     }
 
     /// One round; true if the next was entered.
-    fn take_round(&mut self, committee: &Committee, effects: &mut Vec<Effect>) -> bool {
+    fn take_round(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) -> bool {
         let Some(seen) = self.state(self.round).values.mask() else { return false };
         self.coordinate(committee, effects);
         if !self.say_values(seen, effects) {
@@ -315,7 +315,7 @@ impl Binary {
     }
 
     /// Sets the timer for the coordinator, and suggests a value if it is oneself.
-    fn coordinate(&mut self, committee: &Committee, effects: &mut Vec<Effect>) {
+    fn coordinate(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         let (slot, round) = (self.slot, self.round);
         let coordinates = self.coordinator(round, committee) == self.me;
         let state = self.state(round);
@@ -324,12 +324,12 @@ impl Binary {
             state.suggested = true;
             let value = state.values.first.expect("there are bin values");
             let vote = Vote::Coordinate { slot, round, value };
-            effects.extend([Effect::Record(Record::Sent(vote)), Effect::Send(vote)]);
+            effects.extend([HeightEffect::Record(Record::Sent(vote)), HeightEffect::Send(vote)]);
         }
     }
 
     /// Says which values were seen, once: the coordinator's if it is among them, or all when it has had its time.
-    fn say_values(&mut self, seen: Mask, effects: &mut Vec<Effect>) -> bool {
+    fn say_values(&mut self, seen: Mask, effects: &mut Vec<HeightEffect>) -> bool {
         let (slot, round) = (self.slot, self.round);
         let state = self.state(round);
         if state.auxiliary.is_some() {
@@ -342,13 +342,13 @@ impl Binary {
         };
         state.auxiliary = Some(values);
         let vote = Vote::Auxiliary { slot, round, values };
-        effects.extend([Effect::Record(Record::Sent(vote)), Effect::Send(vote)]);
+        effects.extend([HeightEffect::Record(Record::Sent(vote)), HeightEffect::Send(vote)]);
         true
     }
 
     /// The values that end the round. One's own vote is preferred at once if it is a single value; anything else waits
     /// for the second timer, so that after the network is timely all correct votes are in.
-    fn end_with(&mut self, committee: &Committee, effects: &mut Vec<Effect>) -> Option<Mask> {
+    fn end_with(&mut self, committee: &Committee, effects: &mut Vec<HeightEffect>) -> Option<Mask> {
         let (slot, round, enough) = (self.slot, self.round, committee.round);
         let state = self.state(round);
         let own = state.auxiliary.expect("it was sent");
@@ -374,7 +374,7 @@ impl Binary {
 
     /// Enters the next round, unless nobody can need it: who has decided in this one waits until somebody is seen to
     /// hold the other value, and two rounds after its decision everybody has decided.
-    fn leave(&mut self, effects: &mut Vec<Effect>) -> bool {
+    fn leave(&mut self, effects: &mut Vec<HeightEffect>) -> bool {
         if let Some((_, decided)) = self.decided {
             let alone = self.state(self.round).values.mask() != Some(Mask::Both);
             if decided == self.round && alone {
@@ -396,11 +396,11 @@ impl Binary {
 }
 
 /// Sets a timer once; one of no length has fired already.
-fn arm(alarm: &mut Alarm, timer: Timer, effects: &mut Vec<Effect>) {
+fn arm(alarm: &mut Alarm, timer: Timer, effects: &mut Vec<HeightEffect>) {
     if *alarm == Alarm::Unset {
         *alarm = if timer.units() == 0 { Alarm::Fired } else { Alarm::Armed };
         if *alarm == Alarm::Armed {
-            effects.push(Effect::Arm(timer));
+            effects.push(HeightEffect::Arm(timer));
         }
     }
 }

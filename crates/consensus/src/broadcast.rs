@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use primitives::Digest;
 
 use crate::committee::{Committee, Index, Members};
-use crate::message::{Effect, Record, Vote};
+use crate::message::{HeightEffect, Record, Vote};
 
 /// One slot's broadcast at one validator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -62,10 +62,10 @@ impl Broadcast {
 
     /// A valid proposal is here, signed by its proposer: from itself, or fetched. Only the proposer's own message is
     /// echoed, and only the first.
-    pub(crate) fn hold(&mut self, slot: Index, digest: Digest, from_proposer: bool, effects: &mut Vec<Effect>) {
+    pub(crate) fn hold(&mut self, slot: Index, digest: Digest, from_proposer: bool, effects: &mut Vec<HeightEffect>) {
         if !self.holds(&digest) {
             if let Some(other) = self.held.first() {
-                effects.push(Effect::Equivocation { slot, digests: [*other, digest] });
+                effects.push(HeightEffect::Equivocation { slot, digests: [*other, digest] });
             }
             // A third proposal proves nothing new; one that was agreed on is needed all the same.
             if self.held.len() < 2 || self.wanted(&digest) {
@@ -75,7 +75,7 @@ impl Broadcast {
         if from_proposer && self.echoed.is_none() && self.holds(&digest) {
             self.echoed = Some(digest);
             let vote = Vote::Echo { slot, digest };
-            effects.extend([Effect::Record(Record::Sent(vote)), Effect::Send(vote)]);
+            effects.extend([HeightEffect::Record(Record::Sent(vote)), HeightEffect::Send(vote)]);
         }
     }
 
@@ -101,7 +101,7 @@ impl Broadcast {
     }
 
     /// Goes as far as the votes allow: becomes ready, fetches, delivers.
-    pub(crate) fn advance(&mut self, slot: Index, committee: &Committee, effects: &mut Vec<Effect>) {
+    pub(crate) fn advance(&mut self, slot: Index, committee: &Committee, effects: &mut Vec<HeightEffect>) {
         if self.readied.is_none() {
             let enough = |votes: &[Members; 2]| {
                 votes[Kind::Echo as usize].len() >= committee.echoes
@@ -110,7 +110,7 @@ impl Broadcast {
             self.readied = self.votes.iter().find(|(_, votes)| enough(votes)).map(|(digest, _)| *digest);
             if let Some(digest) = self.readied {
                 let vote = Vote::Ready { slot, digest };
-                effects.extend([Effect::Record(Record::Sent(vote)), Effect::Send(vote)]);
+                effects.extend([HeightEffect::Record(Record::Sent(vote)), HeightEffect::Send(vote)]);
             }
         }
         if self.delivered.is_some() {
@@ -121,7 +121,7 @@ impl Broadcast {
         if self.held.contains(digest) {
             self.delivered = Some(*digest);
         } else {
-            effects.push(Effect::Fetch { slot, digest: *digest, holders: votes[Kind::Echo as usize] });
+            effects.push(HeightEffect::Fetch { slot, digest: *digest, holders: votes[Kind::Echo as usize] });
         }
     }
 }

@@ -15,10 +15,10 @@ use crate::certificate::{Certificate, Commit};
 use crate::chain::Chain;
 use crate::committee::{Committee, Index, Members};
 use crate::frame::{Frame, Votes};
-use crate::height::{Height, Settings};
+use crate::height::{Height, HeightSettings};
 use crate::links::Peer;
 use crate::live::{Agreement, Live};
-use crate::message::{Effect, Record, Round, Timer, Vote};
+use crate::message::{HeightEffect, Record, Round, Timer, Vote};
 use crate::proposal::{Evidence, Payload, Proposal};
 use crate::tendermint::{self, Instance};
 
@@ -705,7 +705,7 @@ impl Engine {
     pub(crate) fn open(&mut self, height: u64) -> &mut Live {
         let Engine { committee, me, rules, benches, chain, secret, .. } = self;
         let enough = rules.enough.unwrap_or(committee.round);
-        let settings = Settings { enough, fast: rules.fast };
+        let settings = HeightSettings { enough, fast: rules.fast };
         let new = || match rules.protocol {
             Protocol::Dbft => Agreement::Slots(Height::new(*committee, settings, height, *me, &benches.at(height))),
             Protocol::Tendermint => {
@@ -804,21 +804,21 @@ impl Engine {
     }
 
     /// Does what a height asks for.
-    pub(crate) fn carry_out(&mut self, height: u64, effects: Vec<Effect>) {
+    pub(crate) fn carry_out(&mut self, height: u64, effects: Vec<HeightEffect>) {
         let mut ended = false;
         for effect in effects {
             match effect {
-                Effect::Record(record) => self.turn.entries.push((height, Entry::Voted(record))),
-                Effect::Send(vote) => {
+                HeightEffect::Record(record) => self.turn.entries.push((height, Entry::Voted(record))),
+                HeightEffect::Send(vote) => {
                     let live = self.live.get_mut(&height).expect("its votes are carried out");
                     live.said.push(vote);
                     self.outbox.entry(height).or_default().insert(vote);
                 }
-                Effect::Arm(timer) => self.turn.timers.push((height, timer)),
-                Effect::Fetch { slot, digest, holders } => self.want(height, slot, digest, &holders),
+                HeightEffect::Arm(timer) => self.turn.timers.push((height, timer)),
+                HeightEffect::Fetch { slot, digest, holders } => self.want(height, slot, digest, &holders),
                 // The signed proposals themselves are compared when they arrive.
-                Effect::Equivocation { .. } => {}
-                Effect::Decide(_) => ended = true,
+                HeightEffect::Equivocation { .. } => {}
+                HeightEffect::Decide(_) => ended = true,
             }
         }
         if ended {

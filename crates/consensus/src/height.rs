@@ -7,21 +7,21 @@ use primitives::Digest;
 use crate::binary::Binary;
 use crate::broadcast::{Broadcast, Kind};
 use crate::committee::{Committee, Index, Members};
-use crate::message::{Effect, Record, Round, Timer, Vote};
+use crate::message::{HeightEffect, Record, Round, Timer, Vote};
 
 /// What all validators of an epoch do alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct HeightSettings {
     /// Z: how many slots must be decided 1 before others are given up; n−f unless there is a reason.
     pub enough: usize,
     /// Whether the ready votes for one digest are the estimates 1 of the first round, which saves a message delay.
     pub fast: bool,
 }
 
-impl Settings {
+impl HeightSettings {
     /// Z = n−f, and five message delays.
-    pub fn new(committee: &Committee) -> Settings {
-        Settings { enough: committee.round, fast: false }
+    pub fn new(committee: &Committee) -> HeightSettings {
+        HeightSettings { enough: committee.round, fast: false }
     }
 }
 
@@ -42,7 +42,7 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub struct Height {
     committee: Committee,
-    settings: Settings,
+    settings: HeightSettings,
     me: Index,
     /// By slot; `None` for the benched.
     slots: Vec<Option<Slot>>,
@@ -63,7 +63,7 @@ enum Grace {
 
 impl Height {
     /// Height `number` at validator `me`, where `benched` have no slot.
-    pub fn new(committee: Committee, settings: Settings, number: u64, me: Index, benched: &Members) -> Height {
+    pub fn new(committee: Committee, settings: HeightSettings, number: u64, me: Index, benched: &Members) -> Height {
         let slot = |index: Index| {
             let rotation = ((u64::from(index) + number) % committee.size as u64) as usize;
             let binary = Binary::new(index, me, rotation);
@@ -82,7 +82,7 @@ impl Height {
     }
 
     /// A valid proposal of a slot is here, signed by its proposer: sent by it (or by oneself), or fetched from another.
-    pub fn on_proposal(&mut self, slot: Index, digest: Digest, from_proposer: bool, effects: &mut Vec<Effect>) {
+    pub fn on_proposal(&mut self, slot: Index, digest: Digest, from_proposer: bool, effects: &mut Vec<HeightEffect>) {
         self.turn(effects, |height, effects| {
             if let Some(Slot { broadcast, .. }) = height.slot(slot) {
                 broadcast.hold(slot, digest, from_proposer, effects);
@@ -92,12 +92,12 @@ impl Height {
     }
 
     /// A vote of another validator.
-    pub fn on_vote(&mut self, from: Index, vote: Vote, effects: &mut Vec<Effect>) {
+    pub fn on_vote(&mut self, from: Index, vote: Vote, effects: &mut Vec<HeightEffect>) {
         self.turn(effects, |height, effects| height.count(from, vote, effects));
     }
 
     /// A timer fired.
-    pub fn on_timer(&mut self, timer: Timer, effects: &mut Vec<Effect>) {
+    pub fn on_timer(&mut self, timer: Timer, effects: &mut Vec<HeightEffect>) {
         self.turn(effects, |height, effects| {
             let committee = height.committee;
             match timer {
@@ -113,19 +113,19 @@ impl Height {
     }
 
     /// Takes back what the log says of the time before a restart, and sends it all again.
-    pub fn restore(&mut self, records: &[Record], effects: &mut Vec<Effect>) {
+    pub fn restore(&mut self, records: &[Record], effects: &mut Vec<HeightEffect>) {
         self.turn(effects, |height, effects| {
             for record in records {
                 match *record {
                     Record::Sent(vote) => {
                         height.restore_vote(vote, record);
-                        effects.push(Effect::Send(vote));
+                        effects.push(HeightEffect::Send(vote));
                     }
                     Record::Entered { slot, round, estimate } => {
                         if let Some(slot) = height.slot(slot) {
                             slot.binary.restore(record);
                         }
-                        effects.push(Effect::Send(Vote::Estimate { slot, round, value: estimate }));
+                        effects.push(HeightEffect::Send(Vote::Estimate { slot, round, value: estimate }));
                     }
                 }
             }
@@ -172,12 +172,12 @@ impl Height {
     }
 
     /// Runs `input`, then counts the own votes that it led to, until there are none; then sees what is decided.
-    fn turn(&mut self, effects: &mut Vec<Effect>, input: impl FnOnce(&mut Height, &mut Vec<Effect>)) {
+    fn turn(&mut self, effects: &mut Vec<HeightEffect>, input: impl FnOnce(&mut Height, &mut Vec<HeightEffect>)) {
         let mut seen = effects.len();
         input(self, effects);
         loop {
             let sent = effects[seen..].iter().filter_map(|effect| match effect {
-                Effect::Send(vote) => Some(*vote),
+                HeightEffect::Send(vote) => Some(*vote),
                 _ => None,
             });
             self.own.extend(sent);
@@ -190,7 +190,7 @@ impl Height {
         }
     }
 
-    fn count(&mut self, from: Index, vote: Vote, effects: &mut Vec<Effect>) {
+    fn count(&mut self, from: Index, vote: Vote, effects: &mut Vec<HeightEffect>) {
         let (committee, fast) = (self.committee, self.settings.fast);
         if usize::from(from) >= committee.size {
             return;
@@ -217,7 +217,7 @@ impl Height {
 
     /// Goes on with a broadcast; a delivered proposal is proposed to be in. On the fast path an agreed one is: its
     /// ready votes are relayed at f+1 and enough at 2f+1, exactly as estimates are, and the proposal will be delivered.
-    fn advance_broadcast(&mut self, slot: Index, effects: &mut Vec<Effect>) {
+    fn advance_broadcast(&mut self, slot: Index, effects: &mut Vec<HeightEffect>) {
         let (committee, fast) = (self.committee, self.settings.fast);
         let Some(Slot { broadcast, binary }) = self.slot(slot) else { return };
         broadcast.advance(slot, &committee, effects);
@@ -230,7 +230,7 @@ impl Height {
 
     /// Gives up what is late once enough is in; ends the height when all is decided and here. True if something
     /// changed.
-    fn conclude(&mut self, effects: &mut Vec<Effect>) -> bool {
+    fn conclude(&mut self, effects: &mut Vec<HeightEffect>) -> bool {
         if self.decision.is_some() {
             return false;
         }
@@ -257,7 +257,7 @@ impl Height {
         let Some(sub_blocks) = sub_blocks else { return false };
         let decision = Decision { sub_blocks };
         self.decision = Some(decision.clone());
-        effects.push(Effect::Decide(decision));
+        effects.push(HeightEffect::Decide(decision));
         true
     }
 
@@ -269,11 +269,11 @@ impl Height {
     }
 
     /// Starts the grace period, or proposes 0 wherever nothing was proposed when it is over.
-    fn give_up(&mut self, effects: &mut Vec<Effect>) -> bool {
+    fn give_up(&mut self, effects: &mut Vec<HeightEffect>) -> bool {
         match self.grace {
             Grace::Unset => {
                 self.grace = Grace::Running;
-                effects.push(Effect::Arm(Timer::Grace));
+                effects.push(HeightEffect::Arm(Timer::Grace));
                 false
             }
             Grace::Running => false,

@@ -91,7 +91,7 @@
 //! # Deviations from the paper
 //!
 //! - Z is n−f, not 1: under bad networks Z = 1 gives superblocks of one sub-block, and lets a fast proposer shut others
-//!   out. 1 can be chosen ([`Settings::enough`]).
+//!   out. 1 can be chosen ([`HeightSettings::enough`]).
 //! - Decisions are counted, not visits of undelivered slots; the output waits for the proposals of all slots decided 1;
 //!   every map is keyed by height. The paper's listing lacks these three.
 //! - A decided validator stays in its round until the other value shows up among its bin values, and then for two
@@ -144,7 +144,7 @@ pub use engine::{
     Divergence, Engine, Entry, Finality, Opening, Protocol, Refused, Rules, Setup, Start, Superblock, Turn,
 };
 pub use frame::{Decided, Frame, Status, Votes};
-pub use height::{Decision, Height, Settings};
+pub use height::{Decision, Height, HeightSettings};
 pub use links::HEIGHT_MAX;
-pub use message::{Effect, Record, Timer, Vote};
+pub use message::{HeightEffect, Record, Timer, Vote};
 pub use proposal::{Evidence, Payload, Proposal, payload_digest};

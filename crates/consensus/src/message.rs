@@ -141,7 +141,7 @@ impl Timer {
 
 /// What the shell is to do, in this order within a turn: record, make durable, then the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum HeightEffect {
     /// Append to the log. Everything of a turn may share one sync.
     Record(Record),
     /// Send to every other validator; the own vote is counted already.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use consensus::{Committee, Decision, Effect, Height, Index, Mask, Members, Record, Settings, Timer, Vote};
+use consensus::{Committee, Decision, Height, HeightEffect, HeightSettings, Index, Mask, Members, Record, Timer, Vote};
 use primitives::Digest;
 
 /// SplitMix64.
@@ -66,7 +66,7 @@ enum Event {
 
 struct Run {
     committee: Committee,
-    settings: Settings,
+    settings: HeightSettings,
     network: Network,
     faults: Faults,
     /// Ticks of a timer's unit; 0 lets all timers fire at once.
@@ -117,7 +117,7 @@ impl Run {
         };
         let faulty = if faults == Faults::None { BTreeSet::new() } else { some(committee.faulty) };
         let side = some(size / 2);
-        let settings = Settings::new(&committee);
+        let settings = HeightSettings::new(&committee);
         Run {
             committee,
             settings,
@@ -273,22 +273,22 @@ impl Run {
         self.push(1, to, Event::Proposal { slot: to, digest: own, from_proposer: true });
     }
 
-    fn carry_out(&mut self, node: Index, effects: Vec<Effect>) {
+    fn carry_out(&mut self, node: Index, effects: Vec<HeightEffect>) {
         for effect in effects {
             match effect {
-                Effect::Record(record) => self.records[usize::from(node)].push(record),
-                Effect::Send(vote) => {
+                HeightEffect::Record(record) => self.records[usize::from(node)].push(record),
+                HeightEffect::Send(vote) => {
                     self.check_once(node, vote);
                     self.sent[usize::from(node)].push(vote);
                     self.broadcast(node, &Event::Vote { from: node, vote });
                 }
-                Effect::Arm(timer) => {
+                HeightEffect::Arm(timer) => {
                     let delay = u64::from(timer.units()) * self.unit;
                     // The model has no grace period.
                     let delay = if timer == Timer::Grace { 0 } else { delay };
                     self.push(delay, node, Event::Timer(timer));
                 }
-                Effect::Fetch { slot, digest, holders } => {
+                HeightEffect::Fetch { slot, digest, holders } => {
                     let holds = |index: &Index| {
                         let height = &self.nodes[usize::from(*index)];
                         height.broadcast(slot).is_some_and(|broadcast| broadcast.holds(&digest))
@@ -299,11 +299,11 @@ impl Run {
                         self.push(300, node, Event::Proposal { slot, digest, from_proposer: false });
                     }
                 }
-                Effect::Equivocation { slot, digests } => {
+                HeightEffect::Equivocation { slot, digests } => {
                     assert!(self.faulty.contains(&slot) && digests[0] != digests[1]);
                     self.equivocations += 1;
                 }
-                Effect::Decide(_) => {}
+                HeightEffect::Decide(_) => {}
             }
         }
     }
@@ -482,7 +482,7 @@ fn the_benched_have_no_slot() {
     let benched: Members = [2].into_iter().collect();
     let mut nodes: Vec<Height> = committee
         .members()
-        .map(|index| Height::new(committee, Settings::new(&committee), 9, index, &benched))
+        .map(|index| Height::new(committee, HeightSettings::new(&committee), 9, index, &benched))
         .collect();
     let mut votes: Vec<(Index, Vote)> = Vec::new();
     let mut effects = Vec::new();
@@ -504,9 +504,9 @@ fn the_benched_have_no_slot() {
     }
 }
 
-fn sent(from: Index, effect: &Effect) -> Option<(Index, Vote)> {
+fn sent(from: Index, effect: &HeightEffect) -> Option<(Index, Vote)> {
     match effect {
-        Effect::Send(vote) => Some((from, *vote)),
+        HeightEffect::Send(vote) => Some((from, *vote)),
         _ => None,
     }
 }

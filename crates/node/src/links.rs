@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use replica::Network;
-use transport::{Event, Peer, Settings, Transport, TransportError};
+use transport::{Event, Peer, Transport, TransportError, TransportSettings};
 
 use crate::shared::{Heard, clock_ms};
 
@@ -24,9 +24,9 @@ const BULK_BYTES_WAITING: usize = 64 << 20;
 const _: () = assert!(replica::state_sync::message::MESSAGE_BYTES_MAX <= transport::VOTE_FRAME_BYTES_MAX);
 
 /// What the transport of a network is made of.
-pub fn settings(network: &Network) -> Settings {
+pub fn settings(network: &Network) -> TransportSettings {
     let peer = |peer: &replica::PeerAddress| Peer { key: peer.key, address: peer.address.clone() };
-    Settings {
+    TransportSettings {
         network: network.digest(),
         me: network.me,
         listen: network.listen,

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use ledger::{Applied, Batch, BlockReceipts, Changes, Ledger, Refusal, Stage, outcomes_by_id};
 use primitives::{Digest, Height, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
-use replica::{Agreed, Entry, Foundation, Input, Past, Reject, ReplicaError, receipts_with};
+use replica::{Agreed, Foundation, Input, Past, PoolEntry, Reject, ReplicaError, receipts_with};
 use store::{RealDisk, StoreError};
 use tokio::sync::oneshot;
 
@@ -93,7 +93,7 @@ fn admit(
             _ => None,
         };
         if answer.is_none() {
-            entries.push(Entry { id, arrived_ms, transaction });
+            entries.push(PoolEntry { id, arrived_ms, transaction });
         }
         known.push((id, answer));
     }
@@ -234,7 +234,7 @@ fn make(
 }
 
 /// Waits until a block is due. `None` when the node stops and nothing waits, or has failed.
-fn next_entries(shared: &Shared) -> Option<Vec<Entry>> {
+fn next_entries(shared: &Shared) -> Option<Vec<PoolEntry>> {
     let blocks = &shared.config.blocks;
     let mut mempool = shared.lock_mempool();
     loop {
@@ -275,7 +275,7 @@ fn foundation(shared: &Shared) -> Option<Foundation> {
 }
 
 /// Puts entries into a block on top of the present state.
-fn assemble(shared: &Shared, entries: &[Entry]) -> Option<Superblock> {
+fn assemble(shared: &Shared, entries: &[PoolEntry]) -> Option<Superblock> {
     let foundation = foundation(shared)?;
     let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
     let height = shared.read_ledger().height() + 1;

@@ -14,7 +14,7 @@ use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use replica::{FrameBytes, Handovers, Input, Mempool, Now, ReplicaError, Sight, ValidatorStatus, Waiting};
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::oneshot;
-use transport::{Event, Reason, Transport};
+use transport::{Event, LinkReason, Transport};
 
 use crate::config::Config;
 use crate::recovery::Recovered;
@@ -137,7 +137,7 @@ impl Heard {
             Event::Frame { peer, bytes, .. } => (peer, Sight::Frame(FrameBytes::new(bytes))),
             Event::Refused { peer, reason } => {
                 tracing::warn!(peer, %reason, "refused");
-                (reason == Reason::KeyInUse).then_some((peer, Sight::KeyInUse))?
+                (reason == LinkReason::KeyInUse).then_some((peer, Sight::KeyInUse))?
             }
         };
         Some(Input::Link { generation, peer, event })

@@ -11,7 +11,7 @@ use ledger::{Genesis, Ledger, Listing};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, SubBlock, Superblock, Transaction};
 use replica::Past;
 use replica::state_sync::base::{Base, constants_of};
-use replica::state_sync::message::Message;
+use replica::state_sync::message::StateMessage;
 use store::RealDisk;
 use transport::free_address;
 
@@ -168,11 +168,11 @@ impl Net {
 }
 
 /// Chunks with another byte, from one validator.
-fn lie(answer: Message) -> Option<Message> {
+fn lie(answer: StateMessage) -> Option<StateMessage> {
     match answer {
-        Message::Chunk { height, number, bytes: Some(mut bytes) } => {
+        StateMessage::Chunk { height, number, bytes: Some(mut bytes) } => {
             bytes[0] ^= 1;
-            Some(Message::Chunk { height, number, bytes: Some(bytes) })
+            Some(StateMessage::Chunk { height, number, bytes: Some(bytes) })
         }
         other => Some(other),
     }
@@ -187,7 +187,7 @@ fn a_late_validator_fetches_a_state_from_several_of_which_one_lies() {
     for index in 0..2 {
         let door = door.clone();
         let hold = move |answer| match answer {
-            Message::Chunk { number: 1, .. } if !door.load(Ordering::Acquire) => None,
+            StateMessage::Chunk { number: 1, .. } if !door.load(Ordering::Acquire) => None,
             other => Some(other),
         };
         assert!(net.node(index).shared.spoil.set(Box::new(hold)).is_ok());

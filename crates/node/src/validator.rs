@@ -37,7 +37,7 @@ use ledger::{Changes, Ledger};
 use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock};
 use replica::{
     Agreed, Effect, FrameBytes, Home, INPUTS_OF_A_STEP, Input, Job, Network, Opened, Own, Past, PoolJob, Proposals,
-    Replica, Settings, StateEffect, StateSync, Told,
+    Replica, ReplicaSettings, StateEffect, StateSync, Told,
 };
 use store::RealDisk;
 use transport::Lane;
@@ -111,12 +111,12 @@ pub(crate) fn start(
     shared: &Arc<Shared>,
 ) -> Result<Vec<JoinHandle<()>>, ExchangeError> {
     let blocks = &shared.config.blocks;
-    let settings = Settings {
+    let settings = ReplicaSettings {
         transactions: blocks.transactions,
         interval: Duration::from_millis(blocks.interval_ms),
         check_ahead: blocks.check_ahead,
         accuse: shared.config.network.accuse,
-        ..Settings::default()
+        ..ReplicaSettings::default()
     };
     let opened = {
         let ledger = shared.read_ledger();
@@ -420,13 +420,16 @@ fn perform_of_states(shared: &Arc<Shared>, effect: StateEffect) {
 
 /// What a validator of a test that lies sends instead of an answer about states.
 #[cfg(test)]
-pub(crate) type Spoil =
-    Box<dyn Fn(replica::state_sync::message::Message) -> Option<replica::state_sync::message::Message> + Send + Sync>;
+pub(crate) type Spoil = Box<
+    dyn Fn(replica::state_sync::message::StateMessage) -> Option<replica::state_sync::message::StateMessage>
+        + Send
+        + Sync,
+>;
 
 #[cfg(test)]
 fn spoiled(shared: &Shared, bytes: Arc<[u8]>) -> Option<Arc<[u8]>> {
     let Some(spoil) = shared.spoil.get() else { return Some(bytes) };
-    let message = replica::state_sync::message::Message::from_bytes(&bytes).expect("made here");
+    let message = replica::state_sync::message::StateMessage::from_bytes(&bytes).expect("made here");
     spoil(message).map(|message| message.to_bytes())
 }
 

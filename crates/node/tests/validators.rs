@@ -10,7 +10,7 @@ use node::{Answer, Config, Exchange, Network, PeerAddress};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
 };
-use transport::{Event, Lane, Settings, Transport, free_address};
+use transport::{Event, Lane, Transport, TransportSettings, free_address};
 
 const SIZE: usize = 4;
 const NETWORK: Digest = Digest([8; 32]);
@@ -252,7 +252,7 @@ fn a_validator_with_a_wrong_clock_stops_and_says_so() {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
             now.as_millis() as u64 + 3_600_000
         };
-        let settings = Settings { clock: in_an_hour, ..node::links::settings(&cluster.networks[index]) };
+        let settings = TransportSettings { clock: in_an_hour, ..node::links::settings(&cluster.networks[index]) };
         (Transport::start(settings, events).expect("a free port"), _heard)
     };
     let _others = [start(1), start(2)];

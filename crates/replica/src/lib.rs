@@ -75,7 +75,7 @@ pub use handover::{Handover, HandoverError, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
 pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};
-pub use mempool::{Entry, Mempool, Reject};
+pub use mempool::{Mempool, PoolEntry, Reject};
 pub use network::{Network, PeerAddress};
 pub use opening::{Opened, check_payload, create_votes};
 pub use past::Past;
@@ -84,7 +84,7 @@ pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,
 };
-pub use settings::{Defect, Settings};
+pub use settings::{Defect, ReplicaSettings};
 pub use state_sync::{Own, StateEffect, StateSync};
 pub use status::{PeerStatus, ValidatorStatus};
 

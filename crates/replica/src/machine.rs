@@ -11,8 +11,8 @@ use store::{Disk, Store, VoteLog, VoteOptions};
 
 use crate::opening::check_payload;
 use crate::{
-    Agreed, Defect, Effect, Home, Input, Job, Network, Now, PeerStatus, PoolJob, ReplicaError, Settings, Sight, Told,
-    ValidatorStatus, Waiting, encode, state_sync,
+    Agreed, Defect, Effect, Home, Input, Job, Network, Now, PeerStatus, PoolJob, ReplicaError, ReplicaSettings, Sight,
+    Told, ValidatorStatus, Waiting, encode, state_sync,
 };
 
 /// Inputs of one step at most.
@@ -30,7 +30,7 @@ const SUB_BLOCK_OVERHEAD: usize = 64;
 pub struct Replica<D: Disk> {
     pub(crate) engine: Engine,
     pub(crate) network: Network,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ReplicaSettings,
     pub(crate) home: Home<D>,
     /// Nothing while it is not known what the validator has voted for before.
     pub(crate) votes: Option<VoteLog<D>>,

@@ -17,7 +17,7 @@ const PARALLEL_LEN: usize = 64;
 
 /// A waiting transaction.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct PoolEntry {
     /// Its id.
     pub id: TransactionId,
     /// When it came, in the caller's milliseconds.
@@ -40,9 +40,9 @@ pub enum Reject {
 /// The waiting transactions; see the module text.
 pub struct Mempool {
     limit: usize,
-    queue: VecDeque<Entry>,
+    queue: VecDeque<PoolEntry>,
     /// Given to another validator to propose, and when.
-    handed: VecDeque<(u64, Entry)>,
+    handed: VecDeque<(u64, PoolEntry)>,
     ids: HashSet<TransactionId>,
     sequences: HashMap<Address, Vec<Sequence>>,
     reserved: Reservations,
@@ -95,13 +95,13 @@ impl Mempool {
     ///
     /// # Errors
     /// [`Reject`] says why not; the pool is unchanged.
-    pub fn admit(&mut self, entry: Entry, ledger: &Ledger) -> Result<(), Reject> {
+    pub fn admit(&mut self, entry: PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
         self.admit_all(vec![entry], ledger).pop().expect("one answer for one entry")
     }
 
     /// Takes in those transactions that would stand in the next block on top of `ledger`, on the current rayon pool;
     /// one answer for each, in order.
-    pub fn admit_all(&mut self, entries: Vec<Entry>, ledger: &Ledger) -> Vec<Result<(), Reject>> {
+    pub fn admit_all(&mut self, entries: Vec<PoolEntry>, ledger: &Ledger) -> Vec<Result<(), Reject>> {
         self.reserved.make_room(entries.len());
         let verdicts: Vec<Result<(), Reject>> = if entries.len() < PARALLEL_LEN {
             entries.iter().map(|entry| self.judge(entry, ledger)).collect()
@@ -113,7 +113,7 @@ impl Mempool {
     }
 
     /// Reserves what a transaction may use.
-    fn judge(&self, entry: &Entry, ledger: &Ledger) -> Result<(), Reject> {
+    fn judge(&self, entry: &PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
         if self.ids.contains(&entry.id) {
             return Err(Reject::Waiting);
         }
@@ -126,7 +126,7 @@ impl Mempool {
         })
     }
 
-    fn enter(&mut self, entry: Entry, verdict: Result<(), Reject>, fee: Amount) -> Result<(), Reject> {
+    fn enter(&mut self, entry: PoolEntry, verdict: Result<(), Reject>, fee: Amount) -> Result<(), Reject> {
         // A copy that was judged beside this one has reserved the number.
         if verdict == Err(Reject::Refused(Refusal::SequenceConflict)) && self.ids.contains(&entry.id) {
             return Err(Reject::Waiting);
@@ -144,20 +144,20 @@ impl Mempool {
     }
 
     /// Gives the longest waiting transactions, at most `count`; what they use stays reserved until they are settled.
-    pub fn take(&mut self, count: usize) -> Vec<Entry> {
+    pub fn take(&mut self, count: usize) -> Vec<PoolEntry> {
         let ids = &self.ids;
         self.queue.drain(..count.min(self.queue.len())).filter(|entry| ids.contains(&entry.id)).collect()
     }
 
     /// Gives the longest waiting transactions as long as they `fit`, at most `count`; see [`Mempool::take`].
-    pub fn take_while(&mut self, count: usize, mut fits: impl FnMut(&Entry) -> bool) -> Vec<Entry> {
+    pub fn take_while(&mut self, count: usize, mut fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
         let fitting = self.queue.iter().take(count).take_while(|entry| fits(entry)).count();
         self.take(fitting)
     }
 
     /// Notes that transactions that were taken have been given to another validator. They are not given again until
     /// [`Mempool::take_back`] takes them back.
-    pub fn hand_over(&mut self, entries: Vec<Entry>, now_ms: u64) {
+    pub fn hand_over(&mut self, entries: Vec<PoolEntry>, now_ms: u64) {
         self.handed.extend(entries.into_iter().map(|entry| (now_ms, entry)));
     }
 
@@ -166,14 +166,14 @@ impl Mempool {
         let ids = &self.ids;
         self.handed.retain(|(_, entry)| ids.contains(&entry.id));
         let late = self.handed.partition_point(|(at, _)| *at < limit_ms);
-        let late: Vec<Entry> = self.handed.drain(..late).map(|(_, entry)| entry).collect();
+        let late: Vec<PoolEntry> = self.handed.drain(..late).map(|(_, entry)| entry).collect();
         let count = late.len();
         self.put_back(late);
         count
     }
 
     /// Takes back transactions that were taken and are in no block, before all others.
-    pub fn put_back(&mut self, entries: Vec<Entry>) {
+    pub fn put_back(&mut self, entries: Vec<PoolEntry>) {
         for entry in entries.into_iter().rev() {
             if self.ids.contains(&entry.id) {
                 self.queue.push_front(entry);
@@ -224,13 +224,13 @@ mod tests {
         Ledger::new(&Genesis { chain: 1, fee, epsilon, mu, assets, balances, ..Genesis::default() }).expect("sound")
     }
 
-    fn entry(sequence: Sequence, operation: Operation) -> Entry {
+    fn entry(sequence: Sequence, operation: Operation) -> PoolEntry {
         let body = Body { chain: 1, account: key().public().address(), sequence, operation };
         let transaction = body.sign(&key());
-        Entry { id: transaction.id(), arrived_ms: sequence, transaction }
+        PoolEntry { id: transaction.id(), arrived_ms: sequence, transaction }
     }
 
-    fn pay(sequence: Sequence, asset: u32, amount: Amount) -> Entry {
+    fn pay(sequence: Sequence, asset: u32, amount: Amount) -> PoolEntry {
         entry(sequence, Operation::Pay { to: Address([9; 20]), asset: AssetId(asset), amount })
     }
 
@@ -307,7 +307,8 @@ mod tests {
         // The first of them is in a block; the second one is late.
         pool.settle(first[..1].iter().map(|entry| (entry.id, &entry.transaction)), 0);
         assert_eq!(pool.take_back(15), 1);
-        let sequences = |entries: Vec<Entry>| entries.iter().map(|e| e.transaction.body.sequence).collect::<Vec<_>>();
+        let sequences =
+            |entries: Vec<PoolEntry>| entries.iter().map(|e| e.transaction.body.sequence).collect::<Vec<_>>();
         assert_eq!(sequences(pool.take(9)), [2, 4]);
         assert_eq!(pool.take_back(100), 1);
         assert_eq!(sequences(pool.take(9)), [3]);
@@ -318,13 +319,14 @@ mod tests {
         let ledger = ledger(1);
         let mut pool = Mempool::new(70);
         // 60 payments of 20 units each, of which 1,000 units and their fees pay for 47, and a copy of each.
-        let entries: Vec<Entry> = (1..=60).flat_map(|sequence| [pay(sequence, 0, 20), pay(sequence, 0, 20)]).collect();
+        let entries: Vec<PoolEntry> =
+            (1..=60).flat_map(|sequence| [pay(sequence, 0, 20), pay(sequence, 0, 20)]).collect();
         let answers = pool.admit_all(entries, &ledger);
         assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1_000 / 21);
         assert_eq!(pool.len(), 1_000 / 21);
         let known = [Ok(()), Err(Reject::Waiting), refused(Refusal::Overdraft), refused(Refusal::SequenceConflict)];
         assert!(answers.iter().all(|answer| known.contains(answer)), "{answers:?}");
-        let entries: Vec<Entry> = (61..=64).chain(1..=64).map(|sequence| pay(sequence, 1, 1)).collect();
+        let entries: Vec<PoolEntry> = (61..=64).chain(1..=64).map(|sequence| pay(sequence, 1, 1)).collect();
         let answers = pool.admit_all(entries, &ledger);
         let (ok, full) = (answers.iter().filter(|a| a.is_ok()).count(), answers.contains(&Err(Reject::Full)));
         assert_eq!((ok, full), (1_000 % 21, false), "fees: 1,000 - 47 * 21 units are left");

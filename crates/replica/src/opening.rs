@@ -10,7 +10,7 @@ use primitives::{Digest, Height, SubBlock};
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
-use crate::{Defect, Handovers, Home, Lineage, Network, Now, Past, ReplicaError, Settings, Waiting};
+use crate::{Defect, Handovers, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
 /// Whether bytes are a sub-block, and how many transactions it has.
 pub fn check_payload(bytes: &[u8]) -> Option<usize> {
@@ -40,7 +40,7 @@ impl<D: Disk + Clone> Replica<D> {
     pub fn open(
         home: &Home<D>,
         network: &Network,
-        settings: Settings,
+        settings: ReplicaSettings,
         ledger: &Ledger,
         newest: (Height, Digest),
         blocks: store::Archive<D>,

@@ -7,7 +7,7 @@ use ledger::Ledger;
 use primitives::{Evidence, Height, SecretKey, SubBlock};
 
 use crate::accusations::Accusations;
-use crate::mempool::Entry;
+use crate::mempool::PoolEntry;
 use crate::{Input, Mempool, Now, encode};
 
 /// A job on the pool; see [`Proposals::perform`].
@@ -55,7 +55,7 @@ pub struct Proposals {
     /// Of the account that accuses.
     key: SecretKey,
     /// What was assembled for heights that are not decided yet.
-    assembled: BTreeMap<Height, Vec<Entry>>,
+    assembled: BTreeMap<Height, Vec<PoolEntry>>,
     accusations: Accusations,
 }
 
@@ -118,7 +118,7 @@ impl Proposals {
         let used = ledger.accounts().get(&account).map_or(0, |own| own.window().highest());
         let next = used.max(pool.highest(&account).unwrap_or(0)) + 1;
         for transaction in self.accusations.due(ledger, &self.key, next, |id| pool.contains(id)) {
-            let entry = Entry { id: transaction.id(), arrived_ms: now.milliseconds(), transaction };
+            let entry = PoolEntry { id: transaction.id(), arrived_ms: now.milliseconds(), transaction };
             match pool.admit(entry, ledger) {
                 Ok(()) => tracing::warn!("accusing a validator of what it signed"),
                 Err(why) => tracing::warn!(?why, %account, "this validator's account cannot accuse"),
@@ -128,8 +128,8 @@ impl Proposals {
 }
 
 /// As many waiting transactions as fit.
-fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> Vec<Entry> {
-    let fits = |entry: &Entry| {
+fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> Vec<PoolEntry> {
+    let fits = |entry: &PoolEntry| {
         let bytes = encode(&entry.transaction).len();
         let fits = bytes <= room;
         room = room.saturating_sub(bytes);
@@ -138,7 +138,7 @@ fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> Vec<Entry> {
     pool.take_while(count, fits)
 }
 
-fn payload(proposer: Index, entries: &[Entry], now: Now) -> Payload {
+fn payload(proposer: Index, entries: &[PoolEntry], now: Now) -> Payload {
     let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
     let sub_block = SubBlock { proposer: u32::from(proposer), time_ms: now.wall_ms, native, ..SubBlock::default() };
     sub_block.to_payload().into()

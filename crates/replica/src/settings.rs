@@ -7,7 +7,7 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// What one validator sets for itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct ReplicaSettings {
     /// Transactions of a sub-block at most; it is proposed as soon as so many wait.
     pub transactions: usize,
     /// A sub-block is proposed when a transaction has waited this long.
@@ -22,9 +22,9 @@ pub struct Settings {
     pub defect: Option<Defect>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for ReplicaSettings {
+    fn default() -> ReplicaSettings {
+        ReplicaSettings {
             transactions: 100_000,
             interval: Duration::from_millis(500),
             check_ahead: true,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
 use primitives::{Height, Superblock, Transaction, TransactionId, verify_all};
-use replica::{Entry, Foundation, Mempool, Reject, ReplicaError, Restored};
+use replica::{Foundation, Mempool, PoolEntry, Reject, ReplicaError, Restored};
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
 use crate::bugs::{Bug, execute};
@@ -116,7 +116,7 @@ impl SimNode {
         match self.index.get(&id) {
             _ if !valid => Answer::Refused(Refusal::BadSignature),
             Some((height, outcome)) if outcome.refusal().is_none() => Answer::Committed(*height, *outcome),
-            _ => match self.mempool.admit(Entry { id, arrived_ms: now_ms, transaction }, &self.ledger) {
+            _ => match self.mempool.admit(PoolEntry { id, arrived_ms: now_ms, transaction }, &self.ledger) {
                 Ok(()) | Err(Reject::Waiting) => Answer::Waits,
                 Err(Reject::Full) => Answer::Full,
                 Err(Reject::Refused(refusal)) => Answer::Refused(refusal),

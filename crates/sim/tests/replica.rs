@@ -3,17 +3,17 @@
 
 use consensus::Protocol;
 use replica::Defect;
-use sim::validators::{Network, Report};
+use sim::validators::{NetworkReport, SimNetwork};
 
-fn settled(mut network: Network, each: u64) -> Report {
+fn settled(mut network: SimNetwork, each: u64) -> NetworkReport {
     network.submit_everywhere(each);
     network.run_until_settled();
     network.check()
 }
 
 /// A network in which a mistake of this kind matters, and what each validator is sent.
-fn scene(defect: Defect, seed: u64) -> (Network, u64) {
-    let mut network = Network::new(4, 3_000 + seed);
+fn scene(defect: Defect, seed: u64) -> (SimNetwork, u64) {
+    let mut network = SimNetwork::new(4, 3_000 + seed);
     let mut each = 20;
     match defect {
         Defect::VotesUnlogged => network.kills = 4,
@@ -21,16 +21,16 @@ fn scene(defect: Defect, seed: u64) -> (Network, u64) {
         // One at a time: while two of four are silent no height is decided.
         Defect::SilenceBroken => (network.lost_logs, each) = (1, 60),
         Defect::NeverBeats => {
-            network = Network::of(Protocol::Tendermint, 4, 350 + seed);
+            network = SimNetwork::of(Protocol::Tendermint, 4, 350 + seed);
             (network.lost_logs, each) = (1, 1);
         }
         Defect::LeftOutLost => (network.slow, network.cuts) = (Some(1), 20),
         Defect::HandedOverLost => {
-            network = Network::new(5, 3_100 + seed);
+            network = SimNetwork::new(5, 3_100 + seed);
             (network.epoch_heights, network.kills, each) = (Some(10), 10, 60);
         }
         Defect::CommitteeKept | Defect::GenerationsMixed => {
-            network = Network::new(5, 3_200 + seed);
+            network = SimNetwork::new(5, 3_200 + seed);
             (network.epoch_heights, each) = (Some(10), 40);
         }
         Defect::ReceiptsUnsigned => {}
@@ -61,8 +61,8 @@ fn every_mistake_of_a_replica_is_caught() {
 }
 
 /// One that comes when the others have forgotten the blocks that it lacks.
-fn late(protocol: Protocol, seed: u64) -> Network {
-    let mut network = Network::of(protocol, 4, 3_300 + seed);
+fn late(protocol: Protocol, seed: u64) -> SimNetwork {
+    let mut network = SimNetwork::of(protocol, 4, 3_300 + seed);
     network.late = Some((seed % 4) as u8);
     (network.checkpoint_blocks, network.keep_blocks) = (4, 4);
     network
@@ -82,7 +82,7 @@ fn a_state_is_fetched_though_disks_tear_and_committees_change() {
         let mut network = late(Protocol::Dbft, 10 + seed);
         (network.tears, network.cuts) = (8, 6);
         settled(network, 60);
-        let mut network = Network::new(5, 3_400 + seed);
+        let mut network = SimNetwork::new(5, 3_400 + seed);
         (network.epoch_heights, network.late) = (Some(10), Some(2));
         (network.checkpoint_blocks, network.keep_blocks) = (4, 4);
         settled(network, 60);
@@ -92,7 +92,7 @@ fn a_state_is_fetched_though_disks_tear_and_committees_change() {
 #[test]
 fn what_tears_in_the_middle_of_a_write_is_recovered() {
     for seed in 0..6 {
-        let mut network = Network::new(4, 3_500 + seed);
+        let mut network = SimNetwork::new(4, 3_500 + seed);
         (network.tears, network.trades) = (10, seed % 2 == 0);
         (network.checkpoint_blocks, network.keep_blocks) = (3, 2);
         assert!(settled(network, 30).restarts > 2);
@@ -103,7 +103,7 @@ fn what_tears_in_the_middle_of_a_write_is_recovered() {
 #[test]
 fn a_clock_that_is_an_hour_ahead_stops_nobody() {
     for protocol in [Protocol::Dbft, Protocol::Tendermint] {
-        let mut network = Network::of(protocol, 4, 3_600);
+        let mut network = SimNetwork::of(protocol, 4, 3_600);
         network.hasty = Some(2);
         settled(network, 20);
     }

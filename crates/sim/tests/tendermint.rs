@@ -2,13 +2,13 @@
 
 use consensus::Protocol;
 use replica::Defect;
-use sim::validators::{Faults, Network, Report};
+use sim::validators::{Faults, NetworkReport, SimNetwork};
 
-fn network(size: usize, seed: u64) -> Network {
-    Network::of(Protocol::Tendermint, size, seed)
+fn network(size: usize, seed: u64) -> SimNetwork {
+    SimNetwork::of(Protocol::Tendermint, size, seed)
 }
 
-fn settled(mut network: Network, each: u64) -> Report {
+fn settled(mut network: SimNetwork, each: u64) -> NetworkReport {
     network.submit_everywhere(each);
     network.run_until_settled();
     network.check()
@@ -77,7 +77,7 @@ fn a_lost_vote_log_costs_silence_and_no_contradiction() {
 }
 
 /// One loses its vote log after the first transactions, and nobody submits anything afterwards.
-fn idle_after_a_lost_log(seed: u64) -> Network {
+fn idle_after_a_lost_log(seed: u64) -> SimNetwork {
     let mut network = network(4, 350 + seed);
     network.lost_logs = 1;
     network
@@ -180,8 +180,8 @@ fn epochs_follow_one_another() {
 }
 
 /// A network whose clients trade.
-fn exchange(protocol: Protocol, size: usize, seed: u64) -> Network {
-    let mut network = Network::of(protocol, size, seed);
+fn exchange(protocol: Protocol, size: usize, seed: u64) -> SimNetwork {
+    let mut network = SimNetwork::of(protocol, size, seed);
     network.trades = true;
     network
 }

@@ -2,12 +2,12 @@
 //! that lie: what every run must keep to, and that it comes to an end.
 
 use replica::Defect;
-use sim::validators::{Faults, Network};
+use sim::validators::{Faults, SimNetwork};
 
 #[test]
 fn a_healthy_network_decides_everything_once() {
     for seed in 0..6 {
-        let mut network = Network::new(4, seed);
+        let mut network = SimNetwork::new(4, seed);
         network.tails = false;
         network.submit_everywhere(40);
         network.run_until_settled();
@@ -20,7 +20,7 @@ fn a_healthy_network_decides_everything_once() {
 fn sizes_from_one_to_ten_and_the_fast_path() {
     for size in [1, 2, 3, 4, 5, 7, 10] {
         for fast in [false, true] {
-            let mut network = Network::new(size, size as u64);
+            let mut network = SimNetwork::new(size, size as u64);
             network.rules.fast = fast;
             network.start();
             network.submit_everywhere(10);
@@ -32,7 +32,7 @@ fn sizes_from_one_to_ten_and_the_fast_path() {
 
 #[test]
 fn a_silent_validator_is_benched_and_costs_little() {
-    let mut network = Network::new(4, 1);
+    let mut network = SimNetwork::new(4, 1);
     network.faults.insert(2, Faults::Silent);
     network.submit_everywhere(120);
     network.run_until_settled();
@@ -42,7 +42,7 @@ fn a_silent_validator_is_benched_and_costs_little() {
 #[test]
 fn broken_links_lose_nothing() {
     for seed in 0..15 {
-        let mut network = Network::new(4, seed);
+        let mut network = SimNetwork::new(4, seed);
         network.cuts = 30;
         network.submit_everywhere(30);
         network.run_until_settled();
@@ -53,7 +53,7 @@ fn broken_links_lose_nothing() {
 #[test]
 fn killed_validators_contradict_nothing_and_come_back() {
     for seed in 0..12 {
-        let mut network = Network::new(4, 100 + seed);
+        let mut network = SimNetwork::new(4, 100 + seed);
         network.kills = 8;
         network.cuts = 5;
         network.submit_everywhere(30);
@@ -65,7 +65,7 @@ fn killed_validators_contradict_nothing_and_come_back() {
 #[test]
 fn all_killed_at_once_go_on() {
     for seed in 0..10 {
-        let mut network = Network::new(4, 200 + seed);
+        let mut network = SimNetwork::new(4, 200 + seed);
         network.blackouts = 3;
         network.submit_everywhere(30);
         network.run_until_settled();
@@ -76,7 +76,7 @@ fn all_killed_at_once_go_on() {
 #[test]
 fn a_lost_vote_log_costs_silence_and_no_contradiction() {
     for seed in 0..8 {
-        let mut network = Network::new(4, 300 + seed);
+        let mut network = SimNetwork::new(4, 300 + seed);
         network.lost_logs = 2;
         network.cuts = 5;
         network.submit_everywhere(60);
@@ -88,7 +88,7 @@ fn a_lost_vote_log_costs_silence_and_no_contradiction() {
 #[test]
 fn a_late_validator_catches_up_though_another_lies() {
     for seed in 0..8 {
-        let mut network = Network::new(4, 400 + seed);
+        let mut network = SimNetwork::new(4, 400 + seed);
         network.late = Some(1);
         network.liars = true;
         network.submit_everywhere(60);
@@ -104,7 +104,7 @@ fn faulty_validators_stop_nothing() {
     for seed in 0..15 {
         let faults = [Faults::Equivocating, Faults::Random, Faults::Garbage][seed as usize % 3];
         let size = [4, 7][seed as usize % 2];
-        let mut network = Network::new(size, 500 + seed);
+        let mut network = SimNetwork::new(size, 500 + seed);
         network.faults.insert((seed % size as u64) as u8, faults);
         network.cuts = 6;
         network.submit_everywhere(20);
@@ -117,7 +117,7 @@ fn faulty_validators_stop_nothing() {
 #[test]
 fn slow_ledgers_and_disks_hold_back_and_break_nothing() {
     for seed in 0..8 {
-        let mut network = Network::new(4, 600 + seed);
+        let mut network = SimNetwork::new(4, 600 + seed);
         network.slow = Some((seed % 4) as u8);
         network.submit_everywhere(60);
         network.run_until_settled();
@@ -137,7 +137,7 @@ fn whatever_a_seed_draws_holds() {
 fn votes_that_are_sent_and_not_durable_are_caught() {
     let caught = |seed: u64| {
         std::panic::catch_unwind(|| {
-            let mut network = Network::new(4, 700 + seed);
+            let mut network = SimNetwork::new(4, 700 + seed);
             network.defect = Some(Defect::VotesUnlogged);
             network.kills = 20;
             network.faults.insert(3, Faults::Equivocating);
@@ -152,7 +152,7 @@ fn votes_that_are_sent_and_not_durable_are_caught() {
 
 #[test]
 fn a_ledger_that_differs_stops_its_validator() {
-    let mut network = Network::new(4, 9);
+    let mut network = SimNetwork::new(4, 9);
     network.wrong_ledger = Some(2);
     network.submit_everywhere(20);
     network.run_until_settled();
@@ -162,7 +162,7 @@ fn a_ledger_that_differs_stops_its_validator() {
 #[test]
 fn validators_change_and_nothing_is_lost() {
     for seed in 0..12 {
-        let mut network = Network::new([4, 5, 7][seed as usize % 3], 900 + seed);
+        let mut network = SimNetwork::new([4, 5, 7][seed as usize % 3], 900 + seed);
         network.epoch_heights = Some(5 + seed);
         network.cuts = 6;
         network.submit_everywhere(60);
@@ -175,7 +175,7 @@ fn validators_change_and_nothing_is_lost() {
 #[test]
 fn validators_change_while_some_are_killed_late_or_faulty() {
     for seed in 0..16 {
-        let mut network = Network::new([5, 8][seed as usize % 2], 950 + seed);
+        let mut network = SimNetwork::new([5, 8][seed as usize % 2], 950 + seed);
         network.epoch_heights = Some(6 + seed % 7);
         network.cuts = 4;
         match seed % 4 {
@@ -193,7 +193,7 @@ fn validators_change_while_some_are_killed_late_or_faulty() {
 #[test]
 fn a_lost_vote_log_is_silence_in_the_next_epoch_too() {
     for seed in 0..6 {
-        let mut network = Network::new(5, 980 + seed);
+        let mut network = SimNetwork::new(5, 980 + seed);
         network.epoch_heights = Some(9);
         network.lost_logs = 1;
         network.submit_everywhere(60);

@@ -62,13 +62,13 @@ pub struct Execution<V: Vm, S> {
     /// The sink, with what it received.
     pub sink: S,
     /// What the block leaves, or the transaction that panicked.
-    pub result: Result<Committed<V>, TransactionPanicked>,
+    pub result: Result<CommittedTransaction<V>, TransactionPanicked>,
     /// What it took.
     pub tally: Tally,
 }
 
 /// The committed part of a block: all of it, unless the sink stopped it.
-pub struct Committed<V: Vm> {
+pub struct CommittedTransaction<V: Vm> {
     /// How many transactions are committed.
     pub transactions: usize,
     /// What they leave at each location that they wrote.
@@ -158,7 +158,7 @@ impl Workers {
         };
         let Block { vm, sink, next, writes, tally, .. } = block;
         let result = match panicked {
-            None => Ok(Committed { transactions: next, writes }),
+            None => Ok(CommittedTransaction { transactions: next, writes }),
             Some(panicked) => Err(panicked),
         };
         Execution { vm, sink, result, tally }

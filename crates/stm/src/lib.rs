@@ -127,7 +127,7 @@ mod view;
 mod vm;
 mod workers;
 
-pub use block::{Committed, Execution, FinalWrites, TransactionPanicked, Tuning};
+pub use block::{CommittedTransaction, Execution, FinalWrites, TransactionPanicked, Tuning};
 pub use executor::Tally;
 pub use scheduler::CommitRule;
 pub use view::TransactionView;

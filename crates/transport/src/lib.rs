@@ -34,9 +34,9 @@
 //! - *Order*: votes of one connection arrive in order; bulk in any. Of each peer the shell sees Up, frames, Down, Up,
 //!   ….
 //! - *Bounded memory*: each queue to a peer is bounded in frames and bytes; of what a peer sends, no more is read than
-//!   [`Frame`]s of a bounded number of bytes, until the shell has dropped some. A shell that does not take events stops
+//!   [`ReceivedFrame`]s of a bounded number of bytes, until the shell has dropped some. A shell that does not take events stops
 //!   the reading, QUIC's windows fill, and the peer waits. Nothing is kept for a peer that is not connected.
-//! - *Offences* (an undecodable or oversized message, a hello of another network) end the connection with a [`Reason`],
+//! - *Offences* (an undecodable or oversized message, a hello of another network) end the connection with a [`LinkReason`],
 //!   are counted, and limit that peer alone: for a second, then two, four, … up to a minute nothing of it is listened
 //!   to.
 //! - A dead peer is noticed after two seconds without a sign, and one that was killed and started again at once, by a
@@ -92,7 +92,7 @@ pub struct Peer {
 }
 
 /// What a transport is started with.
-pub struct Settings {
+pub struct TransportSettings {
     /// What everybody must agree on: the digest of genesis, validators and settings.
     pub network: Digest,
     /// The own index.
@@ -167,32 +167,32 @@ pub enum Event {
         /// As what it was sent.
         lane: Lane,
         /// The frame.
-        bytes: Frame,
+        bytes: ReceivedFrame,
     },
     /// The peer says, or this side found, that the two cannot work together. Tried again, ever more seldom.
-    /// [`Reason::KeyInUse`] is only told of this side's key, by the peer.
+    /// [`LinkReason::KeyInUse`] is only told of this side's key, by the peer.
     Refused {
         /// The peer.
         peer: PeerIndex,
         /// Why.
-        reason: Reason,
+        reason: LinkReason,
     },
 }
 
 /// The bytes of a frame. As long as it is held, it counts against what its sender may have here.
-pub struct Frame {
+pub struct ReceivedFrame {
     bytes: Vec<u8>,
     _room: OwnedSemaphorePermit,
 }
 
-impl Frame {
+impl ReceivedFrame {
     /// The bytes, no longer counted.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-impl std::ops::Deref for Frame {
+impl std::ops::Deref for ReceivedFrame {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -200,7 +200,7 @@ impl std::ops::Deref for Frame {
     }
 }
 
-impl fmt::Debug for Frame {
+impl fmt::Debug for ReceivedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.bytes.len())
     }
@@ -208,7 +208,7 @@ impl fmt::Debug for Frame {
 
 /// Why a connection was ended or refused; travels as the error code of QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum LinkReason {
     /// The process stops.
     Stopping,
     /// A newer connection takes its place.
@@ -235,27 +235,27 @@ pub enum Reason {
     Abusive,
 }
 
-const REASONS: [(Reason, &str); 12] = [
-    (Reason::Stopping, "the process stops"),
-    (Reason::Replaced, "a newer connection takes its place"),
-    (Reason::Duplicate, "there is another connection already"),
-    (Reason::KeyInUse, "another process with the same key is connected"),
-    (Reason::OtherNetwork, "another network: genesis, validators or settings differ"),
-    (Reason::OtherVersion, "another version of the protocol"),
-    (Reason::Malformed, "bytes that are no message"),
-    (Reason::TooLarge, "a frame that is too long"),
-    (Reason::Slow, "votes were not taken as fast as they came"),
-    (Reason::Limited, "limited after earlier offences"),
-    (Reason::Silent, "no hello came"),
-    (Reason::Abusive, "too many frames that no correct validator sends"),
+const REASONS: [(LinkReason, &str); 12] = [
+    (LinkReason::Stopping, "the process stops"),
+    (LinkReason::Replaced, "a newer connection takes its place"),
+    (LinkReason::Duplicate, "there is another connection already"),
+    (LinkReason::KeyInUse, "another process with the same key is connected"),
+    (LinkReason::OtherNetwork, "another network: genesis, validators or settings differ"),
+    (LinkReason::OtherVersion, "another version of the protocol"),
+    (LinkReason::Malformed, "bytes that are no message"),
+    (LinkReason::TooLarge, "a frame that is too long"),
+    (LinkReason::Slow, "votes were not taken as fast as they came"),
+    (LinkReason::Limited, "limited after earlier offences"),
+    (LinkReason::Silent, "no hello came"),
+    (LinkReason::Abusive, "too many frames that no correct validator sends"),
 ];
 
-impl Reason {
+impl LinkReason {
     fn code(self) -> u32 {
         REASONS.iter().position(|(reason, _)| *reason == self).expect("every reason is listed") as u32
     }
 
-    fn from_code(code: VarInt) -> Option<Reason> {
+    fn from_code(code: VarInt) -> Option<LinkReason> {
         REASONS.get(usize::try_from(code.into_inner()).ok()?).map(|(reason, _)| *reason)
     }
 
@@ -265,12 +265,12 @@ impl Reason {
 
     /// Whether it is the fault of who is told.
     fn is_offence(self) -> bool {
-        use Reason::{Abusive, Malformed, OtherNetwork, OtherVersion, Silent, TooLarge};
+        use LinkReason::{Abusive, Malformed, OtherNetwork, OtherVersion, Silent, TooLarge};
         matches!(self, Abusive | Malformed | OtherNetwork | OtherVersion | Silent | TooLarge)
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for LinkReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REASONS[self.code() as usize].1)
     }
@@ -389,7 +389,7 @@ impl Transport {
     ///
     /// # Errors
     /// [`TransportError`].
-    pub fn start(settings: Settings, events: SyncSender<Event>) -> Result<Transport, TransportError> {
+    pub fn start(settings: TransportSettings, events: SyncSender<Event>) -> Result<Transport, TransportError> {
         check(&settings)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -418,7 +418,7 @@ impl Transport {
     /// ended; if bulk does, the oldest is dropped.
     ///
     /// # Panics
-    /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`Settings::frame_bytes_max`], or the peer does not
+    /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`TransportSettings::frame_bytes_max`], or the peer does not
     /// exist.
     pub fn send(&self, to: PeerIndex, lane: Lane, frame: Arc<[u8]>) {
         let most = if lane == Lane::Votes { VOTE_FRAME_BYTES_MAX } else { self.shared.frame_bytes_max };
@@ -467,9 +467,9 @@ impl Transport {
     /// If there is no such peer.
     pub fn limit(&self, peer: PeerIndex) {
         let link = self.link(peer);
-        link.offend(Reason::Abusive);
+        link.offend(LinkReason::Abusive);
         if let Some(live) = link.live() {
-            Reason::Abusive.close(&live.connection);
+            LinkReason::Abusive.close(&live.connection);
         }
     }
 
@@ -478,7 +478,7 @@ impl Transport {
         let Some(runtime) = &self.runtime else { return };
         let (told, wait) = std::sync::mpsc::channel::<()>();
         let endpoint = self.shared.endpoint.clone();
-        endpoint.close(VarInt::from_u32(Reason::Stopping.code()), Reason::Stopping.to_string().as_bytes());
+        endpoint.close(VarInt::from_u32(LinkReason::Stopping.code()), LinkReason::Stopping.to_string().as_bytes());
         runtime.spawn(async move {
             endpoint.wait_idle().await;
             drop(told);
@@ -507,7 +507,7 @@ impl Drop for Transport {
 }
 
 impl Shared {
-    fn new(settings: Settings, events: SyncSender<Event>) -> Result<Shared, TransportError> {
+    fn new(settings: TransportSettings, events: SyncSender<Event>) -> Result<Shared, TransportError> {
         let identity = tls::Identity::new(&settings.secret).map_err(TransportError::tls)?;
         let mut links = Vec::with_capacity(settings.peers.len());
         for (index, peer) in settings.peers.iter().enumerate() {
@@ -540,7 +540,7 @@ impl Shared {
 }
 
 /// What must hold before anything is started.
-fn check(settings: &Settings) -> Result<(), TransportError> {
+fn check(settings: &TransportSettings) -> Result<(), TransportError> {
     let peers = &settings.peers;
     if peers.len() > PEERS_MAX {
         return Err(TransportError::TooMany(peers.len()));

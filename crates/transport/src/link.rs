@@ -11,7 +11,7 @@ use quinn::Connection;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::wire::{self, Incarnation, Message};
-use super::{Counters, Lane, Reason};
+use super::{Counters, Lane, LinkReason};
 
 /// Frames of votes that may wait for a connected peer. One that does not take so many is slower than consensus; it gets
 /// what it needs when it connects again.
@@ -150,7 +150,7 @@ impl Link {
                 let full = outgoing.votes.frames.len() >= VOTE_FRAMES_WAITING_MAX
                     || outgoing.votes.bytes + frame.len() > VOTE_BYTES_WAITING_MAX;
                 if full {
-                    Reason::Slow.close(connection);
+                    LinkReason::Slow.close(connection);
                     outgoing.connection = None;
                     return self.count(|counters| counters.overflows += 1);
                 }
@@ -241,7 +241,7 @@ impl Link {
     }
 
     /// Notes an offence: for a while, longer each time, the peer is not listened to.
-    pub(crate) fn offend(&self, reason: Reason) {
+    pub(crate) fn offend(&self, reason: LinkReason) {
         let mut conduct = lock(&self.conduct);
         let pause = LIMITED_FIRST.saturating_mul(1 << conduct.offences.min(16)).min(LIMITED_LONGEST);
         conduct.offences += 1;

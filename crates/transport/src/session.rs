@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::endpoint::BULK_STREAMS;
 use super::link::{Link, Live};
 use super::wire::{self, Decoder, Hello, Message};
-use super::{Event, Frame, Lane, Reason, Shared, tls};
+use super::{Event, Lane, LinkReason, ReceivedFrame, Shared, tls};
 
 /// What strangers may take until they have proved who they are.
 const HANDSHAKE: Duration = Duration::from_secs(3);
@@ -47,7 +47,7 @@ enum End {
     /// It is closed already; QUIC knows why.
     Closed,
     /// This side closes it.
-    Refuse(Reason),
+    Refuse(LinkReason),
     /// Nobody takes events any more.
     Deaf,
 }
@@ -102,16 +102,16 @@ impl Votes {
             }
             let chunk = self.stream.read_chunk(CHUNK_BYTES, true).await?;
             // The stream lives as long as the connection.
-            self.rest = chunk.ok_or(End::Refuse(Reason::Malformed))?.bytes;
+            self.rest = chunk.ok_or(End::Refuse(LinkReason::Malformed))?.bytes;
         }
     }
 
     async fn hello(&mut self) -> Result<Hello, End> {
         match timeout(GREETING, self.next()).await {
             Ok(Ok(Message::Hello(hello))) => Ok(hello),
-            Ok(Ok(_)) => Err(End::Refuse(Reason::Malformed)),
+            Ok(Ok(_)) => Err(End::Refuse(LinkReason::Malformed)),
             Ok(Err(end)) => Err(end),
-            Err(_) => Err(End::Refuse(Reason::Silent)),
+            Err(_) => Err(End::Refuse(LinkReason::Silent)),
         }
     }
 }
@@ -152,10 +152,10 @@ async fn answer(shared: &Shared, link: &Link, connection: Connection) {
     let call = link.calls.clone().try_acquire_owned();
     if link.limited().is_some() || call.is_err() {
         link.count(|counters| counters.refusals += 1);
-        return Reason::Limited.close(&connection);
+        return LinkReason::Limited.close(&connection);
     }
     let greeted = async {
-        let stream = timeout(GREETING, connection.accept_bi()).await.map_err(|_| End::Refuse(Reason::Silent))?;
+        let stream = timeout(GREETING, connection.accept_bi()).await.map_err(|_| End::Refuse(LinkReason::Silent))?;
         let (out, votes) = stream?;
         let mut votes = Votes::new(votes);
         let hello = votes.hello().await?;
@@ -230,7 +230,7 @@ async fn call(shared: &Shared, link: &Link) -> Call {
         Err(end) => end,
     };
     match conclude(shared, link, &connection, ended).await {
-        Some(Reason::Stopping | Reason::Replaced | Reason::Slow | Reason::Duplicate) | None => {
+        Some(LinkReason::Stopping | LinkReason::Replaced | LinkReason::Slow | LinkReason::Duplicate) | None => {
             if begun.elapsed() > GOOD_WHILE { Call::Ended } else { Call::Unreachable }
         }
         Some(_) => Call::Refused,
@@ -268,8 +268,8 @@ async fn admit<'a>(
     called: bool,
 ) -> Result<MutexGuard<'a, ()>, End> {
     let fits = [
-        (hello.version == wire::VERSION, Reason::OtherVersion),
-        (hello.network == shared.network, Reason::OtherNetwork),
+        (hello.version == wire::VERSION, LinkReason::OtherVersion),
+        (hello.network == shared.network, LinkReason::OtherNetwork),
     ];
     if let Some((_, reason)) = fits.into_iter().find(|(fits, _)| !fits) {
         return Err(End::Refuse(reason));
@@ -279,12 +279,12 @@ async fn admit<'a>(
         if live.incarnation == hello.incarnation {
             let lower_called = called == (shared.key.0 < link.key.0);
             if live.called != called && !lower_called {
-                return Err(End::Refuse(Reason::Duplicate));
+                return Err(End::Refuse(LinkReason::Duplicate));
             }
         } else if lives(link, &live).await {
-            return Err(End::Refuse(Reason::KeyInUse));
+            return Err(End::Refuse(LinkReason::KeyInUse));
         }
-        Reason::Replaced.close(&live.connection);
+        LinkReason::Replaced.close(&live.connection);
     }
     let seat = link.seat.lock().await;
     // Both are times of this century, unless the peer lies: then it is far ahead.
@@ -341,10 +341,10 @@ async fn run(
 }
 
 /// Closes what is not closed yet, and draws the consequences; the reason, if one was given by either side.
-async fn conclude(shared: &Shared, link: &Link, connection: &Connection, end: End) -> Option<Reason> {
+async fn conclude(shared: &Shared, link: &Link, connection: &Connection, end: End) -> Option<LinkReason> {
     let (reason, theirs) = match (end, connection.close_reason()) {
         (End::Refuse(reason), None | Some(ConnectionError::LocallyClosed)) => (Some(reason), false),
-        (_, Some(ConnectionError::ApplicationClosed(close))) => (Reason::from_code(close.error_code), true),
+        (_, Some(ConnectionError::ApplicationClosed(close))) => (LinkReason::from_code(close.error_code), true),
         _ => (None, false),
     };
     let peer = link.index;
@@ -360,7 +360,7 @@ async fn conclude(shared: &Shared, link: &Link, connection: &Connection, end: En
         Some(reason) => tracing::info!(peer, %reason, "peer ended the connection"),
         None => tracing::info!(peer, reason = ?connection.close_reason(), "connection ended"),
     }
-    use Reason::{KeyInUse, OtherNetwork, OtherVersion};
+    use LinkReason::{KeyInUse, OtherNetwork, OtherVersion};
     match reason {
         Some(reason @ (OtherNetwork | OtherVersion)) => {
             drop(tell(shared, Event::Refused { peer, reason }).await);
@@ -400,12 +400,12 @@ async fn read_votes(shared: &Shared, link: &Link, mut votes: Votes) -> Result<In
         match votes.next().await? {
             Message::Votes(frame) => {
                 link.count(|counters| counters.votes_received.add(frame.len()));
-                let frame = Frame { _room: room(&link.votes_room, frame.len()).await, bytes: frame };
+                let frame = ReceivedFrame { _room: room(&link.votes_room, frame.len()).await, bytes: frame };
                 tell(shared, Event::Frame { peer: link.index, lane: Lane::Votes, bytes: frame }).await?;
             }
             Message::Ping(nonce) => link.answer(nonce),
             Message::Pong(nonce) => drop(link.pong.send_replace(nonce)),
-            Message::Hello(_) => return Err(End::Refuse(Reason::Malformed)),
+            Message::Hello(_) => return Err(End::Refuse(LinkReason::Malformed)),
         }
     }
 }
@@ -459,23 +459,23 @@ async fn read_bulk(shared: &Shared, link: &Link, connection: &Connection) -> Res
 }
 
 /// The one frame of a bulk stream.
-async fn read_frame(mut stream: RecvStream, most: usize, bulk_room: Arc<Semaphore>) -> Result<Frame, End> {
+async fn read_frame(mut stream: RecvStream, most: usize, bulk_room: Arc<Semaphore>) -> Result<ReceivedFrame, End> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).await.map_err(|error| match error {
-        quinn::ReadExactError::FinishedEarly(_) => End::Refuse(Reason::Malformed),
+        quinn::ReadExactError::FinishedEarly(_) => End::Refuse(LinkReason::Malformed),
         quinn::ReadExactError::ReadError(error) => error.into(),
     })?;
     let length = u32::from_le_bytes(header) as usize;
     if length > most {
-        return Err(End::Refuse(Reason::TooLarge));
+        return Err(End::Refuse(LinkReason::TooLarge));
     }
     let room = room(&bulk_room, length).await;
     let mut bytes = Vec::with_capacity(length.min(FIRST_ROOM_BYTES));
     while let Some(chunk) = stream.read_chunk(CHUNK_BYTES, true).await? {
         if bytes.len() + chunk.bytes.len() > length {
-            return Err(End::Refuse(Reason::Malformed));
+            return Err(End::Refuse(LinkReason::Malformed));
         }
         bytes.extend_from_slice(&chunk.bytes);
     }
-    (bytes.len() == length).then_some(Frame { bytes, _room: room }).ok_or(End::Refuse(Reason::Malformed))
+    (bytes.len() == length).then_some(ReceivedFrame { bytes, _room: room }).ok_or(End::Refuse(LinkReason::Malformed))
 }

@@ -32,10 +32,10 @@ impl Net {
         }
     }
 
-    fn settings(&self, me: usize) -> Settings {
+    fn settings(&self, me: usize) -> TransportSettings {
         let peer =
             |(index, port): (usize, &u16)| Peer { key: secret(index).public(), address: format!("localhost:{port}") };
-        Settings {
+        TransportSettings {
             network: self.network,
             me: me as PeerIndex,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports[me])),
@@ -56,7 +56,7 @@ impl Net {
     }
 }
 
-fn run(settings: Settings, events_max: usize) -> Running {
+fn run(settings: TransportSettings, events_max: usize) -> Running {
     let (events, taken) = sync_channel(events_max);
     Running { transport: Transport::start(settings, events).expect("starts"), events: taken }
 }
@@ -229,7 +229,7 @@ fn a_long_frame_does_not_hold_up_a_short_one() {
 fn each_side_hears_how_far_the_others_clock_is_off() {
     let net = Net::new(2);
     let first = net.start(0);
-    let second = run(Settings { clock: || 61_000, ..net.settings(1) }, 1024);
+    let second = run(TransportSettings { clock: || 61_000, ..net.settings(1) }, 1024);
     assert!(matches!(first.next(), Event::Up { peer: 1, ahead_ms: 60_000 }));
     assert!(matches!(second.next(), Event::Up { peer: 0, ahead_ms: -60_000 }));
 }
@@ -294,7 +294,7 @@ fn a_second_process_with_one_key_is_refused() {
         let mut refused_by = std::collections::BTreeSet::new();
         while refused_by.len() < 3 {
             match copy.next() {
-                Event::Refused { peer, reason: Reason::KeyInUse } => drop(refused_by.insert(peer)),
+                Event::Refused { peer, reason: LinkReason::KeyInUse } => drop(refused_by.insert(peer)),
                 other => panic!("{other:?}"),
             }
         }
@@ -314,7 +314,7 @@ fn another_network_is_refused_in_words() {
     settings.network = Digest([6; 32]);
     let (first, second) = (net.start(0), run(settings, 16));
     for running in [&first, &second] {
-        assert!(matches!(running.next(), Event::Refused { reason: Reason::OtherNetwork, .. }));
+        assert!(matches!(running.next(), Event::Refused { reason: LinkReason::OtherNetwork, .. }));
     }
     assert_eq!(first.transport.counters(1).connections + second.transport.counters(0).connections, 0);
 }
@@ -322,7 +322,7 @@ fn another_network_is_refused_in_words() {
 #[test]
 fn settings_that_cannot_be_are_refused() {
     let net = Net::new(3);
-    let refused = |change: fn(&mut Settings)| {
+    let refused = |change: fn(&mut TransportSettings)| {
         let mut settings = net.settings(1);
         change(&mut settings);
         Transport::start(settings, sync_channel(1).0).err().expect("refused").to_string()
@@ -365,9 +365,9 @@ impl Intruder {
     }
 
     /// The reason that the other side gives at last.
-    fn closed(&self, connection: &Connection) -> Option<Reason> {
+    fn closed(&self, connection: &Connection) -> Option<LinkReason> {
         match self.runtime.block_on(connection.closed()) {
-            quinn::ConnectionError::ApplicationClosed(close) => Reason::from_code(close.error_code),
+            quinn::ConnectionError::ApplicationClosed(close) => LinkReason::from_code(close.error_code),
             other => panic!("{other}"),
         }
     }
@@ -445,23 +445,23 @@ fn offences_limit_the_offender_alone() {
     let huge = [&[1][..], &u32::MAX.to_le_bytes()].concat();
     let too_long = (FRAME_MAX as u32 + 1).to_le_bytes();
     // A hello, what follows it on the votes stream, what stands on a bulk stream, and what it leads to.
-    let acts: [(wire::Hello, &[u8], &[u8], Reason); 9] = [
-        (wire::Hello { network: Digest([8; 32]), ..hello }, &[], &[], Reason::OtherNetwork),
-        (wire::Hello { version: 99, ..hello }, &[], &[], Reason::OtherVersion),
-        (hello, &[200, 1, 0, 0, 0], &[], Reason::Malformed),
-        (hello, &again, &[], Reason::Malformed),
-        (hello, &huge, &[], Reason::TooLarge),
-        (hello, &[1, 0, 0, 0, 0], &too_long, Reason::TooLarge),
-        (hello, &[1, 0, 0, 0, 0], &[9, 0, 0, 0, 1, 2, 3], Reason::Malformed),
-        (hello, &[1, 0, 0, 0, 0], &[2, 0, 0, 0, 1, 2, 3], Reason::Malformed),
-        (hello, &[1, 0, 0, 0, 0], &[2, 0], Reason::Malformed),
+    let acts: [(wire::Hello, &[u8], &[u8], LinkReason); 9] = [
+        (wire::Hello { network: Digest([8; 32]), ..hello }, &[], &[], LinkReason::OtherNetwork),
+        (wire::Hello { version: 99, ..hello }, &[], &[], LinkReason::OtherVersion),
+        (hello, &[200, 1, 0, 0, 0], &[], LinkReason::Malformed),
+        (hello, &again, &[], LinkReason::Malformed),
+        (hello, &huge, &[], LinkReason::TooLarge),
+        (hello, &[1, 0, 0, 0, 0], &too_long, LinkReason::TooLarge),
+        (hello, &[1, 0, 0, 0, 0], &[9, 0, 0, 0, 1, 2, 3], LinkReason::Malformed),
+        (hello, &[1, 0, 0, 0, 0], &[2, 0, 0, 0, 1, 2, 3], LinkReason::Malformed),
+        (hello, &[1, 0, 0, 0, 0], &[2, 0], LinkReason::Malformed),
     ];
     let total = acts.len() as u64;
     let link = victim.transport.shared.links[0].as_ref().expect("a peer");
     let connect = || intruder.connect(net.address(1), &secret(0), secret(1).public()).expect("a good key");
     for (number, (hello, votes, bulk, expected)) in acts.into_iter().enumerate() {
         if number > 0 {
-            assert_eq!(intruder.closed(&connect()), Some(Reason::Limited), "after act {number}");
+            assert_eq!(intruder.closed(&connect()), Some(LinkReason::Limited), "after act {number}");
             link.forgive();
         }
         let connection = connect();
@@ -491,7 +491,7 @@ fn offences_limit_the_offender_alone() {
 #[test]
 fn every_reason_has_a_code_of_its_own() {
     for (at, (reason, _)) in REASONS.iter().enumerate() {
-        assert_eq!((reason.code() as usize, Reason::from_code(VarInt::from_u32(at as u32))), (at, Some(*reason)));
+        assert_eq!((reason.code() as usize, LinkReason::from_code(VarInt::from_u32(at as u32))), (at, Some(*reason)));
     }
-    assert_eq!(Reason::from_code(VarInt::from_u32(99)), None);
+    assert_eq!(LinkReason::from_code(VarInt::from_u32(99)), None);
 }

@@ -14,7 +14,7 @@
 use bytes::{Buf, Bytes};
 use primitives::Digest;
 
-use super::Reason;
+use super::LinkReason;
 
 /// The version of what is described here.
 pub(crate) const VERSION: u32 = 3;
@@ -118,7 +118,7 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     /// Takes from `input` what belongs to the next message; the message, once it is complete.
-    pub(crate) fn next(&mut self, input: &mut Bytes) -> Result<Option<Message>, Reason> {
+    pub(crate) fn next(&mut self, input: &mut Bytes) -> Result<Option<Message>, LinkReason> {
         if self.begun < HEADER_BYTES {
             let taken = input.len().min(HEADER_BYTES - self.begun);
             input.copy_to_slice(&mut self.header[self.begun..self.begun + taken]);
@@ -140,27 +140,27 @@ impl Decoder {
     }
 
     /// The length that the header tells, if its kind may have it.
-    fn length(&self) -> Result<usize, Reason> {
+    fn length(&self) -> Result<usize, LinkReason> {
         let [kind, length @ ..] = self.header;
         let length = u32::from_le_bytes(length) as usize;
         match kind {
             HELLO if length == HELLO_BYTES => Ok(length),
             PING | PONG if length == 8 => Ok(length),
             VOTES if length <= VOTE_FRAME_BYTES_MAX => Ok(length),
-            VOTES => Err(Reason::TooLarge),
-            _ => Err(Reason::Malformed),
+            VOTES => Err(LinkReason::TooLarge),
+            _ => Err(LinkReason::Malformed),
         }
     }
 }
 
-fn message(kind: u8, body: Vec<u8>) -> Result<Message, Reason> {
+fn message(kind: u8, body: Vec<u8>) -> Result<Message, LinkReason> {
     if kind == VOTES {
         return Ok(Message::Votes(body));
     }
     if kind == HELLO {
-        return Hello::decode(&body).map(Message::Hello).ok_or(Reason::Malformed);
+        return Hello::decode(&body).map(Message::Hello).ok_or(LinkReason::Malformed);
     }
-    let nonce = body.try_into().map_err(|_| Reason::Malformed)?;
+    let nonce = body.try_into().map_err(|_| LinkReason::Malformed)?;
     Ok(if kind == PING { Message::Ping(nonce) } else { Message::Pong(nonce) })
 }
 
@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// Feeds bytes in pieces; what came out, and how it ended.
-    fn decode(bytes: &[u8], pieces: &[usize]) -> (Vec<Message>, Result<(), Reason>) {
+    fn decode(bytes: &[u8], pieces: &[usize]) -> (Vec<Message>, Result<(), LinkReason>) {
         let (mut decoder, mut out, mut rest) = (Decoder::default(), Vec::new(), bytes);
         let mut sizes = pieces.iter().copied().cycle();
         while !rest.is_empty() {
@@ -241,9 +241,9 @@ mod tests {
     fn lengths_are_held_to_their_kinds() {
         let refused = |kind, bytes: usize| decode(&header(kind, bytes), &[]).1;
         assert_eq!(refused(VOTES, VOTE_FRAME_BYTES_MAX), Ok(()));
-        assert_eq!(refused(VOTES, VOTE_FRAME_BYTES_MAX + 1), Err(Reason::TooLarge));
+        assert_eq!(refused(VOTES, VOTE_FRAME_BYTES_MAX + 1), Err(LinkReason::TooLarge));
         for (kind, bytes) in [(HELLO, 84), (HELLO, 86), (PING, 7), (PONG, 9), (4, 0), (255, 8)] {
-            assert_eq!(refused(kind, bytes), Err(Reason::Malformed), "{kind} {bytes}");
+            assert_eq!(refused(kind, bytes), Err(LinkReason::Malformed), "{kind} {bytes}");
         }
     }
 

@@ -95,7 +95,7 @@ impl std::fmt::Debug for Root {
 
 /// What a batch did, in numbers of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
+pub struct TrieUpdate {
     /// Keys that were absent and now have a value.
     pub inserted: usize,
     /// Keys that now have another value.
@@ -133,11 +133,11 @@ impl<const KEY: usize, const VALUE: usize> Trie<KEY, VALUE> {
     }
 
     /// Applies a batch, in parallel on the current rayon pool; nothing is hashed yet. To remove an absent key does
-    /// nothing but count in [`Applied::absent`].
+    /// nothing but count in [`TrieUpdate::absent`].
     ///
     /// # Panics
     /// If the keys of the batch do not strictly increase.
-    pub fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> Applied {
+    pub fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> TrieUpdate {
         assert!(batch.is_sorted_by(|a, b| a.0 < b.0), "the keys of a batch must strictly increase");
         self.top.apply(batch)
     }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::key::{by_nibble, common_nibbles, common_with, nibble};
 use crate::segment::{Child, FAN_OUT, Segment};
-use crate::{Applied, Change};
+use crate::{Change, TrieUpdate};
 
 /// More entries than this are not put into one segment.
 pub(crate) const SPLIT_LEN: usize = 1 << 16;
@@ -68,14 +68,14 @@ impl<const KEY: usize, const VALUE: usize> Subtree<KEY, VALUE> {
         }
     }
 
-    pub(crate) fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> Applied {
+    pub(crate) fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> TrieUpdate {
         self.apply_below(0, batch)
     }
 
     /// Applies a batch whose keys share their first `depth` nibbles with the subtree's.
-    fn apply_below(&mut self, depth: usize, batch: &[Change<KEY, VALUE>]) -> Applied {
+    fn apply_below(&mut self, depth: usize, batch: &[Change<KEY, VALUE>]) -> TrieUpdate {
         if batch.is_empty() {
-            return Applied::default();
+            return TrieUpdate::default();
         }
         let mut branch = match std::mem::take(self) {
             Subtree::Segment(mut segment) if segment.len + batch.len() <= SPLIT_LEN => {
@@ -197,7 +197,7 @@ impl<const KEY: usize, const VALUE: usize> Branch<KEY, VALUE> {
     }
 
     /// Applies a batch whose keys begin with the branch's path.
-    fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> Applied {
+    fn apply(&mut self, batch: &[Change<KEY, VALUE>]) -> TrieUpdate {
         let mut runs: [&[Change<KEY, VALUE>]; FAN_OUT] = [&[]; FAN_OUT];
         for (slot, run) in by_nibble(batch, self.depth, |change| &change.0) {
             runs[slot] = run;
@@ -209,14 +209,14 @@ impl<const KEY: usize, const VALUE: usize> Branch<KEY, VALUE> {
             *subtree = (part.len() > 0).then_some(part);
             applied
         };
-        let add = |mut a: Applied, b| {
+        let add = |mut a: TrieUpdate, b| {
             a += b;
             a
         };
         let applied = if batch.len() < PARALLEL_LEN {
-            self.subtrees.iter_mut().zip(runs).map(work).fold(Applied::default(), add)
+            self.subtrees.iter_mut().zip(runs).map(work).fold(TrieUpdate::default(), add)
         } else {
-            self.subtrees.par_iter_mut().zip(runs).with_max_len(1).map(work).reduce(Applied::default, add)
+            self.subtrees.par_iter_mut().zip(runs).with_max_len(1).map(work).reduce(TrieUpdate::default, add)
         };
         self.fresh &= !applied.changed();
         self.len = applied.length(self.len);

@@ -2,9 +2,9 @@
 
 use crate::key::{by_nibble, common_nibbles, common_with, nibble};
 use crate::segment::{Child, FAN_OUT, Leaf, Node, Segment};
-use crate::{Applied, Change};
+use crate::{Change, TrieUpdate};
 
-impl Applied {
+impl TrieUpdate {
     /// Whether anything is different now.
     pub(crate) fn changed(&self) -> bool {
         self.inserted + self.replaced + self.removed > 0
@@ -31,8 +31,8 @@ impl Applied {
     }
 }
 
-impl std::ops::AddAssign for Applied {
-    fn add_assign(&mut self, other: Applied) {
+impl std::ops::AddAssign for TrieUpdate {
+    fn add_assign(&mut self, other: TrieUpdate) {
         self.inserted += other.inserted;
         self.replaced += other.replaced;
         self.unchanged += other.unchanged;
@@ -43,8 +43,8 @@ impl std::ops::AddAssign for Applied {
 
 impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
     /// Applies a sorted batch whose keys share their first `depth` nibbles with the segment's.
-    pub(crate) fn apply(&mut self, depth: usize, batch: &[Change<KEY, VALUE>]) -> Applied {
-        let mut applied = Applied::default();
+    pub(crate) fn apply(&mut self, depth: usize, batch: &[Change<KEY, VALUE>]) -> TrieUpdate {
+        let mut applied = TrieUpdate::default();
         let root = self.merge(self.root, depth, batch, &mut applied);
         self.settle(root, applied.length(self.len));
         applied
@@ -56,7 +56,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         at: Child<KEY, VALUE>,
         depth: usize,
         batch: &[Change<KEY, VALUE>],
-        applied: &mut Applied,
+        applied: &mut TrieUpdate,
     ) -> Child<KEY, VALUE> {
         match (at, batch) {
             (Child::Empty, [(key, value)]) => {
@@ -82,7 +82,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         node: Node,
         depth: usize,
         batch: &[Change<KEY, VALUE>],
-        applied: &mut Applied,
+        applied: &mut TrieUpdate,
     ) -> Child<KEY, VALUE> {
         if node.depth() > depth {
             let path = *self.key_below(&node);
@@ -104,9 +104,9 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
         &mut self,
         mut node: Node,
         batch: &[Change<KEY, VALUE>],
-        applied: &mut Applied,
+        applied: &mut TrieUpdate,
     ) -> Child<KEY, VALUE> {
-        let mut tally = Applied::default();
+        let mut tally = TrieUpdate::default();
         for (slot, run) in by_nibble(batch, node.depth(), |change| &change.0) {
             let child = self.merge(self.child(&node, slot), node.depth() + 1, run, &mut tally);
             self.put(&mut node, slot, &child);
@@ -210,7 +210,7 @@ impl<const KEY: usize, const VALUE: usize> Segment<KEY, VALUE> {
 fn survivors<const KEY: usize, const VALUE: usize>(
     leaf: Option<Leaf<KEY, VALUE>>,
     batch: &[Change<KEY, VALUE>],
-    applied: &mut Applied,
+    applied: &mut TrieUpdate,
 ) -> Vec<Leaf<KEY, VALUE>> {
     let mut survivors = Vec::with_capacity(batch.len() + 1);
     let mut old = leaf;

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use trie::{Applied, Change, Trie};
+use trie::{Change, Trie, TrieUpdate};
 
 type Model<const KEY: usize, const VALUE: usize = 32> = BTreeMap<[u8; KEY], [u8; VALUE]>;
 
@@ -38,8 +38,8 @@ fn step<const KEY: usize, const VALUE: usize>() -> impl Strategy<Value = Step<KE
 fn apply_to_model<const KEY: usize, const VALUE: usize>(
     model: &mut Model<KEY, VALUE>,
     batch: &[Change<KEY, VALUE>],
-) -> Applied {
-    let mut applied = Applied::default();
+) -> TrieUpdate {
+    let mut applied = TrieUpdate::default();
     for (key, value) in batch {
         let before = model.get(key).copied();
         let count = match (before, value) {

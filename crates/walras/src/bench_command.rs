@@ -243,7 +243,7 @@ impl Bench {
         match self {
             Bench::Clearing { suite, books, most, data } => {
                 let books = books.map(|books| books as usize);
-                let options = bench::clearing::Options { suite: suite.of(data), books, most: most as usize };
+                let options = bench::clearing::ClearingOptions { suite: suite.of(data), books, most: most as usize };
                 let report = clearing(&options)?;
                 if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
             }
@@ -258,7 +258,7 @@ impl Bench {
                 directory,
             } => {
                 let blocks = blocks as usize;
-                let options = bench::exchange::Options {
+                let options = bench::exchange::ExchangeOptions {
                     accounts,
                     transactions,
                     blocks,
@@ -275,7 +275,7 @@ impl Bench {
             }
             Bench::Recovery { accounts, offers, assets, transactions, blocks, directory } => {
                 let blocks = blocks as usize;
-                let options = bench::recovery::Options { accounts, offers, assets, transactions, blocks };
+                let options = bench::recovery::RecoveryOptions { accounts, offers, assets, transactions, blocks };
                 let temporary = tempfile::tempdir()?;
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
                 let figures =
@@ -283,21 +283,21 @@ impl Bench {
                 print(&figures, json);
             }
             Bench::Payments { accounts, transactions, blocks } => {
-                let options = bench::payments::Options { accounts, transactions, blocks: blocks as usize };
+                let options = bench::payments::PaymentsOptions { accounts, transactions, blocks: blocks as usize };
                 print(&bench::payments::run(&options, &mut say), json);
             }
             Bench::Filter { accounts, transactions, runs } => {
-                let options = bench::filter::Options { accounts, transactions, runs: runs as usize, assets: 50 };
+                let options = bench::filter::FilterOptions { accounts, transactions, runs: runs as usize, assets: 50 };
                 print(&bench::filter::run(&options, &mut say), json);
             }
             Bench::Consensus { validators, rate, seconds, engine, fast } => {
                 let engine = engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
                 let rules = consensus::Rules { fast, ..engine.rules() };
-                let options = bench::consensus::Options { validators, rate, seconds, rules };
+                let options = bench::consensus::ConsensusOptions { validators, rate, seconds, rules };
                 print(&bench::consensus::run(&options, &mut say)?, json);
             }
             Bench::TransactionManagement { validators, transactions, runs } => {
-                let options = bench::transaction_management::Options {
+                let options = bench::transaction_management::TransactionManagementOptions {
                     validators: validators as usize,
                     transactions,
                     runs: runs as usize,
@@ -305,7 +305,7 @@ impl Bench {
                 print(&bench::transaction_management::run(&options, &mut say)?, json);
             }
             Bench::Stm { accounts, work_us, threads, transactions, rounds } => {
-                let options = bench::stm::Options {
+                let options = bench::stm::StmOptions {
                     accounts: accounts.into_iter().map(|accounts| accounts as usize).collect(),
                     work_us,
                     threads: threads.into_iter().map(|threads| threads as usize).collect(),
@@ -315,7 +315,7 @@ impl Bench {
                 print(&bench::stm::run(&options, &mut say), json);
             }
             Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
-                let options = bench::transport::Options {
+                let options = bench::transport::TransportOptions {
                     frame_bytes: frame_bytes as usize,
                     frames: frames as usize,
                     round_trips: round_trips as usize,
@@ -335,7 +335,7 @@ fn validators(text: &str) -> Result<usize, String> {
 }
 
 /// Clears books under a progress bar.
-fn clearing(options: &bench::clearing::Options) -> anyhow::Result<Value> {
+fn clearing(options: &bench::clearing::ClearingOptions) -> anyhow::Result<Value> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}, {elapsed}").expect("a sound template");
     let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style);
     let report = bench::clearing::run(options, &mut |what, done, of| {

@@ -107,7 +107,7 @@ impl Sim {
         };
         let delays: Vec<Vec<u64>> = (0..size).map(|from| (0..size).map(|to| delay(from, to)).collect()).collect();
         let longest = delays.iter().flatten().copied().max().unwrap_or(0);
-        let mut network = validators::Network::of(self.protocol()?, size, self.seed.unwrap_or(0));
+        let mut network = validators::SimNetwork::of(self.protocol()?, size, self.seed.unwrap_or(0));
         network.rules.fast = self.fast;
         (network.unit, network.grace) = (4 * longest, longest);
         // What arrives within a millisecond makes one turn, as in a node; more where there are very many.
@@ -145,7 +145,7 @@ fn run_consensus(seeds: impl Iterator<Item = u64> + Send, protocol: Protocol, js
     std::panic::set_hook(Box::new(|_| {}));
     let results = run_all(seeds, |seed| run_validators(seed, protocol));
     let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
-    let sum = |count: fn(&validators::Report) -> u64| results.iter().flatten().map(count).sum::<u64>();
+    let sum = |count: fn(&validators::NetworkReport) -> u64| results.iter().flatten().map(count).sum::<u64>();
     let counts = [
         ("seeds", results.len() as u64),
         ("superblocks", sum(|report| report.heights)),

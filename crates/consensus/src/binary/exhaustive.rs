@@ -101,15 +101,15 @@ impl PartialEq for State {
 
 impl OneRound {
     /// Does what a height does: own votes are counted at once.
-    fn settle(&self, node: &mut Binary, mut effects: Vec<Effect>) {
+    fn settle(&self, node: &mut Binary, mut effects: Vec<HeightEffect>) {
         let (me, committee) = (node.me, &self.committee);
         while !effects.is_empty() {
             for effect in std::mem::take(&mut effects) {
                 match effect {
-                    Effect::Send(Vote::Estimate { round, value, .. }) => {
+                    HeightEffect::Send(Vote::Estimate { round, value, .. }) => {
                         node.on_estimate(me, round, value, committee, &mut effects);
                     }
-                    Effect::Send(Vote::Auxiliary { round, values, .. }) => {
+                    HeightEffect::Send(Vote::Auxiliary { round, values, .. }) => {
                         node.on_auxiliary(me, round, values, committee, &mut effects);
                     }
                     _ => {}

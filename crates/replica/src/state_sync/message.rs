@@ -16,7 +16,7 @@ pub const CHUNKS_MAX: usize = 16 << 10;
 
 /// A message to one validator.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Message {
+pub enum StateMessage {
     /// Asks for the proof of a state, and for its chunks' digests unless it is `bare`.
     AskOffer {
         /// After this height; the newest that is held, if 0.
@@ -25,7 +25,7 @@ pub enum Message {
         bare: bool,
     },
     /// The answer; nothing if there is none.
-    Offer(Option<Box<Offer>>),
+    StateOffer(Option<Box<StateOffer>>),
     /// Asks for handovers from an epoch on.
     AskHandovers {
         /// The first.
@@ -58,7 +58,7 @@ pub enum Message {
 
 /// A state that can be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Offer {
+pub struct StateOffer {
     /// What proves it.
     pub base: Base,
     /// Bytes of its chunks together.
@@ -67,21 +67,21 @@ pub struct Offer {
     pub digests: Vec<[u8; 32]>,
 }
 
-impl Message {
+impl StateMessage {
     /// Its bytes, after the tag.
     pub fn to_bytes(&self) -> Arc<[u8]> {
         [&[TAG][..], &encode(self)].concat().into()
     }
 
     /// Reads what follows the tag; nothing if it is none of these.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Message> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<StateMessage> {
         let (TAG, rest) = bytes.split_first().map(|(tag, rest)| (*tag, rest))? else { return None };
         borsh::from_slice(rest).ok()
     }
 
     /// Whether it travels behind votes: answers do, questions are small.
     pub(crate) fn is_bulk(&self) -> bool {
-        matches!(self, Message::Offer(_) | Message::Handovers { .. } | Message::Chunk { .. })
+        matches!(self, StateMessage::StateOffer(_) | StateMessage::Handovers { .. } | StateMessage::Chunk { .. })
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         #[test]
         fn whatever_decodes_encodes_back(kind in 0u8..6, rest in prop::collection::vec(any::<u8>(), 0..200)) {
             let bytes: Vec<u8> = [TAG, kind].into_iter().chain(rest).collect();
-            if let Some(message) = Message::from_bytes(&bytes) {
+            if let Some(message) = StateMessage::from_bytes(&bytes) {
                 prop_assert_eq!(&message.to_bytes()[..], &bytes[..]);
             }
         }
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn no_frame_of_consensus_is_taken_for_one() {
         let frame = consensus::Frame::Status(consensus::frame::Status::default()).to_bytes();
-        assert_eq!(Message::from_bytes(&frame), None);
-        assert!(consensus::Frame::from_bytes(&Message::AskHandovers { from: 1 }.to_bytes()).is_err());
-        assert_eq!(Message::from_bytes(&[]), None);
+        assert_eq!(StateMessage::from_bytes(&frame), None);
+        assert!(consensus::Frame::from_bytes(&StateMessage::AskHandovers { from: 1 }.to_bytes()).is_err());
+        assert_eq!(StateMessage::from_bytes(&[]), None);
     }
 }

@@ -78,7 +78,7 @@ use crate::recovery::restore;
 use crate::{Home, Network, Past, ReplicaError, ValidatorStatus};
 use base::Base;
 pub use install::finish;
-use message::Message;
+use message::StateMessage;
 pub use message::TAG;
 use serve::Server;
 use transfer::{Fetched, Goal, Progress, Transfer};
@@ -173,7 +173,7 @@ impl<D: Disk + Clone> StateSync<D> {
     /// # Errors
     /// [`ReplicaError`] if an incoming chunk cannot be written.
     pub fn on_frame(&mut self, generation: u64, peer: Index, bytes: &[u8], own: &impl Own) -> Result<(), ReplicaError> {
-        let Some(message) = Message::from_bytes(bytes) else {
+        let Some(message) = StateMessage::from_bytes(bytes) else {
             self.effects.push(StateEffect::Undecodable(peer));
             return Ok(());
         };
@@ -189,7 +189,7 @@ impl<D: Disk + Clone> StateSync<D> {
         Ok(())
     }
 
-    fn send(&mut self, generation: u64, to: Index, message: &Message) {
+    fn send(&mut self, generation: u64, to: Index, message: &StateMessage) {
         let (bytes, most) = (message.to_bytes(), self.network.frame_bytes_max());
         if bytes.len() > most {
             return tracing::warn!(to, bytes = bytes.len(), "an answer about a state is longer than a frame");

@@ -7,7 +7,7 @@ use store::{CheckpointReader, Disk};
 
 use crate::handover::Handovers;
 use crate::state_sync::base::Base;
-use crate::state_sync::message::{CHUNKS_MAX, Message, Offer};
+use crate::state_sync::message::{CHUNKS_MAX, StateMessage, StateOffer};
 use crate::{Past, ReplicaError};
 
 /// Checkpoints that are kept open for who fetches them, although the store may have removed them meanwhile.
@@ -31,36 +31,40 @@ impl<D: Disk> Server<D> {
     pub(crate) fn answer(
         &mut self,
         newest: (Height, Digest),
-        asked: &Message,
-    ) -> Result<Option<Message>, ReplicaError> {
+        asked: &StateMessage,
+    ) -> Result<Option<StateMessage>, ReplicaError> {
         Ok(Some(match *asked {
-            Message::AskOffer { height, bare: true } => {
+            StateMessage::AskOffer { height, bare: true } => {
                 let base = Base::read(&self.past, newest, height, self.lag)?;
-                let bare = |base| Box::new(Offer { base, payload_bytes: 0, digests: Vec::new() });
-                Message::Offer(base.map(bare))
+                let bare = |base| Box::new(StateOffer { base, payload_bytes: 0, digests: Vec::new() });
+                StateMessage::StateOffer(base.map(bare))
             }
-            Message::AskOffer { height, bare: false } => Message::Offer(self.offer(newest, height)?.map(Box::new)),
-            Message::AskHandovers { from } => Message::Handovers { from, page: self.handovers.page(from)? },
-            Message::AskChunk { height, number } => {
+            StateMessage::AskOffer { height, bare: false } => {
+                StateMessage::StateOffer(self.offer(newest, height)?.map(Box::new))
+            }
+            StateMessage::AskHandovers { from } => StateMessage::Handovers { from, page: self.handovers.page(from)? },
+            StateMessage::AskChunk { height, number } => {
                 let bytes = match self.checkpoint(height)? {
                     Some(reader) => reader.chunk(number as usize)?,
                     None => None,
                 };
-                Message::Chunk { height, number, bytes }
+                StateMessage::Chunk { height, number, bytes }
             }
-            Message::Offer(_) | Message::Handovers { .. } | Message::Chunk { .. } => return Ok(None),
+            StateMessage::StateOffer(_) | StateMessage::Handovers { .. } | StateMessage::Chunk { .. } => {
+                return Ok(None);
+            }
         }))
     }
 
     /// The newest checkpoint, or the one of a height, whose outcome is certified.
-    fn offer(&mut self, newest: (Height, Digest), height: Height) -> Result<Option<Offer>, ReplicaError> {
+    fn offer(&mut self, newest: (Height, Digest), height: Height) -> Result<Option<StateOffer>, ReplicaError> {
         let held = self.past.blocks.checkpoints()?;
         for candidate in held.into_iter().rev().filter(|held| height == 0 || *held == height) {
             let Some(base) = Base::read(&self.past, newest, candidate, self.lag)? else { continue };
             let Some(reader) = self.checkpoint(candidate)? else { continue };
             let (payload_bytes, digests) = (reader.payload_bytes(), reader.digests().to_vec());
             if digests.len() <= CHUNKS_MAX {
-                return Ok(Some(Offer { base, payload_bytes, digests }));
+                return Ok(Some(StateOffer { base, payload_bytes, digests }));
             }
         }
         Ok(None)

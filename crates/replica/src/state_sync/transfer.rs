@@ -11,7 +11,7 @@ use crate::handover::{Handover, Lineage};
 use crate::home::names;
 use crate::state_sync::STATE;
 use crate::state_sync::base::Base;
-use crate::state_sync::message::{CHUNKS_MAX, Message, Offer};
+use crate::state_sync::message::{CHUNKS_MAX, StateMessage, StateOffer};
 
 /// Validators that are asked for an offer.
 const ASKED: usize = 8;
@@ -54,7 +54,7 @@ pub(crate) enum Progress {
 /// Another validator.
 #[derive(Debug, Default)]
 struct Source {
-    offer: Option<Offer>,
+    offer: Option<StateOffer>,
     /// Whether an offer is still waited for.
     is_asked: bool,
     /// Numbers of chunks that it was asked for, and until when each is waited for.
@@ -74,14 +74,14 @@ pub(crate) struct Transfer<D: Disk> {
     /// Until when offers are waited for.
     offers_until: u64,
     /// What is being fetched, by whom it was offered.
-    chosen: Option<Offer>,
+    chosen: Option<StateOffer>,
     /// Who was asked for handovers, and until when they are waited for.
     handovers_from: Option<(Index, u64)>,
     is_proved: bool,
     assembly: Option<Assembly<D>>,
     /// Who did what it must not do, and what; to be taken by the caller.
     pub(crate) blamed: Vec<(Index, String)>,
-    out: Vec<(Index, Message)>,
+    out: Vec<(Index, StateMessage)>,
 }
 
 impl<D: Disk> Transfer<D> {
@@ -105,15 +105,15 @@ impl<D: Disk> Transfer<D> {
             out: Vec::new(),
         };
         let question = match goal {
-            Goal::Above(_) => Message::AskOffer { height: 0, bare: false },
-            Goal::Proof(height) => Message::AskOffer { height, bare: true },
+            Goal::Above(_) => StateMessage::AskOffer { height: 0, bare: false },
+            Goal::Proof(height) => StateMessage::AskOffer { height, bare: true },
         };
         transfer.out = transfer.sources.keys().map(|peer| (*peer, question.clone())).collect();
         transfer
     }
 
     /// What is to be sent.
-    pub(crate) fn take_sends(&mut self) -> Vec<(Index, Message)> {
+    pub(crate) fn take_sends(&mut self) -> Vec<(Index, StateMessage)> {
         std::mem::take(&mut self.out)
     }
 
@@ -121,21 +121,21 @@ impl<D: Disk> Transfer<D> {
     ///
     /// # Errors
     /// [`StoreError::Io`] if a chunk cannot be written.
-    pub(crate) fn on_answer(&mut self, from: Index, answer: Message) -> Result<(), StoreError> {
+    pub(crate) fn on_answer(&mut self, from: Index, answer: StateMessage) -> Result<(), StoreError> {
         match answer {
-            Message::Offer(offer) => self.on_offer(from, offer.map(|offer| *offer)),
-            Message::Handovers { page, .. } => self.on_handovers(from, page),
-            Message::Chunk { number, bytes, .. } => self.on_chunk(from, number, bytes)?,
-            Message::AskOffer { .. } | Message::AskHandovers { .. } | Message::AskChunk { .. } => {}
+            StateMessage::StateOffer(offer) => self.on_offer(from, offer.map(|offer| *offer)),
+            StateMessage::Handovers { page, .. } => self.on_handovers(from, page),
+            StateMessage::Chunk { number, bytes, .. } => self.on_chunk(from, number, bytes)?,
+            StateMessage::AskOffer { .. } | StateMessage::AskHandovers { .. } | StateMessage::AskChunk { .. } => {}
         }
         Ok(())
     }
 
-    fn on_offer(&mut self, from: Index, offer: Option<Offer>) {
+    fn on_offer(&mut self, from: Index, offer: Option<StateOffer>) {
         let goal = self.goal;
         let Some(source) = self.sources.get_mut(&from).filter(|source| source.is_asked) else { return };
         source.is_asked = false;
-        let is_wanted = |offer: &Offer| match goal {
+        let is_wanted = |offer: &StateOffer| match goal {
             Goal::Above(height) => offer.base.height > height,
             Goal::Proof(height) => offer.base.height == height,
         };
@@ -214,7 +214,7 @@ impl<D: Disk> Transfer<D> {
     }
 
     /// Who offers this very state.
-    fn backers(&self, chosen: &Offer) -> Vec<Index> {
+    fn backers(&self, chosen: &StateOffer) -> Vec<Index> {
         let same = |source: &Source| source.offer.as_ref().is_some_and(|offer| is_same(offer, chosen));
         self.sources.iter().filter(|(_, source)| same(source)).map(|(peer, _)| *peer).collect()
     }
@@ -240,7 +240,7 @@ impl<D: Disk> Transfer<D> {
             for (peer, source) in &mut self.sources {
                 if source.offer.as_ref().is_some_and(|offer| offer.base.height != best.base.height) {
                     source.is_asked = true;
-                    self.out.push((*peer, Message::AskOffer { height: best.base.height, bare: false }));
+                    self.out.push((*peer, StateMessage::AskOffer { height: best.base.height, bare: false }));
                 }
             }
         }
@@ -259,7 +259,7 @@ impl<D: Disk> Transfer<D> {
                 && let Some(peer) = self.backers(&chosen).first()
             {
                 self.handovers_from = Some((*peer, now + PATIENCE_MS));
-                self.out.push((*peer, Message::AskHandovers { from }));
+                self.out.push((*peer, StateMessage::AskHandovers { from }));
             }
             return false;
         }
@@ -297,7 +297,7 @@ impl<D: Disk> Transfer<D> {
         Ok(Progress::Done(Box::new(Fetched { base, first_epoch, handovers, backers })))
     }
 
-    fn begin(&mut self, chosen: &Offer) -> Result<bool, StoreError> {
+    fn begin(&mut self, chosen: &StateOffer) -> Result<bool, StoreError> {
         // What an earlier choice has left.
         let failed = |reason| StoreError::Io { action: "empty", file: self.incoming.place(), reason };
         if names(&self.incoming).map_err(failed)?.iter().any(|name| name == STATE) {
@@ -308,7 +308,7 @@ impl<D: Disk> Transfer<D> {
         Ok(self.assembly.is_some())
     }
 
-    fn ask_for_chunks(&mut self, chosen: &Offer, backers: &[Index], now: u64) {
+    fn ask_for_chunks(&mut self, chosen: &StateOffer, backers: &[Index], now: u64) {
         let Some(assembly) = &self.assembly else { return };
         let asked: BTreeSet<u32> = self.sources.values().flat_map(|source| source.chunks.keys().copied()).collect();
         let mut missing =
@@ -322,15 +322,15 @@ impl<D: Disk> Transfer<D> {
                 }
                 let Some(number) = missing.next() else { return };
                 source.chunks.insert(number, now + CHUNK_PATIENCE_MS);
-                self.out.push((*peer, Message::AskChunk { height: chosen.base.height, number }));
+                self.out.push((*peer, StateMessage::AskChunk { height: chosen.base.height, number }));
             }
         }
     }
 }
 
 /// Whether two offers are of the same state in the same chunks. Each may show another quorum's signatures.
-fn is_same(a: &Offer, b: &Offer) -> bool {
-    let state = |offer: &Offer| (offer.base.height, offer.base.state, offer.base.receipts, offer.payload_bytes);
+fn is_same(a: &StateOffer, b: &StateOffer) -> bool {
+    let state = |offer: &StateOffer| (offer.base.height, offer.base.state, offer.base.receipts, offer.payload_bytes);
     state(a) == state(b) && a.digests == b.digests
 }
 

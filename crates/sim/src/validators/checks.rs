@@ -8,7 +8,7 @@ use primitives::{Digest, Evidence, Height, Superblock};
 use replica::Lineage;
 use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
 
-use super::{Event, Network, Report, ledgers};
+use super::{Event, NetworkReport, SimNetwork, ledgers};
 
 /// A vote without what may be said only one way.
 fn question(vote: Vote) -> Option<Vote> {
@@ -21,7 +21,7 @@ fn question(vote: Vote) -> Option<Vote> {
     })
 }
 
-impl Network {
+impl SimNetwork {
     /// What may be said but once is not said twice differently, restarts and lost logs included.
     pub(super) fn check_said(&mut self, of: Index, bytes: &[u8]) {
         match Frame::from_bytes(bytes).expect("a correct validator sends frames") {
@@ -211,11 +211,11 @@ impl Network {
     }
 
     /// What must hold in the end.
-    pub fn check(mut self) -> Report {
+    pub fn check(mut self) -> NetworkReport {
         assert!(self.stopped().is_empty());
         let correct = self.correct();
         correct.iter().for_each(|index| self.check_log(*index));
-        let state = |network: &Network, index: Index| {
+        let state = |network: &SimNetwork, index: Index| {
             let process = network.hosts[usize::from(index)].process.as_ref().expect("all run in the end");
             (process.ledger.height(), process.ledger.last_block(), process.newest)
         };

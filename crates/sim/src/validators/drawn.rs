@@ -2,15 +2,15 @@
 
 use consensus::{Index, Protocol};
 
-use super::{Faults, Network, Report};
+use super::{Faults, NetworkReport, SimNetwork};
 use crate::dice::Dice;
 
-impl Network {
+impl SimNetwork {
     /// A network of 4 or 7 validators in which the seed decides what goes wrong.
-    pub fn drawn(seed: u64, protocol: Protocol) -> Network {
+    pub fn drawn(seed: u64, protocol: Protocol) -> SimNetwork {
         let mut dice = Dice::new(!seed);
         let size = [4, 4, 7][dice.index(3)];
-        let mut network = Network::of(protocol, size, seed);
+        let mut network = SimNetwork::of(protocol, size, seed);
         network.rules.fast = dice.once_in(3);
         if dice.once_in(6) {
             network.rules.enough = Some(1);
@@ -48,9 +48,9 @@ impl Network {
 ///
 /// # Errors
 /// What broke.
-pub fn run_validators(seed: u64, protocol: Protocol) -> Result<Report, crate::Failure> {
+pub fn run_validators(seed: u64, protocol: Protocol) -> Result<NetworkReport, crate::Failure> {
     let attempt = || {
-        let mut network = Network::drawn(seed, protocol);
+        let mut network = SimNetwork::drawn(seed, protocol);
         network.submit_everywhere(20);
         network.run_until_settled();
         network.check()

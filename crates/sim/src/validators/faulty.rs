@@ -4,9 +4,9 @@ use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
 use consensus::{Frame, Index, Mask, Proposal, Protocol, Status, Vote, Votes, payload_digest};
 use primitives::{Digest, Signature};
 
-use super::{Event, Faults, Network, key, ledgers};
+use super::{Event, Faults, SimNetwork, key, ledgers};
 
-impl Network {
+impl SimNetwork {
     pub(super) fn misbehave(&mut self, me: Index, faults: Faults, event: Event) {
         let Event::Frame { bytes, from, .. } = event else { return };
         let Ok(frame) = Frame::from_bytes(&bytes) else { return };
@@ -23,7 +23,7 @@ impl Network {
         }
     }
 
-    fn send_all(&mut self, me: Index, frame: impl Fn(&mut Network, Index) -> Option<Frame>) {
+    fn send_all(&mut self, me: Index, frame: impl Fn(&mut SimNetwork, Index) -> Option<Frame>) {
         for to in self.committee.members().filter(|to| *to != me).collect::<Vec<_>>() {
             if let Some(frame) = frame(self, to) {
                 self.send(me, to, &frame);

@@ -8,7 +8,7 @@ use ledger::{Changes, Genesis, Ledger, Roots};
 use primitives::{Digest, Height, PublicKey, Superblock};
 use replica::{
     Agreed, Defect, Handovers, Home, Input, Mempool, Network as Epoch, Opened, Own, Past, PoolJob, Proposals, Replica,
-    ReplicaError, Settings, StateSync, ValidatorStatus,
+    ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
 };
 use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
 
@@ -69,7 +69,7 @@ impl Process {
         home: &Home<FaultDisk>,
         genesis: &Genesis,
         network: &Epoch,
-        settings: Settings,
+        settings: ReplicaSettings,
         keeping: Keeping,
     ) -> Result<Process, ReplicaError> {
         replica::state_sync::finish(home)?;
@@ -231,8 +231,8 @@ pub(super) fn after_crash(home: &Home<FaultDisk>, surviving: Surviving) -> Home<
 }
 
 /// Whether a defect is one of those that the ledger of a run must be told.
-pub(super) fn settings(defect: Option<Defect>, tick: u64) -> Settings {
-    Settings {
+pub(super) fn settings(defect: Option<Defect>, tick: u64) -> ReplicaSettings {
+    ReplicaSettings {
         transactions: 20,
         interval: std::time::Duration::from_millis(1),
         check_ahead: false,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use consensus::{Frame, Index, Payload, payload_digest};
 use ledger::{ReceiptsTrie, outcome_root};
 use primitives::{Digest, Height, SubBlock};
-use replica::{Effect, Entry, Foundation, Input, Job, Reject, StateEffect, Told};
+use replica::{Effect, Foundation, Input, Job, PoolEntry, Reject, StateEffect, Told};
 
 use super::host::Seen;
-use super::{Event, Network, ledgers};
+use super::{Event, SimNetwork, ledgers};
 
 /// A job whose time has come.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) enum Due {
 /// Between two looks at the transfer of a state.
 const STATES_TICK: u64 = 25_000;
 
-impl Network {
+impl SimNetwork {
     fn later(&mut self, of: Index, delay: u64, job: Due) {
         let life = self.hosts[usize::from(of)].life;
         self.push(delay, of, Event::Job { life, job });
@@ -152,7 +152,7 @@ impl Network {
     fn enter(&mut self, of: Index, transaction: primitives::Transaction) -> Option<Result<(), Reject>> {
         let arrived_ms = self.time(of).milliseconds();
         let process = self.process(of)?;
-        let entry = Entry { id: transaction.id(), arrived_ms, transaction };
+        let entry = PoolEntry { id: transaction.id(), arrived_ms, transaction };
         let entered = process.pool.admit(entry, &process.ledger);
         self.nudge(of);
         Some(entered)

@@ -117,7 +117,7 @@ impl Event {
 
 /// What was seen in a run.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct NetworkReport {
     /// Superblocks.
     pub heights: u64,
     /// Starts of a validator that was killed.
@@ -145,7 +145,7 @@ pub struct Report {
     pub latencies: Vec<u64>,
 }
 
-impl Report {
+impl NetworkReport {
     /// The latency that this share of transactions is below, in microseconds; 0 without transactions.
     pub fn latency(&self, share: f64) -> u64 {
         let at = (self.latencies.len() as f64 * share) as usize;
@@ -154,7 +154,7 @@ impl Report {
 }
 
 /// A network of validators, and what is to happen to it.
-pub struct Network {
+pub struct SimNetwork {
     /// What all validators do alike.
     pub rules: Rules,
     /// Who is faulty.
@@ -236,28 +236,28 @@ pub struct Network {
     /// When something was last sent, broken, or committed for the first time.
     progress: u64,
     started: bool,
-    report: Report,
+    report: NetworkReport,
 }
 
 fn key(a: Index, b: Index) -> (Index, Index) {
     (a.min(b), a.max(b))
 }
 
-impl Network {
+impl SimNetwork {
     /// A network of so many validators with the first engine; the seed decides all.
-    pub fn new(size: usize, seed: u64) -> Network {
-        Network::of(Protocol::Dbft, size, seed)
+    pub fn new(size: usize, seed: u64) -> SimNetwork {
+        SimNetwork::of(Protocol::Dbft, size, seed)
     }
 
     /// A network of so many validators; the seed decides all.
-    pub fn of(protocol: Protocol, size: usize, seed: u64) -> Network {
+    pub fn of(protocol: Protocol, size: usize, seed: u64) -> SimNetwork {
         let rules = match protocol {
             Protocol::Dbft => Rules::default(),
             Protocol::Tendermint => Rules::tendermint(),
         };
         let secrets: Vec<SecretKey> = (0..size).map(|i| SecretKey::from_seed([i as u8 + 1; 32])).collect();
         let by_key = (0..).zip(&secrets).map(|(index, secret)| (secret.public().0, index)).collect();
-        Network {
+        SimNetwork {
             rules: Rules { payload_bytes: 10_000, ..rules },
             faults: BTreeMap::new(),
             cuts: 0,
@@ -306,7 +306,7 @@ impl Network {
             transactions: 0,
             arrived: BTreeMap::new(),
             started: false,
-            report: Report::default(),
+            report: NetworkReport::default(),
         }
     }
 
@@ -393,7 +393,7 @@ impl Network {
             }
         }
         let correct = self.correct();
-        let some = |network: &mut Network| correct[network.dice.below(correct.len() as u64) as usize];
+        let some = |network: &mut SimNetwork| correct[network.dice.below(correct.len() as u64) as usize];
         for _ in 0..self.cuts {
             let (a, b) = (some(self), some(self));
             let when = self.dice.below(1_500_000);

@@ -85,7 +85,7 @@ impl World {
         World { directory, reader, payload }
     }
 
-    fn offer(&self, kind: Kind, bare: bool) -> Offer {
+    fn offer(&self, kind: Kind, bare: bool) -> StateOffer {
         let mut base = base(if kind == Kind::Older { HEIGHT - 5 } else { HEIGHT });
         if kind == Kind::FalseBase {
             base.state = Digest([99; 32]);
@@ -96,27 +96,27 @@ impl World {
             Kind::Impossible => digests.push([1; 32]),
             _ => {}
         }
-        Offer { base, payload_bytes: if bare { 0 } else { self.reader.payload_bytes() }, digests }
+        StateOffer { base, payload_bytes: if bare { 0 } else { self.reader.payload_bytes() }, digests }
     }
 
-    fn answer(&self, kind: Kind, message: &Message) -> Option<Message> {
+    fn answer(&self, kind: Kind, message: &StateMessage) -> Option<StateMessage> {
         match *message {
             _ if kind == Kind::Silent => None,
-            Message::AskOffer { .. } if kind == Kind::Empty => Some(Message::Offer(None)),
-            Message::AskOffer { height, bare } => {
+            StateMessage::AskOffer { .. } if kind == Kind::Empty => Some(StateMessage::StateOffer(None)),
+            StateMessage::AskOffer { height, bare } => {
                 let offer = self.offer(kind, bare);
                 let has = height == 0 || offer.base.height == height;
-                Some(Message::Offer(has.then(|| Box::new(offer))))
+                Some(StateMessage::StateOffer(has.then(|| Box::new(offer))))
             }
             _ if kind == Kind::Stalls => None,
-            Message::AskChunk { height, number } => {
+            StateMessage::AskChunk { height, number } => {
                 let mut bytes = self.reader.chunk(number as usize).expect("sound");
                 if let (Kind::FalseChunks, Some(bytes)) = (kind, &mut bytes) {
                     bytes[7] ^= 1;
                 }
-                Some(Message::Chunk { height, number, bytes: bytes.filter(|_| kind != Kind::Forgets) })
+                Some(StateMessage::Chunk { height, number, bytes: bytes.filter(|_| kind != Kind::Forgets) })
             }
-            Message::AskHandovers { from } => Some(Message::Handovers { from, page: Vec::new() }),
+            StateMessage::AskHandovers { from } => Some(StateMessage::Handovers { from, page: Vec::new() }),
             _ => None,
         }
     }
@@ -131,7 +131,7 @@ impl World {
         for now in (0..).step_by(100).take(2_000) {
             for (peer, message) in transfer.take_sends() {
                 let kind = kinds[usize::from(peer)];
-                asked[usize::from(peer)] += usize::from(matches!(message, Message::AskChunk { .. }));
+                asked[usize::from(peer)] += usize::from(matches!(message, StateMessage::AskChunk { .. }));
                 if let Some(answer) = self.answer(kind, &message) {
                     transfer.on_answer(peer, answer).expect("a disk");
                 }
