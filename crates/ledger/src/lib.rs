@@ -21,6 +21,7 @@ mod effects;
 mod filter;
 mod footprint;
 mod genesis;
+mod limits;
 mod minima;
 mod orders;
 mod pair_offers;
@@ -42,7 +43,8 @@ pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
-pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES};
+pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
+pub use limits::{ACCUSATIONS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK};
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};
@@ -67,6 +69,7 @@ pub struct Ledger {
     fee: Amount,
     epsilon: Fraction,
     mu: Fraction,
+    limits: Limits,
     height: Height,
     last_block: Digest,
     time_ms: u64,
@@ -74,6 +77,8 @@ pub struct Ledger {
     accounts: Accounts,
     book: OrderBook,
     validators: Arc<Validators>,
+    /// Whether as many offers rest as may before no more are taken.
+    is_book_full: bool,
 }
 
 impl Ledger {
@@ -100,6 +105,7 @@ impl Ledger {
             fee: genesis.fee,
             epsilon: genesis.epsilon,
             mu: genesis.mu,
+            limits: genesis.limits,
             height: 0,
             last_block: genesis.digest(),
             time_ms: 0,
@@ -107,6 +113,7 @@ impl Ledger {
             accounts,
             book: OrderBook::default(),
             validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
+            is_book_full: false,
         })
     }
 
@@ -143,6 +150,11 @@ impl Ledger {
     /// The band μ.
     pub fn mu(&self) -> Fraction {
         self.mu
+    }
+
+    /// The limits of the chain.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The assets, by number.

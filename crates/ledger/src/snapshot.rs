@@ -14,7 +14,7 @@ use crate::accounts::{Accounts, shard_of};
 use crate::book::{Offer, OrderBook, Pair};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
-use crate::{AuditError, GenesisError, Ledger, RULES, Validators};
+use crate::{AuditError, GenesisError, Ledger, Limits, RULES, Validators};
 
 const ENTRIES: usize = 32_768;
 
@@ -34,6 +34,7 @@ struct Head {
     fee: Amount,
     epsilon: Fraction,
     mu: Fraction,
+    limits: Limits,
     height: Height,
     last_block: Digest,
     time_ms: u64,
@@ -75,6 +76,7 @@ impl<'a> Snapshot<'a> {
             fee: ledger.fee,
             epsilon: ledger.epsilon,
             mu: ledger.mu,
+            limits: ledger.limits,
             height: ledger.height,
             last_block: ledger.last_block,
             time_ms: ledger.time_ms,
@@ -218,11 +220,25 @@ impl Restore {
         let (Some(head), true) = (self.head, self.complete) else {
             return Err(SnapshotError::Incomplete(self.chunks));
         };
-        let Head { rules: _, chain, fee, epsilon, mu, height, last_block, time_ms, assets, validators } = head;
+        let Head { rules: _, chain, fee, epsilon, mu, limits, height, last_block, time_ms, assets, validators } = head;
         let validators = Arc::new(validators);
         let (accounts, book) = (self.accounts, self.book);
-        let ledger =
-            Ledger { chain, fee, epsilon, mu, height, last_block, time_ms, assets, accounts, book, validators };
+        let is_book_full = book.len() as u64 >= limits.resting_offers;
+        let ledger = Ledger {
+            chain,
+            fee,
+            epsilon,
+            mu,
+            limits,
+            height,
+            last_block,
+            time_ms,
+            assets,
+            accounts,
+            book,
+            validators,
+            is_book_full,
+        };
         ledger.audit()?;
         Ok(ledger)
     }

@@ -43,7 +43,8 @@ impl Sides {
 fn indicative(ledger: &Ledger, sides: Sides) -> Option<String> {
     let has = |pair| ledger.book().get(pair).is_some_and(|offers| offers.first().is_some());
     let both = has(sides.supply()) && has(sides.demand());
-    both.then(|| price(valuation(ledger, sides.base), valuation(ledger, sides.quote)))
+    let known = valuation(ledger, sides.base).zip(valuation(ledger, sides.quote));
+    known.filter(|_| both).map(|(base, quote)| price(base, quote))
 }
 
 /// The price at which a market last traded, and when.
@@ -51,7 +52,7 @@ fn last_price(candles: &Candles, sides: Sides) -> (Option<String>, Option<u64>) 
     candles.last(sides).map(|(price, height)| (rounded(price), height)).unzip()
 }
 
-fn valuation(ledger: &Ledger, asset: AssetId) -> Price {
+fn valuation(ledger: &Ledger, asset: AssetId) -> Option<Price> {
     ledger.assets()[asset.0 as usize].valuation
 }
 

@@ -511,11 +511,12 @@ impl Validator {
     /// As many waiting transactions as a sub-block may hold.
     fn next_entries(&self, shared: &Shared) -> Vec<mempool::Entry> {
         let mut room = self.network.rules.payload_bytes - SUB_BLOCK_OVERHEAD;
+        let mut quota = ledger::Quota::default();
         let fits = |entry: &mempool::Entry| {
             let bytes = encode(&entry.transaction).len();
             let fits = bytes <= room;
             room = room.saturating_sub(bytes);
-            fits
+            fits && quota.admits(&entry.transaction.body.operation)
         };
         shared.lock_mempool().take_while(shared.config.blocks.transactions, fits)
     }

@@ -13,7 +13,7 @@ mod price;
 mod statement;
 mod transaction;
 
-pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED};
+pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{Height, SubBlock, Superblock};
 pub use hash::{Digest, HexError, from_hex, to_hex};
 pub use key::{Address, PublicKey, SecretKey, Signature, Signed, verify_all};

@@ -1,0 +1,72 @@
+//! Bounds of what a chain carries.
+//!
+//! *Limits* are settings of a chain: they stand in its genesis and so in its identity. *Quotas* bound what one proposer
+//! can make everybody do; they are part of the rules, and change with their number.
+//!
+//! A book that holds [`Limits::resting_offers`] or more takes no offer until some have left it, so it never holds more
+//! than those and the offers of one block. Pairs are counted exactly: of the pairs that a block would open, the lowest
+//! are opened as far as there is room.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Operation, SubBlock, Superblock};
+
+/// Accusations of one sub-block that are looked at: each costs two checks of signatures, and pays nothing if it is
+/// refused.
+pub const ACCUSATIONS_PER_SUB_BLOCK: u32 = 16;
+/// Stakes of one sub-block that are looked at: each costs a check of a signature and a walk over the registry.
+pub const STAKES_PER_SUB_BLOCK: u32 = 64;
+
+/// Limits of a chain, from its genesis on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Limits {
+    /// Offers that rest, before no more are taken.
+    pub resting_offers: u64,
+    /// Ordered pairs that have resting offers.
+    pub open_pairs: u32,
+    /// Accounts that validate: beyond these, whoever has staked least is unstaked.
+    pub validators: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { resting_offers: 1 << 25, open_pairs: 1 << 16, validators: 200 }
+    }
+}
+
+/// What is left of a sub-block's quotas. Whoever makes a sub-block leaves out what [`Quota::admits`] does not admit: it
+/// would be refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Quota {
+    accusations: u32,
+    stakes: u32,
+}
+
+impl Default for Quota {
+    fn default() -> Quota {
+        Quota { accusations: ACCUSATIONS_PER_SUB_BLOCK, stakes: STAKES_PER_SUB_BLOCK }
+    }
+}
+
+impl Quota {
+    /// Counts the next operation of the sub-block; false if its quota is used up.
+    pub fn admits(&mut self, operation: &Operation) -> bool {
+        let left = match operation {
+            Operation::Accuse(_) => &mut self.accusations,
+            Operation::Stake(_) => &mut self.stakes,
+            _ => return true,
+        };
+        let admitted = *left > 0;
+        *left = left.saturating_sub(1);
+        admitted
+    }
+}
+
+/// Indices of a block's native transactions that are beyond the quotas of their sub-blocks, ascending.
+pub(crate) fn beyond_quota(block: &Superblock) -> Vec<u32> {
+    let of_sub_block = |sub: &SubBlock| {
+        let mut quota = Quota::default();
+        sub.native.iter().map(|transaction| !quota.admits(&transaction.body.operation)).collect::<Vec<bool>>()
+    };
+    let beyond = block.sub_blocks.iter().flat_map(of_sub_block);
+    (0..).zip(beyond).filter(|(_, is_beyond)| *is_beyond).map(|(index, _)| index).collect()
+}
