@@ -44,7 +44,9 @@ pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
 pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
-pub use limits::{ACCUSATIONS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK};
+pub use limits::{
+    ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, Limits, Quota, STAKES_PER_SUB_BLOCK, VOTES_BYTES_MAX, votes_bytes,
+};
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};

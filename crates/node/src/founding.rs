@@ -10,7 +10,7 @@ use std::time::Duration;
 use borsh::BorshSerialize;
 use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules};
-use ledger::{Genesis, Member, Membership, Schedule, Terms};
+use ledger::{BLOCK_BYTES_MAX, Genesis, Member, Membership, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes};
 use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_network_address};
 use serde::{Deserialize, Serialize};
 
@@ -346,6 +346,7 @@ impl Part {
             let why = format!("{}: at most {most}, or no committee certifies the one after it", self.root_lag);
             return Err(("consensus.root_lag".into(), why));
         }
+        check_sizes(self.sub_block_bytes as u64, size.max(succession.committee as usize) as u64, window)?;
         for (field, ms) in
             [("timer_unit_ms", self.timer_unit_ms), ("grace_ms", self.grace_ms), ("heartbeat_ms", self.heartbeat_ms)]
         {
@@ -392,6 +393,23 @@ impl Part {
             slash: number("slash", &self.slash)?,
         })
     }
+}
+
+/// What a committee proposes at a time must fit into a block and into a log of votes.
+fn check_sizes(sub_block_bytes: u64, members: u64, window: u64) -> Result<(), Fault> {
+    let heights = Rules { window, ..Rules::default() }.horizon();
+    let sizes = [
+        ("a block", members.saturating_mul(sub_block_bytes), BLOCK_BYTES_MAX),
+        ("a vote log", votes_bytes(heights, members, sub_block_bytes), VOTES_BYTES_MAX),
+    ];
+    for (what, needed, most) in sizes.into_iter().filter(|(_, needed, most)| needed > most) {
+        let why = format!(
+            "{sub_block_bytes}: with {members} validators and a window of {window}, {what} may need {needed} bytes, and \
+             at most {most} fit: lower it, or consensus.committee"
+        );
+        return Err(("consensus.sub_block_bytes".into(), why));
+    }
+    Ok(())
 }
 
 /// A 1024th of what the founders stake together, and at least a unit.

@@ -332,6 +332,13 @@ mod tests {
             let message = read(&path).expect_err("refused").to_string();
             assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
         }
+        // Four sub-blocks of 64 MiB fit, those of 40 validators do not.
+        let large = text.replacen("\"sub_block_bytes\": 99999", "\"sub_block_bytes\": 67108864", 1);
+        std::fs::write(&path, &large).expect("written");
+        read(&path).expect("sound");
+        std::fs::write(&path, large.replacen("\"committee\": 4,", "\"committee\": 40,", 1)).expect("written");
+        let message = read(&path).expect_err("refused").to_string();
+        assert!(message.contains("a block may need 2684354560 bytes, and at most 2147483648 fit"), "{message}");
         let (first, second) = (founding.validators[0].key.to_string(), founding.validators[1].key.to_string());
         std::fs::write(&path, text.replace(&second, &first)).expect("written");
         assert!(read(&path).expect_err("refused").to_string().contains("consensus.validators[1].key"));

@@ -229,7 +229,7 @@ impl Validator {
             // It knows no superblock to go on from: until it has found one it only says how far its state is.
             engine.rejoin();
         }
-        let votes = open_votes(data, &mut engine)?;
+        let votes = open_votes(data, &mut engine, vote_options(&network))?;
         shared.certificates.set((network.rules.lag, finality.archive())).ok();
         shared.certified_durably.store(finality.durable_height(), Ordering::Release);
         let (inputs, received) = sync_channel(INPUTS);
@@ -525,7 +525,7 @@ impl Validator {
     fn act(&mut self, turn: Turn, shared: &Shared) -> Result<(), ExchangeError> {
         if let (None, Some(silent_to)) = (&self.votes, self.engine.silent_to()) {
             tracing::warn!(above = silent_to, "the others have told how far they are: voting again above this height");
-            self.votes = Some(VoteLog::rejoin(vote_disk(&self.data)?, VoteOptions::default(), silent_to + 1)?);
+            self.votes = Some(VoteLog::rejoin(vote_disk(&self.data)?, vote_options(&self.network), silent_to + 1)?);
         }
         self.write_down(&turn.entries, shared)?;
         if let Some(divergence) = turn.diverged {
@@ -729,6 +729,14 @@ fn vote_disk(data: &Path) -> Result<RealDisk, ExchangeError> {
     RealDisk::new(&directory).map_err(|error| ExchangeError::Directory(directory.display().to_string(), error))
 }
 
+/// Room for what all validators propose at the heights that are worked on at a time.
+fn vote_options(network: &Network) -> VoteOptions {
+    let (members, bytes) = (network.committee_max as u64, network.rules.payload_bytes as u64);
+    let defaults = VoteOptions::default();
+    let bytes_max = defaults.bytes_max.max(ledger::votes_bytes(network.rules.horizon(), members, bytes));
+    VoteOptions { bytes_max, ..defaults }
+}
+
 /// Makes the vote log of a validator that has never voted.
 ///
 /// # Errors
@@ -741,11 +749,15 @@ pub fn create_votes(data: &Path) -> Result<(), ExchangeError> {
 }
 
 /// Gives the engine what the vote log says, or tells it that the log is lost.
-fn open_votes(data: &Path, engine: &mut Engine) -> Result<Option<VoteLog<RealDisk>>, ExchangeError> {
+fn open_votes(
+    data: &Path,
+    engine: &mut Engine,
+    options: VoteOptions,
+) -> Result<Option<VoteLog<RealDisk>>, ExchangeError> {
     let damaged = |error: &StoreError| {
         matches!(error, StoreError::VotesLost(_) | StoreError::Damaged { remedy: store::Remedy::Rejoin, .. })
     };
-    match VoteLog::open(vote_disk(data)?, VoteOptions::default()) {
+    match VoteLog::open(vote_disk(data)?, options) {
         Ok((log, found)) => {
             for repair in found.repairs {
                 tracing::warn!(%repair, "the vote log ended unfinished; nothing of that was sent");

@@ -146,9 +146,21 @@ fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
     applied.batch.burnt.retain(|(_, units)| *units > 0);
 }
 
-/// The head of a snapshot: rules, chain, fee, ε, μ, limits, height, last block and its time, assets, validators.
-type Head =
-    (u32, u64, Amount, Fraction, Fraction, ledger::Limits, Height, Digest, u64, Vec<ledger::Asset>, ledger::Validators);
+/// The head of a snapshot: format and rules, chain, fee, ε, μ, limits, height, last block and its time, assets,
+/// validators.
+type Head = (
+    (u8, u32),
+    u64,
+    Amount,
+    Fraction,
+    Fraction,
+    ledger::Limits,
+    Height,
+    Digest,
+    u64,
+    Vec<ledger::Asset>,
+    ledger::Validators,
+);
 
 /// Changes one account and what is issued of an asset, by way of a snapshot: the ledger itself offers no such thing.
 fn edit(

@@ -195,3 +195,24 @@ fn the_format_stays() {
     let found: Vec<_> = found.iter().map(|(digest, length, name)| (&**digest, *length, &**name)).collect();
     assert_eq!(found, expected);
 }
+
+/// A file of another version is refused by name, with what to do.
+#[test]
+fn another_format_version_is_refused_by_name() {
+    let path = directory("another_version");
+    let open = |path: &PathBuf| Store::open(RealDisk::new(path).expect("a directory"), Options::default());
+    let (mut store, _) = open(&path).expect("a new store opens");
+    store.append(1, b"one").expect("appended");
+    store.sync().expect("synced");
+    drop(store);
+    let file = path.join("blocks-00000000000000000001.log");
+    let mut bytes = std::fs::read(&file).expect("there");
+    for (version, remedy) in [(9u32, "start the newer version"), (1, "start the older one")] {
+        bytes[8..12].copy_from_slice(&version.to_le_bytes());
+        let check = blake3::hash(&bytes[..88]);
+        bytes[88..96].copy_from_slice(&check.as_bytes()[..8]);
+        std::fs::write(&file, &bytes).expect("written");
+        let error = open(&path).expect_err("refused").to_string();
+        assert!(error.contains(&format!("format version {version}")) && error.contains(remedy), "{error}");
+    }
+}
