@@ -284,7 +284,8 @@ impl Membership {
             return Err(GenesisError::Terms("1 to 256 validators found a network"));
         }
         let staked: u128 = self.founders.iter().map(|founder| u128::from(founder.stake)).sum();
-        if !self.terms.schedule.is_fixed() && u128::from(self.terms.minimum_stake) < staked.div_ceil(STAKES_MAX) {
+        if !self.terms.schedule.is_fixed() && u128::from(self.terms.minimum_stake.max(1)) < staked.div_ceil(STAKES_MAX)
+        {
             return Err(GenesisError::Terms("minimum_stake is below 1/4096 of what the founders stake together"));
         }
         for (number, founder) in self.founders.iter().enumerate() {

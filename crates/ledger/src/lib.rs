@@ -29,6 +29,7 @@ mod receipt;
 mod receipts_root;
 mod refusal;
 mod reservations;
+mod restart;
 mod roots;
 mod settle;
 mod snapshot;
@@ -53,6 +54,7 @@ pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, o
 pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
+pub use restart::{Restart, RestartError};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use time::{TIME_MAX_MS, block_time};

@@ -36,6 +36,9 @@ pub const BLOCK_BYTES_MAX: u64 = 1 << 31;
 /// Bytes that a log of votes may hold: sub-blocks of all validators at all heights that a validator works on at a time.
 pub const VOTES_BYTES_MAX: u64 = 64 << 30;
 
+const _: () = assert!(BLOCK_BYTES_MAX <= u32::MAX as u64, "counts inside a block have 32 bits");
+const _: () = assert!(VOTES_BYTES_MAX >= 2 * BLOCK_BYTES_MAX, "a vote log holds the largest block, twice");
+
 /// Bytes that a log of votes may need while `heights` are not ended, with as many sub-blocks of `bytes` at each as there
 /// are validators: each is written down at most twice before whole files are forgotten.
 pub const fn votes_bytes(heights: u64, validators: u64, bytes: u64) -> u64 {
@@ -55,7 +58,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { resting_offers: 1 << 25, open_pairs: 1 << 16, validators: 200 }
+        Limits { resting_offers: 1 << 25, open_pairs: 1 << 16, validators: 256 }
     }
 }
 
