@@ -11,7 +11,8 @@
 //!
 //! Between groups there is no price. Nothing trades there, and fullness says nothing of such pairs. Each group is
 //! scaled on its own: its first asset keeps the price of the last batch, so that no other asset's past moves the scale,
-//! and all are moved into the range of [`Price`] where they fit. An asset that is a group alone keeps its last valuation.
+//! and all are moved into the range of [`Price`] where they fit. An asset that is a group alone keeps its last
+//! valuation.
 
 use primitives::{AssetId, Price};
 
@@ -167,8 +168,8 @@ impl Split {
         log.iter().enumerate().map(price).collect()
     }
 
-    /// By how much the logarithms of each group move: to that of its first asset in `last`, or to 0 on average, and into
-    /// the range.
+    /// By how much the logarithms of each group move: to that of its first asset in `last`, or to 0 on average, and
+    /// into the range.
     fn shifts(&self, log: &[Option<f64>], last: Option<&[Price]>) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY); self.groups];
         for (asset, log) in log.iter().enumerate().filter_map(|(asset, log)| Some((asset, (*log)?))) {

@@ -29,8 +29,8 @@ pub(crate) fn start(demand: &Demand) -> Vec<f64> {
     right.into_iter().map(exp).collect()
 }
 
-/// Earlier prices `last` with those that the book contradicts replaced: where they are off the book's own prices `start`
-/// by a factor that is more than twice, or less than half, the median one. `None` if there are none.
+/// Earlier prices `last` with those that the book contradicts replaced: where they are off the book's own prices
+/// `start` by a factor that is more than twice, or less than half, the median one. `None` if there are none.
 pub(crate) fn mended(last: &[f64], start: &[f64]) -> Option<Vec<f64>> {
     const FAR: f64 = std::f64::consts::LN_2;
     let off: Vec<f64> = last.iter().zip(start).map(|(last, start)| ln(*last) - ln(*start)).collect();

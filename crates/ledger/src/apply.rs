@@ -370,8 +370,8 @@ impl Ledger {
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
     }
 
-    /// Where the search for prices starts: asset 0 is the measure of all, and whatever had no price in the last batch has
-    /// none here that means anything.
+    /// Where the search for prices starts: asset 0 is the measure of all, and whatever had no price in the last batch
+    /// has none here that means anything.
     pub(crate) fn last_valuations(&self) -> Vec<Price> {
         let mut last: Vec<Price> = self.assets.iter().map(|asset| asset.valuation.unwrap_or(Price::ONE)).collect();
         last[0] = Price::ONE;

@@ -6,8 +6,8 @@
 //! Last come conflicts between accounts: of transactions that claim one validator key, or whose issues together exceed
 //! an asset's cap, all sides are removed. Of transactions whose effect does not depend on who submits them, such as
 //! those that create one account, the one with the lowest id counts, and the others do nothing ([`Scope::KeepOne`]).
-//! What an operation spends and claims is said by its footprint. At the very end, if a block opens more pairs than there
-//! is room for, the lowest are opened and offers of the others removed.
+//! What an operation spends and claims is said by its footprint. At the very end, if a block opens more pairs than
+//! there is room for, the lowest are opened and offers of the others removed.
 //!
 //! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before anything else is
 //! asked of them.

@@ -34,8 +34,8 @@ pub struct Asset {
     pub least_units: Amount,
     /// Units in existence.
     pub issued: Amount,
-    /// Its valuation in the last batch, if it had a price there: if offers led from it to other assets and back. The next
-    /// batch's search may start there.
+    /// Its valuation in the last batch, if it had a price there: if offers led from it to other assets and back. The
+    /// next batch's search may start there.
     pub valuation: Option<Price>,
 }
 
@@ -72,8 +72,8 @@ pub struct Genesis {
     pub rules: u32,
     /// The number of the chain; signed into every transaction.
     pub chain: u64,
-    /// Units of asset 0 that each native transaction costs. They are burnt. Where clients are not trusted it is at least
-    /// one: see [`usual_fee`].
+    /// Units of asset 0 that each native transaction costs. They are burnt. Where clients are not trusted it is at
+    /// least one: see [`usual_fee`].
     pub fee: Amount,
     /// The auctioneer's commission ε (SPEEDEX §4.1).
     pub epsilon: Fraction,

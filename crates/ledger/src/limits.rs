@@ -39,8 +39,8 @@ pub const VOTES_BYTES_MAX: u64 = 64 << 30;
 const _: () = assert!(BLOCK_BYTES_MAX <= u32::MAX as u64, "counts inside a block have 32 bits");
 const _: () = assert!(VOTES_BYTES_MAX >= 2 * BLOCK_BYTES_MAX, "a vote log holds the largest block, twice");
 
-/// Bytes that a log of votes may need while `heights` are not ended, with as many sub-blocks of `bytes` at each as there
-/// are validators: each is written down at most twice before whole files are forgotten.
+/// Bytes that a log of votes may need while `heights` are not ended, with as many sub-blocks of `bytes` at each as
+/// there are validators: each is written down at most twice before whole files are forgotten.
 pub const fn votes_bytes(heights: u64, validators: u64, bytes: u64) -> u64 {
     heights.saturating_mul(validators).saturating_mul(bytes).saturating_mul(2)
 }

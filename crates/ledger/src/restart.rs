@@ -1,9 +1,10 @@
 //! The restart of a network, from a state that its validators agree on outside it, as a network of its own.
 //!
-//! What a validator has signed cannot be taken back, and its log of votes is never edited. So a network that must go back
-//! to an earlier state, or leave the blocks of a faulty binary behind, begins again under another identity: the digest of
-//! the first one's, of the number of the restart, and of the snapshot that it begins with. All that validators sign names
-//! the identity, so statements of before mean nothing in the restarted network, and contradict none of it.
+//! What a validator has signed cannot be taken back, and its log of votes is never edited. So a network that must go
+//! back to an earlier state, or leave the blocks of a faulty binary behind, begins again under another identity: the
+//! digest of the first one's, of the number of the restart, and of the snapshot that it begins with. All that
+//! validators sign names the identity, so statements of before mean nothing in the restarted network, and contradict
+//! none of it.
 
 use std::sync::Arc;
 

@@ -402,14 +402,12 @@ fn check_sizes(sub_block_bytes: u64, members: u64, window: u64) -> Result<(), Fa
         ("a block", members.saturating_mul(sub_block_bytes), BLOCK_BYTES_MAX),
         ("a vote log", votes_bytes(heights, members, sub_block_bytes), VOTES_BYTES_MAX),
     ];
-    for (what, needed, most) in sizes.into_iter().filter(|(_, needed, most)| needed > most) {
-        let why = format!(
-            "{sub_block_bytes}: with {members} validators and a window of {window}, {what} may need {needed} bytes, and \
-             at most {most} fit: lower it, or consensus.committee"
-        );
-        return Err(("consensus.sub_block_bytes".into(), why));
-    }
-    Ok(())
+    let Some((what, needed, most)) = sizes.into_iter().find(|(_, needed, most)| needed > most) else { return Ok(()) };
+    let why = format!(
+        "{sub_block_bytes}: with {members} validators and a window of {window}, {what} may need {needed} bytes, and at \
+         most {most} fit: lower it, or consensus.committee"
+    );
+    Err(("consensus.sub_block_bytes".into(), why))
 }
 
 /// A 1024th of what the founders stake together, and at least a unit.

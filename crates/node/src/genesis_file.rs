@@ -1,7 +1,7 @@
 //! The genesis as a file that people can read: JSON, with symbols for assets and strings for amounts.
 //!
-//! The fee is stated in decimals of the first asset, and is never left out: a chain whose transactions cost nothing says
-//! `"fee": "0"`. Supplies, stakes and least sizes are whole units.
+//! The fee is stated in decimals of the first asset, and is never left out: a chain whose transactions cost nothing
+//! says `"fee": "0"`. Supplies, stakes and least sizes are whole units.
 
 use std::path::Path;
 

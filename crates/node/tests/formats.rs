@@ -1,7 +1,7 @@
 //! Files as they were written by an earlier version: a small log with its receipts and a checkpoint, and a snapshot.
 //!
-//! They are kept. Whoever changes a format gives it another version, keeps what reads these or refuses them by name, and
-//! adds new ones: `cargo test -p node --test formats -- --ignored` writes them.
+//! They are kept. Whoever changes a format gives it another version, keeps what reads these or refuses them by name,
+//! and adds new ones: `cargo test -p node --test formats -- --ignored` writes them.
 
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;

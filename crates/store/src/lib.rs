@@ -73,7 +73,7 @@
 //! | 4 | 4 | length `n` of the part's payload, at most 2^28 |
 //! | 8 | 8 | height |
 //! | 16 | 8 | the height that was durable when this was appended |
-//! | 24 | 32 | digest of the part before, of this or the record before, in this file or the one before; zeros in the very first |
+//! | 24 | 32 | digest of the part before, in this file or the one before; zeros in the very first |
 //! | 56 | 8 | first 8 bytes of keyed BLAKE3, under the salt, of the 56 before |
 //! | 64 | n | payload |
 //! | 64 + n | 32 | digest of the part: BLAKE3 of the first 56 bytes and the payload |

@@ -8,9 +8,9 @@
 //! boundary.
 //!
 //! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled,
-//! unless the sub-block holds a false transaction. Two contradictory signed statements ([`Evidence`]) *convict* a validator:
-//! a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked, and it is
-//! never drawn again. If more accounts have staked than the chain's limits allow, those that have staked least are
+//! unless the sub-block holds a false transaction. Two contradictory signed statements ([`Evidence`]) *convict* a
+//! validator: a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked,
+//! and it is never drawn again. If more accounts have staked than the chain's limits allow, those that have staked least are
 //! unstaked, so that cheap stakes keep nobody out. What is unstaked is paid back at the first boundary after
 //! `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is refused.
 //!
