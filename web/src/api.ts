@@ -29,7 +29,7 @@ export type Asset = {
   issuer: string;
   least_units: Units;
   issued: Units;
-  valuation: PriceText;
+  valuation: PriceText | null;
 };
 
 export type Market = {

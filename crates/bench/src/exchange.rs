@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ledger::{Applied, Attached, Changes, Ledger, Reservations, Roots, Signatures};
-use primitives::{Superblock, Transaction};
+use primitives::{Price, Superblock, Transaction};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use store::{RealDisk, Store};
@@ -179,7 +179,7 @@ fn attach(ledger: &Ledger, block: Superblock) -> Result<(Superblock, Attached), 
 /// Applies a block whose offers shall rest: at the prices of the batch before nothing trades, as a rule, and then
 /// nobody need look for others.
 fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
-    let valuations = ledger.assets().iter().map(|asset| asset.valuation).collect();
+    let valuations = ledger.assets().iter().map(|asset| asset.valuation.unwrap_or(Price::ONE)).collect();
     let nothing = Attached { valuations, trades: Vec::new(), full: true };
     let applied = ledger
         .apply_attached(block, &nothing, Signatures::Valid, &mut |_| {})

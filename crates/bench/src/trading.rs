@@ -64,7 +64,7 @@ impl Trading {
         let assets = self.values.len() as u32;
         let last: Vec<f64> = match ledger.height() {
             0 => self.values.clone(),
-            _ => ledger.assets().iter().map(|asset| asset.valuation.to_f64()).collect(),
+            _ => ledger.assets().iter().map(|asset| asset.valuation.map_or(1.0, Price::to_f64)).collect(),
         };
         let mut block = Vec::with_capacity(offers);
         for _ in 0..offers {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bench::switch::{Switch, SwitchLink, between_regions};
 use primitives::{Digest, SecretKey};
-use transport::{Event, Lane, Peer, TransportSettings, Transport, free_address};
+use transport::{Event, Lane, Peer, Transport, TransportSettings, free_address};
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])

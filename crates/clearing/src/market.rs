@@ -10,8 +10,9 @@
 //! agree on the assets that they share.
 //!
 //! Between groups there is no price. Nothing trades there, and fullness says nothing of such pairs. Each group is
-//! scaled on its own: its prices are those of the last batch on average, and moved into the range of [`Price`] where
-//! they fit. An asset that is a group alone keeps its last valuation.
+//! scaled on its own: its first asset keeps the price of the last batch, so that no other asset's past moves the scale,
+//! and all are moved into the range of [`Price`] where they fit. An asset that is a group alone keeps its last
+//! valuation.
 
 use primitives::{AssetId, Price};
 
@@ -99,6 +100,13 @@ impl Groups {
         Groups(strong_groups_of(assets, pairs).0)
     }
 
+    /// For each asset, whether its group has another one, so that it has a price.
+    pub fn priced(&self) -> Vec<bool> {
+        let mut members = vec![0u32; self.0.len()];
+        self.0.iter().for_each(|group| members[*group] += 1);
+        self.0.iter().map(|group| members[*group] > 1).collect()
+    }
+
     /// Whether both assets are of one group, so that they can trade.
     pub fn are_one(&self, a: AssetId, b: AssetId) -> bool {
         is_within(&self.0, (a, b))
@@ -160,13 +168,17 @@ impl Split {
         log.iter().enumerate().map(price).collect()
     }
 
-    /// By how much the logarithms of each group move: to those of `last` on average, or to 0, and into the range.
+    /// By how much the logarithms of each group move: to that of its first asset in `last`, or to 0 on average, and
+    /// into the range.
     fn shifts(&self, log: &[Option<f64>], last: Option<&[Price]>) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY); self.groups];
         for (asset, log) in log.iter().enumerate().filter_map(|(asset, log)| Some((asset, (*log)?))) {
             let (sum, count, least, most) = &mut sums[self.group_of[asset]];
-            *sum += last.map_or(0.0, |last| ln(approx(last[asset]))) - log;
-            *count += 1.0;
+            match last {
+                Some(last) if *count == 0.0 => (*sum, *count) = (ln(approx(last[asset])) - log, 1.0),
+                Some(_) => {}
+                None => (*sum, *count) = (*sum - log, *count + 1.0),
+            }
             (*least, *most) = (least.min(log), most.max(log));
         }
         let shift = |(sum, count, least, most): (f64, f64, f64, f64)| {

@@ -11,7 +11,9 @@
 //! fails too climb a ladder: slopes are taken over wider windows, continuation begins wider, and the budgets grow.
 //!
 //! With earlier prices, demand there is looked at first: if no asset is far out of balance, a few steps from them do.
-//! If that fails, the search begins from them or from the book's own, whichever is nearer to balance.
+//! If that fails, prices that the book contradicts are replaced by the book's own, and the same is tried again. If that
+//! fails too, the search begins from the earlier prices, the mended ones or the book's own, whichever are nearest to
+//! balance. So one asset whose price somebody drove to the end of the range costs the others nothing.
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when what is out of balance is a
 //! small part of what need not trade, so that the amount step can make up for it. It ends without a solution when its

@@ -14,13 +14,13 @@ use crate::pool::PoolTrade;
 use crate::quality::unrealized_utility_ratio;
 use crate::rate::approx;
 use crate::search::{ATTEMPTS, Found, MOVES, Scene, Target, dearer};
-use crate::start::start;
+use crate::start::{mended, start};
 use crate::supply::Supply;
 use crate::tatonnement::tatonnement;
 
 /// The version of the rules that decide what a clearing comes to. It rises with every change after which some book has
 /// other prices or amounts than before. Those who must agree on clearings must agree on it.
-pub const RULES: u32 = 2;
+pub const RULES: u32 = 3;
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
 ///
@@ -152,11 +152,21 @@ impl<'a> Market<'a> {
             Solver::Newton => {
                 let mut demand = Demand::new(self.book, part, &self.supply);
                 let warm = last.as_ref().and_then(|last| again(target, &mut demand, params, last));
-                warm.unwrap_or_else(|| {
-                    let start = start(&demand);
-                    let near = last.filter(|last| is_nearer(target, &mut demand, last, &start));
-                    newton(scene, target, &mut demand, near.unwrap_or(start))
-                })
+                if let Some(found) = warm {
+                    return found;
+                }
+                let start = start(&demand);
+                let mended = last.as_ref().and_then(|last| mended(last, &start));
+                if let Some(found) = mended.as_ref().and_then(|mended| again(target, &mut demand, params, mended)) {
+                    return found;
+                }
+                let mut nearest = start;
+                for other in [mended, last].into_iter().flatten() {
+                    if is_nearer(target, &mut demand, &other, &nearest) {
+                        nearest = other;
+                    }
+                }
+                newton(scene, target, &mut demand, nearest)
             }
             Solver::Tatonnement => tatonnement(scene, target, last.unwrap_or_else(|| vec![1.0; part.assets.len()])),
         }

@@ -48,7 +48,8 @@ fn indicative(views: &Views, sides: Sides) -> Option<String> {
     let has = |pair| views.offers().prices(pair).next().is_some();
     let both = has(sides.supply()) && has(sides.demand());
     let valuation = |asset| views.outline().valuation(asset);
-    both.then(|| price(valuation(sides.base), valuation(sides.quote)))
+    let known = valuation(sides.base).zip(valuation(sides.quote));
+    known.filter(|_| both).map(|(base, quote)| price(base, quote))
 }
 
 /// The price at which a market last traded, and when.

@@ -45,8 +45,8 @@ impl Outline {
         }
     }
 
-    /// The valuation of an asset in the last batch that traded it.
-    pub fn valuation(&self, asset: AssetId) -> Price {
+    /// The valuation of an asset in the last batch, if it had a price there.
+    pub fn valuation(&self, asset: AssetId) -> Option<Price> {
         self.assets[asset.0 as usize].valuation
     }
 }

@@ -17,14 +17,15 @@
 
 use std::sync::Arc;
 
-use clearing::{Clearing, Params};
-use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Superblock, Transaction};
+use clearing::{Clearing, Groups, Params};
+use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, SubBlock, Superblock, Transaction};
 use rayon::prelude::*;
 
 use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
+use crate::limits::beyond_quota;
 use crate::minima::Minima;
 use crate::orders::{Credit, Orders};
 use crate::receipt::{Batch, Outcome, PairTrade};
@@ -215,7 +216,7 @@ impl Ledger {
     pub fn judge(&self, block: &Superblock, signatures: Signatures) -> Vec<Option<Refusal>> {
         let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_all(&transactions));
-        self.filter(&transactions, signatures.known(checked.as_deref())).refusals
+        self.filter(&transactions, signatures.known(checked.as_deref()), &beyond_quota(block)).refusals
     }
 
     /// Whether an accusation by this evidence would stand in the next block.
@@ -238,7 +239,7 @@ impl Ledger {
         let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_all(&transactions));
         stage(Stage::Signatures);
-        let filtered = self.filter(&transactions, signatures.known(checked.as_deref()));
+        let filtered = self.filter(&transactions, signatures.known(checked.as_deref()), &beyond_quota(block));
         stage(Stage::Filter);
         let orders = Orders::of(&transactions, &filtered);
         let mut traded = match attached {
@@ -255,12 +256,13 @@ impl Ledger {
             asset: fill.pair.sell,
             amount: fill.returned,
         });
-        let (payouts, bonded) = self.follow_validators(block, &orders);
+        let (payouts, bonded) = self.follow_validators(block, &orders, &filtered.refusals);
         let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
         self.burn(block.height, filtered.admitted_len(), &mut traded.batch, &mut effects.issued)?;
         let custody = [("balances", &effects.balances), ("offers", &traded.locked), ("stakes and rewards", &bonded)];
         self.check_conservation(block.height, &custody, &effects.issued)?;
+        self.is_book_full = self.book.len() as u64 >= self.limits.resting_offers;
         self.height = block.height;
         self.last_block = digest;
         self.time_ms = block.time_ms;
@@ -294,8 +296,11 @@ impl Ledger {
         let Some(Clearing { valuations, trades, full, report, .. }) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
             let batch = Batch { full: true, ..Batch::default() };
+            self.forget_valuations();
             return Ok(Traded { batch, pairs, locked, report: None });
         };
+        let offered: Vec<(AssetId, AssetId)> = self.book.iter().map(|(pair, _)| (pair.sell, pair.buy)).collect();
+        let groups = Groups::of_pairs(self.assets.len() as u32, &offered);
         let least = self.least_units();
         let prices = self.prices(&valuations, &least);
         let trades: Vec<(Pair, Amount)> =
@@ -323,7 +328,7 @@ impl Ledger {
         conserved(self.assets.len(), &pairs)
             .map_err(|violation| Fault::Clearing { height, reason: violation.to_string() })?;
         let batch = batch(&valuations, full, &pairs);
-        self.revalue(&valuations);
+        self.revalue(&valuations, &groups);
         Ok(Traded { batch, pairs, locked, report: Some(report) })
     }
 
@@ -336,16 +341,20 @@ impl Ledger {
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Traded, Fault> {
         stage(Stage::Orders);
-        let pairs = self.check_attached(orders, attached).map_err(|violation| Fault::Attached { height, violation })?;
+        let (pairs, groups) =
+            self.check_attached(orders, attached).map_err(|violation| Fault::Attached { height, violation })?;
         stage(Stage::Clearing);
-        Ok(self.make(attached, pairs))
+        Ok(self.make(attached, pairs, groups.as_ref()))
     }
 
     /// Makes the changes that a checked clearing comes to.
-    fn make(&mut self, attached: &Attached, pairs: Vec<PairOutcome>) -> Traded {
+    fn make(&mut self, attached: &Attached, pairs: Vec<PairOutcome>, groups: Option<&Groups>) -> Traded {
         let locked = self.book.make(&pairs);
         let batch = batch(&attached.valuations, attached.full, &pairs);
-        self.revalue(&attached.valuations);
+        match groups {
+            Some(groups) => self.revalue(&attached.valuations, groups),
+            None => self.forget_valuations(),
+        }
         Traded { batch, pairs, locked, report: None }
     }
 
@@ -354,11 +363,19 @@ impl Ledger {
         if book.is_empty() {
             return Ok(None);
         }
-        let last: Vec<_> = self.assets.iter().map(|asset| asset.valuation).collect();
+        let last = self.last_valuations();
         let offers: Vec<_> = book.iter().collect();
         let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
         let book = clearing::Book { assets: self.assets.len() as u32, pairs, ..Default::default() };
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
+    }
+
+    /// Where the search for prices starts: asset 0 is the measure of all, and whatever had no price in the last batch
+    /// has none here that means anything.
+    pub(crate) fn last_valuations(&self) -> Vec<Price> {
+        let mut last: Vec<Price> = self.assets.iter().map(|asset| asset.valuation.unwrap_or(Price::ONE)).collect();
+        last[0] = Price::ONE;
+        last
     }
 
     /// The parameters of this chain's clearings.
@@ -366,7 +383,7 @@ impl Ledger {
         Params { epsilon: self.epsilon, mu: self.mu, ..Params::default() }
     }
 
-    pub(crate) fn prices<'a>(&self, valuations: &'a [primitives::Price], least: &'a [Amount]) -> Prices<'a> {
+    pub(crate) fn prices<'a>(&self, valuations: &'a [Price], least: &'a [Amount]) -> Prices<'a> {
         Prices { valuations, epsilon: self.epsilon, mu: self.mu, least }
     }
 
@@ -381,8 +398,16 @@ impl Ledger {
         Minima { sell: least(pair.sell), buy: least(pair.buy) }
     }
 
-    fn revalue(&mut self, valuations: &[primitives::Price]) {
-        self.assets.iter_mut().zip(valuations).for_each(|(asset, valuation)| asset.valuation = *valuation);
+    /// Notes the valuations of the assets that have a price; nothing is known of the others.
+    fn revalue(&mut self, valuations: &[Price], groups: &Groups) {
+        let priced =
+            valuations.iter().zip(groups.priced()).map(|(valuation, is_priced)| is_priced.then_some(*valuation));
+        self.assets.iter_mut().zip(priced).for_each(|(asset, valuation)| asset.valuation = valuation);
+    }
+
+    /// Nothing is for sale, so nothing has a price.
+    fn forget_valuations(&mut self) {
+        self.assets.iter_mut().for_each(|asset| asset.valuation = None);
     }
 
     /// Burns what the auctioneer keeps, and the fees of `admitted` transactions.
@@ -410,13 +435,20 @@ impl Ledger {
         Ok(())
     }
 
-    /// What the registry pays out, and the change of what it holds.
-    fn follow_validators(&mut self, block: &Superblock, orders: &Orders) -> (Vec<Credit>, Sums) {
+    /// What the registry pays out, and the change of what it holds. Sub-blocks with a false transaction earn nothing.
+    fn follow_validators(
+        &mut self,
+        block: &Superblock,
+        orders: &Orders,
+        refusals: &[Option<Refusal>],
+    ) -> (Vec<Credit>, Sums) {
         let mut bonded = Sums::default();
         if self.validators.is_untouched_by(block, orders.registry.len()) {
             return (Vec::new(), bonded);
         }
-        let moved = Arc::make_mut(&mut self.validators).apply(block, &orders.registry);
+        let earning = earning(block, refusals);
+        let validators_max = self.limits.validators as usize;
+        let moved = Arc::make_mut(&mut self.validators).apply(block, &earning, &orders.registry, validators_max);
         bonded.add(STAKED, moved.bonded);
         (moved.credits, bonded)
     }
@@ -446,8 +478,19 @@ fn native(block: &Superblock) -> Vec<&Transaction> {
     block.sub_blocks.iter().flat_map(|sub| &sub.native).collect()
 }
 
+/// The proposers whose sub-blocks hold no false transaction.
+fn earning(block: &Superblock, refusals: &[Option<Refusal>]) -> Vec<u32> {
+    let mut rest = refusals;
+    let mut is_sound = |sub: &&SubBlock| {
+        let (own, others) = rest.split_at(sub.native.len());
+        rest = others;
+        !own.iter().flatten().any(|refusal| refusal.is_false())
+    };
+    block.sub_blocks.iter().filter(|sub| is_sound(sub)).map(|sub| sub.proposer).collect()
+}
+
 /// The batch that these pairs make up, before anything is burnt.
-fn batch(valuations: &[primitives::Price], full: bool, pairs: &[PairOutcome]) -> Batch {
+fn batch(valuations: &[Price], full: bool, pairs: &[PairOutcome]) -> Batch {
     let mut batch = Batch { valuations: valuations.to_vec(), full, ..Batch::default() };
     batch.fills.reserve_exact(pairs.iter().map(|pair| pair.fills.len()).sum());
     for PairOutcome { change, fills, .. } in pairs.iter().filter(|pair| !pair.fills.is_empty()) {

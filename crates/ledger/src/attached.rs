@@ -106,13 +106,17 @@ impl Attached {
 
 impl Ledger {
     /// What the attached clearing comes to for every pair that is ordered or traded. Changes nothing.
-    pub(crate) fn check_attached(&self, orders: &Orders, attached: &Attached) -> Result<Vec<PairOutcome>, Violation> {
+    pub(crate) fn check_attached(
+        &self,
+        orders: &Orders,
+        attached: &Attached,
+    ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), Violation> {
         attached.check_order()?;
         if self.book.len() + orders.offers.len() == orders.cancels.len() {
             let empty = Attached { full: true, ..Attached::default() };
             let by_pair = orders.by_pair();
             let pairs = by_pair.iter().map(PairOutcome::unpriced);
-            return if *attached == empty { Ok(pairs.collect()) } else { Err(Violation::NothingForSale) };
+            return if *attached == empty { Ok((pairs.collect(), None)) } else { Err(Violation::NothingForSale) };
         }
         let (given, assets) = (attached.valuations.len(), self.assets.len() as u32);
         if given != assets as usize {
@@ -137,7 +141,7 @@ impl Ledger {
             .collect();
         let pairs: Vec<PairOutcome> = checked.into_iter().collect::<Result<_, _>>()?;
         conserved(self.assets.len(), &pairs)?;
-        Ok(pairs.into_iter().filter(|pair| !pair.is_nothing()).collect())
+        Ok((pairs.into_iter().filter(|pair| !pair.is_nothing()).collect(), Some(groups)))
     }
 
     fn check_best(&self, orders: &Orders, attached: &Attached) -> Result<(), Violation> {

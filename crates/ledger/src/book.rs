@@ -92,6 +92,11 @@ impl OrderBook {
         self.pairs.values().map(|offers| offers.bytes()).sum()
     }
 
+    /// Number of pairs that have resting offers.
+    pub fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
     /// Number of resting offers.
     pub fn len(&self) -> usize {
         self.pairs.values().map(|offers| offers.len()).sum()

@@ -6,10 +6,15 @@
 //! Last come conflicts between accounts: of transactions that claim one validator key, or whose issues together exceed
 //! an asset's cap, all sides are removed. Of transactions whose effect does not depend on who submits them, such as
 //! those that create one account, the one with the lowest id counts, and the others do nothing ([`Scope::KeepOne`]).
-//! What an operation spends and claims is said by its footprint.
+//! What an operation spends and claims is said by its footprint. At the very end, if a block opens more pairs than
+//! there is room for, the lowest are opened and offers of the others removed.
+//!
+//! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before anything else is
+//! asked of them.
 //!
 //! **Properties.** Every judgement looks at the transactions that stand alone, before any are removed, so that the
 //! answer depends neither on order nor on threads; and removing a transaction cannot cause a conflict among the others.
+//! Only what is beyond a quota depends on the sub-block that it stands in and on its place there.
 //!
 //! **Deviations from the paper.** A transaction that is in the block more than once (clients retry at several
 //! validators) counts once and is no conflict. Issues are limited here because any account may be an issuer.
@@ -19,7 +24,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use crate::accounts::{SHARDS, Shard, shard_of};
-use crate::book::Pair;
+use crate::book::{Offer, OrderBook, Pair};
 use crate::footprint::{Footprint, Once, Requirement, Scope, Sum, Visitor};
 use crate::refusal::Refusal;
 use crate::{Account, Ledger};
@@ -103,11 +108,25 @@ impl<'a> Visitor<'a> for Check<'_> {
                 Ok(())
             }
             Requirement::Size(pair, amount, limit) => ledger.minima(pair).check(amount, limit),
+            Requirement::Room(pair) => ledger.check_room(pair),
             Requirement::Issuer(asset) => permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NotIssuer),
             Requirement::Registry(edit) => {
-                ledger.validators.check(ledger.chain, sender, edit, ledger.height.saturating_add(1))
+                let (height, most) = (ledger.height.saturating_add(1), ledger.limits.validators as usize);
+                ledger.validators.check(ledger.chain, sender, edit, height, most)
             }
         }
+    }
+}
+
+/// Finds the pair that a transaction would open.
+struct Opens<'l> {
+    book: &'l OrderBook,
+    pair: Option<Pair>,
+}
+
+impl<'a> Visitor<'a> for Opens<'_> {
+    fn place(&mut self, pair: Pair, _: Offer) {
+        self.pair = self.book.get(pair).is_none().then_some(pair);
     }
 }
 
@@ -160,12 +179,13 @@ impl AccountClaims<'_> {
 }
 
 impl Ledger {
-    /// Judges all transactions of a block; `valid[i]` says whether the signature of `transactions[i]` is.
-    pub(crate) fn filter(&self, transactions: &[&Transaction], valid: Option<&[bool]>) -> Filtered {
+    /// Judges all transactions of a block; `valid[i]` says whether the signature of `transactions[i]` is, and `beyond`
+    /// names those beyond the quotas of their sub-blocks.
+    pub(crate) fn filter(&self, transactions: &[&Transaction], valid: Option<&[bool]>, beyond: &[u32]) -> Filtered {
         let order = by_shard(transactions);
         let judged: Vec<Judged> = (0..SHARDS)
             .into_par_iter()
-            .map(|shard| self.filter_shard(shard, &order.indices[order.range(shard)], transactions, valid))
+            .map(|shard| self.filter_shard(shard, &order.indices[order.range(shard)], transactions, valid, beyond))
             .collect();
         let mut refusals = vec![None; transactions.len()];
         for &(index, refusal) in judged.iter().flat_map(|judged| &judged.refused) {
@@ -173,6 +193,7 @@ impl Ledger {
         }
         let shared = judged.iter().map(|judged| &judged.shared);
         self.refuse_sides(shared.clone(), &mut refusals);
+        self.refuse_pairs(&judged, &mut refusals);
         let idle = idle(shared, &refusals, |index| transactions[index as usize].id());
         let admit = |candidate: &Candidate| {
             let &Candidate { index, position, refund, .. } = candidate;
@@ -189,13 +210,15 @@ impl Ledger {
         indices: &[u32],
         transactions: &[&'a Transaction],
         valid: Option<&[bool]>,
+        beyond: &[u32],
     ) -> Judged<'a> {
         let shard = &self.accounts.shards()[shard];
         let mut judged = Judged { candidates: Vec::with_capacity(indices.len()), ..Judged::default() };
         for &index in indices {
             let transaction = transactions[index as usize];
             let signed = valid.is_none_or(|valid| valid[index as usize]);
-            match self.check_in(shard, transaction, signed) {
+            let is_beyond = !beyond.is_empty() && beyond.binary_search(&index).is_ok();
+            match self.check_in(shard, transaction, signed, is_beyond) {
                 Ok((position, refund)) => judged.candidates.push(Candidate { index, position, refund, transaction }),
                 Err(refusal) => judged.refused.push((index, refusal)),
             }
@@ -211,7 +234,13 @@ impl Ledger {
 
     /// Holds one transaction against the state before the block; returns the sender's position in its shard, and what a
     /// cancellation unlocks.
-    fn check_in(&self, shard: &Shard, transaction: &Transaction, signed: bool) -> Result<(u32, Amount), Refusal> {
+    fn check_in(
+        &self,
+        shard: &Shard,
+        transaction: &Transaction,
+        signed: bool,
+        is_beyond_quota: bool,
+    ) -> Result<(u32, Amount), Refusal> {
         transaction.check()?;
         let body = &transaction.body;
         if body.chain != self.chain {
@@ -219,6 +248,9 @@ impl Ledger {
         }
         if !signed {
             return Err(Refusal::BadSignature);
+        }
+        if is_beyond_quota {
+            return Err(Refusal::OverQuota);
         }
         let position = shard.find(&body.account).ok_or(Refusal::UnknownAccount)?;
         let account = shard.at(position);
@@ -281,6 +313,42 @@ impl Ledger {
         }
     }
 
+    /// Whether the book takes one more offer of a pair in the next block.
+    fn check_room(&self, pair: Pair) -> Result<(), Refusal> {
+        match () {
+            _ if self.is_book_full => Err(Refusal::BookFull),
+            _ if self.pairs_room() == 0 && self.book.get(pair).is_none() => Err(Refusal::TooManyPairs),
+            _ => Ok(()),
+        }
+    }
+
+    /// Pairs that may still be opened.
+    fn pairs_room(&self) -> usize {
+        (self.limits.open_pairs as usize).saturating_sub(self.book.pairs())
+    }
+
+    /// Of the pairs that transactions which stand would open, opens the lowest as far as there is room, and refuses the
+    /// offers of the others.
+    fn refuse_pairs(&self, judged: &[Judged], refusals: &mut [Option<Refusal>]) {
+        let assets = self.assets.len();
+        if assets.saturating_mul(assets) <= self.limits.open_pairs as usize {
+            return;
+        }
+        let stands = |candidate: &&Candidate| refusals[candidate.index as usize].is_none();
+        let opened = judged.par_iter().flat_map_iter(|judged| judged.candidates.iter().filter(stands)).filter_map(
+            |Candidate { index, transaction, .. }| {
+                let mut opens = Opens { book: &self.book, pair: None };
+                visit(&transaction.body, 0, &mut opens);
+                opens.pair.map(|pair| (pair, *index))
+            },
+        );
+        let mut opened: Vec<(Pair, u32)> = opened.collect();
+        opened.par_sort_unstable();
+        for beyond in opened.chunk_by(|a, b| a.0 == b.0).skip(self.pairs_room()) {
+            beyond.iter().for_each(|(_, index)| refusals[*index as usize] = Some(Refusal::TooManyPairs));
+        }
+    }
+
     /// How far a sum of this sender may go in the next block.
     pub(crate) fn room(&self, sum: Sum, sender: &Account) -> Amount {
         match sum {
@@ -318,7 +386,7 @@ impl Ledger {
     pub(crate) fn admit_but_for_balance(&self, transaction: &Transaction) -> Result<&Account, Refusal> {
         let shard = &self.accounts.shards()[shard_of(&transaction.body.account)];
         let (position, _) =
-            self.check_in(shard, transaction, true).map_err(|refusal| self.explain(refusal, transaction))?;
+            self.check_in(shard, transaction, true, false).map_err(|refusal| self.explain(refusal, transaction))?;
         Ok(shard.at(position))
     }
 

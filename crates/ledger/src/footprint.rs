@@ -25,6 +25,8 @@ pub(crate) enum Requirement<'a> {
     Rests(Pair, Place),
     /// An offer of this size is not below the least.
     Size(Pair, Amount, Price),
+    /// The book has room for an offer of this pair.
+    Room(Pair),
     /// The sender issues the asset.
     Issuer(AssetId),
     /// The registry of validators permits it.
@@ -186,6 +188,7 @@ impl Footprint for Body {
             &Operation::CreateOffer { sell, buy, amount, limit } => {
                 let pair = listed(sell, buy, visitor)?;
                 visitor.require(Requirement::Size(pair, amount, limit))?;
+                visitor.require(Requirement::Room(pair))?;
                 visitor.sum(Sum::Spent(sell), amount);
                 visitor.place(pair, Offer { place: Place { limit, account: sender, id: self.sequence }, amount });
             }

@@ -3,15 +3,21 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, is_network_address};
 
+use crate::limits::Limits;
 use crate::minima::LEAST_UNITS;
 use crate::validators::{Member, STAKED, Terms};
 
 const CONTEXT: &str = "walras 2026 genesis v1";
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block does.
 /// A change of results is a new number. A chain names the rules in force in its genesis.
-pub const RULES: u32 = 1;
+pub const RULES: u32 = 2;
 const _: () =
-    assert!(clearing::RULES == 2, "what the solver finds has changed: that is a new number of the chain's rules");
+    assert!(clearing::RULES == 3, "what the solver finds has changed: that is a new number of the chain's rules");
+/// The usual fee is one unit of asset 0 divided by this, as people count units.
+const FEES_IN_ONE: Amount = 10_000;
+/// The least stake is at least what the founders stake together, divided by this: a registry of cheap stakes costs more
+/// to fill than it is worth.
+const STAKES_MAX: u128 = 4_096;
 /// Most validators of a committee: an index is a byte.
 const COMMITTEE_MAX: u32 = 256;
 
@@ -28,8 +34,9 @@ pub struct Asset {
     pub least_units: Amount,
     /// Units in existence.
     pub issued: Amount,
-    /// Its valuation in the last batch that traded it; the next batch's search may start there.
-    pub valuation: Price,
+    /// Its valuation in the last batch, if it had a price there: if offers led from it to other assets and back. The
+    /// next batch's search may start there.
+    pub valuation: Option<Price>,
 }
 
 /// An asset as a genesis lists it.
@@ -52,6 +59,12 @@ impl Listing {
     }
 }
 
+/// The fee of a chain that says nothing else, in units of an asset 0 of so many decimals: 0.0001, and at least a unit.
+/// Whoever makes others look at a transaction pays for it.
+pub fn usual_fee(decimals: u8) -> Amount {
+    (10u64.saturating_pow(decimals.into()) / FEES_IN_ONE).max(1)
+}
+
 /// What every validator of a chain must agree on before the first block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Genesis {
@@ -59,12 +72,15 @@ pub struct Genesis {
     pub rules: u32,
     /// The number of the chain; signed into every transaction.
     pub chain: u64,
-    /// Units of asset 0 that each native transaction costs. They are burnt.
+    /// Units of asset 0 that each native transaction costs. They are burnt. Where clients are not trusted it is at
+    /// least one: see [`usual_fee`].
     pub fee: Amount,
     /// The auctioneer's commission ε (SPEEDEX §4.1).
     pub epsilon: Fraction,
     /// The band μ below the rate, beyond which an offer must execute in full.
     pub mu: Fraction,
+    /// What the chain carries at most.
+    pub limits: Limits,
     /// The assets, numbered from 0 in this order.
     pub assets: Vec<Listing>,
     /// Units that accounts hold at the start.
@@ -82,6 +98,7 @@ impl Default for Genesis {
             fee: 0,
             epsilon: Fraction::default(),
             mu: Fraction::default(),
+            limits: Limits::default(),
             assets: Vec::new(),
             balances: Vec::new(),
             membership: None,
@@ -140,6 +157,18 @@ pub enum GenesisError {
     /// Terms that no network could work by.
     #[error("terms of the validators: {0}")]
     Terms(&'static str),
+    /// Limits that do not fit what is there, or each other.
+    #[error("limits.{limit} is {given}, and {needed_by} needs {needed}: raise the one or lower the other")]
+    Limit {
+        /// The limit.
+        limit: &'static str,
+        /// What is given.
+        given: u64,
+        /// What clashes with it.
+        needed_by: &'static str,
+        /// What that needs.
+        needed: u64,
+    },
     /// The band is not wider than the commission.
     #[error("mu ({mu}) must exceed epsilon ({epsilon}): an offer inside the commission cannot be promised execution")]
     Band {
@@ -163,9 +192,9 @@ impl Genesis {
     }
 
     fn digest_with(&self, membership: Option<&Membership>) -> Digest {
-        let Genesis { rules, chain, fee, epsilon, mu, assets, balances, .. } = self;
-        let mut bytes =
-            borsh::to_vec(&(rules, chain, fee, epsilon, mu, assets, balances)).expect("writing to memory cannot fail");
+        let Genesis { rules, chain, fee, epsilon, mu, limits, assets, balances, .. } = self;
+        let mut bytes = borsh::to_vec(&(rules, chain, fee, epsilon, mu, limits, assets, balances))
+            .expect("writing to memory cannot fail");
         membership
             .map_or(Ok(()), |membership| membership.serialize(&mut bytes))
             .expect("writing to memory cannot fail");
@@ -198,7 +227,7 @@ impl Genesis {
             if least_units < needed || least_units > MAX_ISSUED {
                 return Err(GenesisError::LeastUnits { number, symbol, given: least_units, needed });
             }
-            let (decimals, issuer, valuation) = (*decimals, *issuer, Price::ONE);
+            let (decimals, issuer, valuation) = (*decimals, *issuer, None);
             assets.push(Asset { symbol, decimals, issuer, least_units, issued: 0, valuation });
         }
         if assets.is_empty() {
@@ -214,7 +243,29 @@ impl Genesis {
                 .ok_or(GenesisError::TooMuch(asset))?;
         }
         self.membership.as_ref().map_or(Ok(()), Membership::check)?;
+        self.check_limits()?;
         Ok(assets)
+    }
+}
+
+impl Genesis {
+    /// Limits must leave room for what there is from the start, and for each other.
+    fn check_limits(&self) -> Result<(), GenesisError> {
+        let Limits { resting_offers, open_pairs, validators } = self.limits;
+        let (founders, committee) =
+            self.membership.as_ref().map_or((0, 0), |all| (all.founders.len(), all.terms.committee));
+        for (limit, given, needed_by, needed) in [
+            ("resting_offers", resting_offers, "a market", 2),
+            ("open_pairs", open_pairs.into(), "a market", 2),
+            ("resting_offers", resting_offers, "limits.open_pairs", open_pairs.into()),
+            ("validators", validators.into(), "consensus.committee", committee.into()),
+            ("validators", validators.into(), "consensus.validators", founders as u64),
+        ] {
+            if given < needed {
+                return Err(GenesisError::Limit { limit, given, needed_by, needed });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -231,6 +282,11 @@ impl Membership {
         }
         if self.founders.is_empty() || self.founders.len() > COMMITTEE_MAX as usize {
             return Err(GenesisError::Terms("1 to 256 validators found a network"));
+        }
+        let staked: u128 = self.founders.iter().map(|founder| u128::from(founder.stake)).sum();
+        if !self.terms.schedule.is_fixed() && u128::from(self.terms.minimum_stake.max(1)) < staked.div_ceil(STAKES_MAX)
+        {
+            return Err(GenesisError::Terms("minimum_stake is below 1/4096 of what the founders stake together"));
         }
         for (number, founder) in self.founders.iter().enumerate() {
             let before = &self.founders[..number];

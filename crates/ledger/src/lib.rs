@@ -21,6 +21,7 @@ mod effects;
 mod filter;
 mod footprint;
 mod genesis;
+mod limits;
 mod minima;
 mod orders;
 mod pair_offers;
@@ -28,6 +29,7 @@ mod receipt;
 mod receipts_root;
 mod refusal;
 mod reservations;
+mod restart;
 mod roots;
 mod settle;
 mod snapshot;
@@ -42,13 +44,17 @@ pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
-pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES};
+pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
+pub use limits::{
+    ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, Limits, Quota, STAKES_PER_SUB_BLOCK, VOTES_BYTES_MAX, votes_bytes,
+};
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};
 pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
+pub use restart::{Restart, RestartError};
 pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use time::{TIME_MAX_MS, block_time};
@@ -67,6 +73,7 @@ pub struct Ledger {
     fee: Amount,
     epsilon: Fraction,
     mu: Fraction,
+    limits: Limits,
     height: Height,
     last_block: Digest,
     time_ms: u64,
@@ -74,6 +81,8 @@ pub struct Ledger {
     accounts: Accounts,
     book: OrderBook,
     validators: Arc<Validators>,
+    /// Whether as many offers rest as may before no more are taken.
+    is_book_full: bool,
 }
 
 impl Ledger {
@@ -100,6 +109,7 @@ impl Ledger {
             fee: genesis.fee,
             epsilon: genesis.epsilon,
             mu: genesis.mu,
+            limits: genesis.limits,
             height: 0,
             last_block: genesis.digest(),
             time_ms: 0,
@@ -107,6 +117,7 @@ impl Ledger {
             accounts,
             book: OrderBook::default(),
             validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
+            is_book_full: false,
         })
     }
 
@@ -143,6 +154,11 @@ impl Ledger {
     /// The band μ.
     pub fn mu(&self) -> Fraction {
         self.mu
+    }
+
+    /// The limits of the chain.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The assets, by number.

@@ -1,7 +1,9 @@
 //! What a block did: per transaction, per offer and per asset.
 
+use std::io::{Read, Result, Write};
+
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId};
+use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
 use crate::book::{Pair, Place};
 use crate::refusal::Refusal;
@@ -99,8 +101,11 @@ pub struct Batch {
     pub burnt: Vec<(AssetId, Amount)>,
 }
 
-/// The receipts of a block, as they are archived.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+/// The version of the encoding of receipts.
+const RECEIPTS_FORMAT: u8 = 1;
+
+/// The receipts of a block, as they are archived; their encoding begins with the version of its format.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockReceipts {
     /// Height of the block.
     pub height: Height,
@@ -113,6 +118,22 @@ pub struct BlockReceipts {
     pub modified: Vec<Address>,
     /// The batch.
     pub batch: Batch,
+}
+
+impl BorshSerialize for BlockReceipts {
+    fn serialize<W: Write>(&self, writer: &mut W) -> Result<()> {
+        write_format(writer, RECEIPTS_FORMAT)?;
+        (self.height, self.block).serialize(writer)?;
+        (&self.outcomes, &self.modified, &self.batch).serialize(writer)
+    }
+}
+
+impl BorshDeserialize for BlockReceipts {
+    fn deserialize_reader<R: Read>(reader: &mut R) -> Result<BlockReceipts> {
+        read_format(reader, "receipts", RECEIPTS_FORMAT)?;
+        let (height, block, outcomes, modified, batch) = BorshDeserialize::deserialize_reader(reader)?;
+        Ok(BlockReceipts { height, block, outcomes, modified, batch })
+    }
 }
 
 impl Outcome {

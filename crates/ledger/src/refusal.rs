@@ -126,9 +126,71 @@ pub enum Refusal {
         "the offer asks less than the least of the asset it buys: raise amount or limit; see `least_units` under /v1/assets"
     )]
     AsksTooLittle,
+    /// The book held as many offers as it may before the block.
+    #[error(
+        "the book is full: no offer is taken until some have traded or been cancelled; see `limits` in the genesis"
+    )]
+    BookFull,
+    /// The offer would open a pair, and as many as may are open.
+    #[error("as many pairs as may be are open: sell or buy something else; see `limits` in the genesis")]
+    TooManyPairs,
+    /// Beyond the quota of its sub-block.
+    #[error("the sub-block holds more stakes or accusations than are looked at; send it again")]
+    OverQuota,
+    /// As many validators as may have staked at least as much.
+    #[error("as many validators as there may be have each staked no less: stake more than the least of them")]
+    RegistryFull,
 }
 
 impl Refusal {
+    /// Whether a proposer cannot have had a reason to take the transaction in: it is malformed, forged, or false by
+    /// what never changes on a chain. A sub-block with such a transaction earns nothing.
+    pub(crate) fn is_false(self) -> bool {
+        match self {
+            Refusal::BadSignature
+            | Refusal::WrongChain
+            | Refusal::UnknownAsset
+            | Refusal::ZeroAmount
+            | Refusal::AmountTooLarge
+            | Refusal::SameAsset
+            | Refusal::SelfPayment
+            | Refusal::AddressNotOfKey
+            | Refusal::NetworkAddress
+            | Refusal::NotIssuer
+            | Refusal::SellsTooLittle
+            | Refusal::AsksTooLittle
+            | Refusal::CommitteeFixed
+            | Refusal::NotPossessed
+            | Refusal::BadEvidence => true,
+            Refusal::UnknownAccount
+            | Refusal::WrongSigner
+            | Refusal::SequenceUsed
+            | Refusal::SequenceTooOld
+            | Refusal::SequenceTooFar
+            | Refusal::AccountExists
+            | Refusal::UnknownOffer
+            | Refusal::NotYourOffer
+            | Refusal::Overdraft
+            | Refusal::Duplicate
+            | Refusal::SequenceConflict
+            | Refusal::CancelConflict
+            | Refusal::KeyConflict
+            | Refusal::IssueTooLarge
+            | Refusal::StakeTooSmall
+            | Refusal::ValidatorKeyTaken
+            | Refusal::NotAValidator
+            | Refusal::UnstakeTooMuch
+            | Refusal::Excluded
+            | Refusal::EvidenceTooOld
+            | Refusal::StakeConflict
+            | Refusal::ValidatorKeyConflict
+            | Refusal::BookFull
+            | Refusal::TooManyPairs
+            | Refusal::OverQuota
+            | Refusal::RegistryFull => false,
+        }
+    }
+
     /// The code by which programs know the reason.
     pub fn code(self) -> &'static str {
         match self {
@@ -169,6 +231,10 @@ impl Refusal {
             Refusal::ValidatorKeyConflict => "validator_key_conflict",
             Refusal::SellsTooLittle => "sells_too_little",
             Refusal::AsksTooLittle => "asks_too_little",
+            Refusal::BookFull => "book_full",
+            Refusal::TooManyPairs => "too_many_pairs",
+            Refusal::OverQuota => "over_quota",
+            Refusal::RegistryFull => "registry_full",
         }
     }
 }

@@ -14,9 +14,13 @@ use crate::accounts::{Accounts, shard_of};
 use crate::book::{Offer, OrderBook, Pair};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
-use crate::{AuditError, GenesisError, Ledger, RULES, Validators};
+use crate::{AuditError, GenesisError, Ledger, Limits, RULES, Validators};
 
 const ENTRIES: usize = 32_768;
+/// The version of the format of chunks; it stands first in the first one.
+const FORMAT: u8 = 1;
+/// What the first chunk begins with: its kind.
+const HEAD: u8 = 0;
 
 #[derive(BorshSerialize, BorshDeserialize)]
 enum Chunk {
@@ -29,11 +33,13 @@ enum Chunk {
 
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 struct Head {
+    format: u8,
     rules: u32,
     chain: u64,
     fee: Amount,
     epsilon: Fraction,
     mu: Fraction,
+    limits: Limits,
     height: Height,
     last_block: Digest,
     time_ms: u64,
@@ -47,6 +53,9 @@ pub enum SnapshotError {
     /// Bytes that are no chunk.
     #[error("chunk {0} of the snapshot cannot be read: {1}")]
     Undecodable(usize, std::io::Error),
+    /// Chunks of another format.
+    #[error("the snapshot is of format {0}, and this program reads {FORMAT}: use the version that wrote it")]
+    Format(u8),
     /// A chunk where another kind belongs.
     #[error("chunk {0} of the snapshot is out of place")]
     OutOfPlace(usize),
@@ -70,11 +79,13 @@ impl<'a> Snapshot<'a> {
     /// Of `ledger` as it stands.
     pub fn of(ledger: &'a Ledger) -> Snapshot<'a> {
         let head = Chunk::Head(Box::new(Head {
+            format: FORMAT,
             rules: RULES,
             chain: ledger.chain,
             fee: ledger.fee,
             epsilon: ledger.epsilon,
             mu: ledger.mu,
+            limits: ledger.limits,
             height: ledger.height,
             last_block: ledger.last_block,
             time_ms: ledger.time_ms,
@@ -137,6 +148,11 @@ impl Restore {
     /// [`SnapshotError`] if the bytes are no chunk, or not the one that belongs here.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
         let number = self.chunks;
+        if let (0, [HEAD, format, ..]) = (number, bytes)
+            && *format != FORMAT
+        {
+            return Err(SnapshotError::Format(*format));
+        }
         let chunk = borsh::from_slice(bytes).map_err(|error| SnapshotError::Undecodable(number, error))?;
         self.chunks += 1;
         let out_of_place = || SnapshotError::OutOfPlace(number);
@@ -218,11 +234,38 @@ impl Restore {
         let (Some(head), true) = (self.head, self.complete) else {
             return Err(SnapshotError::Incomplete(self.chunks));
         };
-        let Head { rules: _, chain, fee, epsilon, mu, height, last_block, time_ms, assets, validators } = head;
+        let Head {
+            format: _,
+            rules: _,
+            chain,
+            fee,
+            epsilon,
+            mu,
+            limits,
+            height,
+            last_block,
+            time_ms,
+            assets,
+            validators,
+        } = head;
         let validators = Arc::new(validators);
         let (accounts, book) = (self.accounts, self.book);
-        let ledger =
-            Ledger { chain, fee, epsilon, mu, height, last_block, time_ms, assets, accounts, book, validators };
+        let is_book_full = book.len() as u64 >= limits.resting_offers;
+        let ledger = Ledger {
+            chain,
+            fee,
+            epsilon,
+            mu,
+            limits,
+            height,
+            last_block,
+            time_ms,
+            assets,
+            accounts,
+            book,
+            validators,
+            is_book_full,
+        };
         ledger.audit()?;
         Ok(ledger)
     }

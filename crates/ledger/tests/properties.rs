@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, Trade};
 use ledger::{
-    AccountState, Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Listing, Member, Membership, Outcome, Pair,
-    PairOffers, Place, ReceiptsTrie, Refusal, Restore, Roots, Schedule, Signatures, Snapshot, SnapshotError, Terms,
+    AccountState, Applied, Attached, BlockReceipts, Fault, Genesis, Ledger, Limits, Listing, Member, Membership,
+    Outcome, Pair, PairOffers, Place, ReceiptsTrie, Refusal, Restore, Roots, Schedule, Signatures, Snapshot,
+    SnapshotError, Terms,
 };
 use model::Model;
 use primitives::{
@@ -42,7 +43,8 @@ fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
         .filter(|(_, asset, _)| asset.0 != 3)
         .collect();
     let (mu, membership) = (Fraction::power_of_two(10), Some(membership()));
-    Genesis { chain: 7, fee, epsilon, mu, assets, balances, membership, ..Genesis::default() }
+    let limits = Limits { resting_offers: 33, open_pairs: 10, validators: 6 };
+    Genesis { chain: 7, fee, epsilon, mu, limits, assets, balances, membership, ..Genesis::default() }
 }
 
 /// The key of a validator's node.
@@ -260,15 +262,18 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (B
         for _ in 0..size / 20 {
             block.push(block[rng.random_range(0..size)].clone());
         }
-        let in_three =
-            |block: &[Transaction]| block.chunks(block.len().div_ceil(3)).map(<[_]>::to_vec).collect::<Vec<_>>();
+        // Two sub-blocks with transactions, and one without.
+        let in_three = |block: &[Transaction]| {
+            let (first, second) = block.split_at(block.len() / 2);
+            vec![first.to_vec(), second.to_vec(), Vec::new()]
+        };
         let parent_root = roots.parts().root();
         let before = superblock(&real, parent_root, in_three(&block));
         let old = real.clone();
         let applied = apply(&mut real, parent_root, in_three(&block));
-        let (refusals, fills) = model.apply(&block, &[0, 1, 2], &parent_root);
+        let (refusals, fills) = model.apply(&block, &parent_root);
         assert_outcomes(&block, &applied.outcomes, &refusals);
-        met.extend(refusals.into_iter().flatten());
+        met.extend(refusals.iter().flatten().copied());
         let said = applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought, f.returned));
         assert_eq!(said.collect::<Vec<_>>(), fills);
         assert_returns(&applied, &real);
@@ -283,8 +288,12 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (B
         let followed = followed.expect("a true clearing");
         assert_eq!((&followed.batch, &followed.outcomes), (&applied.batch, &applied.outcomes));
         model.assert_same(&follower);
-        // The same transactions, shuffled and over three sub-blocks, on another number of threads.
-        block.shuffle(&mut rng);
+        // The same transactions, shuffled over the sub-blocks, on another number of threads. False ones stay where they
+        // cost a proposer its reward.
+        let honest: Vec<usize> = (0..block.len()).filter(|at| !refusals[*at].is_some_and(model::is_false)).collect();
+        let mut shuffle: Vec<Transaction> = honest.iter().map(|at| block[*at].clone()).collect();
+        shuffle.shuffle(&mut rng);
+        honest.iter().zip(shuffle).for_each(|(at, transaction)| block[*at] = transaction);
         let parts = in_three(&block);
         let other = pool.install(|| apply(&mut shuffled, parent_root, parts));
         assert_eq!(other.batch, applied.batch);
@@ -574,6 +583,9 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::ValidatorKeyConflict,
         Refusal::SellsTooLittle,
         Refusal::AsksTooLittle,
+        Refusal::BookFull,
+        Refusal::TooManyPairs,
+        Refusal::RegistryFull,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
     assert!(missed.is_empty(), "the history never met {missed:?}");

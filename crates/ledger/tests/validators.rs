@@ -274,7 +274,8 @@ type Spoil = fn(&mut Membership);
 
 #[test]
 fn impossible_founders_are_named() {
-    let faults: [(Spoil, &str); 7] = [
+    let faults: [(Spoil, &str); 8] = [
+        (|m| m.founders[1].stake = 500_000, "minimum_stake is below 1/4096 of what the founders stake together"),
         (|m| m.founders[1].stake = 99, "validator 1: its stake is below the least"),
         (|m| m.founders[1].key = m.founders[0].key, "validator 1: another one has its key"),
         (|m| m.founders[1].account = m.founders[0].account, "validator 1: another one has its account"),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use borsh::BorshSerialize;
 use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules};
-use ledger::{Genesis, Member, Membership, Schedule, Terms};
+use ledger::{BLOCK_BYTES_MAX, Genesis, Member, Membership, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes};
 use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_network_address};
 use replica::{Lineage, Network, PeerAddress};
 use serde::{Deserialize, Serialize};
@@ -128,8 +128,9 @@ pub(crate) struct Part {
     /// The founders' number if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     committee: Option<u32>,
-    #[serde(default = "defaults::minimum_stake")]
-    minimum_stake: String,
+    /// A 1024th of what the founders stake together if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    minimum_stake: Option<String>,
     #[serde(default = "defaults::unbonding_epochs")]
     unbonding_epochs: u64,
     #[serde(default = "defaults::nothing")]
@@ -175,10 +176,6 @@ mod defaults {
         1_000
     }
 
-    pub(super) fn minimum_stake() -> String {
-        "1".into()
-    }
-
     pub(super) fn unbonding_epochs() -> u64 {
         2
     }
@@ -205,7 +202,7 @@ impl Founding {
         let succession = Succession {
             epoch_heights: 0,
             committee: validators.len() as u32,
-            minimum_stake: 1,
+            minimum_stake: usual_minimum_stake(&validators),
             unbonding_epochs: defaults::unbonding_epochs(),
             reward: 0,
             reward_pool: 0,
@@ -317,7 +314,7 @@ impl Founding {
             heartbeat_ms: ms(self.heartbeat),
             epoch_heights: self.succession.epoch_heights,
             committee: Some(self.succession.committee),
-            minimum_stake: self.succession.minimum_stake.to_string(),
+            minimum_stake: Some(self.succession.minimum_stake.to_string()),
             unbonding_epochs: self.succession.unbonding_epochs,
             reward: self.succession.reward.to_string(),
             reward_pool: self.succession.reward_pool.to_string(),
@@ -331,15 +328,15 @@ impl Part {
     pub(crate) fn read(self) -> Result<Founding, Fault> {
         let size = self.validators.len();
         within("validators", size, 1..=MEMBERS_MAX)?;
-        let succession = self.succession(size)?;
         let mut validators: Vec<Founder> = Vec::with_capacity(size);
-        for (index, entry) in self.validators.into_iter().enumerate() {
+        for (index, entry) in self.validators.iter().enumerate() {
             let one = founder(index, entry)?;
             if let Some(other) = validators.iter().position(|other| other.key == one.key) {
                 return Err(at(index, "key", format!("validator {other} has it already; give each its own")));
             }
             validators.push(one);
         }
+        let succession = self.succession(&validators)?;
         if let Some(enough) = self.enough {
             within("enough", enough, 1..=size)?;
         }
@@ -353,6 +350,7 @@ impl Part {
             let why = format!("{}: at most {most}, or no committee certifies the one after it", self.root_lag);
             return Err(("consensus.root_lag".into(), why));
         }
+        check_sizes(self.sub_block_bytes as u64, size.max(succession.committee as usize) as u64, window)?;
         for (field, ms) in
             [("timer_unit_ms", self.timer_unit_ms), ("grace_ms", self.grace_ms), ("heartbeat_ms", self.heartbeat_ms)]
         {
@@ -380,15 +378,19 @@ impl Part {
 }
 
 impl Part {
-    fn succession(&self, founders: usize) -> Result<Succession, Fault> {
-        let committee = self.committee.unwrap_or(founders as u32);
+    fn succession(&self, founders: &[Founder]) -> Result<Succession, Fault> {
+        let committee = self.committee.unwrap_or(founders.len() as u32);
+        let minimum_stake = match &self.minimum_stake {
+            Some(text) => number("minimum_stake", text)?,
+            None => usual_minimum_stake(founders),
+        };
         within("epoch_heights", self.epoch_heights, 0..=EPOCH_HEIGHTS_MAX)?;
         within("committee", committee, 1..=MEMBERS_MAX as u32)?;
         within("unbonding_epochs", self.unbonding_epochs, 0..=UNBONDING_EPOCHS_MAX)?;
         Ok(Succession {
             epoch_heights: self.epoch_heights,
             committee,
-            minimum_stake: number("minimum_stake", &self.minimum_stake)?,
+            minimum_stake,
             unbonding_epochs: self.unbonding_epochs,
             reward: number("reward", &self.reward)?,
             reward_pool: number("reward_pool", &self.reward_pool)?,
@@ -397,20 +399,42 @@ impl Part {
     }
 }
 
+/// What a committee proposes at a time must fit into a block and into a log of votes.
+fn check_sizes(sub_block_bytes: u64, members: u64, window: u64) -> Result<(), Fault> {
+    let heights = Rules { window, ..Rules::default() }.horizon();
+    let sizes = [
+        ("a block", members.saturating_mul(sub_block_bytes), BLOCK_BYTES_MAX),
+        ("a vote log", votes_bytes(heights, members, sub_block_bytes), VOTES_BYTES_MAX),
+    ];
+    let Some((what, needed, most)) = sizes.into_iter().find(|(_, needed, most)| needed > most) else { return Ok(()) };
+    let why = format!(
+        "{sub_block_bytes}: with {members} validators and a window of {window}, {what} may need {needed} bytes, and at \
+         most {most} fit: lower it, or consensus.committee"
+    );
+    Err(("consensus.sub_block_bytes".into(), why))
+}
+
+/// A 1024th of what the founders stake together, and at least a unit.
+fn usual_minimum_stake(founders: &[Founder]) -> Amount {
+    let staked: u128 = founders.iter().map(|founder| u128::from(founder.stake)).sum();
+    u64::try_from(staked / 1_024).unwrap_or(Amount::MAX).max(1)
+}
+
 fn number<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Fault> {
     text.parse().map_err(|error| (format!("consensus.{field}"), format!("{text:?}: {error}")))
 }
 
-fn founder(index: usize, entry: FounderEntry) -> Result<Founder, Fault> {
+fn founder(index: usize, entry: &FounderEntry) -> Result<Founder, Fault> {
     let key: PublicKey = entry.key.parse().map_err(|error| at(index, "key", format!("{error}")))?;
     let stake = entry.stake.parse().ok().filter(|stake| *stake > 0);
     let stake = stake.ok_or_else(|| at(index, "stake", format!("{:?} is no positive whole number", entry.stake)))?;
-    let account = entry.account.map(|text| text.parse().map_err(|error| at(index, "account", format!("{error}"))));
+    let account =
+        entry.account.as_ref().map(|text| text.parse().map_err(|error| at(index, "account", format!("{error}"))));
     let account = account.transpose()?.unwrap_or_else(|| key.address());
     if !is_network_address(&entry.address) {
         return Err(at(index, "address", format!("{:?} is not host:port, such as a.example:9100", entry.address)));
     }
-    Ok(Founder { key, address: entry.address, account, stake })
+    Ok(Founder { key, address: entry.address.clone(), account, stake })
 }
 
 fn at(index: usize, field: &str, message: String) -> Fault {

@@ -1,9 +1,12 @@
 //! The genesis as a file that people can read: JSON, with symbols for assets and strings for amounts.
+//!
+//! The fee is stated in decimals of the first asset, and is never left out: a chain whose transactions cost nothing
+//! says `"fee": "0"`. Supplies, stakes and least sizes are whole units.
 
 use std::path::Path;
 
-use ledger::{Genesis, GenesisError, LEAST_UNITS, Listing};
-use primitives::{Address, Amount, AssetId};
+use ledger::{Genesis, GenesisError, LEAST_UNITS, Limits, Listing};
+use primitives::{Address, Amount, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
 use crate::founding::{Founding, Part};
@@ -13,14 +16,43 @@ use crate::founding::{Founding, Part};
 struct File {
     rules: u32,
     chain: u64,
-    #[serde(default)]
+    /// In decimals of the first asset.
     fee: String,
     epsilon: String,
     mu: String,
+    #[serde(default)]
+    limits: LimitsEntry,
     assets: Vec<AssetEntry>,
     balances: Vec<BalanceEntry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     consensus: Option<Part>,
+}
+
+/// [`Limits`], with the defaults of what is left out.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct LimitsEntry {
+    resting_offers: u64,
+    open_pairs: u32,
+    validators: u32,
+}
+
+impl Default for LimitsEntry {
+    fn default() -> LimitsEntry {
+        LimitsEntry::of(Limits::default())
+    }
+}
+
+impl LimitsEntry {
+    fn of(limits: Limits) -> LimitsEntry {
+        let Limits { resting_offers, open_pairs, validators } = limits;
+        LimitsEntry { resting_offers, open_pairs, validators }
+    }
+
+    fn limits(&self) -> Limits {
+        let LimitsEntry { resting_offers, open_pairs, validators } = *self;
+        Limits { resting_offers, open_pairs, validators }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -131,9 +163,10 @@ impl File {
         File {
             rules: genesis.rules,
             chain: genesis.chain,
-            fee: genesis.fee.to_string(),
+            fee: format_units(genesis.fee, genesis.assets.first().map_or(0, |asset| asset.decimals)),
             epsilon: genesis.epsilon.to_string(),
             mu: genesis.mu.to_string(),
+            limits: LimitsEntry::of(genesis.limits),
             assets: genesis.assets.iter().map(asset).collect(),
             balances: genesis.balances.iter().map(balance).collect(),
             consensus: None,
@@ -150,6 +183,12 @@ impl File {
                 |error: T::Err| GenesisFileError::Field { file: file.into(), field, message: error.to_string() };
             text.parse().map_err(error)
         }
+        let decimals = self.assets.first().map_or(0, |asset| asset.decimals);
+        let fee = parse_units(&self.fee, decimals).map_err(|error| GenesisFileError::Field {
+            file: file.into(),
+            field: "fee".into(),
+            message: error.to_string(),
+        })?;
         let symbols: Vec<String> = self.assets.iter().map(|asset| asset.symbol.clone()).collect();
         let assets = self.assets.into_iter().enumerate().map(|(i, asset)| {
             let issuer = parse(file, format!("assets[{i}].issuer"), &asset.issuer)?;
@@ -171,9 +210,10 @@ impl File {
         Ok(Genesis {
             rules: self.rules,
             chain: self.chain,
-            fee: if self.fee.is_empty() { 0 } else { parse(file, "fee".into(), &self.fee)? },
+            fee,
             epsilon: parse(file, "epsilon".into(), &self.epsilon)?,
             mu: parse(file, "mu".into(), &self.mu)?,
+            limits: self.limits.limits(),
             assets,
             balances: balances.collect::<Result<_, GenesisFileError>>()?,
             membership: None,
@@ -196,6 +236,7 @@ mod tests {
             fee: 3,
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
+            limits: Limits { open_pairs: 77, ..Limits::default() },
             assets: vec![Listing::new("USD", 2, Address([1; 20])), Listing::new("EUR", 2, Address([2; 20]))],
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
             membership: None,
@@ -217,8 +258,16 @@ mod tests {
             ("9223372036854775807", "many", "balances[0].amount"),
             ("\"least_units\": \"4096\"", "\"least_units\": \"2114\"", "asset 0 (USD): least_units 2114 is below 2115"),
             ("\"least_units\": \"4096\"", "\"least_units\": \"few\"", "assets[0].least_units"),
+            ("\"fee\": \"0.03\"", "\"fee\": \"0.003\"", "fee: \"0.003\" is finer than the asset's 2 decimals"),
+            ("  \"fee\": \"0.03\",\n", "", "missing field `fee`"),
+            (
+                "\"open_pairs\": 77",
+                "\"open_pairs\": 33554433",
+                "limits.resting_offers is 33554432, and limits.open_pairs needs 33554433",
+            ),
+            ("\"open_pairs\"", "\"open_pears\"", "open_pears"),
             ("\"chain\"", "\"chian\"", "line 3"),
-            ("\"rules\": 1", "\"rules\": 2", "the chain follows rules 2, this binary follows rules 1"),
+            ("\"rules\": 2", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 2"),
         ] {
             assert!(text.contains(from), "{from}");
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
@@ -274,7 +323,7 @@ mod tests {
             ("\"committee\": 4", "\"committee\": 257", "consensus.committee: 257: choose from 1 to 256"),
             ("\"slash\": \"2^-4\"", "\"slash\": \"2\"", "consensus.slash"),
             ("\"reward_pool\": \"12\"", "\"reward_pool\": \"-1\"", "consensus.reward_pool"),
-            ("\"minimum_stake\": \"1\"", "\"minimum_stake\": \"1001\"", "validator 0: its stake is below the least"),
+            ("\"minimum_stake\": \"3\"", "\"minimum_stake\": \"1001\"", "validator 0: its stake is below the least"),
             ("\"account\": \"0x01", "\"account\": \"0xzz", "consensus.validators[1].account"),
         ] {
             assert!(text.contains(from), "{from}");
@@ -282,6 +331,13 @@ mod tests {
             let message = read(&path).expect_err("refused").to_string();
             assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
         }
+        // Four sub-blocks of 64 MiB fit, those of 40 validators do not.
+        let large = text.replacen("\"sub_block_bytes\": 99999", "\"sub_block_bytes\": 67108864", 1);
+        std::fs::write(&path, &large).expect("written");
+        read(&path).expect("sound");
+        std::fs::write(&path, large.replacen("\"committee\": 4,", "\"committee\": 40,", 1)).expect("written");
+        let message = read(&path).expect_err("refused").to_string();
+        assert!(message.contains("a block may need 2684354560 bytes, and at most 2147483648 fit"), "{message}");
         let (first, second) = (founding.validators[0].key.to_string(), founding.validators[1].key.to_string());
         std::fs::write(&path, text.replace(&second, &first)).expect("written");
         assert!(read(&path).expect_err("refused").to_string().contains("consensus.validators[1].key"));
@@ -292,7 +348,11 @@ mod tests {
     fn the_identity_of_a_network_covers_everything_but_addresses() {
         let (genesis, founding) = (genesis(), founding());
         let digest = founding.digest(&genesis);
-        let changes: [fn(&mut Genesis, &mut Founding); 23] = [
+        let changes: [fn(&mut Genesis, &mut Founding); 27] = [
+            |genesis, _| genesis.fee += 1,
+            |genesis, _| genesis.limits.resting_offers += 1,
+            |genesis, _| genesis.limits.open_pairs += 1,
+            |genesis, _| genesis.limits.validators += 1,
             |genesis, _| genesis.assets[1].least_units += 1,
             |genesis, _| genesis.rules += 1,
             |genesis, _| genesis.chain += 1,

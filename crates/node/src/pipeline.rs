@@ -246,7 +246,9 @@ fn next_entries(shared: &Shared) -> Option<Vec<PoolEntry>> {
         let age = mempool.oldest_ms().map(|arrived| shared.now_ms().saturating_sub(arrived));
         let due = age.is_some_and(|age| age >= blocks.interval_ms);
         if due || mempool.ready() >= blocks.transactions || stopping {
-            return Some(mempool.take(blocks.transactions));
+            let mut quota = ledger::Quota::default();
+            let admits = |entry: &PoolEntry| quota.admits(&entry.transaction.body.operation);
+            return Some(mempool.take_while(blocks.transactions, admits));
         }
         let rest = age.map_or(blocks.interval_ms, |age| blocks.interval_ms - age).max(1);
         mempool = match shared.fill.wait_timeout(mempool, Duration::from_millis(rest)) {

@@ -244,7 +244,10 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
     };
     net.wait_until("it is certified", |net| proof(net).is_some());
     let (proof, constants) = (proof(&net).expect("certified"), constants_of(&ledger));
-    assert!(proof.is_of(&ledger, constants) && !proof.is_of(&ledger, (constants.0, 1, constants.2, constants.3)));
+    assert!(
+        proof.is_of(&ledger, constants)
+            && !proof.is_of(&ledger, (constants.0, 1, constants.2, constants.3, constants.4))
+    );
     // The state of another history is of no use: the node stops and says so.
     let mut other = ledger.clone();
     let (height, parent) = (other.height() + 1, other.last_block());

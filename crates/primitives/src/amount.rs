@@ -21,6 +21,51 @@ pub const MAX_ISSUED: u64 = i64::MAX as u64;
 /// An amount is a whole number of an asset's smallest unit, at most [`MAX_ISSUED`].
 pub type Amount = u64;
 
+/// Why a text is no amount of an asset.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnitsError {
+    /// No plain decimal.
+    #[error("{0:?} is not an amount such as 12.50")]
+    NotDecimal(String),
+    /// More decimals than the asset has.
+    #[error("{0:?} is finer than the asset's {1} decimals")]
+    TooFine(String, u8),
+    /// More than can exist.
+    #[error("{0} is more than can exist of an asset")]
+    TooLarge(String),
+}
+
+/// Reads `12.50` of an asset with 2 decimals as 1250 units.
+///
+/// # Errors
+/// [`UnitsError`] if it is no plain decimal, is finer than a unit, or exceeds what can exist.
+pub fn parse_units(text: &str, decimals: u8) -> Result<Amount, UnitsError> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !is_digits(whole) || !is_digits(fraction) {
+        return Err(UnitsError::NotDecimal(text.into()));
+    }
+    let kept = fraction.trim_end_matches('0');
+    if kept.len() > usize::from(decimals) {
+        return Err(UnitsError::TooFine(text.into(), decimals));
+    }
+    let padded = format!("{whole}{kept:0<width$}", width = usize::from(decimals));
+    match padded.trim_start_matches('0') {
+        "" => Ok(0),
+        units => units.parse().ok().filter(|u| *u <= MAX_ISSUED).ok_or_else(|| UnitsError::TooLarge(text.into())),
+    }
+}
+
+/// Writes 1250 units of an asset with 2 decimals as `12.5`.
+pub fn format_units(units: Amount, decimals: u8) -> String {
+    let padded = format!("{units:0>width$}", width = usize::from(decimals) + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - usize::from(decimals));
+    match fraction.trim_end_matches('0') {
+        "" => whole.to_string(),
+        fraction => format!("{whole}.{fraction}"),
+    }
+}
+
 /// A number in [0, 1) with 32 binary places: a commission ε, or the band μ.
 ///
 /// `2^-15` and every other power of two that matters is exact; a decimal is rounded down to the next multiple of 2^-32.
@@ -105,6 +150,21 @@ impl fmt::Display for Fraction {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_read_and_print_in_decimals() {
+        for (text, decimals, units) in
+            [("12.50", 2, 1_250), ("0.01", 2, 1), ("7", 0, 7), (".5", 1, 5), ("0", 6, 0), ("1.000", 2, 100)]
+        {
+            assert_eq!(parse_units(text, decimals), Ok(units), "{text}");
+        }
+        for (text, decimals) in [("1.001", 2), ("", 2), ("-1", 2), ("1e3", 2), ("92233720368547758.08", 2)] {
+            assert!(parse_units(text, decimals).is_err(), "{text}");
+        }
+        for (units, decimals, text) in [(1_250, 2, "12.5"), (1, 6, "0.000001"), (700, 0, "700"), (0, 2, "0")] {
+            assert_eq!(format_units(units, decimals), text);
+        }
+    }
 
     #[test]
     fn fractions_read_and_print() {

@@ -1,11 +1,19 @@
 //! Superblocks: what consensus decides and the ledger applies.
 
+use std::io::{Error, ErrorKind, Read, Result, Write};
+
 use borsh::{BorshDeserialize, BorshSerialize};
 use rayon::prelude::*;
 
-use crate::{Digest, Transaction};
+use crate::{Digest, Transaction, read_format, write_format};
 
-const BLOCK_CONTEXT: &str = "walras 2026 superblock v1";
+const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
+/// The version of the encoding of superblocks.
+const BLOCK_FORMAT: u8 = 1;
+/// The version of the encoding of sub-blocks.
+const SUB_BLOCK_FORMAT: u8 = 1;
+/// The lane of native transactions. By the rules in force every sub-block has this lane and no other.
+const NATIVE_LANE: u8 = 0;
 /// Transactions that one thread encodes at a time.
 const PART: usize = 1_024;
 
@@ -13,7 +21,7 @@ const PART: usize = 1_024;
 pub type Height = u64;
 
 /// One validator's share of a superblock.
-#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubBlock {
     /// The proposer's number in the epoch's list of validators.
     pub proposer: u32,
@@ -26,10 +34,32 @@ pub struct SubBlock {
     pub forged: Vec<u32>,
 }
 
+/// What a proposer sends: the version of the format, its clock, and its transactions in typed lanes. Each lane begins
+/// with its type, and lanes stand in order of type.
+struct Payload {
+    time_ms: u64,
+    native: Vec<Transaction>,
+}
+
+impl BorshDeserialize for Payload {
+    fn deserialize_reader<R: Read>(reader: &mut R) -> Result<Payload> {
+        read_format(reader, "a sub-block", SUB_BLOCK_FORMAT)?;
+        let (time_ms, lanes) = <(u64, u8)>::deserialize_reader(reader)?;
+        let invalid = |why: String| Err(Error::new(ErrorKind::InvalidData, why));
+        if lanes != 1 {
+            return invalid(format!("a sub-block of {lanes} lanes: by the rules in force it has one"));
+        }
+        match u8::deserialize_reader(reader)? {
+            NATIVE_LANE => Ok(Payload { time_ms, native: Vec::deserialize_reader(reader)? }),
+            lane => invalid(format!("lane {lane} of a sub-block is none by the rules in force")),
+        }
+    }
+}
+
 impl SubBlock {
     /// What its proposer sends: everything but who it is and what others find.
     pub fn to_payload(&self) -> Vec<u8> {
-        let mut bytes = encoded(&(self.time_ms, length(self.native.len())));
+        let mut bytes = self.lanes_head();
         bytes.extend(encoded_each(&self.native));
         bytes
     }
@@ -37,15 +67,36 @@ impl SubBlock {
     /// Reads what a proposer sent.
     ///
     /// # Errors
-    /// Says what is wrong with the bytes.
-    pub fn from_payload(proposer: u32, bytes: &[u8]) -> std::io::Result<SubBlock> {
-        let (time_ms, native) = borsh::from_slice(bytes)?;
+    /// Says what is wrong with the bytes: another format, a lane that the rules do not know, or no sub-block at all.
+    pub fn from_payload(proposer: u32, bytes: &[u8]) -> Result<SubBlock> {
+        let Payload { time_ms, native } = borsh::from_slice(bytes)?;
         Ok(SubBlock { proposer, time_ms, native, forged: Vec::new() })
+    }
+
+    /// The beginning of the payload, up to the number of transactions.
+    fn lanes_head(&self) -> Vec<u8> {
+        encoded(&(SUB_BLOCK_FORMAT, self.time_ms, 1u8, NATIVE_LANE, length(self.native.len())))
+    }
+}
+
+impl BorshSerialize for SubBlock {
+    fn serialize<W: Write>(&self, writer: &mut W) -> Result<()> {
+        self.proposer.serialize(writer)?;
+        writer.write_all(&self.to_payload())?;
+        self.forged.serialize(writer)
+    }
+}
+
+impl BorshDeserialize for SubBlock {
+    fn deserialize_reader<R: Read>(reader: &mut R) -> Result<SubBlock> {
+        let proposer = u32::deserialize_reader(reader)?;
+        let Payload { time_ms, native } = Payload::deserialize_reader(reader)?;
+        Ok(SubBlock { proposer, time_ms, native, forged: Vec::deserialize_reader(reader)? })
     }
 }
 
 /// A decided block: the sub-blocks of one height, and the state that they build on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Superblock {
     /// Height of this block.
     pub height: Height,
@@ -57,6 +108,22 @@ pub struct Superblock {
     pub parent_root: Digest,
     /// The validators' shares in slot order.
     pub sub_blocks: Vec<SubBlock>,
+}
+
+impl BorshSerialize for Superblock {
+    fn serialize<W: Write>(&self, writer: &mut W) -> Result<()> {
+        write_format(writer, BLOCK_FORMAT)?;
+        (self.height, self.parent, self.time_ms, self.parent_root).serialize(writer)?;
+        self.sub_blocks.serialize(writer)
+    }
+}
+
+impl BorshDeserialize for Superblock {
+    fn deserialize_reader<R: Read>(reader: &mut R) -> Result<Superblock> {
+        read_format(reader, "a block", BLOCK_FORMAT)?;
+        let (height, parent, time_ms, parent_root, sub_blocks) = BorshDeserialize::deserialize_reader(reader)?;
+        Ok(Superblock { height, parent, time_ms, parent_root, sub_blocks })
+    }
 }
 
 impl Superblock {
@@ -79,14 +146,15 @@ impl Superblock {
 
     /// The canonical encoding, written in parallel on the current rayon pool where that is worth it.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = encoded(&(self.height, self.parent, self.time_ms, self.parent_root));
+        let mut bytes = encoded(&(BLOCK_FORMAT, self.height, self.parent, self.time_ms, self.parent_root));
         bytes.extend(encoded(&length(self.sub_blocks.len())));
-        for SubBlock { proposer, time_ms, native, forged } in &self.sub_blocks {
-            bytes.extend(encoded(&(proposer, time_ms, length(native.len()))));
-            let parts: Vec<Vec<u8>> = native.par_chunks(PART).map(encoded_each).collect();
+        for sub_block in &self.sub_blocks {
+            bytes.extend(encoded(&sub_block.proposer));
+            bytes.extend(sub_block.lanes_head());
+            let parts: Vec<Vec<u8>> = sub_block.native.par_chunks(PART).map(encoded_each).collect();
             bytes.reserve(parts.iter().map(Vec::len).sum());
             parts.iter().for_each(|part| bytes.extend_from_slice(part));
-            bytes.extend(encoded(forged));
+            bytes.extend(encoded(&sub_block.forged));
         }
         bytes
     }
@@ -150,5 +218,29 @@ mod tests {
             assert_eq!(block.to_bytes(), plain);
             assert_eq!(Superblock::digest(&plain), Digest::of(BLOCK_CONTEXT, &plain));
         }
+    }
+
+    /// Formats and lanes that this program does not know are refused by name, and a payload has one encoding.
+    #[test]
+    fn other_formats_and_lanes_are_refused_by_name() {
+        let payload = SubBlock { time_ms: 7, ..SubBlock::default() }.to_payload();
+        assert_eq!(payload, [&[1][..], &7u64.to_le_bytes(), &[1, 0], &[0; 4]].concat());
+        let refused = |at: usize, byte: u8| {
+            let mut other = payload.clone();
+            other[at] = byte;
+            SubBlock::from_payload(0, &other).expect_err("refused").to_string()
+        };
+        assert!(refused(0, 2).contains("a sub-block of format 2, and this program reads 1"));
+        assert!(refused(9, 0).contains("0 lanes") && refused(9, 2).contains("2 lanes"));
+        assert!(refused(10, 1).contains("lane 1 of a sub-block is none by the rules in force"));
+        assert!(SubBlock::from_payload(0, &[&payload[..], &[0]].concat()).is_err(), "something is left over");
+        let mut block = Superblock::default().to_bytes();
+        assert_eq!(borsh::from_slice::<Superblock>(&block).expect("its own bytes"), Superblock::default());
+        block[0] = 9;
+        let error = borsh::from_slice::<Superblock>(&block).expect_err("refused").to_string();
+        assert!(
+            error.contains("a block of format 9, and this program reads 1: use the version that wrote it"),
+            "{error}"
+        );
     }
 }

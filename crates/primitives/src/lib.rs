@@ -3,18 +3,21 @@
 //!
 //! **The codec** is Borsh: integers little-endian and of fixed width, sequences after a 32-bit count, enumerations
 //! after a byte, nothing optional and nothing left over, so that a value has one encoding and an encoding one value.
-//! Prices are the one exception in byte order: big-endian, as in the tries.
+//! Prices are the one exception in byte order: big-endian, as in the tries. What is stored or sent whole (blocks,
+//! sub-blocks, receipts, snapshots) begins with a byte that is the version of its format.
 
 mod amount;
 mod block;
+mod format;
 mod hash;
 mod key;
 mod price;
 mod statement;
 mod transaction;
 
-pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED};
+pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{Height, SubBlock, Superblock};
+pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, to_hex};
 pub use key::{Address, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use price::{Price, PriceError};

@@ -7,9 +7,9 @@ use std::time::Duration;
 use consensus::{Engine, Entry, Evidence, Finality, Frame, Index, Members, Payload, Protocol, Refused, Timer, Turn};
 use ledger::outcome_root;
 use primitives::{Digest, Height, SubBlock, to_hex};
-use store::{Disk, Store, VoteLog, VoteOptions};
+use store::{Disk, Store, VoteLog};
 
-use crate::opening::check_payload;
+use crate::opening::{check_payload, vote_options};
 use crate::{
     Agreed, Defect, Effect, Home, Input, Job, Network, Now, PeerStatus, PoolJob, ReplicaError, ReplicaSettings, Sight,
     Told, ValidatorStatus, Waiting, encode, state_sync,
@@ -332,7 +332,7 @@ impl<D: Disk + Clone> Replica<D> {
     fn act(&mut self, turn: Turn) -> Result<(), ReplicaError> {
         if let (None, Some(silent_to)) = (&self.votes, self.engine.silent_to()) {
             tracing::warn!(above = silent_to, "the others have told how far they are: voting again above this height");
-            let votes = VoteLog::rejoin(self.home.votes.clone(), VoteOptions::default(), silent_to + 1)?;
+            let votes = VoteLog::rejoin(self.home.votes.clone(), vote_options(&self.network), silent_to + 1)?;
             self.votes = Some(votes);
         }
         self.write_down(&turn.entries)?;

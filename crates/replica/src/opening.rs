@@ -58,7 +58,7 @@ impl<D: Disk + Clone> Replica<D> {
             // It knows no superblock to go on from: until it has found one it only says how far its state is.
             engine.rejoin();
         }
-        let votes = open_votes(home, &mut engine, settings.defect)?;
+        let votes = open_votes(home, &mut engine, vote_options(&network), settings.defect)?;
         let certified_durably = finality.durable_height();
         let replica = Replica {
             engine,
@@ -101,16 +101,25 @@ pub fn create_votes<D: Disk + Clone>(votes: &D) -> Result<(), ReplicaError> {
     Ok(())
 }
 
+/// Room for what all validators propose at the heights that are worked on at a time.
+pub(crate) fn vote_options(network: &Network) -> VoteOptions {
+    let (members, bytes) = (network.committee_max as u64, network.rules.payload_bytes as u64);
+    let defaults = VoteOptions::default();
+    let bytes_max = defaults.bytes_max.max(ledger::votes_bytes(network.rules.horizon(), members, bytes));
+    VoteOptions { bytes_max, ..defaults }
+}
+
 /// Gives the engine what the vote log says, or tells it that the log is lost.
 fn open_votes<D: Disk + Clone>(
     home: &Home<D>,
     engine: &mut Engine,
+    options: VoteOptions,
     defect: Option<Defect>,
 ) -> Result<Option<VoteLog<D>>, ReplicaError> {
     let damaged = |error: &StoreError| {
         matches!(error, StoreError::VotesLost(_) | StoreError::Damaged { remedy: store::Remedy::Rejoin, .. })
     };
-    match VoteLog::open(home.votes.clone(), VoteOptions::default()) {
+    match VoteLog::open(home.votes.clone(), options) {
         Ok((log, found)) => {
             for repair in found.repairs {
                 tracing::warn!(%repair, "the vote log ended unfinished; nothing of that was sent");
@@ -124,7 +133,7 @@ fn open_votes<D: Disk + Clone>(
             Ok(Some(log))
         }
         Err(error) if damaged(&error) && defect == Some(Defect::SilenceBroken) => {
-            Ok(Some(VoteLog::rejoin(home.votes.clone(), VoteOptions::default(), 1)?))
+            Ok(Some(VoteLog::rejoin(home.votes.clone(), options, 1)?))
         }
         Err(error) if damaged(&error) => {
             tracing::warn!(%error, "listening without voting until it is known where it is safe to vote again");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use consensus::{Index, Payload};
-use ledger::Ledger;
+use ledger::{Ledger, Quota};
 use primitives::{Evidence, Height, SecretKey, SubBlock};
 
 use crate::accusations::Accusations;
@@ -129,11 +129,12 @@ impl Proposals {
 
 /// As many waiting transactions as fit.
 fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> Vec<PoolEntry> {
+    let mut quota = Quota::default();
     let fits = |entry: &PoolEntry| {
         let bytes = encode(&entry.transaction).len();
         let fits = bytes <= room;
         room = room.saturating_sub(bytes);
-        fits
+        fits && quota.admits(&entry.transaction.body.operation)
     };
     pool.take_while(count, fits)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Ledger, Member, Membership, Terms};
+use ledger::{BlockReceipts, Ledger, Member, Membership, Outcome, Refusal, Terms};
 use primitives::{Address, Fraction, Height, Operation, PublicKey, Superblock, Transaction};
 
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +20,25 @@ impl Bond {
         Bond { key, network_address, stake: 0, unbonding: BTreeMap::new(), excluded: false }
     }
 }
+
+/// Refusals that no proposer can have been ignorant of: a sub-block with one of them earns nothing.
+const FALSE: [Refusal; 15] = [
+    Refusal::BadSignature,
+    Refusal::WrongChain,
+    Refusal::UnknownAsset,
+    Refusal::ZeroAmount,
+    Refusal::AmountTooLarge,
+    Refusal::SameAsset,
+    Refusal::SelfPayment,
+    Refusal::AddressNotOfKey,
+    Refusal::NetworkAddress,
+    Refusal::NotIssuer,
+    Refusal::SellsTooLittle,
+    Refusal::AsksTooLittle,
+    Refusal::CommitteeFixed,
+    Refusal::NotPossessed,
+    Refusal::BadEvidence,
+];
 
 /// See the module text.
 #[derive(Clone)]
@@ -54,6 +73,7 @@ impl Bonds {
     pub fn apply(
         &mut self,
         block: &Superblock,
+        receipts: &BlockReceipts,
         effective: &[&Transaction],
         before: &Ledger,
     ) -> Result<Vec<(Address, i128)>, String> {
@@ -61,7 +81,7 @@ impl Bonds {
             let open = self.bonds.iter().filter(|(_, bond)| bond.stake > 0 && !bond.excluded);
             self.candidates = open.map(|(account, bond)| (*account, bond.stake)).collect();
         }
-        let mut paid = self.reward(block, before)?;
+        let mut paid = self.reward(block, receipts, before)?;
         let free = self.free(block.height);
         for transaction in effective {
             self.act(transaction, free);
@@ -85,12 +105,23 @@ impl Bonds {
         height.is_multiple_of(self.terms.schedule.epoch_heights)
     }
 
-    fn reward(&mut self, block: &Superblock, before: &Ledger) -> Result<Vec<(Address, i128)>, String> {
+    fn reward(
+        &mut self,
+        block: &Superblock,
+        receipts: &BlockReceipts,
+        before: &Ledger,
+    ) -> Result<Vec<(Address, i128)>, String> {
         let epoch = self.terms.schedule.epoch_of(block.height);
         let committee = before.committee(epoch).ok_or("nobody is known to validate")?;
-        let members = block.sub_blocks.iter().filter_map(|sub| committee.get(sub.proposer as usize));
+        let mut outcomes = receipts.outcomes.iter().map(|(_, outcome)| outcome);
+        let mut members = Vec::new();
+        for sub in &block.sub_blocks {
+            let is_false = |outcome: &Outcome| outcome.refusal().is_some_and(|refusal| FALSE.contains(&refusal));
+            let is_sound = outcomes.by_ref().take(sub.native.len()).filter(|outcome| is_false(outcome)).count() == 0;
+            members.extend(committee.get(sub.proposer as usize).filter(|_| is_sound));
+        }
         let is_open = |account: &Address| self.bonds.get(account).is_none_or(|bond| !bond.excluded);
-        let accounts: Vec<Address> = members.map(|member| member.account).filter(is_open).collect();
+        let accounts: Vec<Address> = members.into_iter().map(|member| member.account).filter(is_open).collect();
         let each = i128::from(self.terms.reward).min(self.pool / accounts.len().max(1) as i128);
         self.pool -= each * accounts.len() as i128;
         Ok(accounts.into_iter().map(|account| (account, each)).collect())

@@ -146,8 +146,21 @@ fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
     applied.batch.burnt.retain(|(_, units)| *units > 0);
 }
 
-/// The head of a snapshot: rules, chain, fee, ε, μ, height, last block and its time, assets, validators.
-type Head = (u32, u64, Amount, Fraction, Fraction, Height, Digest, u64, Vec<ledger::Asset>, ledger::Validators);
+/// The head of a snapshot: format and rules, chain, fee, ε, μ, limits, height, last block and its time, assets,
+/// validators.
+type Head = (
+    (u8, u32),
+    u64,
+    Amount,
+    Fraction,
+    Fraction,
+    ledger::Limits,
+    Height,
+    Digest,
+    u64,
+    Vec<ledger::Asset>,
+    ledger::Validators,
+);
 
 /// Changes one account and what is issued of an asset, by way of a snapshot: the ledger itself offers no such thing.
 fn edit(
@@ -165,7 +178,7 @@ fn edit(
             && let Some((asset, units)) = issue
         {
             let mut head: Head = borsh::from_slice(&chunk[1..]).expect("a head");
-            head.8[asset.0 as usize].issued += units;
+            head.9[asset.0 as usize].issued += units;
             chunk = [vec![HEAD], borsh::to_vec(&head).expect("encodes")].concat();
         } else if chunk[0] == ACCOUNTS {
             let mut accounts: Vec<AccountState> = borsh::from_slice(&chunk[1..]).expect("accounts");

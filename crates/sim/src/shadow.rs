@@ -69,7 +69,7 @@ impl Shadow {
             self.credit(transaction, outcome, receipts)?;
         }
         let operations: Vec<&Transaction> = effective.iter().map(|(transaction, _)| *transaction).collect();
-        for (account, units) in self.bonds.apply(block, &operations, before)? {
+        for (account, units) in self.bonds.apply(block, receipts, &operations, before)? {
             self.add(account, AssetId(0), units);
         }
         self.settle(receipts, effective.len())

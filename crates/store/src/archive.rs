@@ -6,7 +6,7 @@ use crate::checkpoint::{self, CheckpointReader};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Remedy, StoreError};
 use crate::record::{
-    DIGEST_BYTES, Digest, FILE_HEADER_BYTES, FileHeader, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
+    DIGEST_BYTES, Digest, FILE_HEADER_BYTES, FileHeader, PART_BYTES_MAX, PartKind, RECORD_HEADER_BYTES, RecordHeader,
 };
 
 /// Which log.
@@ -54,11 +54,16 @@ pub(crate) struct LogFiles<D: Disk> {
     segments: RwLock<Vec<Segment>>,
 }
 
-/// A record in full.
+/// A record in full, all parts of it.
 pub(crate) struct Record {
-    pub(crate) header: RecordHeader,
+    pub(crate) height: u64,
+    /// The height that was durable when its last part was appended.
+    pub(crate) durable: u64,
     pub(crate) payload: Vec<u8>,
+    /// Of its last part.
     pub(crate) digest: Digest,
+    /// Where it ends.
+    pub(crate) end: u64,
 }
 
 impl<D: Disk> LogFiles<D> {
@@ -98,8 +103,8 @@ impl<D: Disk> LogFiles<D> {
         let record = read_record(&file, length, offset, &salt);
         let record = record.map_err(StoreError::io("read", &self.path(first)))?;
         match record {
-            Ok(record) if record.header.height == height => Ok(Some(record)),
-            Ok(record) => Err(self.damaged(first, offset, format!("a record of height {}", record.header.height))),
+            Ok(record) if record.height == height => Ok(Some(record)),
+            Ok(record) => Err(self.damaged(first, offset, format!("a record of height {}", record.height))),
             Err(what) => Err(self.damaged(first, offset, what)),
         }
     }
@@ -149,31 +154,33 @@ impl<D: Disk> LogFiles<D> {
         let Some(file) = self.open_unless_forgotten(first)? else { return Ok(()) };
         let length = file.length().map_err(StoreError::io("read the length of", &self.path(first)))?;
         let (mut offsets, mut offset, mut previous) = (Vec::new(), FILE_HEADER_BYTES as u64, header.previous);
-        let not_followed = |offsets: &[u32], at: u64| {
-            // Headers have checksums of their own: the record before is the one to blame.
-            let at = offsets.last().map_or(at, |&last| u64::from(last));
-            self.damaged(first, at, "the digest is not the one that the next record, or file, names")
-        };
+        // Headers have checksums of their own: the record or part before is the one to blame.
+        let mut before = offset;
+        let not_followed =
+            |at: u64| self.damaged(first, at, "the digest is not the one that the next record, or file, names");
         for height in first..next.first {
-            let link = read_link(&file, length, offset, &header.salt);
-            let (record, digest, end) = link
-                .map_err(StoreError::io("read", &self.path(first)))?
-                .map_err(|what| self.damaged(first, offset, what))?;
-            if record.height != height {
-                return Err(self.damaged(
-                    first,
-                    offset,
-                    format!("a record of height {} instead of {height}", record.height),
-                ));
+            offsets.push(u32::try_from(offset).expect("records begin below 4 GiB"));
+            loop {
+                let link = read_link(&file, length, offset, &header.salt);
+                let (record, digest, end) = link
+                    .map_err(StoreError::io("read", &self.path(first)))?
+                    .map_err(|what| self.damaged(first, offset, what))?;
+                if record.height != height {
+                    let what = format!("a record of height {} instead of {height}", record.height);
+                    return Err(self.damaged(first, offset, what));
+                }
+                if record.previous != previous {
+                    return Err(not_followed(before));
+                }
+                before = offset;
+                (offset, previous) = (end, digest);
+                if matches!(record.kind, PartKind::Last(_)) {
+                    break;
+                }
             }
-            if record.previous != previous {
-                return Err(not_followed(&offsets, offset));
-            }
-            offsets.push(u32::try_from(offset).expect("files are below 4 GiB"));
-            (offset, previous) = (end, digest);
         }
         if next.previous != previous {
-            return Err(not_followed(&offsets, offset));
+            return Err(not_followed(before));
         }
         if offset != length {
             return Err(self.damaged(first, offset, "the file goes on where the next one should"));
@@ -193,22 +200,48 @@ type Checked<T> = std::io::Result<Result<T, String>>;
 
 /// The record at this offset of a file of this length, or what is wrong there.
 pub(crate) fn read_record(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) -> Checked<Record> {
+    let (mut payload, mut offset, mut before) = (Vec::new(), offset, None);
+    loop {
+        let (header, digest, end) = match read_part(file, length, offset, salt, &mut payload)? {
+            Ok(part) => part,
+            Err(what) => return Ok(Err(what)),
+        };
+        let RecordHeader { kind, height, durable, previous } = header;
+        if before.is_some_and(|before| before != (height, previous)) {
+            return Ok(Err("a part of another record".into()));
+        }
+        if matches!(kind, PartKind::Last(_)) {
+            return Ok(Ok(Record { height, durable, payload, digest, end }));
+        }
+        (offset, before) = (end, Some((height, digest)));
+    }
+}
+
+/// Appends the payload of the part at this offset to `whole`; its header, its digest, and where it ends.
+fn read_part(
+    file: &impl DiskFile,
+    length: u64,
+    offset: u64,
+    salt: &[u8; 32],
+    whole: &mut Vec<u8>,
+) -> Checked<(RecordHeader, Digest, u64)> {
     let header = match read_header(file, length, offset, salt)? {
         Ok(header) => header,
         Err(what) => return Ok(Err(what)),
     };
-    let Some((payload_bytes, _)) = extent(&header, length, offset) else {
+    let Some((payload_bytes, end)) = extent(&header, length, offset) else {
         return Ok(Err("the record is cut off".into()));
     };
-    let mut payload = vec![0; payload_bytes + DIGEST_BYTES];
-    file.read_at(offset + RECORD_HEADER_BYTES as u64, &mut payload)?;
-    let (_, digest) = payload.split_last_chunk().expect("room for the digest");
+    let begin = whole.len();
+    whole.resize(begin + payload_bytes + DIGEST_BYTES, 0);
+    file.read_at(offset + RECORD_HEADER_BYTES as u64, &mut whole[begin..])?;
+    let (_, digest) = whole.split_last_chunk().expect("room for the digest");
     let digest = *digest;
-    payload.truncate(payload_bytes);
-    if header.digest(salt, &payload) != digest {
+    whole.truncate(begin + payload_bytes);
+    if header.digest(salt, &whole[begin..]) != digest {
         return Ok(Err("the record does not match its digest".into()));
     }
-    Ok(Ok(Record { header, payload, digest }))
+    Ok(Ok((header, digest, end)))
 }
 
 /// The header at this offset of a record or a mark.
@@ -221,7 +254,7 @@ pub(crate) fn read_header(file: &impl DiskFile, length: u64, offset: u64, salt: 
     Ok(RecordHeader::decode(&header, salt).ok_or("no record header, or one that does not match its checksum".into()))
 }
 
-/// A record's header, its digest as stored, and where it ends.
+/// The header of a record or part, its digest as stored, and where it ends.
 fn read_link(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) -> Checked<(RecordHeader, Digest, u64)> {
     let header = match read_header(file, length, offset, salt)? {
         Ok(header) => header,
@@ -233,11 +266,11 @@ fn read_link(file: &impl DiskFile, length: u64, offset: u64, salt: &[u8; 32]) ->
     Ok(Ok((header, digest, end)))
 }
 
-/// Length of the payload and end of a record, if it lies within the file.
+/// Length of the payload and end of a record or part, if it lies within the file.
 fn extent(header: &RecordHeader, length: u64, offset: u64) -> Option<(usize, u64)> {
-    let payload = header.payload? as usize;
+    let payload = header.kind.payload()? as usize;
     let end = offset + (RECORD_HEADER_BYTES + payload + DIGEST_BYTES) as u64;
-    (payload <= PAYLOAD_BYTES_MAX && end <= length).then_some((payload, end))
+    (payload <= PART_BYTES_MAX && end <= length).then_some((payload, end))
 }
 
 /// Reads blocks, receipts and checkpoints beside the [`crate::Store`], from any thread, and still after the store

@@ -12,10 +12,12 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::{Remedy, StoreError};
 use crate::log::Syncer;
 use crate::real::RealDisk;
-use crate::record::{DIGEST_BYTES, Digest, Fields, VERSION};
+use crate::record::{DIGEST_BYTES, Digest, Fields, other_version};
 use crate::store::Health;
 
 const MAGIC: [u8; 8] = *b"walrasck";
+/// The version of the format of checkpoint files.
+const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 88;
 /// Bytes of a chunk, but the last.
 pub const CHUNK_BYTES: usize = 1 << 20;
@@ -74,7 +76,8 @@ impl Header {
         }
         match (fields.u32(), fields.u32()) {
             (VERSION, 0) => Ok(Header { height: fields.u64(), block: fields.next() }),
-            (version, _) => Err(format!("format version {version}, this program reads {VERSION}")),
+            (VERSION, _) => Err("the header is none of this format".into()),
+            (version, _) => Err(other_version(version, VERSION)),
         }
     }
 }

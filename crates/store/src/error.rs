@@ -43,9 +43,6 @@ pub enum StoreError {
         /// The height that can be taken.
         expected: u64,
     },
-    /// A payload longer than [`crate::PAYLOAD_BYTES_MAX`].
-    #[error("{0} bytes are too many for one record: at most {max} fit", max = crate::PAYLOAD_BYTES_MAX)]
-    TooLarge(usize),
     /// Receipts that differ from the ones archived for this height.
     #[error(
         "the receipts of block {0} differ from those archived when it was first executed: the replay went another way"

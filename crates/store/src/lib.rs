@@ -57,25 +57,30 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | `walraslg` |
-//! | 8 | 4 | version of the format: 1 |
+//! | 8 | 4 | version of the format: 2 |
 //! | 12 | 4 | number of the file in its log, from 0 |
 //! | 16 | 8 | height of its first record; also in its name |
 //! | 24 | 32 | digest of the last record of the file before; zeros in file 0 |
 //! | 56 | 32 | salt: random, so that nobody who writes blocks can write what looks like a record header within one |
 //! | 88 | 8 | first 8 bytes of BLAKE3 of the 88 before |
 //!
-//! Then come records without a gap, of heights that rise by one:
+//! Then come records without a gap, of heights that rise by one. A record has one part or more, all in one file, each
+//! with the record's height:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
-//! | 0 | 4 | `wblk` |
-//! | 4 | 4 | length `n` of the payload, at most 2^28 |
+//! | 0 | 4 | `wprt` if the record goes on in another part, `wblk` in its last one |
+//! | 4 | 4 | length `n` of the part's payload, at most 2^28 |
 //! | 8 | 8 | height |
 //! | 16 | 8 | the height that was durable when this was appended |
-//! | 24 | 32 | digest of the record before, in this file or the one before; zeros in the very first |
+//! | 24 | 32 | digest of the part before, in this file or the one before; zeros in the very first |
 //! | 56 | 8 | first 8 bytes of keyed BLAKE3, under the salt, of the 56 before |
 //! | 64 | n | payload |
-//! | 64 + n | 32 | digest of the record: BLAKE3 of the first 56 bytes and the payload |
+//! | 64 + n | 32 | digest of the part: BLAKE3 of the first 56 bytes and the payload |
+//!
+//! The payload of a record is that of its parts together; its digest is that of its last part, which names the others.
+//! So no block and no receipts are too long to be stored. A record whose last part is missing is a torn tail: it counts
+//! as a whole or not at all.
 //!
 //! After the last record of the last file may stand a mark: 64 bytes like a record's first, with `wmrk`, length 0, the
 //! durable height twice, and the digest of that record.
@@ -130,7 +135,6 @@ pub use error::{Remedy, StoreError};
 pub use fault::{Fault, FaultDisk, Surviving};
 pub use inspect::{CheckpointSummary, Inspection, LogSummary, SegmentSummary, inspect};
 pub use real::RealDisk;
-pub use record::PAYLOAD_BYTES_MAX;
 pub use store::{Options, Recovery, Repair, Store};
 pub use view::{View, view};
 pub use votes::{VoteLog, VoteOptions, Votes};

@@ -7,11 +7,15 @@ use crate::archive::{Kind, LogFiles, Record, Segment, path, read_header, read_re
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::record::{
-    Digest, FILE_HEADER_BYTES, FileHeader, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader, attests_durable,
+    Digest, FILE_HEADER_BYTES, FileHeader, PART_BYTES_MAX, PartKind, RECORD_HEADER_BYTES, RecordHeader, attests_durable,
 };
 use crate::retention;
 use crate::store::Repair;
 
+/// A part of a record is no longer than a file is meant to be, divided by this.
+const PARTS_IN_FILE: u64 = 16;
+/// No part but the last of a record is shorter than this.
+const PART_BYTES_MIN: u64 = 1 << 10;
 /// Bytes read at a time in search of evidence after a bad record.
 const SEARCH_BYTES: usize = 1 << 20;
 
@@ -113,30 +117,44 @@ impl<D: Disk> Log<D> {
         self.last + 1
     }
 
-    /// Appends the record of the next height; not durable yet.
+    /// Appends the record of the next height, in as many parts as it needs; not durable yet.
     pub(crate) fn append(&mut self, payload: &[u8]) -> Result<(), StoreError> {
-        if payload.len() > PAYLOAD_BYTES_MAX {
-            return Err(StoreError::TooLarge(payload.len()));
-        }
         let (height, durable) = (self.next(), self.durable());
         if self.tail.as_ref().is_none_or(|tail| tail.end >= self.segment_bytes) {
             self.roll()?;
         }
+        let part_bytes = self.part_bytes();
         let tail = self.tail.as_mut().expect("there is a file now");
-        let header = RecordHeader { payload: Some(payload.len() as u32), height, durable, previous: tail.digest };
-        let digest = header.digest(&tail.salt, payload);
-        self.buffer.clear();
-        self.buffer.extend_from_slice(&header.encode(&tail.salt));
-        self.buffer.extend_from_slice(payload);
-        self.buffer.extend_from_slice(&digest);
         let path = self.files.path(tail.first);
-        tail.file.write_at(tail.end, &self.buffer).map_err(StoreError::io("write", &path))?;
-        let offset = u32::try_from(tail.end).expect("files are below 4 GiB");
-        (tail.end, tail.digest, self.last) = (tail.end + self.buffer.len() as u64, digest, height);
+        let begin = u32::try_from(tail.end).expect("records begin below 4 GiB");
+        let mut rest = payload;
+        loop {
+            let (part, after) = rest.split_at(rest.len().min(part_bytes));
+            let length = part.len() as u32;
+            let kind = if after.is_empty() { PartKind::Last(length) } else { PartKind::Part(length) };
+            let header = RecordHeader { kind, height, durable, previous: tail.digest };
+            let digest = header.digest(&tail.salt, part);
+            self.buffer.clear();
+            self.buffer.extend_from_slice(&header.encode(&tail.salt));
+            self.buffer.extend_from_slice(part);
+            self.buffer.extend_from_slice(&digest);
+            tail.file.write_at(tail.end, &self.buffer).map_err(StoreError::io("write", &path))?;
+            (tail.end, tail.digest) = (tail.end + self.buffer.len() as u64, digest);
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        self.last = height;
         if let Some(offsets) = self.files.segments_mut().last_mut().and_then(|segment| segment.offsets.as_mut()) {
-            offsets.push(offset);
+            offsets.push(begin);
         }
         Ok(())
+    }
+
+    /// The longest payload of a part.
+    fn part_bytes(&self) -> usize {
+        (self.segment_bytes / PARTS_IN_FILE).clamp(PART_BYTES_MIN, PART_BYTES_MAX as u64) as usize
     }
 
     /// Makes everything appended durable and says so in a mark; gives the last height.
@@ -159,7 +177,7 @@ impl<D: Disk> Log<D> {
     /// place.
     fn mark(&self) -> Result<(), StoreError> {
         let Some(tail) = &self.tail else { return Ok(()) };
-        let mark = RecordHeader { payload: None, height: self.last, durable: self.last, previous: tail.digest };
+        let mark = RecordHeader { kind: PartKind::Mark, height: self.last, durable: self.last, previous: tail.digest };
         let path = self.files.path(tail.first);
         tail.file.write_at(tail.end, &mark.encode(&tail.salt)).map_err(StoreError::io("write", &path))
     }
@@ -373,11 +391,11 @@ pub(crate) fn scan<D: Disk>(
         match next_in(file, &scan, &header.salt).map_err(StoreError::io("read", &path))? {
             Ok(Found::Record(_)) | Err(_) if scan.next > known.limit => break,
             Ok(Found::Record(record)) => {
-                scan.offsets.push(u32::try_from(scan.end).expect("files are below 4 GiB"));
-                scan.end += (RECORD_HEADER_BYTES + record.payload.len() + record.digest.len()) as u64;
+                scan.offsets.push(u32::try_from(scan.end).expect("records begin below 4 GiB"));
+                scan.end = record.end;
                 scan.next += 1;
                 scan.digest = record.digest;
-                scan.attested = scan.attested.max(record.header.durable);
+                scan.attested = scan.attested.max(record.durable);
             }
             Ok(Found::Mark) if scan.end + RECORD_HEADER_BYTES as u64 == length => {
                 scan.attested = scan.next - 1;
@@ -404,11 +422,12 @@ fn next_in(file: &impl DiskFile, scan: &Scan, salt: &[u8; 32]) -> std::io::Resul
         Ok(header) => header,
         Err(what) => return Ok(Err(what)),
     };
-    let height = if header.payload.is_some() { scan.next } else { scan.next - 1 };
+    let is_mark = header.kind == PartKind::Mark;
+    let height = if is_mark { scan.next - 1 } else { scan.next };
     if header.height != height || header.previous != scan.digest {
         return Ok(Err(format!("not what follows after height {}", scan.next - 1)));
     }
-    if header.payload.is_none() {
+    if is_mark {
         return Ok(Ok(Found::Mark));
     }
     Ok(read_record(file, scan.length, scan.end, salt)?.map(Found::Record))

@@ -1,14 +1,16 @@
 //! Headers of log files and of records; the format stands in the crate's text.
 
-/// The longest payload of a record: 256 MiB.
-pub const PAYLOAD_BYTES_MAX: usize = 1 << 28;
+/// The longest payload of a part of a record: 256 MiB.
+pub(crate) const PART_BYTES_MAX: usize = 1 << 28;
 
-pub(crate) const VERSION: u32 = 1;
+/// The version of the format of log files. Version 2 has records in several parts.
+pub(crate) const VERSION: u32 = 2;
 pub(crate) const FILE_HEADER_BYTES: usize = 96;
 pub(crate) const RECORD_HEADER_BYTES: usize = 64;
 pub(crate) const DIGEST_BYTES: usize = 32;
 const FILE_MAGIC: [u8; 8] = *b"walraslg";
 const BLOCK_MAGIC: [u8; 4] = *b"wblk";
+const PART_MAGIC: [u8; 4] = *b"wprt";
 const MARK_MAGIC: [u8; 4] = *b"wmrk";
 const CHECK_BYTES: usize = 8;
 
@@ -32,6 +34,13 @@ impl Fields<'_> {
     pub(crate) fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.next())
     }
+}
+
+/// What is wrong with a file of another format.
+pub(crate) fn other_version(found: u32, read: u32) -> String {
+    let remedy =
+        if found > read { "start the newer version that wrote it" } else { "start the older one that wrote it" };
+    format!("the file has format version {found}, and this program reads {read}: {remedy}")
 }
 
 /// The beginning of a log file.
@@ -71,7 +80,7 @@ impl FileHeader {
         }
         let version = fields.u32();
         if version != VERSION {
-            return Err(format!("format version {version}, this program reads {VERSION}"));
+            return Err(other_version(version, VERSION));
         }
         let (number, first) = (fields.u32(), fields.u64());
         if first == 0 {
@@ -81,23 +90,59 @@ impl FileHeader {
     }
 }
 
-/// The beginning of a record, or a mark.
+/// What stands behind a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    /// A part of a record, which goes on in the next.
+    Part(u32),
+    /// A record, or its last part.
+    Last(u32),
+    /// Nothing: all before is durable.
+    Mark,
+}
+
+impl PartKind {
+    /// Length of the payload; `None` for a mark.
+    pub(crate) fn payload(self) -> Option<u32> {
+        match self {
+            PartKind::Part(payload) | PartKind::Last(payload) => Some(payload),
+            PartKind::Mark => None,
+        }
+    }
+
+    fn magic(self) -> [u8; 4] {
+        match self {
+            PartKind::Part(_) => PART_MAGIC,
+            PartKind::Last(_) => BLOCK_MAGIC,
+            PartKind::Mark => MARK_MAGIC,
+        }
+    }
+
+    fn read(magic: [u8; 4], payload: u32) -> Option<PartKind> {
+        match magic {
+            PART_MAGIC => Some(PartKind::Part(payload)),
+            BLOCK_MAGIC => Some(PartKind::Last(payload)),
+            MARK_MAGIC => Some(PartKind::Mark),
+            _ => None,
+        }
+    }
+}
+
+/// The beginning of a record or of a part of it, or a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
-    /// Length of the payload; `None` for a mark.
-    pub(crate) payload: Option<u32>,
+    pub(crate) kind: PartKind,
     pub(crate) height: u64,
     pub(crate) durable: u64,
-    /// Digest of the record before.
+    /// Digest of the record or part before.
     pub(crate) previous: Digest,
 }
 
 impl RecordHeader {
     pub(crate) fn encode(&self, salt: &[u8; 32]) -> [u8; RECORD_HEADER_BYTES] {
-        let magic = if self.payload.is_some() { BLOCK_MAGIC } else { MARK_MAGIC };
         let fields = [
-            &magic[..],
-            &self.payload.unwrap_or(0).to_le_bytes(),
+            &self.kind.magic()[..],
+            &self.kind.payload().unwrap_or(0).to_le_bytes(),
             &self.height.to_le_bytes(),
             &self.durable.to_le_bytes(),
             &self.previous,
@@ -110,15 +155,12 @@ impl RecordHeader {
     pub(crate) fn decode(bytes: &[u8; RECORD_HEADER_BYTES], salt: &[u8; 32]) -> Option<RecordHeader> {
         let (checked, check) = bytes.split_at(RECORD_HEADER_BYTES - CHECK_BYTES);
         let mut fields = Fields(checked);
-        let magic: [u8; 4] = fields.next();
-        if (magic != BLOCK_MAGIC && magic != MARK_MAGIC)
-            || blake3::keyed_hash(salt, checked).as_bytes()[..CHECK_BYTES] != *check
-        {
+        let magic = fields.next();
+        let kind = PartKind::read(magic, fields.u32())?;
+        if blake3::keyed_hash(salt, checked).as_bytes()[..CHECK_BYTES] != *check {
             return None;
         }
-        let length = fields.u32();
-        let payload = (magic == BLOCK_MAGIC).then_some(length);
-        Some(RecordHeader { payload, height: fields.u64(), durable: fields.u64(), previous: fields.next() })
+        Some(RecordHeader { kind, height: fields.u64(), durable: fields.u64(), previous: fields.next() })
     }
 
     /// The digest of the record with this header and payload.
@@ -133,7 +175,8 @@ impl RecordHeader {
 pub(crate) fn attests_durable(bytes: &[u8], salt: &[u8; 32], height: u64) -> bool {
     bytes.windows(RECORD_HEADER_BYTES).any(|window| {
         let magic = &window[..BLOCK_MAGIC.len()];
-        let header = (magic == BLOCK_MAGIC || magic == MARK_MAGIC).then(|| window.first_chunk()).flatten();
+        let is_known = [BLOCK_MAGIC, PART_MAGIC, MARK_MAGIC].iter().any(|known| magic == known);
+        let header = is_known.then(|| window.first_chunk()).flatten();
         header.and_then(|header| RecordHeader::decode(header, salt)).is_some_and(|header| header.durable >= height)
     })
 }

@@ -151,7 +151,7 @@ impl<D: Disk> Store<D> {
     /// Appends the block of the next height. It is durable after [`Store::sync`].
     ///
     /// # Errors
-    /// [`StoreError::OutOfOrder`], [`StoreError::TooLarge`] or [`StoreError::Io`]; after the last the store refuses.
+    /// [`StoreError::OutOfOrder`] or [`StoreError::Io`]; after the last the store refuses.
     pub fn append(&mut self, height: u64, block: &[u8]) -> Result<(), StoreError> {
         self.health.check()?;
         in_order("block", height, self.blocks.next())?;
@@ -182,8 +182,8 @@ impl<D: Disk> Store<D> {
     /// compared.
     ///
     /// # Errors
-    /// [`StoreError::ReceiptsDiffer`], [`StoreError::OutOfOrder`], [`StoreError::TooLarge`], or [`StoreError::Io`];
-    /// after the last the store refuses.
+    /// [`StoreError::ReceiptsDiffer`], [`StoreError::OutOfOrder`], or [`StoreError::Io`]; after the last the store
+    /// refuses.
     pub fn put_receipts(&mut self, height: u64, receipts: &[u8]) -> Result<(), StoreError> {
         self.health.check()?;
         if let Some(archived) = self.receipts(height)? {

@@ -176,8 +176,8 @@ impl<D: Disk> VoteLog<D> {
     /// Appends a record. It is durable after [`VoteLog::sync`].
     ///
     /// # Errors
-    /// [`StoreError::OutOfOrder`] below the floor, [`StoreError::VotesFull`], [`StoreError::TooLarge`],
-    /// [`StoreError::Failed`], or [`StoreError::Io`].
+    /// [`StoreError::OutOfOrder`] below the floor, [`StoreError::VotesFull`], [`StoreError::Failed`], or
+    /// [`StoreError::Io`].
     pub fn append(&mut self, height: u64, bytes: &[u8]) -> Result<(), StoreError> {
         if height < self.floor {
             return Err(StoreError::OutOfOrder { what: "a vote at height", height, expected: self.floor });

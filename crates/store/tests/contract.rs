@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use store::{Disk, FaultDisk, Options, PAYLOAD_BYTES_MAX, RealDisk, Store, StoreError, Surviving, inspect};
+use store::{Disk, FaultDisk, Options, RealDisk, Store, StoreError, Surviving, inspect};
 
 /// A path for a test's store, with nothing there.
 fn directory(name: &str) -> PathBuf {
@@ -109,8 +109,6 @@ fn order_is_kept() {
     out_of_order(store.put_receipts(2, b"two"), 1);
     store.put_receipts(1, b"one").expect("the same again");
     assert!(matches!(store.put_receipts(1, b"won"), Err(StoreError::ReceiptsDiffer(1))));
-    let too_large = vec![0; PAYLOAD_BYTES_MAX + 1];
-    assert!(matches!(store.append(2, &too_large), Err(StoreError::TooLarge(_))));
     assert!(matches!(store.begin_checkpoint(1), Err(StoreError::NotDurable { height: 1, durable: 0 })));
     store.sync().expect("none of this stops the store");
     let first = store.begin_checkpoint(1).expect("begun");
@@ -189,11 +187,32 @@ fn the_format_stays() {
         .map(|(name, length)| (blake3::hash(&disk.content(&name)).to_hex()[..16].to_owned(), length, name))
         .collect();
     let expected = [
-        ("e0e484f09660bce4", 2484, "blocks-00000000000000000001.log"),
-        ("c08794cd2c35bcd2", 1752, "blocks-00000000000000000004.log"),
+        ("7d15d588a06c62c5", 2484, "blocks-00000000000000000001.log"),
+        ("ae9b8ebdfb1ea962", 1752, "blocks-00000000000000000004.log"),
         ("ffc531e97a45affb", 1048793, "checkpoint-00000000000000000004.ckpt"),
-        ("e6fc38680add7628", 591, "receipts-00000000000000000001.log"),
+        ("25dc238078141a5f", 591, "receipts-00000000000000000001.log"),
     ];
     let found: Vec<_> = found.iter().map(|(digest, length, name)| (&**digest, *length, &**name)).collect();
     assert_eq!(found, expected);
+}
+
+/// A file of another version is refused by name, with what to do.
+#[test]
+fn another_format_version_is_refused_by_name() {
+    let path = directory("another_version");
+    let open = |path: &PathBuf| Store::open(RealDisk::new(path).expect("a directory"), Options::default());
+    let (mut store, _) = open(&path).expect("a new store opens");
+    store.append(1, b"one").expect("appended");
+    store.sync().expect("synced");
+    drop(store);
+    let file = path.join("blocks-00000000000000000001.log");
+    let mut bytes = std::fs::read(&file).expect("there");
+    for (version, remedy) in [(9u32, "start the newer version"), (1, "start the older one")] {
+        bytes[8..12].copy_from_slice(&version.to_le_bytes());
+        let check = blake3::hash(&bytes[..88]);
+        bytes[88..96].copy_from_slice(&check.as_bytes()[..8]);
+        std::fs::write(&file, &bytes).expect("written");
+        let error = open(&path).expect_err("refused").to_string();
+        assert!(error.contains(&format!("format version {version}")) && error.contains(remedy), "{error}");
+    }
 }

@@ -105,7 +105,7 @@ impl Demo {
         let temporary = tempfile::tempdir().context("a temporary directory")?;
         let folder = self.home.clone().unwrap_or_else(|| temporary.path().to_path_buf());
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
-        let genesis = genesis(&traders, self.assets as usize, 1);
+        let genesis = genesis(&traders, self.assets as usize);
         let say = |line: String| {
             // With --json, standard output belongs to the result.
             if json { eprintln!("{line}") } else { println!("{line}") }

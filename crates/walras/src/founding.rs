@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use ledger::Genesis;
 use node::founding::{Engine, Founder, Founding};
-use primitives::{PublicKey, is_network_address, to_hex};
+use primitives::{AssetId, PublicKey, is_network_address, to_hex};
 use serde_json::json;
 use store::RealDisk;
 use zeroize::Zeroizing;
@@ -20,6 +20,9 @@ pub const KEY_FILE: &str = "validator-key.json";
 /// Ports of validators on one machine: the first one's, then one higher each.
 const HTTP_PORT: u16 = 8080;
 const NETWORK_PORT: u16 = 9100;
+
+/// Fees that the account of a validator can pay at the start.
+const FOUNDER_FEES: u64 = 1_000;
 
 /// A validator's home as it was made.
 struct Made {
@@ -41,9 +44,12 @@ pub fn run(init: &Init, engine: Engine, size: u8, json: bool) -> anyhow::Result<
     // Asked for once: the homes are handed to their operators, who may change it.
     let passphrase = init.passphrase.read_new()?;
     let issuer = keystore::create_under(&folder.join("issuer-key.json"), &passphrase)?.public().address();
-    let genesis = init.make(issuer)?;
+    let mut genesis = init.make(issuer)?;
     genesis.issued_assets()?;
     let made = (0..size).map(|index| make(init, index, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
+    // A validator pays for the accusations that it brings by itself.
+    let fees = genesis.fee.saturating_mul(FOUNDER_FEES);
+    genesis.balances.extend(made.iter().map(|one| (one.key.address(), AssetId(0), fees)));
     let founder = |one: &Made| {
         let (key, account) = (one.key, one.key.address());
         Founder { key, address: one.address.clone(), account, stake: init.stake }

@@ -35,9 +35,9 @@ pub struct Init {
     /// Number of the chain.
     #[arg(long, default_value_t = 31_337)]
     chain: u64,
-    /// Units of the first asset that a transaction costs.
-    #[arg(long, default_value_t = 0)]
-    fee: u64,
+    /// What a transaction costs, in decimals of the first asset; usually 0.0001, or its smallest unit if that is more.
+    #[arg(long)]
+    fee: Option<String>,
     /// Units of an asset that an offer sells, or asks, at least; at least 2 / (mu - epsilon).
     #[arg(long, default_value_t = ledger::LEAST_UNITS)]
     least_units: u64,
@@ -78,9 +78,9 @@ pub struct SuccessionOptions {
     /// Validators that are drawn by stake; else as many as at the start.
     #[arg(long, requires = "validators", value_parser = clap::value_parser!(u32).range(1..=256))]
     committee: Option<u32>,
-    /// Least units of the first asset that a validator stakes.
-    #[arg(long, default_value_t = 1, requires = "validators", value_parser = clap::value_parser!(u64).range(1..))]
-    minimum_stake: u64,
+    /// Least units of the first asset that a validator stakes; else a 1024th of what the first ones stake together.
+    #[arg(long, requires = "validators", value_parser = clap::value_parser!(u64).range(1..))]
+    minimum_stake: Option<u64>,
     /// Epochs for which a stake can be punished after the last that it counted in; then it is paid back.
     #[arg(long, default_value_t = 2, requires = "validators")]
     unbonding_epochs: u64,
@@ -101,7 +101,7 @@ impl SuccessionOptions {
         Succession {
             epoch_heights: self.epoch_heights,
             committee: self.committee.unwrap_or(founders.committee),
-            minimum_stake: self.minimum_stake,
+            minimum_stake: self.minimum_stake.unwrap_or(founders.minimum_stake),
             unbonding_epochs: self.unbonding_epochs,
             reward: self.reward,
             reward_pool: self.reward_pool,
@@ -166,7 +166,7 @@ impl Init {
 
     /// The genesis of the ledger that the arguments describe.
     pub fn make(&self, issuer: primitives::Address) -> anyhow::Result<Genesis> {
-        let mut assets = Vec::new();
+        let mut assets: Vec<Listing> = Vec::new();
         let mut balances = Vec::new();
         for (number, text) in self.assets.iter().enumerate() {
             let (symbol, decimals) = text
@@ -177,9 +177,11 @@ impl Init {
             assets.push(Listing { least_units: self.least_units, ..Listing::new(symbol, decimals, issuer) });
             balances.push((issuer, AssetId(number as u32), to_units(&self.supply, decimals).context("--supply")?));
         }
+        let decimals = assets.first().context("--asset: name at least one")?.decimals;
+        let fee = self.fee.as_ref().map(|fee| to_units(fee, decimals)).transpose().context("--fee")?;
         Ok(Genesis {
             chain: self.chain,
-            fee: self.fee,
+            fee: fee.unwrap_or_else(|| ledger::usual_fee(decimals)),
             epsilon: self.epsilon,
             mu: self.mu,
             assets,

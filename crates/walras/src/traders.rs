@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use bench::workload::Seeded;
-use ledger::{Genesis, Listing};
+use ledger::{Genesis, Listing, usual_fee};
 use primitives::{Address, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction};
 
 /// Units of each asset that a trader holds at the start, in units of the first asset.
@@ -65,8 +65,8 @@ pub struct Traders {
     weights: Vec<f64>,
 }
 
-/// The chain that they trade on.
-pub fn genesis(traders: &Traders, assets: usize, fee: u64) -> Genesis {
+/// The chain that they trade on, with the usual fee.
+pub fn genesis(traders: &Traders, assets: usize) -> Genesis {
     let issuer = SecretKey::from_seed([0xff; 32]).public().address();
     let listed = |i: usize| {
         let (symbol, decimals, _) = asset(i);
@@ -83,7 +83,7 @@ pub fn genesis(traders: &Traders, assets: usize, fee: u64) -> Genesis {
     };
     Genesis {
         chain: 31_337,
-        fee,
+        fee: usual_fee(asset(0).1),
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
         balances: traders.traders.iter().flat_map(holdings).collect(),

@@ -21,7 +21,8 @@ impl World {
     fn new() -> World {
         let folder = TempDir::new().expect("a folder");
         let home = folder.path().join("home");
-        let arguments = ["init", "--json", "--asset", "USD:2", "--asset", "EUR:2", "--supply", "1000", "--home"];
+        let assets = ["--asset", "USD:2", "--asset", "EUR:2", "--supply", "1000", "--fee", "0"];
+        let arguments = [&["init", "--json"][..], &assets, &["--home"]].concat();
         let made = json(&good(walras().args(arguments).arg(&home).output()));
         let issuer = made["issuer"].as_str().expect("an issuer").to_string();
         World { folder, home, issuer }

@@ -73,7 +73,8 @@ fn evidence() -> String {
 fn an_account_stakes_and_rotates_and_unstakes() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let network = folder.path().join("network");
-    let init = "init --json --validators 1 --asset USD:2 --supply 1000 --stake 500 --epoch-heights 1000000 --committee 3 \
+    let init = "init --json --validators 1 --asset USD:2 --supply 1000 --stake 500 --fee 0 \
+        --epoch-heights 1000000 --committee 3 \
                 --minimum-stake 100 --reward 5 --reward-pool 1000000 --home";
     good(walras().args(init.split_whitespace()).arg(&network).output());
     let home = network.join("validator-0");

@@ -108,8 +108,8 @@ pub struct AssetBody {
     pub least_units: String,
     /// Units in existence.
     pub issued: String,
-    /// Its valuation in the last batch.
-    pub valuation: String,
+    /// Its valuation in the last batch, if it had a price there.
+    pub valuation: Option<String>,
 }
 
 /// Assets as listed.
@@ -121,7 +121,7 @@ pub fn assets(assets: &[Asset]) -> Assets {
         issuer: asset.issuer.to_string(),
         least_units: asset.least_units.to_string(),
         issued: asset.issued.to_string(),
-        valuation: asset.valuation.to_string(),
+        valuation: asset.valuation.map(|valuation| valuation.to_string()),
     };
     Assets { assets: assets.iter().enumerate().map(body).collect() }
 }

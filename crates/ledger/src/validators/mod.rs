@@ -8,10 +8,11 @@
 //! boundary.
 //!
 //! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled,
-//! unless the block carries a false clearing. Two contradictory signed statements ([`Evidence`]) *convict* a validator:
-//! a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked, and it is
-//! never drawn again. What is unstaked is paid back at the first boundary after `unbonding_epochs` epochs behind the
-//! last one that it can have counted in; older evidence is refused.
+//! unless the sub-block holds a false transaction. Two contradictory signed statements ([`Evidence`]) *convict* a
+//! validator: a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked,
+//! and it is never drawn again. If more accounts have staked than the chain's limits allow, those that have staked least are
+//! unstaked, so that cheap stakes keep nobody out. What is unstaked is paid back at the first boundary after
+//! `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is refused.
 //!
 //! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its
 //! transactions. A key is held by one validator at a time. Staked units, units on their way back and the pool are a
@@ -32,6 +33,8 @@
 
 mod draw;
 mod schedule;
+
+use std::cmp::Reverse;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
@@ -136,6 +139,11 @@ impl Validators {
         Validators { terms, pool, registry, first_epoch: 0, committees: vec![founders.to_vec()] }
     }
 
+    /// Goes on as the registry of another network: what was signed for the one before convicts nobody.
+    pub(crate) fn rename(&mut self, network: Digest) {
+        self.terms.network = network;
+    }
+
     /// What holds for all.
     pub fn terms(&self) -> &Terms {
         &self.terms
@@ -207,24 +215,35 @@ impl Validators {
         sender: &Address,
         edit: RegistryEdit<'_>,
         height: Height,
+        validators_max: usize,
     ) -> Result<(), Refusal> {
         match edit {
-            RegistryEdit::Stake(stake) => self.check_stake(chain, sender, stake),
+            RegistryEdit::Stake(stake) => self.check_stake(chain, sender, stake, validators_max),
             RegistryEdit::Unstake(units) => self.check_unstake(sender, units),
             RegistryEdit::Convict(evidence) => self.convicted(evidence, height).map(|_| ()),
         }
     }
 
-    fn check_stake(&self, chain: u64, sender: &Address, stake: &Stake) -> Result<(), Refusal> {
+    fn check_stake(&self, chain: u64, sender: &Address, stake: &Stake, most: usize) -> Result<(), Refusal> {
         self.check_open(sender)?;
         let staked = self.get(sender).map_or(0, |own| own.member.stake);
-        if staked.saturating_add(stake.units) < self.terms.minimum_stake.max(1) {
+        let units = staked.saturating_add(stake.units);
+        if units < self.terms.minimum_stake.max(1) {
             return Err(Refusal::StakeTooSmall);
+        }
+        if staked == 0 && self.is_full_for(units, most) {
+            return Err(Refusal::RegistryFull);
         }
         if self.registry.iter().any(|one| one.member.key == stake.key && one.member.account != *sender) {
             return Err(Refusal::ValidatorKeyTaken);
         }
         if stake.is_possessed(chain, sender) { Ok(()) } else { Err(Refusal::NotPossessed) }
+    }
+
+    /// Whether `most` accounts have staked, and none of them less than a newcomer would.
+    fn is_full_for(&self, units: Amount, most: usize) -> bool {
+        let staked = || self.registry.iter().map(|one| one.member.stake).filter(|staked| *staked > 0);
+        staked().count() >= most && staked().all(|staked| staked >= units)
     }
 
     fn check_unstake(&self, sender: &Address, units: Amount) -> Result<(), Refusal> {
@@ -280,14 +299,24 @@ impl Validators {
     }
 
     /// Applies a block: rewards, and the admitted changes of the registry, whose order means nothing.
-    pub(crate) fn apply(&mut self, block: &Superblock, edits: &[(Address, RegistryEdit<'_>)]) -> Moved {
+    ///
+    /// `earning` are the proposers that are paid, and more than `validators_max` accounts do not stay staked: of these
+    /// whoever has staked least is unstaked.
+    pub(crate) fn apply(
+        &mut self,
+        block: &Superblock,
+        earning: &[u32],
+        edits: &[(Address, RegistryEdit<'_>)],
+        validators_max: usize,
+    ) -> Moved {
         let before = self.bonded();
         let height = block.height;
         if self.terms.schedule.is_boundary(height) {
             self.draw(&block.parent_root);
         }
-        let mut credits = self.reward(block);
+        let mut credits = self.reward(height, earning);
         self.convict_and_move(edits, height);
+        self.displace(validators_max, height);
         if self.terms.schedule.is_boundary(height) {
             self.release(height, &mut credits);
         }
@@ -311,12 +340,11 @@ impl Validators {
     }
 
     /// Pays proposers, as far as the pool reaches: then all get the same part.
-    fn reward(&mut self, block: &Superblock) -> Vec<Credit> {
-        let committee = self.committee(self.terms.schedule.epoch_of(block.height)).unwrap_or_default();
-        let proposers: Vec<Address> = block
-            .sub_blocks
+    fn reward(&mut self, height: Height, earning: &[u32]) -> Vec<Credit> {
+        let committee = self.committee(self.terms.schedule.epoch_of(height)).unwrap_or_default();
+        let proposers: Vec<Address> = earning
             .iter()
-            .filter_map(|sub| committee.get(sub.proposer as usize))
+            .filter_map(|proposer| committee.get(*proposer as usize))
             .map(|member| member.account)
             .filter(|account| !self.get(account).is_some_and(|one| one.excluded))
             .collect();
@@ -383,6 +411,26 @@ impl Validators {
         if !is_fixed {
             let rest = std::mem::take(&mut own.member.stake);
             own.unbond(rest, free);
+        }
+    }
+
+    /// Unstakes whoever has staked least, of equals the one of the highest address, until no more than `most` are left.
+    fn displace(&mut self, most: usize, height: Height) {
+        let mut staked: Vec<(Amount, Reverse<usize>)> = (0..)
+            .zip(&self.registry)
+            .filter(|(_, one)| one.member.stake > 0)
+            .map(|(at, one)| (one.member.stake, Reverse(at)))
+            .collect();
+        let beyond = staked.len().saturating_sub(most);
+        if beyond == 0 {
+            return;
+        }
+        staked.sort_unstable();
+        let free = self.free(height);
+        for (_, Reverse(at)) in &staked[..beyond] {
+            let own = &mut self.registry[*at];
+            let units = std::mem::take(&mut own.member.stake);
+            own.unbond(units, free);
         }
     }
 

@@ -19,6 +19,8 @@ pub struct ModelValidators {
     pub chain: u64,
     pub terms: Terms,
     pub pool: Amount,
+    /// Accounts that may have staked.
+    pub most: usize,
     pub height: u64,
     pub registry: BTreeMap<Address, ModelValidator>,
     /// Of every epoch so far; nothing is forgotten.
@@ -26,7 +28,7 @@ pub struct ModelValidators {
 }
 
 impl ModelValidators {
-    pub fn new(chain: u64, membership: &Membership) -> ModelValidators {
+    pub fn new(chain: u64, membership: &Membership, most: usize) -> ModelValidators {
         let entry = |one: &Member| {
             let (key, address, stake) = (one.key, one.address.clone(), one.stake);
             (one.account, ModelValidator { key, address, stake, unbonding: BTreeMap::new(), excluded: false })
@@ -35,6 +37,7 @@ impl ModelValidators {
             chain,
             terms: membership.terms,
             pool: membership.reward_pool,
+            most,
             height: 0,
             registry: membership.founders.iter().map(entry).collect(),
             committees: vec![membership.founders.clone()],
@@ -71,6 +74,11 @@ impl ModelValidators {
             Operation::Stake(stake) => {
                 if own.map_or(0, |own| own.stake) + stake.units < self.terms.minimum_stake {
                     return Err(Refusal::StakeTooSmall);
+                }
+                let stakes: Vec<Amount> = self.registry.values().map(|one| one.stake).filter(|all| *all > 0).collect();
+                let is_new = own.is_none_or(|own| own.stake == 0);
+                if is_new && stakes.len() >= self.most && stakes.iter().all(|staked| *staked >= stake.units) {
+                    return Err(Refusal::RegistryFull);
                 }
                 if self.registry.iter().any(|(other, one)| other != account && one.key == stake.key) {
                     return Err(Refusal::ValidatorKeyTaken);
@@ -166,6 +174,12 @@ impl ModelValidators {
             }
         }
         accused.iter().for_each(|account| self.convict(account, free));
+        while self.registry.values().filter(|one| one.stake > 0).count() > self.most {
+            let staked = self.registry.iter_mut().filter(|(_, one)| one.stake > 0);
+            let (_, least) =
+                staked.min_by_key(|(account, one)| (one.stake, std::cmp::Reverse(**account))).expect("one");
+            *least.unbonding.entry(free).or_default() += std::mem::take(&mut least.stake);
+        }
         if self.is_boundary(height) {
             for (account, entry) in &mut self.registry {
                 let kept = entry.unbonding.split_off(&(height + 1));

@@ -2,18 +2,18 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use consensus::{Certificate, CertificateError, Chain, Finality, Index, Link, payload_digest};
-use ledger::{Ledger, ReceiptsParts, ReceiptsTrie, Roots, outcome_root};
+use ledger::{Ledger, Limits, ReceiptsParts, ReceiptsTrie, Roots, outcome_root};
 use primitives::{Amount, Digest, Fraction, Height};
 use store::Disk;
 
 use crate::{Past, ReplicaError};
 
-/// What no block changes, and no root covers: chain, fee, ε and μ.
-type Constants = (u64, Amount, Fraction, Fraction);
+/// What no block changes, and no root covers: chain, fee, ε, μ and limits.
+type Constants = (u64, Amount, Fraction, Fraction, Limits);
 
 /// Those of a ledger.
 pub fn constants_of(ledger: &Ledger) -> Constants {
-    (ledger.chain(), ledger.fee(), ledger.epsilon(), ledger.mu())
+    (ledger.chain(), ledger.fee(), ledger.epsilon(), ledger.mu(), *ledger.limits())
 }
 
 /// A height with its certificate, and the certificate of its outcome.

@@ -1,0 +1,101 @@
+//! Bounds of what a chain carries.
+//!
+//! *Limits* are settings of a chain: they stand in its genesis and so in its identity. *Quotas* bound what one proposer
+//! can make everybody do; they are part of the rules, and change with their number.
+//!
+//! | what | bound | where it stands |
+//! |---|---|---|
+//! | resting offers, open pairs, validators | [`Limits`] | genesis, `limits` |
+//! | bytes of a sub-block | `sub_block_bytes` | genesis, `consensus` |
+//! | bytes of a superblock | committee × `sub_block_bytes` ≤ [`BLOCK_BYTES_MAX`] | asserted when a genesis is read |
+//! | bytes of a vote log | [`votes_bytes`] ≤ [`VOTES_BYTES_MAX`] | asserted when a genesis is read |
+//! | accusations, stakes of a sub-block | [`ACCUSATIONS_PER_SUB_BLOCK`], [`STAKES_PER_SUB_BLOCK`] | rules |
+//! | receipts of a block | resting offers and the block's own offers | follows; stored in parts of any number |
+//! | units of an asset | `primitives::MAX_ISSUED` | rules |
+//! | sequence numbers of an account under way | [`crate::SEQUENCE_WINDOW`] | rules |
+//! | validators of a committee | 256: an index is a byte | rules |
+//! | chunk of a state | 32,768 entries; files in chunks of `store::CHUNK_BYTES` | format |
+//! | queues, peers, followers, requests | constants and settings of the node | local |
+//!
+//! A book that holds [`Limits::resting_offers`] or more takes no offer until some have left it, so it never holds more
+//! than those and the offers of one block. Pairs are counted exactly: of the pairs that a block would open, the lowest
+//! are opened as far as there is room.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Operation, SubBlock, Superblock};
+
+/// Accusations of one sub-block that are looked at: each costs two checks of signatures, and pays nothing if it is
+/// refused.
+pub const ACCUSATIONS_PER_SUB_BLOCK: u32 = 16;
+/// Stakes of one sub-block that are looked at: each costs a check of a signature and a walk over the registry.
+pub const STAKES_PER_SUB_BLOCK: u32 = 64;
+
+/// Bytes of the sub-blocks of one superblock: `sub_block_bytes` times the validators of a committee. Counts inside a
+/// block have 32 bits.
+pub const BLOCK_BYTES_MAX: u64 = 1 << 31;
+/// Bytes that a log of votes may hold: sub-blocks of all validators at all heights that a validator works on at a time.
+pub const VOTES_BYTES_MAX: u64 = 64 << 30;
+
+const _: () = assert!(BLOCK_BYTES_MAX <= u32::MAX as u64, "counts inside a block have 32 bits");
+const _: () = assert!(VOTES_BYTES_MAX >= 2 * BLOCK_BYTES_MAX, "a vote log holds the largest block, twice");
+
+/// Bytes that a log of votes may need while `heights` are not ended, with as many sub-blocks of `bytes` at each as
+/// there are validators: each is written down at most twice before whole files are forgotten.
+pub const fn votes_bytes(heights: u64, validators: u64, bytes: u64) -> u64 {
+    heights.saturating_mul(validators).saturating_mul(bytes).saturating_mul(2)
+}
+
+/// Limits of a chain, from its genesis on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Limits {
+    /// Offers that rest, before no more are taken.
+    pub resting_offers: u64,
+    /// Ordered pairs that have resting offers.
+    pub open_pairs: u32,
+    /// Accounts that validate: beyond these, whoever has staked least is unstaked.
+    pub validators: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { resting_offers: 1 << 25, open_pairs: 1 << 16, validators: 256 }
+    }
+}
+
+/// What is left of a sub-block's quotas. Whoever makes a sub-block leaves out what [`Quota::admits`] does not admit: it
+/// would be refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Quota {
+    accusations: u32,
+    stakes: u32,
+}
+
+impl Default for Quota {
+    fn default() -> Quota {
+        Quota { accusations: ACCUSATIONS_PER_SUB_BLOCK, stakes: STAKES_PER_SUB_BLOCK }
+    }
+}
+
+impl Quota {
+    /// Counts the next operation of the sub-block; false if its quota is used up.
+    pub fn admits(&mut self, operation: &Operation) -> bool {
+        let left = match operation {
+            Operation::Accuse(_) => &mut self.accusations,
+            Operation::Stake(_) => &mut self.stakes,
+            _ => return true,
+        };
+        let admitted = *left > 0;
+        *left = left.saturating_sub(1);
+        admitted
+    }
+}
+
+/// Indices of a block's native transactions that are beyond the quotas of their sub-blocks, ascending.
+pub(crate) fn beyond_quota(block: &Superblock) -> Vec<u32> {
+    let of_sub_block = |sub: &SubBlock| {
+        let mut quota = Quota::default();
+        sub.native.iter().map(|transaction| !quota.admits(&transaction.body.operation)).collect::<Vec<bool>>()
+    };
+    let beyond = block.sub_blocks.iter().flat_map(of_sub_block);
+    (0..).zip(beyond).filter(|(_, is_beyond)| *is_beyond).map(|(index, _)| index).collect()
+}

@@ -1,0 +1,99 @@
+//! A network that begins again from a snapshot: statements of before mean nothing in it.
+
+use ledger::{
+    Genesis, Ledger, Listing, Member, Membership, Refusal, Restart, RestartError, Restore, Schedule, Snapshot, Terms,
+};
+use primitives::{
+    Address, AssetId, Committed, Contradiction, Digest, Evidence, Fraction, Scope, SecretKey, Superblock,
+};
+
+const FIRST: Digest = Digest([42; 32]);
+
+fn key(number: u8) -> SecretKey {
+    SecretKey::from_seed([number + 1; 32])
+}
+
+fn ledger() -> Ledger {
+    let terms = Terms {
+        network: FIRST,
+        schedule: Schedule { epoch_heights: 100, delay: 4 },
+        committee: 2,
+        minimum_stake: 100,
+        unbonding_epochs: 1,
+        reward: 0,
+        slash: Fraction::power_of_two(2),
+    };
+    let founder = |number: u8| {
+        let key = key(number).public();
+        Member { account: key.address(), key, address: "v.example:1".into(), stake: 1_000 }
+    };
+    let genesis = Genesis {
+        chain: 1,
+        fee: 1,
+        mu: Fraction::power_of_two(10),
+        assets: vec![Listing::new("USD", 6, Address::default())],
+        balances: vec![(Address([1; 20]), AssetId(0), 1_000)],
+        membership: Some(Membership { terms, reward_pool: 10, founders: vec![founder(0), founder(1)] }),
+        ..Genesis::default()
+    };
+    let mut ledger = Ledger::new(&genesis).expect("sound");
+    let block = Superblock { height: 1, parent: ledger.last_block(), ..Superblock::default() };
+    ledger.apply(&block, ledger::Signatures::Unchecked, &mut |_| {}).expect("applies");
+    ledger
+}
+
+/// Two outcomes of one height, one signed for each of two networks.
+fn evidence(networks: [Digest; 2]) -> Evidence {
+    let commit = |(network, root): (Digest, u8)| {
+        let (superblock, root) = (Digest([3; 32]), Digest([root; 32]));
+        let signed = Scope { network, epoch: 0 }.commit(5, &superblock, &root);
+        Committed { superblock, root, signature: key(0).sign(&signed.0) }
+    };
+    let both = [commit((networks[0], 1)), commit((networks[1], 2))];
+    Evidence { epoch: 0, member: 0, height: 5, contradiction: Contradiction::Commits(both) }
+}
+
+#[test]
+fn statements_of_before_the_restart_mean_nothing() {
+    let mut ledger = ledger();
+    assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Ok(()));
+    let restart = Restart { number: 1, snapshot: Snapshot::digest(&ledger) };
+    let before = ledger.clone();
+    let network = ledger.begin_again(&FIRST, &restart).expect("the agreed state");
+    // A validator that decided height 5 before, and decides it otherwise now, contradicts nobody.
+    assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Err(Refusal::BadEvidence));
+    assert_eq!(ledger.convicts(&evidence([FIRST, network])), Err(Refusal::BadEvidence));
+    assert_eq!(ledger.convicts(&evidence([network; 2])), Ok(()));
+    // Nothing else has changed.
+    assert_eq!((ledger.height(), ledger.last_block()), (before.height(), before.last_block()));
+    assert_eq!(ledger.validators().registry(), before.validators().registry());
+    ledger.audit().expect("sound");
+    // The state of the restarted network is a state like any other.
+    let mut restore = Restore::default();
+    Snapshot::of(&ledger).for_each(|chunk| restore.push(&chunk).expect("in place"));
+    assert_eq!(Snapshot::digest(&restore.finish().expect("whole")), Snapshot::digest(&ledger));
+}
+
+#[test]
+fn a_network_begins_again_only_with_what_was_agreed_on() {
+    let mut ledger = ledger();
+    let agreed = Snapshot::digest(&ledger);
+    let found = Restart { number: 1, snapshot: agreed };
+    let identities = [
+        FIRST,
+        found.identity(&FIRST),
+        Restart { number: 2, ..found }.identity(&FIRST),
+        Restart { snapshot: Digest([1; 32]), ..found }.identity(&FIRST),
+        found.identity(&Digest([43; 32])),
+    ];
+    for (at, identity) in identities.iter().enumerate() {
+        assert!(!identities[..at].contains(identity), "{at}");
+    }
+    let other = Restart { snapshot: Digest([1; 32]), ..found };
+    let refused = RestartError::OtherSnapshot { found: agreed, agreed: Digest([1; 32]) };
+    assert_eq!(ledger.begin_again(&FIRST, &other), Err(refused));
+    assert_eq!(ledger.begin_again(&FIRST, &Restart { number: 0, ..found }), Err(RestartError::Number));
+    assert_eq!(Snapshot::digest(&ledger), agreed, "nothing has changed");
+    ledger.begin_again(&FIRST, &found).expect("the agreed state");
+    assert!(ledger.begin_again(&FIRST, &found).is_err(), "a restart begins once");
+}

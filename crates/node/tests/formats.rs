@@ -1,0 +1,142 @@
+//! Files as they were written by an earlier version: a small log with its receipts and a checkpoint, and a snapshot.
+//!
+//! They are kept. Whoever changes a format gives it another version, keeps what reads these or refuses them by name,
+//! and adds new ones: `cargo test -p node --test formats -- --ignored` writes them.
+
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use ledger::{BlockReceipts, Genesis, Ledger, Listing, Roots, Signatures, Snapshot};
+use node::genesis_file;
+use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, SubBlock, Superblock};
+use store::{CheckpointReader, Options, RealDisk, SnapshotWriter, Store};
+
+const HEIGHTS: u64 = 6;
+const CHECKPOINT: u64 = 3;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats-1")
+}
+
+fn key(person: u8) -> SecretKey {
+    SecretKey::from_seed([person + 1; 32])
+}
+
+fn genesis() -> Genesis {
+    let account = |person: u8| key(person).public().address();
+    Genesis {
+        chain: 7,
+        fee: 100,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        assets: ["USD", "EUR"].map(|symbol| Listing::new(symbol, 6, Address([9; 20]))).to_vec(),
+        balances: (0..4)
+            .flat_map(|one| (0..2).map(move |asset| (account(one), AssetId(asset), 1_000_000_000)))
+            .collect(),
+        ..Genesis::default()
+    }
+}
+
+/// Offers that trade and rest, a payment, a cancellation, and a transaction that is refused.
+fn block(ledger: &Ledger, parent_root: Digest) -> Superblock {
+    let height = ledger.height() + 1;
+    let sign = |person: u8, sequence: u64, operation: Operation| {
+        let account = key(person).public().address();
+        Body { chain: 7, account, sequence, operation }.sign(&key(person))
+    };
+    let offer = |sell: u32, limit: &str| Operation::CreateOffer {
+        sell: AssetId(sell),
+        buy: AssetId(1 - sell),
+        amount: 1_000_000 + height,
+        limit: limit.parse().expect("a price"),
+    };
+    let (first, asset) = (2 * height, AssetId(1));
+    let cancel = Operation::CancelOffer { sell: AssetId(0), buy: asset, limit: Price::ONE, offer: first - 1 };
+    let first_part = vec![sign(0, first, offer(0, "0.9")), sign(1, first, offer(1, "0.9"))];
+    let second_part = vec![
+        sign(0, first + 1, offer(0, "1.5")),
+        sign(2, first, Operation::Pay { to: Address([8; 20]), asset, amount: height }),
+        sign(3, first, cancel),
+    ];
+    let time_ms = 1_800_000_000_000 + height;
+    let sub_blocks = [first_part, second_part];
+    let sub = |(proposer, native)| SubBlock { proposer, time_ms, native, forged: Vec::new() };
+    let sub_blocks = (0..).zip(sub_blocks).map(sub).collect();
+    Superblock { height, parent: ledger.last_block(), time_ms, parent_root, sub_blocks }
+}
+
+fn make(path: &Path) {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).expect("made");
+}
+
+#[test]
+#[ignore = "writes the files that the other test reads"]
+fn write_fixtures() {
+    let (folder, data) = (fixtures(), tempfile::tempdir().expect("a folder"));
+    std::fs::create_dir_all(&folder).expect("made");
+    let genesis = genesis();
+    genesis_file::write(&folder.join("genesis.json"), &genesis).expect("written");
+    let mut ledger = Ledger::new(&genesis).expect("sound");
+    let mut roots = Roots::of(&ledger);
+    let data = data.path().join("data");
+    let (mut store, _) = Store::open(RealDisk::new(&data).expect("a directory"), Options::default()).expect("opens");
+    for height in 1..=HEIGHTS {
+        let block = block(&ledger, roots.parts().root());
+        let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
+        roots.apply(&applied.changes);
+        store.append(height, &block.to_bytes()).expect("appended");
+        store.sync().expect("synced");
+        let receipts = node::receipts(&block, &applied);
+        store.put_receipts(height, &borsh::to_vec(&receipts).expect("encodes")).expect("put");
+        if height == CHECKPOINT {
+            node::write_checkpoint(&ledger, store.begin_checkpoint(height).expect("begun")).expect("written");
+        }
+    }
+    drop(store);
+    for entry in std::fs::read_dir(&data).expect("there").flatten().filter(|entry| entry.file_name() != "lock") {
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).expect("copied");
+    }
+    let snapshot = folder.join("state.snapshot");
+    let _ = std::fs::remove_file(&snapshot);
+    let mut writer = SnapshotWriter::create(&snapshot, HEIGHTS).expect("begun");
+    for chunk in Snapshot::of(&ledger) {
+        writer.write_all(&(chunk.len() as u32).to_le_bytes()).expect("written");
+        writer.write_all(&chunk).expect("written");
+    }
+    writer.finish().expect("finished");
+    std::fs::write(folder.join("root.txt"), roots.parts().root().to_string()).expect("written");
+}
+
+#[test]
+fn files_of_format_1_open() {
+    let (from, folder) = (fixtures(), tempfile::tempdir().expect("a folder"));
+    let data = folder.path().join("data");
+    make(&data);
+    for entry in std::fs::read_dir(&from).expect("the fixtures").flatten() {
+        std::fs::copy(entry.path(), data.join(entry.file_name())).expect("copied");
+    }
+    let genesis = genesis_file::read(&from.join("genesis.json")).expect("a genesis");
+    let root: Digest = std::fs::read_to_string(from.join("root.txt")).expect("there").parse().expect("a digest");
+    // The log goes on from the checkpoint, and each block names the root below it.
+    let disk = RealDisk::existing(&data).expect("a directory");
+    let restored = node::recover_state(disk, Options::default(), &genesis).expect("recovers");
+    assert_eq!(restored.ledger.height(), HEIGHTS);
+    assert_eq!(Roots::of(&restored.ledger).parts().root(), root);
+    drop(restored);
+    let (store, recovery) =
+        Store::open(RealDisk::existing(&data).expect("a directory"), Options::default()).expect("opens");
+    assert_eq!(recovery.checkpoint.expect("one").height(), CHECKPOINT);
+    for height in 1..=HEIGHTS {
+        let block: Superblock =
+            borsh::from_slice(&store.block(height).expect("sound").expect("there")).expect("a block");
+        let receipts = store.receipts(height).expect("sound").expect("there");
+        let receipts: BlockReceipts = borsh::from_slice(&receipts).expect("receipts");
+        assert_eq!((block.height, receipts.height, receipts.outcomes.len()), (height, height, 5));
+        assert!(!receipts.batch.fills.is_empty());
+    }
+    // A snapshot is the whole state.
+    let snapshot = CheckpointReader::of_snapshot(&data.join("state.snapshot")).expect("a snapshot");
+    let ledger = node::restore(snapshot).expect("a state");
+    assert_eq!(Roots::of(&ledger).parts().root(), root);
+}
