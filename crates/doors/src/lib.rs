@@ -37,7 +37,7 @@ pub use roles::SecretError;
 pub use settings::Http;
 pub use status::{PeerStatus, ValidatorStatus};
 pub use tls::TlsError;
-pub use views::Committed;
+pub use views::CommittedBlock;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

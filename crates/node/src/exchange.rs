@@ -43,7 +43,7 @@ use crate::verified::{Verified, verify_ahead};
 use doors::cache::{Cache, ProvenReceipts};
 use doors::metrics::Metrics;
 pub use doors::{Answer, Closed};
-use doors::{Committed, Found, Outline, Published};
+use doors::{CommittedBlock, Found, Outline, Published};
 use transport::Transport;
 
 /// Submissions that wait for intake.
@@ -442,7 +442,7 @@ impl Exchange {
     }
 
     /// A feed of committed blocks. A reader that falls 256 blocks behind misses some and is told so.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Committed>> {
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<CommittedBlock>> {
         self.shared.published.subscribe()
     }
 
@@ -842,7 +842,7 @@ fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&Syn
         let (block, receipts_root) = (Arc::new(block), receipts.root);
         shared.bodies.put(block.height, entries.len(), block.clone());
         shared.receipts.put(block.height, entries.len(), receipts.clone());
-        let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
+        let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         shared.published.commit(&committed, &transactions);
         shared.metrics.committed(&committed);
@@ -898,7 +898,7 @@ fn archived(shared: &Shared, height: Height) -> Result<Option<(u64, Batch)>, Exc
     Ok(Some((block.time_ms, receipts.batch)))
 }
 
-fn answer_waiters(shared: &Shared, committed: &Committed) {
+fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
     let mut waiters = poisoned(shared.waiters.lock());
     if waiters.is_empty() {
         return;

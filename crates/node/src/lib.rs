@@ -14,6 +14,7 @@ pub mod mempool;
 pub mod network;
 mod reads;
 mod recovery;
+mod room;
 pub mod snapshot;
 mod state_sync;
 pub mod validator;
@@ -24,6 +25,7 @@ pub use exchange::{Answer, Closed, Exchange, ExchangeError};
 pub use handover::{Handover, HandoverError, Lineage};
 pub use network::Network;
 pub use recovery::{Replay, Restored, receipts, recover_state, restore, write_checkpoint};
+pub use room::free_bytes;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -31,6 +33,8 @@ use std::sync::Arc;
 
 use doors::{Bound, Doors, ListenError};
 use ledger::Genesis;
+
+use reads::Reads;
 
 /// A node that serves.
 pub struct Node {
@@ -62,7 +66,7 @@ impl Node {
     ) -> Result<Node, StartError> {
         let bound = Bound::new(config.http.clone()).await?;
         let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data, network))?);
-        let doors = bound.open(exchange.clone());
+        let doors = bound.open(Arc::new(Reads::new(exchange.clone(), data)));
         Ok(Node { exchange, doors })
     }
 
