@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use doors::Committed;
+use doors::CommittedBlock;
 use node::{Exchange, ExchangeError};
 use primitives::{Transaction, TransactionId};
 use serde_json::{Value, json};
@@ -283,7 +283,7 @@ fn send(nodes: &[&Exchange], sent: &[Transaction], rate: u64, times: &Mutex<Time
     }
 }
 
-fn note(times: &Mutex<Times>, index: usize, block: &Committed) {
+fn note(times: &Mutex<Times>, index: usize, block: &CommittedBlock) {
     let mut times = times.lock().expect("no thread panics");
     let now = Instant::now();
     for (_, id, outcome) in block.outcomes.iter().filter(|(_, _, outcome)| outcome.refusal().is_none()) {

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use doors::Committed;
+use doors::CommittedBlock;
 use node::{Exchange, ExchangeError};
 use primitives::{Transaction, TransactionId};
 use serde_json::{Value, json};
@@ -174,7 +174,7 @@ fn load(
 /// Hears of blocks and asks for what is waited for, until all is there or nothing comes any more.
 fn confirm(
     node: &Exchange,
-    mut blocks: tokio::sync::broadcast::Receiver<std::sync::Arc<Committed>>,
+    mut blocks: tokio::sync::broadcast::Receiver<std::sync::Arc<CommittedBlock>>,
     mut waiting: HashMap<TransactionId, Instant>,
     begun: Instant,
 ) -> Result<Vec<f64>, ExchangeError> {

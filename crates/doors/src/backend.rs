@@ -135,6 +135,9 @@ pub enum Closed {
     /// The node is stopping.
     #[error("the node is stopping")]
     Stopping,
+    /// The disk is about to be full.
+    #[error("the disk of this node is almost full; it takes transactions again when there is room")]
+    DiskFull,
     /// The node is none of the epoch's validators, and nothing that it took would be proposed.
     #[error("this node follows and is no validator now; submit to one that is")]
     Follows,
@@ -156,6 +159,8 @@ pub enum ReadError {
 pub struct Standing {
     /// Whether it takes transactions.
     pub is_ready: bool,
+    /// Whether its disk is about to be full, so that it takes none.
+    pub disk_is_full: bool,
     /// Whether it is to begin again with a state that it has fetched: connections must end.
     pub begins_again: bool,
     /// Milliseconds since it started.

@@ -36,7 +36,7 @@ pub use replica::{PeerStatus, ValidatorStatus};
 pub use roles::SecretError;
 pub use settings::Http;
 pub use tls::TlsError;
-pub use views::Committed;
+pub use views::CommittedBlock;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

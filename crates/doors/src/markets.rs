@@ -8,7 +8,7 @@ use primitives::{Address, AssetId, Price};
 use crate::backend::OffersRead;
 use crate::candles::Candles;
 use crate::json::{
-    BookBody, CurvePoint, Curves, History, HistoryPoint, Level, Market, Markets, OfferBody, RestingOffer,
+    BookBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, OfferBody, RestingOffer,
     RestingOffers, Symbols, price, rounded,
 };
 use crate::open_offers::Depth;
@@ -69,7 +69,7 @@ pub fn volumes(batch: &Batch, sides: Sides) -> (u64, u64) {
 }
 
 /// Every market that has offers or traded in the last batch.
-pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> Markets {
+pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> MarketsBody {
     let last = views.batches().next_back();
     let traded = last.into_iter().flat_map(|batch| batch.batch.trades.iter().map(|trade| trade.pair));
     let pairs = views.offers().pairs().chain(traded);
@@ -80,7 +80,7 @@ pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> Markets {
         let sides = Sides { base, quote };
         let (base_volume, quote_volume) = last.map_or((0, 0), |batch| volumes(&batch.batch, sides));
         let (price, price_height) = last_price(candles, sides);
-        Market {
+        MarketBody {
             market: symbols.market(base, quote),
             base: symbols.get(base).into(),
             quote: symbols.get(quote).into(),
@@ -94,7 +94,7 @@ pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> Markets {
             best_buy: best(sides.demand()).map(|limit| rounded(1.0 / limit.to_f64())),
         }
     });
-    Markets { height: views.height(), markets: markets.collect() }
+    MarketsBody { height: views.height(), markets: markets.collect() }
 }
 
 /// The resting offers of a market by price, at most `levels` a side.
@@ -206,7 +206,7 @@ pub fn offers(mut read: OffersRead, symbols: &Symbols, pair: Pair, count: usize)
 }
 
 /// A market's price in the recent batches in which it traded, oldest first.
-pub fn history(views: &Views, symbols: &Symbols, sides: Sides, limit: usize) -> History {
+pub fn history(views: &Views, symbols: &Symbols, sides: Sides, limit: usize) -> HistoryBody {
     let traded = |batch: &&std::sync::Arc<BatchSummary>| volumes(&batch.batch, sides) != (0, 0);
     let recent: Vec<_> = views.batches().rev().filter(traded).take(limit).collect();
     let point = |batch: &std::sync::Arc<BatchSummary>| HistoryPoint {
@@ -215,5 +215,8 @@ pub fn history(views: &Views, symbols: &Symbols, sides: Sides, limit: usize) -> 
         price: price(batch.batch.valuations[sides.base.0 as usize], batch.batch.valuations[sides.quote.0 as usize]),
         base_volume: volumes(&batch.batch, sides).0.to_string(),
     };
-    History { market: symbols.market(sides.base, sides.quote), points: recent.into_iter().rev().map(point).collect() }
+    HistoryBody {
+        market: symbols.market(sides.base, sides.quote),
+        points: recent.into_iter().rev().map(point).collect(),
+    }
 }

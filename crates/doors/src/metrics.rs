@@ -9,7 +9,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::backend::Answer;
-use crate::views::Committed;
+use crate::views::CommittedBlock;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CodeLabel {
@@ -154,7 +154,7 @@ impl Metrics {
     }
 
     /// Counts a committed block.
-    pub fn committed(&self, block: &Committed) {
+    pub fn committed(&self, block: &CommittedBlock) {
         let summary = &block.summary;
         self.height.set(summary.height as i64);
         self.committed.inc_by(summary.applied as u64);

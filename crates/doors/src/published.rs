@@ -12,7 +12,7 @@ use tokio::sync::broadcast;
 
 use crate::backend::Found;
 use crate::candles::Candles;
-use crate::views::{Committed, Views};
+use crate::views::{CommittedBlock, Views};
 
 /// Blocks that a reader of the stream may fall behind.
 pub const STREAM_BACKLOG: usize = 256;
@@ -21,7 +21,7 @@ pub const STREAM_BACKLOG: usize = 256;
 pub struct Published {
     views: RwLock<Views>,
     candles: RwLock<Candles>,
-    events: broadcast::Sender<Arc<Committed>>,
+    events: broadcast::Sender<Arc<CommittedBlock>>,
 }
 
 impl Published {
@@ -33,7 +33,7 @@ impl Published {
 
     /// Takes in a block that was just committed, with its transactions in order. Whoever is told "committed" after this
     /// finds the block.
-    pub fn commit(&self, committed: &Committed, transactions: &[&Transaction]) {
+    pub fn commit(&self, committed: &CommittedBlock, transactions: &[&Transaction]) {
         let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
         views.commit(committed, transactions);
         // Under the lock of the views, so that whoever holds that one sees both at one height.
@@ -41,7 +41,7 @@ impl Published {
     }
 
     /// Tells the readers of the stream of a block.
-    pub fn announce(&self, committed: Arc<Committed>) {
+    pub fn announce(&self, committed: Arc<CommittedBlock>) {
         // No reader, no matter.
         drop(self.events.send(committed));
     }
@@ -57,7 +57,7 @@ impl Published {
     }
 
     /// A feed of committed blocks. A reader that falls [`STREAM_BACKLOG`] blocks behind misses some and is told so.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Committed>> {
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<CommittedBlock>> {
         self.events.subscribe()
     }
 

@@ -17,7 +17,7 @@ use crate::candles::Interval;
 use crate::http::{Api, Failure};
 use crate::json;
 use crate::markets::{self, Sides};
-use crate::views::Committed;
+use crate::views::CommittedBlock;
 
 /// Most channels of one connection.
 const CHANNELS: usize = 64;
@@ -203,7 +203,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    async fn tell(&mut self, committed: &Arc<Committed>) -> Told {
+    async fn tell(&mut self, committed: &Arc<CommittedBlock>) -> Told {
         let (channels, committed) = (self.channels.clone(), committed.clone());
         let told = self.api.blocking(move |api| {
             channels.iter().flat_map(|channel| increments(api, channel, &committed)).collect::<Vec<Value>>()
@@ -252,7 +252,7 @@ fn snapshot(api: &Api, channel: &Channel) -> Value {
     message
 }
 
-fn increments(api: &Api, channel: &Channel, committed: &Committed) -> Vec<Value> {
+fn increments(api: &Api, channel: &Channel, committed: &CommittedBlock) -> Vec<Value> {
     match channel {
         Channel::Blocks => vec![tagged("block", json::block(&committed.summary))],
         Channel::Batches => vec![tagged("batch", api.symbols.batch(&committed.batch))],
@@ -307,7 +307,7 @@ fn candle(api: &Api, base: &str, quote: &str, interval: Interval, batch: &crate:
     }))
 }
 
-fn account_increment(api: &Api, address: &Address, committed: &Committed) -> Option<Value> {
+fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -> Option<Value> {
     let outcomes = committed.outcomes.iter().filter(|(account, _, _)| account == address);
     let outcomes: Vec<Value> = outcomes
         .map(|(_, id, outcome)| json!({"id": id.to_string(), "outcome": json::OutcomeBody::from(outcome)}))

@@ -62,7 +62,7 @@ pub struct BatchSummary {
 
 /// A committed block, as it is told to the stream and to those who wait.
 #[derive(Debug)]
-pub struct Committed {
+pub struct CommittedBlock {
     /// The block in short.
     pub summary: BlockSummary,
     /// Its batch.
@@ -112,7 +112,7 @@ impl Views {
     }
 
     /// Takes in a block that has just been committed.
-    pub fn commit(&mut self, committed: &Committed, transactions: &[&Transaction]) {
+    pub fn commit(&mut self, committed: &CommittedBlock, transactions: &[&Transaction]) {
         for (transaction, (account, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
             match (&transaction.body.operation, outcome) {
                 (&Operation::CreateOffer { sell, buy, limit, .. }, Outcome::Offered(met)) => {
@@ -136,7 +136,7 @@ impl Views {
     }
 
     /// Takes in a block of the archive, oldest first, without its effects on offers.
-    pub fn remember(&mut self, committed: &Committed) {
+    pub fn remember(&mut self, committed: &CommittedBlock) {
         let height = committed.summary.height;
         let outcomes = outcomes_by_id(committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome)));
         for (id, outcome) in &outcomes {
@@ -233,7 +233,7 @@ impl Views {
     }
 }
 
-impl Committed {
+impl CommittedBlock {
     /// What a block that was just applied did, and what the ledger says of itself after it.
     pub fn new(
         block: &Superblock,
@@ -242,14 +242,15 @@ impl Committed {
         receipts_root: Digest,
         outline: Outline,
         stages_ms: Vec<(&'static str, f64)>,
-    ) -> Committed {
+    ) -> CommittedBlock {
         let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
         let outcomes = transactions
             .zip(ids)
             .zip(&applied.outcomes)
             .map(|((transaction, id), outcome)| (transaction.body.account, *id, *outcome))
             .collect();
-        let mut committed = Committed::from_parts(block, applied.block, outcomes, applied.batch.clone(), receipts_root);
+        let mut committed =
+            CommittedBlock::from_parts(block, applied.block, outcomes, applied.batch.clone(), receipts_root);
         committed.summary.stages_ms = stages_ms;
         committed.outline = Some(Arc::new(outline));
         Arc::get_mut(&mut committed.batch).expect("not shared yet").report = applied.report.clone();
@@ -257,10 +258,10 @@ impl Committed {
     }
 
     /// What an archived block did.
-    pub fn from_archive(block: &Superblock, receipts: BlockReceipts, receipts_root: Digest) -> Committed {
+    pub fn from_archive(block: &Superblock, receipts: BlockReceipts, receipts_root: Digest) -> CommittedBlock {
         let accounts = block.sub_blocks.iter().flat_map(|sub| &sub.native).map(|t| t.body.account);
         let outcomes = accounts.zip(receipts.outcomes).map(|(account, (id, outcome))| (account, id, outcome)).collect();
-        Committed::from_parts(block, receipts.block, outcomes, receipts.batch, receipts_root)
+        CommittedBlock::from_parts(block, receipts.block, outcomes, receipts.batch, receipts_root)
     }
 
     fn from_parts(
@@ -269,7 +270,7 @@ impl Committed {
         outcomes: Vec<(Address, TransactionId, Outcome)>,
         batch: Batch,
         receipts_root: Digest,
-    ) -> Committed {
+    ) -> CommittedBlock {
         let summary = BlockSummary {
             height: block.height,
             block: digest,
@@ -287,7 +288,7 @@ impl Committed {
         };
         let batch = Arc::new(BatchSummary { height: block.height, time_ms: block.time_ms, batch, report: None });
         let credited = paid(block, &outcomes);
-        Committed { summary, batch, outcomes, credited, outline: None }
+        CommittedBlock { summary, batch, outcomes, credited, outline: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use doors::views::Views;
-use doors::{Committed, Outline, Published};
+use doors::{CommittedBlock, Outline, Published};
 use ledger::{Genesis, Ledger, Listing, Pair, PairOffers, Place, Signatures};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, PublicKey, Sequence, Signature, SubBlock, Superblock,
@@ -118,14 +118,14 @@ fn of_views(views: &Views) -> Summary {
     all
 }
 
-fn publish(ledger: &mut Ledger, published: &Published, native: Vec<Transaction>) -> Committed {
+fn publish(ledger: &mut Ledger, published: &Published, native: Vec<Transaction>) -> CommittedBlock {
     let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
     let (height, parent) = (ledger.height() + 1, ledger.last_block());
     let block = Superblock { height, parent, time_ms: height, sub_blocks, ..Superblock::default() };
     let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("sound");
     let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
     let ids: Vec<_> = transactions.iter().map(|transaction| transaction.id()).collect();
-    let committed = Committed::new(&block, &applied, &ids, Digest::default(), Outline::of(ledger), Vec::new());
+    let committed = CommittedBlock::new(&block, &applied, &ids, Digest::default(), Outline::of(ledger), Vec::new());
     published.commit(&committed, &transactions);
     committed
 }

@@ -134,6 +134,37 @@ fn the_table_lists_what_there_is() {
     assert_eq!(described, listed, "left: the description; right: roles::ENDPOINTS");
 }
 
+/// What validators of such documents found: a null where something else belongs, a parameter of any form, an answer that
+/// is not listed.
+#[test]
+fn the_description_is_exact() {
+    let (_, answer) = with_doors(loopback(), |server| call(server, "GET", "/v1/openapi.json", &[]));
+    let text = answer.split("\r\n\r\n").nth(1).expect("a body");
+    assert!(!text.contains(":null"), "{text}");
+    let description: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    for (path, item) in description["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("operations") {
+            for status in ["400", "404", "429", "500", "503"] {
+                assert!(operation["responses"][status]["content"].is_object(), "{method} {path} {status}");
+            }
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let schema = &parameter["schema"];
+                let is_exact = match schema["type"].as_str() {
+                    Some("integer") => schema["maximum"].is_u64() && schema["minimum"].is_u64(),
+                    Some("string") => schema["pattern"].is_string() || schema["enum"].is_array(),
+                    other => other == Some("boolean"),
+                };
+                assert!(is_exact, "{method} {path}: {parameter}");
+            }
+            assert_eq!(
+                operation["requestBody"]["content"]["application/json"].is_object(),
+                path.starts_with("/v1/tr") && method == "post",
+                "{method} {path}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_operator_turns_submissions_away() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -65,6 +65,8 @@ pub struct StoreConfig {
     pub checkpoint_blocks: u64,
     /// How many blocks at least are kept, with their receipts, behind the newest checkpoint; 0 keeps all.
     pub keep_blocks: u64,
+    /// Bytes that shall stay free on the disk: with less the node takes no transactions.
+    pub free_bytes: u64,
     /// How many transactions stay findable by their id.
     pub indexed_transactions: usize,
     /// Of how many transactions the newest blocks' bodies stay in memory; 0 keeps none.
@@ -98,6 +100,7 @@ impl Default for StoreConfig {
         StoreConfig {
             checkpoint_blocks: 100,
             keep_blocks: 0,
+            free_bytes: 256 << 20,
             indexed_transactions: 4_000_000,
             cached_bodies: 200_000,
             cached_receipts: 200_000,

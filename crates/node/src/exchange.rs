@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use doors::{Answer, Closed, Committed};
+use doors::{Answer, Closed, CommittedBlock};
 use ledger::{Genesis, Ledger};
 use primitives::{Height, Transaction};
 use replica::{Handover, Home, Network, ReplicaError, ValidatorStatus};
@@ -132,7 +132,7 @@ impl Exchange {
     }
 
     /// A feed of committed blocks. A reader that falls 256 blocks behind misses some and is told so.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Committed>> {
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<CommittedBlock>> {
         self.shared.published.subscribe()
     }
 

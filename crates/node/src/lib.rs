@@ -11,6 +11,7 @@ pub mod links;
 mod pipeline;
 mod reads;
 mod recovery;
+mod room;
 mod shared;
 pub mod snapshot;
 pub mod validator;
@@ -23,6 +24,7 @@ pub use replica::{
     Handover, HandoverError, Lineage, Network, PeerAddress, Replay, ReplicaError, Restored, receipts, recover_state,
     restore, write_checkpoint,
 };
+pub use room::free_bytes;
 pub use shared::ExchangeError;
 
 use std::net::SocketAddr;
@@ -31,6 +33,8 @@ use std::sync::Arc;
 
 use doors::{Bound, Doors, ListenError};
 use ledger::Genesis;
+
+use reads::Reads;
 
 /// A node that serves.
 pub struct Node {
@@ -62,7 +66,7 @@ impl Node {
     ) -> Result<Node, StartError> {
         let bound = Bound::new(config.http.clone()).await?;
         let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data, network))?);
-        let doors = bound.open(exchange.clone());
+        let doors = bound.open(Arc::new(Reads::new(exchange.clone(), data)));
         Ok(Node { exchange, doors })
     }
 

@@ -30,7 +30,7 @@ use tokio::sync::oneshot;
 
 use crate::shared::{ExchangeError, Heard, Shared, Submission, clock_ms, poisoned};
 use doors::cache::ProvenReceipts;
-use doors::{Answer, Committed, Found, Outline};
+use doors::{Answer, CommittedBlock, Found, Outline};
 
 /// Transactions whose signatures are checked together.
 const INTAKE_BATCH: usize = 8_192;
@@ -361,7 +361,7 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
         let (block, receipts_root) = (Arc::new(block), receipts.root);
         shared.bodies.put(block.height, entries.len(), block.clone());
         shared.receipts.put(block.height, entries.len(), receipts.clone());
-        let committed = Arc::new(Committed::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
+        let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         shared.published.commit(&committed, &transactions);
         shared.metrics.committed(&committed);
@@ -418,7 +418,7 @@ fn archived(shared: &Shared, height: Height) -> Result<Option<(u64, Batch)>, Exc
     Ok(Some((block.time_ms, receipts.batch)))
 }
 
-fn answer_waiters(shared: &Shared, committed: &Committed) {
+fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
     let mut waiters = poisoned(shared.waiters.lock());
     if waiters.is_empty() {
         return;

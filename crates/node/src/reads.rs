@@ -1,5 +1,6 @@
-//! What the doors read of a running pipeline: [`Backend`] for [`Exchange`].
+//! What the doors read of a running pipeline, and what they hand to it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use doors::backend::{
@@ -13,30 +14,46 @@ use primitives::{Address, Height, Sequence, Superblock, Transaction, Transaction
 use tokio::sync::oneshot;
 
 use crate::exchange::Exchange;
+use crate::room::Room;
 use crate::shared::{ExchangeError, Shared};
 use crate::validator;
 use replica::{Handover, ReplicaError, encode};
 
-impl Backend for Exchange {
+/// A running pipeline as the doors see it.
+pub(crate) struct Reads {
+    exchange: Arc<Exchange>,
+    room: Room,
+}
+
+impl Reads {
+    /// Of a pipeline whose store is in a directory.
+    pub(crate) fn new(exchange: Arc<Exchange>, data: &Path) -> Reads {
+        let room = Room::new(data, exchange.shared.config.store.free_bytes);
+        Reads { exchange, room }
+    }
+}
+
+impl Backend for Reads {
     fn published(&self) -> &Published {
-        &self.shared.published
+        &self.exchange.shared.published
     }
 
     fn metrics(&self) -> &Metrics {
-        &self.shared.metrics
+        &self.exchange.shared.metrics
     }
 
     fn standing(&self) -> Standing {
         Standing {
-            is_ready: self.shared.is_ready(),
-            begins_again: self.is_to_begin_again(),
-            uptime_ms: self.shared.now_ms(),
-            validator: self.status(),
+            is_ready: self.exchange.shared.is_ready(),
+            disk_is_full: self.room.is_full(),
+            begins_again: self.exchange.is_to_begin_again(),
+            uptime_ms: self.exchange.shared.now_ms(),
+            validator: self.exchange.status(),
         }
     }
 
     fn limits(&self) -> NodeLimits {
-        let config = &self.shared.config;
+        let config = &self.exchange.shared.config;
         NodeLimits {
             block_transactions: config.blocks.transactions,
             block_interval_ms: config.blocks.interval_ms,
@@ -45,62 +62,65 @@ impl Backend for Exchange {
     }
 
     fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
-        Exchange::submit(self, transactions, wait)
+        if self.room.is_full() {
+            return Err(Closed::DiskFull);
+        }
+        self.exchange.submit(transactions, wait)
     }
 
     fn is_pending(&self, id: &TransactionId) -> bool {
-        self.shared.lock_mempool().contains(id)
+        self.exchange.shared.lock_mempool().contains(id)
     }
 
     fn pending_sequence(&self, account: &Address) -> Sequence {
-        self.shared.lock_mempool().highest(account).unwrap_or(0)
+        self.exchange.shared.lock_mempool().highest(account).unwrap_or(0)
     }
 
     fn account(&self, address: &Address) -> AccountRead {
-        let ledger = self.shared.read_ledger();
+        let ledger = self.exchange.shared.read_ledger();
         AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
     }
 
     fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {
-        let ledger = self.shared.read_ledger();
+        let ledger = self.exchange.shared.read_ledger();
         let of_pair = ledger.book().get(pair).into_iter();
         let offers = of_pair.flat_map(|offers| offers.range(first..=last)).take(count).collect();
         OffersRead { height: ledger.height(), offers }
     }
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
-        self.prove(|ledger, roots| roots.prove_account(ledger, address))
+        self.exchange.prove(|ledger, roots| roots.prove_account(ledger, address))
     }
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
-        self.prove(|ledger, roots| roots.prove_offer(ledger, pair, place))
+        self.exchange.prove(|ledger, roots| roots.prove_offer(ledger, pair, place))
     }
 
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
-        self.prove(|ledger, roots| roots.prove_validators(ledger))
+        self.exchange.prove(|ledger, roots| roots.prove_validators(ledger))
     }
 
     fn block(&self, height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
-        self.shared.body(height).map_err(archive)
+        self.exchange.shared.body(height).map_err(archive)
     }
 
     fn raw_block(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
-        self.shared.archive.block(height).map_err(archive)
+        self.exchange.shared.archive.block(height).map_err(archive)
     }
 
     fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ReadError> {
-        self.shared.receipts(height).map_err(archive)
+        self.exchange.shared.receipts(height).map_err(archive)
     }
 
     fn raw_receipts(&self, height: Height) -> Result<Option<Vec<u8>>, ReadError> {
-        self.shared.archive.receipts(height).map_err(archive)
+        self.exchange.shared.archive.receipts(height).map_err(archive)
     }
 
     fn certificate(&self, height: Height) -> Result<Option<CertifiedOutcome>, ReadError> {
-        let Some((lag, certificates)) = self.shared.certificates.get() else { return Ok(None) };
+        let Some((lag, certificates)) = self.exchange.shared.certificates.get() else { return Ok(None) };
         let bytes = certificates.block(height.saturating_add(*lag)).map_err(archive)?;
         let (Some(bytes), Some((state_root, receipts_root))) =
-            (bytes, validator::outcome(&self.shared, height).map_err(archive)?)
+            (bytes, validator::outcome(&self.exchange.shared, height).map_err(archive)?)
         else {
             return Ok(None);
         };
@@ -109,7 +129,7 @@ impl Backend for Exchange {
     }
 
     fn handovers(&self, from: u64) -> Result<Option<HandoverPage>, ReadError> {
-        let Some(held) = self.shared.handovers.get() else { return Ok(None) };
+        let Some(held) = self.exchange.shared.handovers.get() else { return Ok(None) };
         let last = held.last_certified().map_err(archive)?;
         let entry = |handover: &Handover| (handover.certificate.statement.height, encode(handover));
         let handovers = held.page(from).map_err(archive)?.iter().map(entry).collect();

@@ -9,7 +9,7 @@ use replica::{ReplicaError, Restored, recover_state};
 use store::{Options, RealDisk, Store};
 
 use crate::config::Config;
-use doors::Committed;
+use doors::CommittedBlock;
 use doors::views::{RECENT_BLOCKS, Views};
 
 /// What was committed, as it was found.
@@ -56,7 +56,7 @@ fn recover_views(
 ) -> Result<Views, ReplicaError> {
     let limit = config.store.indexed_transactions;
     let mut views = Views::new(ledger, state_root, limit);
-    let mut recent: Vec<Committed> = Vec::new();
+    let mut recent: Vec<CommittedBlock> = Vec::new();
     let mut transactions = 0;
     for height in (1..=ledger.height()).rev() {
         let (Some(bytes), Some(block)) = (store.receipts(height)?, store.block(height)?) else { break };
@@ -70,7 +70,7 @@ fn recover_views(
         } else {
             receipts.batch = Batch::default();
         }
-        let mut committed = Committed::from_archive(&block, receipts, receipts_root);
+        let mut committed = CommittedBlock::from_archive(&block, receipts, receipts_root);
         committed.summary.state_root = Some(state_root);
         state_root = block.parent_root;
         recent.push(committed);

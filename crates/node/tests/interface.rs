@@ -486,6 +486,21 @@ fn whatever_the_library_refuses_has_the_form_of_all_errors() {
     });
 }
 
+#[test]
+fn a_node_takes_nothing_before_its_disk_is_full() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut config = config();
+    config.store.free_bytes = u64::MAX >> 1;
+    with_node(config, &directory.path().join("data"), |server| {
+        let (status, answer) = send(server, &pay(1, 1, 1));
+        assert_eq!((status, &answer["error"]["code"]), (503, &json!("disk_full")));
+        let (status, answer) = look(server, "/readyz");
+        assert_eq!((status, &answer["error"]["code"]), (503, &json!("disk_full")));
+        assert!(answer["error"]["message"].as_str().is_some_and(|said| said.contains("keep_blocks")), "{answer}");
+        assert_eq!(look(server, "/v1/status").0, 200, "reads go on");
+    });
+}
+
 /// Every operation of the description.
 fn operations(description: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let paths = description["paths"].as_object().expect("paths");

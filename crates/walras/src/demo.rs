@@ -14,7 +14,7 @@ use primitives::{AssetId, Transaction};
 use serde_json::json;
 use store::{Options, RealDisk};
 
-use crate::demo_network::DemoNetwork;
+use crate::demo_network::{DemoNetwork, KEPT_BLOCKS};
 use crate::node_command::stop_signal;
 use crate::traders::{Sent, Traders, genesis};
 
@@ -137,6 +137,9 @@ impl Demo {
                 .into());
         }
         let Demo { traders, assets, rate, .. } = self;
+        say(format!(
+            "Each validator keeps its last {KEPT_BLOCKS} blocks or so on the disk; WALRAS_STORE__KEEP_BLOCKS=0 keeps all."
+        ));
         say(format!("{traders} traders in {assets} assets, {rate} transactions a second. Ctrl-C stops."));
     }
 

@@ -20,6 +20,9 @@ use crate::keystore;
 
 /// Protects nothing: the keys of a demo are worth nothing.
 const PASSPHRASE: &str = "demo";
+/// The setting of how many blocks a validator keeps, and what it is in a demo.
+const KEEP_BLOCKS: &str = "WALRAS_STORE__KEEP_BLOCKS";
+pub const KEPT_BLOCKS: u64 = 1_000;
 /// Before a validator that ended is started again.
 const PAUSE: Duration = Duration::from_secs(2);
 /// For validators to start.
@@ -217,6 +220,9 @@ fn spawn(home: &Path) -> anyhow::Result<Child> {
     let walras = std::env::current_exe().context("this program's own file")?;
     let mut command = Command::new(walras);
     command.arg("node").arg("--home").arg(home).env("WALRAS_PASSPHRASE", PASSPHRASE);
+    if std::env::var_os(KEEP_BLOCKS).is_none() {
+        command.env(KEEP_BLOCKS, KEPT_BLOCKS.to_string());
+    }
     command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn().context("a validator's process")
 }
 

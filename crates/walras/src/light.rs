@@ -232,8 +232,15 @@ impl Client {
         let certificate: Certificate = decode(&body["certificate"])?;
         let lag = self.lineage.lag;
         let epoch = self.lineage.schedule.epoch_of(height.saturating_add(lag));
+        let server = self.server.clone();
         let chain = self.committee(epoch)?;
-        certificate.verify(chain).context("the certificate does not hold")?;
+        certificate.verify(chain).with_context(|| {
+            format!(
+                "the certificate of block {height} does not hold under the validators that the genesis leads to. Either the \
+                 genesis file is of another network than the node at {server}: get the file from somebody who runs a \
+                 validator of it; or the node lies: give another --server. Believe nothing of its answers until then"
+            )
+        })?;
         let validators = chain.keys.len();
         let root = |field: &str| -> anyhow::Result<Digest> {
             let text = body[field].as_str().with_context(|| format!("the answer has no {field}"))?;

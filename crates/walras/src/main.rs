@@ -22,6 +22,7 @@ mod light;
 mod node_command;
 mod output;
 mod parquet_file;
+mod remedy;
 mod replay;
 mod rows;
 mod rows_parquet;
@@ -105,6 +106,9 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
+            if let Some(remedy) = remedy::remedy(&error) {
+                eprintln!("\n{remedy}");
+            }
             ExitCode::FAILURE
         }
     }
@@ -176,5 +180,46 @@ mod tests {
             }
         }
         check(&command);
+    }
+
+    /// Commands of a document: indented lines that begin with the name, without comments, in words as a shell makes them.
+    fn commands(document: &str) -> Vec<Vec<String>> {
+        let lines = document.lines().filter_map(|line| line.strip_prefix("    "));
+        let parts = lines.flat_map(|line| line.split("; ").map(|part| part.trim_start_matches("do ").to_string()));
+        parts.filter(|part| part.starts_with("walras ")).map(|part| words(&part)).collect()
+    }
+
+    fn words(line: &str) -> Vec<String> {
+        let address = format!("0x{}", "11".repeat(20));
+        let (line, _) = line.split_once(" #").unwrap_or((line, ""));
+        let line = line.split(" &").next().expect("there is a first part").trim();
+        let (mut words, mut rest) = (Vec::new(), line);
+        while !rest.trim_start().is_empty() {
+            rest = rest.trim_start();
+            // What another command prints is an address here, and so is one that is cut short.
+            if let Some(inner) = rest.strip_prefix("\"$(") {
+                words.push(address.clone());
+                rest = inner.split_once(")\"").expect("it is closed").1;
+                continue;
+            }
+            let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
+            if word == ">" {
+                break;
+            }
+            words.push(if word.ends_with('…') { format!("0x{}", "22".repeat(32)) } else { word.into() });
+            rest = after;
+        }
+        words
+    }
+
+    #[test]
+    fn every_command_of_the_readme_is_one() {
+        let found = commands(include_str!("../../../README.md"));
+        assert!(found.len() > 15, "{}", found.len());
+        for words in found {
+            if let Err(error) = Cli::try_parse_from(&words) {
+                panic!("{words:?}: {error}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `walras node`: runs the node of a home until it is told to stop.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -52,6 +52,7 @@ impl NodeCommand {
             config.http.listen = listen;
         }
         config.http = config.http.within(&self.home);
+        tell_retention(&config, &self.home);
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
@@ -85,6 +86,16 @@ impl NodeCommand {
             }
         })
     }
+}
+
+/// Says what the node will keep, and how much room there is.
+fn tell_retention(config: &Config, home: &Path) {
+    let kept = match config.store.keep_blocks {
+        0 => "all blocks are kept; [store] keep_blocks bounds them".to_string(),
+        blocks => format!("at least {blocks} blocks are kept behind the newest checkpoint"),
+    };
+    let free_mib = node::free_bytes(home).map(|bytes| bytes >> 20);
+    tracing::info!(kept, free_mib, least_free_mib = config.store.free_bytes >> 20, "the disk");
 }
 
 /// Starts a node; for so long what is in use may still be let go of by the one before.

@@ -39,17 +39,20 @@ pub enum Snapshot {
     },
     /// Begins the store of a new home with a snapshot; its node goes on from there.
     #[command(after_help = "Example:
-  walras snapshot restore walras-1200.snapshot --home ./second --root 0x4f1c…
+  walras snapshot restore walras-1200.snapshot --home ./second --root 0x4f1c… --genesis exchange/genesis.json
 
-The home needs the genesis.json of the chain (`walras init` makes one, or copy it), and no store yet. Blocks and receipts
+The home needs the genesis.json of the chain, or --genesis brings it, and no store yet. Blocks and receipts
 from before the snapshot are not in it. A validator's vote log is removed: it listens until it is safe to vote again. Before it
 takes part it asks the others for the certificate of the restored height, and stops if they signed another state.")]
     Restore {
         /// The snapshot.
         file: PathBuf,
-        /// Directory with the chain's genesis.json and no store.
+        /// Directory with the chain's genesis.json and no store; with --genesis it may be a new one.
         #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
         home: PathBuf,
+        /// The chain's genesis file, for a home that has none.
+        #[arg(long, value_name = "FILE")]
+        genesis: Option<PathBuf>,
         /// The state root that it must have.
         #[arg(long)]
         root: Option<Digest>,
@@ -64,7 +67,12 @@ impl Snapshot {
                 let (ledger, found) = read(&file, root)?;
                 report(&ledger, found, &file, "is sound", json);
             }
-            Snapshot::Restore { file, home, root } => restore(&file, &home, root, json)?,
+            Snapshot::Restore { file, home, genesis, root } => {
+                if let Some(genesis) = genesis {
+                    begin_home(&home, &genesis)?;
+                }
+                restore(&file, &home, root, json)?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -88,7 +96,7 @@ fn create(home: &Path, out: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
 }
 
 fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow::Result<()> {
-    let (genesis, data) = home_of(home)?;
+    let (genesis, data) = home_of(home).context("nothing is restored; --genesis FILE begins a new home")?;
     let (ledger, found) = read(file, root)?;
     ensure!(
         ledger.chain() == genesis.chain,
@@ -107,6 +115,26 @@ fn restore(file: &Path, home: &Path, root: Option<Digest>, json: bool) -> anyhow
     }
     if root.is_none() && !json {
         eprintln!("compare the state root with one that you trust before you rely on this state");
+    }
+    Ok(())
+}
+
+/// Makes a home of a genesis file, or sees that the one which is there has the same.
+fn begin_home(home: &Path, genesis: &Path) -> anyhow::Result<()> {
+    let name = |path: &Path| path.display().to_string();
+    let text = std::fs::read(genesis).with_context(|| name(genesis))?;
+    node::genesis_file::read(genesis)?;
+    std::fs::create_dir_all(home).with_context(|| name(home))?;
+    let own = home.join("genesis.json");
+    if own.exists() {
+        let same = std::fs::read(&own).with_context(|| name(&own))? == text;
+        ensure!(same, "{} is there already and differs from --genesis: give another --home", own.display());
+        return Ok(());
+    }
+    std::fs::write(&own, text).with_context(|| name(&own))?;
+    let config = home.join("walras.toml");
+    if !config.exists() {
+        std::fs::write(&config, node::config::TEMPLATE).with_context(|| name(&config))?;
     }
     Ok(())
 }

@@ -195,8 +195,22 @@ fn a_node_refuses_what_it_cannot_run() {
     std::fs::write(world.home.join("walras.toml"), "").expect("written");
     let variable = walras().args(["node", "--home"]).arg(&world.home).env("WALRAS_BLOCKS__INTERVALL_MS", "5").output();
     assert!(bad(variable, 1).contains("WALRAS_BLOCKS__INTERVALL_MS"));
+    let genesis = std::fs::read_to_string(world.home.join("genesis.json")).expect("read");
     std::fs::write(world.home.join("genesis.json"), "{\"chain\": }").expect("written");
     assert!(world.refused().contains("genesis.json"));
+    // A genesis that is edited after the first block is named as that.
+    std::fs::write(world.home.join("genesis.json"), &genesis).expect("written");
+    let node = world.start();
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    issuer.json(&format!("pay --to 0x{} --asset USD --amount 1", "11".repeat(20)));
+    assert_eq!(node.terminate().code(), Some(0));
+    let edited = genesis.replacen("100000", "100001", 1);
+    assert_ne!(edited, genesis);
+    std::fs::write(world.home.join("genesis.json"), edited).expect("written");
+    let message = world.refused();
+    assert!(message.contains("If genesis.json was edited") && message.contains("put the original back"), "{message}");
+    std::fs::write(world.home.join("genesis.json"), genesis).expect("written");
+    assert_eq!(world.start().terminate().code(), Some(0));
 }
 
 /// The only file whose name begins so.
@@ -231,7 +245,20 @@ fn damage_is_named_with_file_and_offset() {
     let output = inspect().expect("walras runs");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("DAMAGED") && text(&output.stdout).contains("byte 96"));
+    assert!(message.contains("inspect --salvage") && message.contains("snapshot restore"), "{message}");
+    assert!(!text(&output.stdout).contains("1 to        0"), "{}", text(&output.stdout));
+    let salvage = || walras().args(["inspect", "--salvage", "--json", "--home"]).arg(&world.home).output();
+    let intact = || json(&text(&salvage().expect("walras runs").stdout))["intact"].clone();
+    assert_eq!((&intact()["blocks"], &intact()["state"]), (&json("[1, 0]"), &json("0")), "block 1 is damaged");
     assert_eq!(std::fs::read(&log).expect("read"), damaged, "a damaged log is left as it is");
+    // Damage further on leaves what is before it.
+    let mut later = sound.clone();
+    let last = later.len() - 90;
+    later[last] ^= 1;
+    std::fs::write(&log, &later).expect("written");
+    assert_eq!((&intact()["blocks"], &intact()["state"]), (&json("[1, 1]"), &json("1")), "{}", intact());
+    let said = text(&walras().args(["inspect", "--salvage", "--home"]).arg(&world.home).output().expect("runs").stdout);
+    assert!(said.contains("heights 1 to 1, without a gap") && said.contains("up to height 1"), "{said}");
 
     // Repaired, all is there again.
     std::fs::write(&log, &sound).expect("written");

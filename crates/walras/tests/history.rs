@@ -134,6 +134,34 @@ fn damage_to_a_snapshot_is_named() {
     assert!(refused(verify()).contains("state.snapshot"));
 }
 
+#[test]
+fn a_snapshot_begins_a_home_that_is_new() {
+    let folder = TempDir::new().expect("a folder");
+    let home = new_home(folder.path(), "home");
+    let node = Process::start(&home, &SETTINGS);
+    let height = trade(&node.server, 1);
+    assert!(node.terminate().success());
+    let file = folder.path().join("state.snapshot");
+    ran(walras().args(["snapshot", "create", "--json", "--home"]).arg(&home).arg("--out").arg(&file).output());
+    let second = folder.path().join("new");
+    let restore = |more: &[&std::ffi::OsStr]| {
+        let mut command = walras();
+        command.args(["snapshot", "restore", "--json"]).arg(&file).arg("--home").arg(&second).args(more).output()
+    };
+    let said = refused(restore(&[]));
+    assert!(said.contains("--genesis FILE begins a new home"), "{said}");
+    let genesis = home.join("genesis.json");
+    let restored = ran(restore(&["--genesis".as_ref(), genesis.as_ref()]));
+    assert_eq!(restored["height"].as_u64(), Some(height));
+    let node = Process::start(&second, &SETTINGS);
+    assert_eq!(get(&agent(), &node.server, "/v1/status").1["height"].as_u64(), Some(height));
+    assert!(node.terminate().success());
+    // Another chain's genesis does not slip in.
+    let other = new_home(folder.path(), "other").join("genesis.json");
+    std::fs::write(&other, std::fs::read_to_string(&other).expect("read").replacen('{', "{ ", 1)).expect("written");
+    assert!(refused(restore(&["--genesis".as_ref(), other.as_ref()])).contains("differs from --genesis"));
+}
+
 /// Rows of a file, each column as text.
 fn read_rows(path: &Path) -> Vec<Vec<String>> {
     let file = std::fs::File::open(path).expect("a file");

@@ -1,6 +1,6 @@
 //! Accounts and their offers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -15,9 +15,9 @@ use crate::markets::Sides;
 use crate::open_offers::Resting;
 use crate::views::Views;
 
-/// Between two tries to read an account and what is published at one height, and how many there are.
-const PAUSE: Duration = Duration::from_millis(2);
-const TRIES: u32 = 1_000;
+/// Between two looks at the height of what is published, and how long there are such.
+const PAUSE: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Api {
     /// An account as it stands, or `None`.
@@ -29,21 +29,28 @@ impl Api {
         Ok(self.at_one_height(read)?.1)
     }
 
-    /// Joins a read of an account with what its offers lock. The published state follows the ledger within a moment;
-    /// where another block is already applied, both are read again.
+    /// Joins a read of an account with what its offers lock. The published state follows the ledger within a moment, and
+    /// stays at each height until the next block is applied: it is waited for. Where it is ahead, the account is read
+    /// again.
     fn at_one_height<T>(
         &self,
         read: impl Fn() -> Result<(Height, Option<AccountState>, T), Failure>,
     ) -> Result<(T, Option<json::AccountBody>), Failure> {
-        for _ in 0..TRIES {
-            let (height, account, other) = read()?;
+        let begun = Instant::now();
+        let (mut height, mut account, mut other) = read()?;
+        while begun.elapsed() < PATIENCE {
             let waiting = account.as_ref().map_or(0, |account| self.backend.pending_sequence(&account.address));
             let views = self.published().views();
             if views.height() == height {
                 return Ok((other, account.map(|account| self.joined(&views, account, waiting))));
             }
+            let is_ahead = views.height() > height;
             drop(views);
-            std::thread::sleep(PAUSE);
+            if is_ahead {
+                (height, account, other) = read()?;
+            } else {
+                std::thread::sleep(PAUSE);
+            }
         }
         Err(Failure::stopping())
     }

@@ -12,7 +12,7 @@ use super::failure::{Answered, Failure};
 use super::{Api, Page, parse, proof_bytes};
 use crate::cache::ProvenReceipts;
 use crate::json::{self, ErrorBody};
-use crate::views::{BatchSummary, BlockSummary, Committed};
+use crate::views::{BatchSummary, BlockSummary, CommittedBlock};
 
 fn no_block(height: Height) -> Failure {
     Failure::not_found(format!("this node has no block {height}: it is not made yet, or no longer kept"))
@@ -33,7 +33,7 @@ impl Api {
         if let Some(summary) = self.published().views().block(body.height) {
             return Ok(summary.clone());
         }
-        let mut summary = Committed::from_archive(body, proven.receipts.clone(), proven.root).summary;
+        let mut summary = CommittedBlock::from_archive(body, proven.receipts.clone(), proven.root).summary;
         summary.state_root = self.backend.block(body.height + 1)?.map(|next| next.parent_root);
         Ok(summary)
     }
@@ -41,12 +41,12 @@ impl Api {
 
 /// Recent blocks, newest first.
 #[utoipa::path(get, path = "/v1/blocks", params(("limit" = Option<usize>, Query), ("before" = Option<u64>, Query)),
-    responses((status = 200, body = json::Blocks)))]
-pub(super) async fn blocks(State(api): State<Api>, Query(page): Query<Page>) -> Answered<json::Blocks> {
+    responses((status = 200, body = json::BlocksBody)))]
+pub(super) async fn blocks(State(api): State<Api>, Query(page): Query<Page>) -> Answered<json::BlocksBody> {
     api.blocking(move |api| {
         let views = api.published().views();
         let recent = views.blocks(page.before.unwrap_or(u64::MAX)).take(page.limit(20));
-        Json(json::Blocks { blocks: recent.map(json::block).collect() })
+        Json(json::BlocksBody { blocks: recent.map(json::block).collect() })
     })
     .await
 }

@@ -34,6 +34,12 @@ impl Failure {
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message)
     }
 
+    pub(super) fn disk_full() -> Failure {
+        let message = "the disk of this node is almost full, and it takes no transactions; submit to another, and tell its \
+                       operator: space must be freed, see [store] free_bytes and keep_blocks";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "disk_full", message)
+    }
+
     pub(super) fn unauthorized(role: Role) -> Failure {
         let setting = match role {
             Role::Submit => "submit_token_file",

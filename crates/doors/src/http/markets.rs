@@ -13,8 +13,8 @@ use crate::json::{self, ErrorBody};
 use crate::markets::{self, Sides};
 
 /// Every market with the price at which it last traded.
-#[utoipa::path(get, path = "/v1/markets", responses((status = 200, body = json::Markets)))]
-pub(super) async fn markets_list(State(api): State<Api>) -> Answered<json::Markets> {
+#[utoipa::path(get, path = "/v1/markets", responses((status = 200, body = json::MarketsBody)))]
+pub(super) async fn markets_list(State(api): State<Api>) -> Answered<json::MarketsBody> {
     api.blocking(|api| {
         let views = api.published().views();
         Json(markets::markets(&views, &api.published().candles(), &api.symbols))
@@ -66,12 +66,12 @@ pub(super) async fn market_curves(
 /// A market's price in recent batches.
 #[utoipa::path(get, path = "/v1/markets/{base}/{quote}/history",
     params(("base" = String, Path), ("quote" = String, Path), ("limit" = Option<usize>, Query)),
-    responses((status = 200, body = json::History), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = json::HistoryBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn market_history(
     State(api): State<Api>,
     Path((base, quote)): Path<(String, String)>,
     Query(detail): Query<Detail>,
-) -> Answered<json::History> {
+) -> Answered<json::HistoryBody> {
     let sides = api.sides(&base, &quote)?;
     let limit = detail.limit.unwrap_or(500).min(PAGE);
     api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols, sides, limit))).await

@@ -26,6 +26,7 @@ use crate::{page, stream};
 mod accounts;
 mod blocks;
 mod chain;
+mod description;
 mod failure;
 mod guard;
 mod markets;
@@ -151,11 +152,10 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(operator::resume))
         .split_for_parts();
     let body_bytes = api.settings.body_bytes;
-    let description = described(description);
-    let description = Arc::new(description.to_json().expect("the description is plain data"));
+    let description: Arc<str> = description::document(&description).into();
     let openapi = move || {
         let description = description.clone();
-        async move { ([(header::CONTENT_TYPE, "application/json")], description.as_str().to_owned()) }
+        async move { ([(header::CONTENT_TYPE, "application/json")], description.to_string()) }
     };
     router
         .route("/v1/openapi.json", axum::routing::get(openapi))
@@ -173,34 +173,6 @@ pub(crate) fn router(api: Api) -> Router {
         .layer(middleware::from_fn_with_state(api, guard::cors))
 }
 
-/// The description with a sentence for each response, which the format demands.
-fn described(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
-    let sentence = |status: &str| match status {
-        "200" => "The answer.",
-        "202" => "Taken, and not committed yet: ask for the transaction again.",
-        "400" => "Something in the request is malformed; the message names it.",
-        "404" => "There is no such thing, or this node no longer has it.",
-        "408" => "The body did not arrive in time.",
-        "413" => "The body is too large, or holds too many transactions.",
-        "415" => "The body is of a kind that is not taken.",
-        "422" => "The transaction is refused; the code names the reason.",
-        "429" => "Too much at once; try again after the time in `Retry-After`.",
-        "503" => "The node cannot serve this now; try again after the time in `Retry-After`.",
-        _ => "See the message.",
-    };
-    for item in description.paths.paths.values_mut() {
-        for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
-            for (status, response) in &mut operation.responses.responses {
-                if let utoipa::openapi::RefOr::T(response) = response
-                    && response.description.is_empty()
-                {
-                    response.description = sentence(status).into();
-                }
-            }
-        }
-    }
-    description
-}
 /// How much of a list to give.
 #[derive(Deserialize, utoipa::IntoParams)]
 pub(super) struct Page {

@@ -30,6 +30,7 @@ async fn ready(State(api): State<Api>) -> Response {
         return Failure::draining().into_response();
     }
     match api.blocking(|api| api.backend.standing()).await {
+        Ok(standing) if standing.disk_is_full => Failure::disk_full().into_response(),
         Ok(standing) if standing.is_ready => match standing.validator.as_ref().and_then(unready) {
             Some((code, message)) => Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, message).into_response(),
             None => "ready\n".into_response(),

@@ -152,6 +152,7 @@ impl Api {
         let receiver = self.backend.submit(transactions, wait).map_err(|closed| match closed {
             Closed::Busy => Failure::busy("too_many_requests", "too many submissions wait; try again shortly"),
             Closed::Stopping => Failure::stopping(),
+            Closed::DiskFull => Failure::disk_full(),
             Closed::Follows => Failure::follows(),
         })?;
         receiver.await.map_err(|_| Failure::stopping())

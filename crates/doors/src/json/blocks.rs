@@ -11,7 +11,7 @@ use crate::views::BlockSummary;
 
 /// Recent blocks.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Blocks {
+pub struct BlocksBody {
     /// Newest first.
     pub blocks: Vec<BlockBody>,
 }

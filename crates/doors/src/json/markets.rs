@@ -8,16 +8,16 @@ use crate::candles::Candle;
 
 /// All markets.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Markets {
+pub struct MarketsBody {
     /// Height of the state that was read.
     pub height: u64,
     /// Pairs with offers or trades, in the order of their assets.
-    pub markets: Vec<Market>,
+    pub markets: Vec<MarketBody>,
 }
 
 /// An unordered pair of assets.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Market {
+pub struct MarketBody {
     /// `BASE/QUOTE`.
     pub market: String,
     /// The asset that is priced.
@@ -102,7 +102,7 @@ pub struct CurvePoint {
 
 /// A market's price over time: the batches in which it traded.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct History {
+pub struct HistoryBody {
     /// `BASE/QUOTE`.
     pub market: String,
     /// Oldest first.

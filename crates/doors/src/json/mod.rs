@@ -16,16 +16,16 @@ pub use accounts::{
     RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, Blocks, OperationBody, OutcomeBody, ResultBody, Results, SolverBody, TradeBody,
-    TransactionBody, TransactionOutcome, block,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, ResultBody, Results, SolverBody,
+    TradeBody, TransactionBody, TransactionOutcome, block,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
     ValidatorsBody, ValidatorsProofBody, validators,
 };
 pub use markets::{
-    BookBody, CandleBody, CandlesBody, CurvePoint, Curves, History, HistoryPoint, Level, Market, Markets, price,
-    rounded,
+    BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
+    price, rounded,
 };
 pub use node::{AssetBody, Assets, DoorsBody, Limits, MempoolStatus, NodeStatus, StateRoot, assets};
 pub use symbols::Symbols;

@@ -1,6 +1,6 @@
-//! A node without a pipeline, for tests of the doors alone: the genesis, and an intake that is full.
+//! A node without a pipeline, for tests of the doors alone: a ledger that takes blocks by hand, and an intake that is full.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use doors::backend::{
     AccountRead, CertifiedOutcome, HandoverPage, NodeLimits, OffersRead, Proved, ReadError, Standing,
@@ -8,16 +8,16 @@ use doors::backend::{
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
 use doors::views::Views;
-use doors::{Answer, Backend, Closed, Published};
-use ledger::{AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, ValidatorsProof};
+use doors::{Answer, Backend, Closed, CommittedBlock, Outline, Published};
+use ledger::{AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, Signatures, ValidatorsProof};
 use primitives::{
-    Address, AssetId, Digest, Fraction, Height, PublicKey, Sequence, Superblock, Transaction, TransactionId,
+    Address, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction, TransactionId,
 };
 use tokio::sync::oneshot;
 
 /// See the module text.
 pub struct Fake {
-    ledger: Ledger,
+    ledger: RwLock<Ledger>,
     published: Published,
     metrics: Metrics,
 }
@@ -33,13 +33,30 @@ impl Fake {
         let ledger = Ledger::new(&genesis).expect("sound");
         let root = Roots::of(&ledger).parts().root();
         let published = Published::new(Views::new(&ledger, root, 1_000));
-        Fake { ledger, published, metrics: Metrics::new() }
+        Fake { ledger: RwLock::new(ledger), published, metrics: Metrics::new() }
+    }
+
+    fn ledger(&self) -> RwLockReadGuard<'_, Ledger> {
+        self.ledger.read().expect("no test panics with it")
+    }
+
+    /// Applies a block of one transaction, and gives what publishes it.
+    #[allow(dead_code, reason = "not every test has blocks")]
+    pub fn apply(&self, transaction: Transaction) -> impl FnOnce(&Fake) {
+        let mut ledger = self.ledger.write().expect("no test panics with it");
+        let sub_blocks = vec![SubBlock { native: vec![transaction.clone()], ..SubBlock::default() }];
+        let (height, parent) = (ledger.height() + 1, ledger.last_block());
+        let block = Superblock { height, parent, time_ms: height, sub_blocks, ..Superblock::default() };
+        let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("sound");
+        let (ids, outline) = ([transaction.id()], Outline::of(&ledger));
+        let committed = CommittedBlock::new(&block, &applied, &ids, Digest::default(), outline, Vec::new());
+        move |fake| fake.published.commit(&committed, &[&transaction])
     }
 
     fn prove<P>(&self, prove: impl Fn(&mut Roots) -> P) -> Result<Proved<P>, ReadError> {
-        let mut roots = Roots::of(&self.ledger);
+        let mut roots = Roots::of(&self.ledger());
         let proof = prove(&mut roots);
-        Ok(Proved { height: self.ledger.height(), root: roots.parts().root(), proof })
+        Ok(Proved { height: self.ledger().height(), root: roots.parts().root(), proof })
     }
 }
 
@@ -53,7 +70,7 @@ impl Backend for Fake {
     }
 
     fn standing(&self) -> Standing {
-        Standing { is_ready: true, begins_again: false, uptime_ms: 1, validator: None }
+        Standing { is_ready: true, disk_is_full: false, begins_again: false, uptime_ms: 1, validator: None }
     }
 
     fn limits(&self) -> NodeLimits {
@@ -75,24 +92,24 @@ impl Backend for Fake {
     }
 
     fn account(&self, address: &Address) -> AccountRead {
-        let account = self.ledger.accounts().get(address).map(|account| account.state());
-        AccountRead { height: self.ledger.height(), account }
+        let ledger = self.ledger();
+        AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
     }
 
     fn offers(&self, _pair: Pair, _first: Place, _last: Place, _count: usize) -> OffersRead {
-        OffersRead { height: self.ledger.height(), offers: Vec::new() }
+        OffersRead { height: self.ledger().height(), offers: Vec::new() }
     }
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
-        self.prove(|roots| roots.prove_account(&self.ledger, address))
+        self.prove(|roots| roots.prove_account(&self.ledger(), address))
     }
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
-        self.prove(|roots| roots.prove_offer(&self.ledger, pair, place))
+        self.prove(|roots| roots.prove_offer(&self.ledger(), pair, place))
     }
 
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
-        self.prove(|roots| roots.prove_validators(&self.ledger))
+        self.prove(|roots| roots.prove_validators(&self.ledger()))
     }
 
     fn block(&self, _height: Height) -> Result<Option<Arc<Superblock>>, ReadError> {
@@ -121,6 +138,7 @@ impl Backend for Fake {
 }
 
 /// The zero digest, as text.
+#[allow(dead_code, reason = "not every test asks for a transaction")]
 pub fn zeros() -> String {
     Digest([0; 32]).to_string()
 }

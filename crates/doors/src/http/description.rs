@@ -1,0 +1,114 @@
+//! What machines are told of the interface: the OpenAPI document, made from the handlers and completed here with what
+//! holds for all of them.
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::OpenApi;
+
+/// Answers that any call may get, whoever makes it.
+const ANY: [&str; 8] = ["400", "404", "408", "413", "421", "429", "500", "503"];
+/// Largest integer that every client reads exactly.
+const INTEGER_MAX: u64 = (1 << 53) - 1;
+const ADDRESS: &str = "^0x[0-9a-f]{40}$";
+const DIGEST: &str = "^0x[0-9a-f]{64}$";
+const SYMBOL: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
+/// Prices with up to 16 digits; the ledger takes 17 and 36 decades.
+const PRICE: &str = r"^(0\.[0-9]{0,6}[1-9][0-9]{0,8}|[1-9][0-9]{0,7}(\.[0-9]{1,8})?)$";
+const TRANSACTION: &str = "^0x([0-9a-f]{2})+$";
+
+/// The document, as it is served.
+pub(super) fn document(description: &OpenApi) -> String {
+    let mut document = serde_json::to_value(description).expect("the description is plain data");
+    document["components"]["securitySchemes"] = json!({
+        "operator": {"type": "http", "scheme": "bearer", "description": "the token of [http] operator_token_file"},
+        "submit": {"type": "http", "scheme": "bearer", "description": "the token of [http] submit_token_file, if set"},
+    });
+    for (path, item) in document["paths"].as_object_mut().expect("there are paths") {
+        for (method, operation) in item.as_object_mut().expect("a path has operations") {
+            complete(path, method, operation);
+        }
+    }
+    document.to_string()
+}
+
+fn complete(path: &str, method: &str, operation: &mut Value) {
+    let responses = operation["responses"].as_object_mut().expect("every operation has responses");
+    for status in ANY {
+        responses.entry(status).or_insert_with(error);
+    }
+    if method == "post" {
+        responses.entry("401").or_insert_with(error);
+    }
+    for (status, response) in responses.iter_mut() {
+        if response["description"].as_str().is_none_or(str::is_empty) {
+            response["description"] = sentence(status).into();
+        }
+    }
+    for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+        let name = parameter["name"].as_str().unwrap_or_default().to_string();
+        narrow(path, &name, parameter["schema"].as_object_mut().expect("every parameter has a schema"));
+    }
+    if let Some(content) = operation.pointer_mut("/requestBody/content").and_then(Value::as_object_mut) {
+        describe_body(path, content);
+        let open: [Value; 2] = [json!({}), json!({"submit": []})];
+        operation["security"] = json!(open);
+    }
+}
+
+fn error() -> Value {
+    json!({"content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}})
+}
+
+/// What a parameter of a name may be.
+fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
+    if schema["type"] == "integer" {
+        schema.insert("maximum".into(), INTEGER_MAX.into());
+        return;
+    }
+    let pattern = match name {
+        "address" | "account" => ADDRESS,
+        "id" if path.starts_with("/v1/transactions") => DIGEST,
+        "base" | "quote" | "sell" | "buy" => SYMBOL,
+        "limit" | "from" | "to" => PRICE,
+        "wait" => return drop(schema.insert("enum".into(), json!(["committed"]))),
+        "interval" => return drop(schema.insert("enum".into(), json!(["1m", "5m", "15m", "1h", "4h", "1d"]))),
+        _ => return,
+    };
+    schema.insert("pattern".into(), pattern.into());
+}
+
+/// Transactions travel as bytes, or as hexadecimal in JSON.
+fn describe_body(path: &str, content: &mut Map<String, Value>) {
+    let one = json!({"type": "string", "pattern": TRANSACTION, "description": "see docs/specification.md"});
+    let (name, schema) = match path.ends_with("/batch") {
+        true => ("transactions", json!({"type": "array", "items": one})),
+        false => ("transaction", one),
+    };
+    let mut properties = Map::new();
+    properties.insert(name.into(), schema);
+    let body = json!({
+        "type": "object", "required": [name], "properties": properties, "additionalProperties": false,
+    });
+    content.insert("application/json".into(), json!({"schema": body}));
+    let bytes = json!({"type": "string", "format": "binary", "description": "see docs/specification.md"});
+    content.insert("application/octet-stream".into(), json!({"schema": bytes}));
+}
+
+/// What a status means here.
+fn sentence(status: &str) -> &'static str {
+    match status {
+        "200" => "The answer.",
+        "202" => "Taken, and not committed yet: ask for the transaction again.",
+        "400" => "Something in the request is malformed; the message names it.",
+        "401" => "This call takes a token, as `Authorization: Bearer TOKEN`.",
+        "404" => "There is no such thing, or this node no longer has it.",
+        "408" => "The body did not arrive in time.",
+        "413" => "The body is too large, or holds too many transactions.",
+        "415" => "The body is of a kind that is not taken.",
+        "421" => "The node is not called by that name; see [http] hosts.",
+        "422" => "The transaction is refused; the code names the reason.",
+        "429" => "Too much at once; try again after the time in `Retry-After`.",
+        "500" => "The node's archive cannot be read; its log says why.",
+        "503" => "The node cannot serve this now; try again after the time in `Retry-After`.",
+        _ => "See the message.",
+    }
+}

@@ -1,0 +1,271 @@
+//! The test vectors of `docs/specification.md`: every operation, at the edges of its fields. The file is made by this
+//! test (`WALRAS_WRITE_VECTORS=1`) and held against it; a program in another language holds it against the text.
+
+use std::path::Path;
+
+use primitives::{
+    Address, AssetId, Body, Contradiction, Digest, Evidence, Operation, Price, Proposed, PublicKey, RoundProposed,
+    RoundValue, RoundVoted, Scope, SecretKey, Stake, Transaction, VoteKind, to_hex,
+};
+use serde_json::{Value, json};
+
+const NETWORK: Digest = Digest([0x4e; 32]);
+
+fn key(number: u8) -> SecretKey {
+    SecretKey::from_seed(std::array::from_fn(|at| number.wrapping_mul(31).wrapping_add(at as u8)))
+}
+
+fn price(text: &str) -> Price {
+    text.parse().expect("a price")
+}
+
+fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Operation {
+    Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit: price(limit) }
+}
+
+fn cancel(sell: u32, buy: u32, limit: &str, offer: u64) -> Operation {
+    Operation::CancelOffer { sell: AssetId(sell), buy: AssetId(buy), limit: price(limit), offer }
+}
+
+fn pay(to: [u8; 20], asset: u32, amount: u64) -> Operation {
+    Operation::Pay { to: Address(to), asset: AssetId(asset), amount }
+}
+
+fn stake(units: u64, address: &str, chain: u64, account: &Address, validator: u8) -> Operation {
+    Operation::Stake(Box::new(Stake::new(units, address.into(), chain, account, &key(validator))))
+}
+
+fn accuse(epoch: u64, member: u8, height: u64, contradiction: Contradiction) -> Operation {
+    Operation::Accuse(Box::new(Evidence { epoch, member, height, contradiction }))
+}
+
+fn proposals(epoch: u64, member: u8, height: u64) -> Contradiction {
+    let scope = Scope { network: NETWORK, epoch };
+    Contradiction::Proposals([(1, 100), (2, u32::MAX)].map(|(byte, length)| {
+        let payload = Digest([byte; 32]);
+        let signature = key(member).sign(&scope.proposal(height, member, &payload, length).0);
+        Proposed { payload, length, signature }
+    }))
+}
+
+fn commits(epoch: u64, member: u8, height: u64) -> Contradiction {
+    let scope = Scope { network: NETWORK, epoch };
+    Contradiction::Commits([3, 4].map(|byte| {
+        let (superblock, root) = (Digest([byte; 32]), Digest([byte + 8; 32]));
+        let signature = key(member).sign(&scope.commit(height, &superblock, &root).0);
+        primitives::Committed { superblock, root, signature }
+    }))
+}
+
+fn votes(epoch: u64, member: u8, height: u64, round: u32, kind: VoteKind) -> Contradiction {
+    let scope = Scope { network: NETWORK, epoch };
+    let votes = [None, Some(RoundValue { slot: 2, digest: Digest([5; 32]) })].map(|value| {
+        let signature = key(member).sign(&scope.round_vote(height, round, kind, value.as_ref()).0);
+        RoundVoted { value, signature }
+    });
+    Contradiction::RoundVotes { round, kind, votes }
+}
+
+fn round_proposals(epoch: u64, member: u8, height: u64, round: u32) -> Contradiction {
+    let scope = Scope { network: NETWORK, epoch };
+    let proposals = [(6, None), (7, Some(round.saturating_sub(1)))].map(|(byte, valid_round)| {
+        let value = RoundValue { slot: member, digest: Digest([byte; 32]) };
+        let signature = key(member).sign(&scope.round_proposal(height, round, &value, valid_round).0);
+        RoundProposed { value, valid_round, signature }
+    });
+    Contradiction::RoundProposals { round, proposals }
+}
+
+/// Fifty bodies with the number of the key that signs each.
+fn bodies() -> Vec<(u8, Body)> {
+    let most = (1 << 63) - 1;
+    let own = |number: u8| key(number).public().address();
+    let create = |number: u8| Operation::CreateAccount { account: own(number), key: key(number).public() };
+    let mut operations = vec![
+        create(2),
+        create(200),
+        // The own account under a new key.
+        Operation::CreateAccount { account: own(3), key: key(4).public() },
+        Operation::CreateAccount { account: Address([0xff; 20]), key: PublicKey([0; 32]) },
+        pay([0x11; 20], 0, 1),
+        pay([0; 20], 1, 1_250),
+        pay([0xff; 20], u32::MAX, most),
+        pay([0xab; 20], 255, 256),
+        pay([1; 20], 256, 65_536),
+        pay(own(9).0, 2, 1 << 32),
+        pay(own(10).0, 65_536, (1 << 56) + 1),
+        Operation::Issue { to: Address([0x22; 20]), asset: AssetId(3), amount: 1_000_000 },
+        Operation::Issue { to: own(5), asset: AssetId(0), amount: most },
+        Operation::Burn { asset: AssetId(3), amount: 7 },
+        Operation::Burn { asset: AssetId(u32::MAX), amount: most },
+        Operation::Unstake { units: 1 },
+        Operation::Unstake { units: most },
+    ];
+    for limit in [
+        "1",
+        "0.000000000000000001",
+        "999999999999999990",
+        "1.0973",
+        "0.1",
+        "12345.678901234567",
+        "99999999999999999",
+        "0.00000000000000000123",
+        "100",
+        "3.1415926535897932",
+    ] {
+        operations.push(offer(1, 0, 10_000, limit));
+    }
+    operations.extend([
+        offer(0, 1, 1, "1.5"),
+        offer(u32::MAX, 0, most, "2"),
+        offer(7, 8, 4_096, "0.91"),
+        cancel(1, 0, "1.0973", 1),
+        cancel(0, 1, "1.5", 64),
+        cancel(u32::MAX, 7, "0.000000000000000001", u64::MAX),
+        cancel(2, 3, "999999999999999990", 1 << 40),
+    ]);
+    for (number, address) in ["a.example:9100", "127.0.0.1:1", "[2001:db8::1]:65535", "x:9"].into_iter().enumerate() {
+        let number = number as u8;
+        // The bodies that follow have chain 7 + their position and the account of key position + 1.
+        let at = operations.len() as u64;
+        operations.push(stake(u64::from(number) * 1_000, address, 7 + at, &own(at as u8 + 1), 100 + number));
+    }
+    operations.extend([
+        accuse(0, 0, 1, proposals(0, 0, 1)),
+        accuse(9, 3, 1 << 40, proposals(9, 3, 1 << 40)),
+        accuse(1, 1, 2, commits(1, 1, 2)),
+        accuse(u64::MAX, 255, u64::MAX, commits(u64::MAX, 255, u64::MAX)),
+        accuse(2, 2, 3, votes(2, 2, 3, 0, VoteKind::Prevote)),
+        accuse(2, 2, 3, votes(2, 2, 3, u32::MAX, VoteKind::Precommit)),
+        accuse(3, 1, 4, round_proposals(3, 1, 4, 0)),
+        accuse(3, 1, 4, round_proposals(3, 1, 4, 9)),
+    ]);
+    while operations.len() < 50 {
+        let at = operations.len() as u64;
+        operations.push(pay([at as u8; 20], at as u32, at * at * at));
+    }
+    let body = |(at, operation): (usize, Operation)| {
+        let number = at as u8 + 1;
+        let sequence = [1, 2, 64, 1 << 32, (1 << 63) - 1][at % 5];
+        (number, Body { chain: 7 + at as u64, account: own(number), sequence, operation })
+    };
+    operations.into_iter().enumerate().map(body).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    format!("0x{}", to_hex(bytes))
+}
+
+fn encoded(value: &impl borsh::BorshSerialize) -> String {
+    hex(&borsh::to_vec(value).expect("in memory"))
+}
+
+fn operation(operation: &Operation) -> Value {
+    match operation {
+        Operation::CreateAccount { account, key } => json!({"account": account.to_string(), "key": key.to_string()}),
+        Operation::CreateOffer { sell, buy, amount, limit } => {
+            json!({"sell": sell.0, "buy": buy.0, "amount": amount.to_string(), "limit": limit.to_string()})
+        }
+        Operation::CancelOffer { sell, buy, limit, offer } => {
+            json!({"sell": sell.0, "buy": buy.0, "limit": limit.to_string(), "offer": offer.to_string()})
+        }
+        Operation::Pay { to, asset, amount } | Operation::Issue { to, asset, amount } => {
+            json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
+        }
+        Operation::Burn { asset, amount } => json!({"asset": asset.0, "amount": amount.to_string()}),
+        Operation::Stake(stake) => json!({
+            "units": stake.units.to_string(),
+            "key": stake.key.to_string(),
+            "address": stake.address,
+            "possession": hex(&stake.possession.0),
+        }),
+        Operation::Unstake { units } => json!({"units": units.to_string()}),
+        Operation::Accuse(evidence) => json!({
+            "network": NETWORK.to_string(),
+            "epoch": evidence.epoch.to_string(),
+            "member": evidence.member,
+            "height": evidence.height.to_string(),
+            "contradiction": contradiction(&evidence.contradiction),
+        }),
+    }
+}
+
+fn value(value: &RoundValue) -> Value {
+    json!({"slot": value.slot, "digest": value.digest.to_string()})
+}
+
+fn contradiction(contradiction: &Contradiction) -> Value {
+    match contradiction {
+        Contradiction::Proposals(both) => json!({"proposals": both.map(|one| json!({
+            "payload": one.payload.to_string(), "length": one.length, "signature": hex(&one.signature.0)
+        }))}),
+        Contradiction::Commits(both) => json!({"commits": both.map(|one| json!({
+            "superblock": one.superblock.to_string(), "root": one.root.to_string(), "signature": hex(&one.signature.0)
+        }))}),
+        Contradiction::RoundVotes { round, kind, votes } => json!({
+            "round": round,
+            "kind": if *kind == VoteKind::Prevote { "prevote" } else { "precommit" },
+            "round_votes": votes.map(|one| json!({
+                "value": one.value.as_ref().map(value), "signature": hex(&one.signature.0)
+            })),
+        }),
+        Contradiction::RoundProposals { round, proposals } => json!({
+            "round": round,
+            "round_proposals": proposals.map(|one| json!({
+                "value": value(&one.value), "valid_round": one.valid_round, "signature": hex(&one.signature.0)
+            })),
+        }),
+    }
+}
+
+fn vector((number, body): (u8, Body)) -> Value {
+    let secret = key(number);
+    let transaction: Transaction = body.clone().sign(&secret);
+    let mut asked = operation(&body.operation);
+    asked["type"] = body.operation.name().into();
+    json!({
+        "seed": hex(&secret.to_seed()),
+        "signer": secret.public().to_string(),
+        "account": body.account.to_string(),
+        "chain": body.chain.to_string(),
+        "sequence": body.sequence.to_string(),
+        "operation": asked,
+        "body": encoded(&body),
+        "signing_bytes": hex(&body.signing_bytes()),
+        "signature": hex(&transaction.signature.0),
+        "transaction": encoded(&transaction),
+        "id": transaction.id().to_string(),
+    })
+}
+
+#[test]
+fn the_vectors_are_those_of_the_code() {
+    let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
+    assert_eq!(vectors.len(), 50);
+    for name in ["create_account", "create_offer", "cancel_offer", "pay", "issue", "burn", "stake", "unstake", "accuse"]
+    {
+        assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
+    }
+    let text = serde_json::to_string_pretty(&json!({"vectors": vectors})).expect("plain data") + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");
+    if std::env::var_os("WALRAS_WRITE_VECTORS").is_some() {
+        std::fs::write(&path, &text).expect("written");
+    }
+    let kept = std::fs::read_to_string(&path).expect("docs/vectors.json");
+    assert!(kept == text, "docs/vectors.json differs: an encoding has changed, or the vectors have");
+}
+
+/// What a stake's possession and an accusation's statements sign is in the vectors, too: a program that makes them must
+/// arrive at signatures that hold.
+#[test]
+fn what_the_vectors_sign_inside_holds() {
+    for (number, body) in bodies() {
+        match &body.operation {
+            Operation::Stake(stake) => assert!(stake.is_possessed(body.chain, &body.account), "{number}"),
+            Operation::Accuse(evidence) => {
+                assert!(evidence.convicts(NETWORK, &key(evidence.member).public()), "{number}");
+            }
+            _ => {}
+        }
+    }
+}
