@@ -96,14 +96,14 @@ pub struct ClearingOptions {
 }
 
 /// Is told what is being measured, how many books are done, and of how many.
-pub type Step<'a> = dyn FnMut(&str, usize, usize) + Send + 'a;
+pub type ProgressStep<'a> = dyn FnMut(&str, usize, usize) + Send + 'a;
 
 /// Runs a suite. The answer names the suite and its parameters and has a list of `rows`; each row says what was
 /// measured and what each solver came to, times in milliseconds.
 ///
 /// # Errors
 /// [`HistoryError`] if the suite reads prices and cannot.
-pub fn run(options: &ClearingOptions, step: &mut Step) -> Result<Value, HistoryError> {
+pub fn run(options: &ClearingOptions, step: &mut ProgressStep) -> Result<Value, HistoryError> {
     let books = options.books.unwrap_or(options.suite.usual_books());
     let alone = pool(1);
     let rows: Vec<Value> = match &options.suite {

@@ -168,7 +168,8 @@ mod tests {
             // No two blocks could be one: they share at most one asset.
             for (index, one) in got.iter().enumerate() {
                 for other in &got[index + 1..] {
-                    let assets = |block: &Vec<(u32, u32)>| block.iter().flat_map(|(a, b)| [*a, *b]).collect::<std::collections::BTreeSet<_>>();
+                    let assets = |block: &Vec<(u32, u32)>| block.iter().flat_map(|(a, b)| [*a,
+                        *b]).collect::<std::collections::BTreeSet<_>>();
                     prop_assert!(assets(one).intersection(&assets(other)).count() <= 1);
                 }
             }

@@ -43,7 +43,8 @@ mod tests {
         fn who_can_be_reached_is_of_the_group(edges in prop::collection::vec((0usize..12, 0usize..12), 0..14)) {
             let (group_of, count) = connected(12, edges.iter().copied());
             let mut reach = [[false; 12]; 12];
-            edges.iter().for_each(|&(a, b)| (reach[a][b], reach[b][a], reach[a][a], reach[b][b]) = (true, true, true, true));
+            edges.iter().for_each(|&(a, b)| (reach[a][b], reach[b][a], reach[a][a], reach[b][b]) = (true, true, true,
+                true));
             for via in 0..12 {
                 for (a, b) in (0..12).flat_map(|a| (0..12).map(move |b| (a, b))) {
                     reach[a][b] |= reach[a][via] && reach[via][b];

@@ -124,7 +124,8 @@ mod tests {
             let pair = PairBook::new(AssetId(0), AssetId(1), &limits, &amounts).unwrap();
             let mut plain: Vec<(Price, Amount)> = offers
                 .iter()
-                .map(|&(limit, amount)| if is_lumpy(limit, amount) { (effective(limit, amount), amount) } else { (limit, amount) })
+                .map(|&(limit, amount)| if is_lumpy(limit, amount) { (effective(limit, amount),
+                    amount) } else { (limit, amount) })
                 .collect();
             plain.sort_unstable();
             match replaced(&pair) {
@@ -141,7 +142,8 @@ mod tests {
         }
 
         #[test]
-        fn the_effective_limit_asks_for_as_much(limit in (10_000_000_000_000_000u64..100_000_000_000_000_000, -18i32..4), amount in 1u64..1 << 62) {
+        fn the_effective_limit_asks_for_as_much(limit in (10_000_000_000_000_000u64..100_000_000_000_000_000,
+            -18i32..4), amount in 1u64..1 << 62) {
             let limit = Price::from_parts(limit.0, limit.1).unwrap();
             if is_lumpy(limit, amount) {
                 let to = effective(limit, amount);

@@ -279,7 +279,8 @@ mod tests {
             let limits: Vec<_> = offers.iter().map(|o| Price::from_f64(o.0 as f64 / 1000.0).unwrap()).collect();
             let amounts: Vec<_> = offers.iter().map(|o| o.1).collect();
             let epsilon = if epsilon == 0 { Fraction::ZERO } else { Fraction::power_of_two(epsilon) };
-            let rate = Rate::new(Price::from_f64(rate as f64 / 1000.0).unwrap(), Price::ONE, epsilon, Fraction::power_of_two(mu));
+            let rate = Rate::new(Price::from_f64(rate as f64 / 1000.0).unwrap(), Price::ONE, epsilon,
+                Fraction::power_of_two(mu));
             let pair = pair(&limits, &amounts);
             let got = fills(&pair, &rate, target);
             let each: Vec<_> = got.each(&pair, &rate).collect();

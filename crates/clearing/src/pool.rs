@@ -181,8 +181,10 @@ mod tests {
     proptest! {
         #[test]
         fn the_product_never_falls_and_the_price_stops_at_the_rate(
-            own in any_reserve(), other in any_reserve(), sell in any_price(), buy in any_price(), near in any::<bool>(),
-            target in 0..=MAX_ISSUED, fee in prop_oneof![Just(Fraction::ZERO), (4u32..12).prop_map(Fraction::power_of_two)],
+            own in any_reserve(), other in any_reserve(), sell in any_price(), buy in any_price(),
+                near in any::<bool>(),
+            target in 0..=MAX_ISSUED, fee in prop_oneof![Just(Fraction::ZERO),
+                (4u32..12).prop_map(Fraction::power_of_two)],
         ) {
             let price = (other as f64 / own as f64 * 1.1 * buy.to_f64()).clamp(1e-18, 9e17);
             let sell = if near { Price::from_f64(price).unwrap() } else { sell };

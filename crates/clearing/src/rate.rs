@@ -277,7 +277,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn payout_is_the_floor(sell in any_price(), buy in any_price(), epsilon in any_fraction(), sold in any_amount()) {
+        fn payout_is_the_floor(sell in any_price(), buy in any_price(), epsilon in any_fraction(),
+            sold in any_amount()) {
             let rate = Share::new(sell, buy, epsilon);
             match rate.payout(sold) {
                 Some(bought) => prop_assert!(is_payout(&rate, sold, bought)),
@@ -321,12 +322,14 @@ mod tests {
         /// pays.
         #[test]
         fn the_effective_limit_decides(
-            sell in any_price(), buy in any_price(), limit in any_price(), near in any::<bool>(), amount in 1..=MAX_ISSUED, small in 1u64..5000, few in any::<bool>(),
+            sell in any_price(), buy in any_price(), limit in any_price(), near in any::<bool>(),
+                amount in 1..=MAX_ISSUED, small in 1u64..5000, few in any::<bool>(),
         ) {
             let amount = if few { small } else { amount };
             let mu = Fraction::power_of_two(5);
             let sure = Share::new(sell, buy, mu);
-            let limit = if near { Price::from_f64((sure.to_f64() * 0.9999).clamp(1e-18, 9e17)).unwrap() } else { limit };
+            let limit = if near { Price::from_f64((sure.to_f64() * 0.9999).clamp(1e-18,
+                9e17)).unwrap() } else { limit };
             let asked = |bought: &u64| limit.accepts(amount, *bought);
             // Bisect for the fewest units that satisfy the limit.
             let (mut low, mut high) = (0u64, MAX_ISSUED);

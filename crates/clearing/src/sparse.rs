@@ -280,7 +280,8 @@ mod tests {
             dense.solve(&mut want);
             want[fixed] = 0.0;
             sparse.solve(&mut got, fixed);
-            let (mut left, mut diagonal) = (seed[..size].iter().map(|x| f64::from(*x)).collect::<Vec<f64>>(), vec![0.0; size]);
+            let (mut left, mut diagonal) = (seed[..size].iter().map(|x| f64::from(*x)).collect::<Vec<f64>>(),
+                vec![0.0; size]);
             left[fixed] = 0.0;
             let right = left.clone();
             for &(a, b, out, back) in &edges {
@@ -290,7 +291,8 @@ mod tests {
                 (diagonal[a], diagonal[b]) = (diagonal[a] + out, diagonal[b] + back);
             }
             left[fixed] = 0.0;
-            let scaled = |of: &[f64]| of.iter().zip(&diagonal).map(|(x, diagonal)| (x / diagonal).abs()).fold(0.0, f64::max);
+            let scaled = |of: &[f64]| of.iter().zip(&diagonal).map(|(x, diagonal)| (x / diagonal).abs()).fold(0.0,
+                f64::max);
             prop_assert!(scaled(&left) <= 2.0 * TOLERANCE * scaled(&right), "{} of {}", scaled(&left), scaled(&right));
             let is_alike = edges.iter().all(|(_, _, out, back)| *out > -3 && *back > -3);
             let most = largest(&want).max(1e-9);

@@ -59,7 +59,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_stands_where_the_double_does(mantissa in 10_000_000_000_000_000u64..100_000_000_000_000_000, decade in -18i32..18) {
+        fn it_stands_where_the_double_does(mantissa in 10_000_000_000_000_000u64..100_000_000_000_000_000,
+            decade in -18i32..18) {
             let price = Price::from_parts(mantissa, decade).expect("in range");
             let double = price.to_f64();
             prop_assert!(Threshold::new(double * (1.0 + 1e-15)).is_above(price));

@@ -167,7 +167,8 @@ proptest! {
             None => market.clear(&params, None).unwrap(),
             Some(valuations) => {
                 let amounts: Amounts = market.amounts(&params, &valuations).unwrap();
-                let prices = Prices { valuations, iterations: 0, demand_queries: 0, imbalance: 0.0, looks: 0, unsolved: vec![] };
+                let prices = Prices { valuations, iterations: 0, demand_queries: 0, imbalance: 0.0, looks: 0,
+                    unsolved: vec![] };
                 market.conclude(&params, prices, amounts)
             }
         };

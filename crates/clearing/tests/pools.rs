@@ -209,7 +209,8 @@ proptest! {
         prop_assert!(verified.is_ok(), "{:?}", verified);
         for trade in &clearing.pools {
             let pool = &book.pools[trade.pool as usize];
-            let (own, other) = if trade.sell == pool.a { (pool.reserve_a, pool.reserve_b) } else { (pool.reserve_b, pool.reserve_a) };
+            let (own, other) = if trade.sell == pool.a { (pool.reserve_a, pool.reserve_b) } else { (pool.reserve_b,
+                pool.reserve_a) };
             let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
             prop_assert!(product(own - trade.sold, other + trade.bought) >= product(own, other));
         }

@@ -277,7 +277,8 @@ mod tests {
         }
 
         #[test]
-        fn damaged_frames_are_read_or_refused(votes in prop::collection::vec(vote(), 0..30), at: prop::sample::Index, by: u8) {
+        fn damaged_frames_are_read_or_refused(votes in prop::collection::vec(vote(), 0..30), at: prop::sample::Index,
+            by: u8) {
             let mut bytes = Frame::Votes(Votes::pack(0, 1, votes)).to_bytes();
             let at = at.index(bytes.len());
             bytes[at] ^= by;

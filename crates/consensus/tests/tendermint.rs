@@ -199,7 +199,8 @@ proptest! {
     /// Whatever is in messages, an engine takes it or refuses it.
     #[test]
     fn nothing_that_is_said_stops_an_engine(
-        said in prop::collection::vec((0u8..4, any::<u32>(), any::<bool>(), any::<bool>(), 0u8..6, any::<bool>()), 1..30)
+        said in prop::collection::vec((0u8..4, any::<u32>(), any::<bool>(), any::<bool>(), 0u8..6, any::<bool>()),
+            1..30)
     ) {
         let mut engine = engine(4, 0);
         for from in 1..4 {

@@ -192,7 +192,8 @@ mod tests {
     proptest! {
         /// Against a map; and a clone holds what was when it was taken.
         #[test]
-        fn clones_stand_still(steps in prop::collection::vec((0..600u16, 1..50u64, prop::bool::weighted(0.02)), 1..900)) {
+        fn clones_stand_still(steps in prop::collection::vec((0..600u16, 1..50u64, prop::bool::weighted(0.02)),
+            1..900)) {
             let (mut accounts, mut plain) = (Accounts::default(), BTreeMap::new());
             let mut clones = Vec::new();
             for (number, units, is_cloned) in steps {

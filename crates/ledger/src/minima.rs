@@ -6,7 +6,8 @@
 //! rule: a remainder that would be too small as an offer goes back to its account.
 //!
 //! The least units of an asset never change on a chain. A genesis needs `least · (μ − ε) ≥ 2` for each asset
-//! ([`clearing::least_units`]): then the band between the two limits of a rate is wider than the two roundings of a fill.
+//! ([`clearing::least_units`]): then the band between the two limits of a rate is wider than the two roundings of a
+//! fill.
 
 use primitives::{Amount, Price};
 

@@ -411,7 +411,8 @@ mod tests {
                 prop_assert!(offers.is_sound());
                 prop_assert_eq!(offers.locked() as i128, locked + change);
                 prop_assert_eq!(shared.iter().collect::<Vec<_>>(), held, "a clone stands still");
-                let rest: Vec<_> = plain.iter().map(|(place, amount)| Offer { place: *place, amount: *amount }).collect();
+                let rest: Vec<_> = plain.iter().map(|(place, amount)| Offer { place: *place,
+                    amount: *amount }).collect();
                 prop_assert_eq!(offers.iter().collect::<Vec<_>>(), rest.clone());
                 prop_assert_eq!((offers.first(), offers.last()), (rest.first().copied(), rest.last().copied()));
                 for two in probes.windows(2) {
@@ -420,7 +421,8 @@ mod tests {
                     let is_there = plain.keys().any(|p| (p.limit, p.id) == (a.limit, a.id));
                     prop_assert_eq!(offers.any_at(a.limit, a.id, usize::MAX), is_there);
                     let (from, to) = (a.min(b), a.max(b));
-                    for range in [(Bound::Included(from), Bound::Excluded(to)), (Bound::Excluded(from), Bound::Included(to))] {
+                    for range in [(Bound::Included(from), Bound::Excluded(to)), (Bound::Excluded(from),
+                        Bound::Included(to))] {
                         if from == to { continue }
                         let got: Vec<Place> = offers.range(range).map(|offer| offer.place).collect();
                         prop_assert_eq!(got, plain.range(range).map(|(place, _)| *place).collect::<Vec<_>>());

@@ -4,7 +4,7 @@
 //! receipts root = H(outcomes, modified, batch, block)
 //!                   │         │         │      └ digest of the block, which names the one before it
 //!                   │         │         └ digest of the batch
-//!                   │         └ trie by address of the accounts that changed: the block's log of accounts (SPEEDEX §K.1)
+//!                   │         └ trie by address of the accounts that changed (SPEEDEX §K.1)
 //!                   └ trie by transaction
 //! ```
 //!

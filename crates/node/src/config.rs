@@ -14,8 +14,8 @@ pub struct Config {
     pub http: Http,
     /// The connections to other validators.
     pub network: NetworkConfig,
-    /// Blocks.
-    pub blocks: Blocks,
+    /// BlocksConfig.
+    pub blocks: BlocksConfig,
     /// Waiting transactions.
     pub mempool: MempoolConfig,
     /// The store.
@@ -35,10 +35,10 @@ pub struct NetworkConfig {
     pub state_behind: u64,
 }
 
-/// Blocks.
+/// BlocksConfig.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Blocks {
+pub struct BlocksConfig {
     /// Most transactions in a block; a block is made as soon as so many wait.
     pub transactions: usize,
     /// A block is made when a transaction has waited this long.
@@ -83,9 +83,9 @@ impl Default for NetworkConfig {
     }
 }
 
-impl Default for Blocks {
-    fn default() -> Blocks {
-        Blocks { transactions: 100_000, interval_ms: 500, threads: 0, check_ahead: true }
+impl Default for BlocksConfig {
+    fn default() -> BlocksConfig {
+        BlocksConfig { transactions: 100_000, interval_ms: 500, threads: 0, check_ahead: true }
     }
 }
 

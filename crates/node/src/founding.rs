@@ -27,7 +27,7 @@ const TIME_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
 /// How blocks are agreed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Engine {
+pub enum FoundingEngine {
     /// Superblocks of everybody's sub-blocks.
     #[default]
     Dbft,
@@ -35,12 +35,12 @@ pub enum Engine {
     Tendermint,
 }
 
-impl Engine {
+impl FoundingEngine {
     /// The default rules of its networks.
     pub fn rules(self) -> Rules {
         match self {
-            Engine::Dbft => Rules::default(),
-            Engine::Tendermint => Rules::tendermint(),
+            FoundingEngine::Dbft => Rules::default(),
+            FoundingEngine::Tendermint => Rules::tendermint(),
         }
     }
 }
@@ -81,7 +81,7 @@ pub struct Succession {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Founding {
     /// How blocks are agreed on.
-    pub engine: Engine,
+    pub engine: FoundingEngine,
     /// The validators, by index.
     pub validators: Vec<Founder>,
     /// How others take their place.
@@ -100,7 +100,7 @@ pub struct Founding {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
-    engine: Engine,
+    engine: FoundingEngine,
     validators: Vec<FounderEntry>,
     /// Z; n−f if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,7 +198,7 @@ type Fault = (String, String);
 
 impl Founding {
     /// A network of these validators with the default settings.
-    pub fn new(engine: Engine, validators: Vec<Founder>) -> Founding {
+    pub fn new(engine: FoundingEngine, validators: Vec<Founder>) -> Founding {
         let succession = Succession {
             epoch_heights: 0,
             committee: validators.len() as u32,

@@ -224,7 +224,7 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::founding::{Engine, Founder};
+    use crate::founding::{Founder, FoundingEngine};
     use consensus::Rules;
     use primitives::{Fraction, SecretKey};
     use std::time::Duration;
@@ -283,7 +283,7 @@ mod tests {
             account: Address([index; 20]),
             stake: 1_000,
         };
-        Founding::new(Engine::Dbft, (0..4).map(founder).collect())
+        Founding::new(FoundingEngine::Dbft, (0..4).map(founder).collect())
     }
 
     #[test]

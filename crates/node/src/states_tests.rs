@@ -15,7 +15,7 @@ use replica::state_sync::message::StateMessage;
 use store::RealDisk;
 use transport::free_address;
 
-use crate::founding::{Engine, Founder, Founding};
+use crate::founding::{Founder, Founding, FoundingEngine};
 use crate::shared::poisoned;
 use crate::{Answer, Config, Exchange, Lineage, snapshot};
 
@@ -72,7 +72,7 @@ impl Net {
             account: secret(index).public().address(),
             stake: 1_000,
         };
-        let mut founding = Founding::new(Engine::Dbft, (0..SIZE).map(founder).collect());
+        let mut founding = Founding::new(FoundingEngine::Dbft, (0..SIZE).map(founder).collect());
         founding.succession.epoch_heights = 12;
         founding.heartbeat = Duration::from_millis(40);
         let mut config = Config::default();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ledger::{Genesis, Listing};
-use node::founding::{Engine, Founder, Founding};
+use node::founding::{Founder, Founding, FoundingEngine};
 use node::{Answer, Config, Exchange, Lineage};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Stake, Transaction};
 use transport::free_address;
@@ -56,7 +56,7 @@ impl Net {
             account: account(index).public().address(),
             stake: 1_000,
         };
-        let mut founding = Founding::new(Engine::Dbft, (0..FOUNDERS).map(founder).collect());
+        let mut founding = Founding::new(FoundingEngine::Dbft, (0..FOUNDERS).map(founder).collect());
         founding.succession.epoch_heights = 12;
         founding.succession.reward = 1;
         founding.succession.reward_pool = 10_000;

@@ -160,8 +160,8 @@ pub struct LaneValidator {
 }
 
 impl LaneValidator {
-    /// Opens a shard from its log. The second value is the length of what is intact: the shell cuts the log to it before
-    /// the first step. It is `None` if the shard is mute: the log stays as it is.
+    /// Opens a shard from its log. The second value is the length of what is intact: the shell cuts the log to it
+    /// before the first step. It is `None` if the shard is mute: the log stays as it is.
     ///
     /// All bytes of `log` must be durable: after a failed sync pages may be readable that never reached the disk, so
     /// the shell first copies the log's tail into a new file and syncs that. `fingerprint_key` is random and fresh. A

@@ -142,7 +142,8 @@ proptest! {
 
     #[test]
     fn mutated_transactions_decode_canonically_or_not_at_all(
-        which in 0..12usize, position in any::<prop::sample::Index>(), flip in 1..=255u8, cut in any::<prop::sample::Index>()
+        which in 0..12usize, position in any::<prop::sample::Index>(), flip in 1..=255u8,
+            cut in any::<prop::sample::Index>()
     ) {
         let bytes = borsh::to_vec(&signed(operations().remove(which))).unwrap();
         prop_assert!(borsh::from_slice::<Transaction>(&bytes[..cut.index(bytes.len())]).is_err());

@@ -8,9 +8,9 @@
 //! loop { inputs = wait(replica.deadline()); effects = replica.step(now, waiting, inputs)?; perform(effects) }
 //! ```
 //!
-//! An [`Input`] is a frame of a peer, a link that came up or went down, or the result of a job. An [`Effect`] is a frame
-//! to send, a change of the links, something to tell the operator, or a [`Job`]: work that is too long for a step, given
-//! as data. The shell performs jobs wherever it likes and gives each result back as an input.
+//! An [`Input`] is a frame of a peer, a link that came up or went down, or the result of a job. An [`Effect`] is a
+//! frame to send, a change of the links, something to tell the operator, or a [`Job`]: work that is too long for a
+//! step, given as data. The shell performs jobs wherever it likes and gives each result back as an input.
 //!
 //! One step takes all inputs that are there, lets the engine of consensus make one turn of them, writes the turn's
 //! entries to the vote log with one sync, and only then gives out what the turn says. Time comes in with the step

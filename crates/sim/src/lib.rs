@@ -17,7 +17,7 @@
 //! 5. What a client was told stays so: its block, its outcome.
 //! 6. After an error of the disk the node stops and nothing is tried again.
 //!
-//! A failure prints the seed. The same seed makes the same run: its [`Report::trace`] is a digest over all events.
+//! A failure prints the seed. The same seed makes the same run: its [`SimReport::trace`] is a digest over all events.
 //!
 //! Validators among themselves are simulated apart from this, in [`validators`].
 //!
@@ -44,22 +44,22 @@ use world::World;
 
 /// How much to simulate.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct SimOptions {
     /// Blocks to be made before everything heals.
     pub blocks: u64,
     /// A mistake to make, to see it caught.
     pub bug: Option<Bug>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { blocks: 30, bug: None }
+impl Default for SimOptions {
+    fn default() -> SimOptions {
+        SimOptions { blocks: 30, bug: None }
     }
 }
 
 /// What happened in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct SimReport {
     /// The seed.
     pub seed: u64,
     /// Steps of any kind.
@@ -104,7 +104,7 @@ pub struct Failure {
 ///
 /// # Errors
 /// [`Failure`] names the invariant that broke.
-pub fn run(seed: u64, options: Options) -> Result<Report, Failure> {
+pub fn run(seed: u64, options: SimOptions) -> Result<SimReport, Failure> {
     // The engines use rayon's current pool: this one has a single thread.
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     one.install(|| {

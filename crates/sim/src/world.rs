@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::Genesis;
 use primitives::Transaction;
-use store::{Disk, Fault, FaultDisk, Surviving};
+use store::{Disk, DiskFault, FaultDisk, Surviving};
 
 use crate::bugs::Bug;
 use crate::clients::{Clients, Drawn};
 use crate::dice::Dice;
 use crate::oracle::Oracle;
 use crate::pipeline::{Answer, Setup, SimNode, Stop, recover};
-use crate::{Options, Report};
+use crate::{SimOptions, SimReport};
 
 /// Whose turn it is.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ enum Turn {
 type Slot = Arc<Mutex<Option<FaultDisk>>>;
 
 pub(crate) struct World {
-    options: Options,
+    options: SimOptions,
     setup: Setup,
     dice: Dice,
     genesis: Genesis,
@@ -43,11 +43,11 @@ pub(crate) struct World {
     /// Sent and not known to be in a block.
     unanswered: Vec<Transaction>,
     trace: blake3::Hasher,
-    report: Report,
+    report: SimReport,
 }
 
 impl World {
-    pub fn new(seed: u64, options: Options) -> World {
+    pub fn new(seed: u64, options: SimOptions) -> World {
         let mut dice = Dice::new(seed);
         let clients = Clients::new(4 + dice.below(8), 2 + dice.below(4), &mut dice);
         let genesis = clients.genesis(dice.below(3) * 7 + if options.bug == Some(Bug::FeeNotBurnt) { 1 } else { 0 });
@@ -71,7 +71,7 @@ impl World {
             wall_ms: 1_800_000_000_000,
             unanswered: Vec::new(),
             trace: blake3::Hasher::new(),
-            report: Report { seed, ..Report::default() },
+            report: SimReport { seed, ..SimReport::default() },
             dice,
             genesis,
             clients,
@@ -92,7 +92,7 @@ impl World {
     }
 
     /// Runs until enough blocks were made under faults; then everything heals, and all that is owed must be given.
-    pub fn run(&mut self) -> Result<Report, String> {
+    pub fn run(&mut self) -> Result<SimReport, String> {
         self.start()?;
         while self.oracle.height() < self.options.blocks {
             self.report.steps += 1;
@@ -213,8 +213,8 @@ impl World {
         let soon = self.disk.points() + self.dice.below(12);
         match self.dice.below(8) {
             0..4 => self.arm_crash(soon),
-            4 => self.inject(soon, Fault::Error),
-            5 => self.inject(soon, Fault::Half),
+            4 => self.inject(soon, DiskFault::Error),
+            5 => self.inject(soon, DiskFault::Half),
             6 => self.fill_disk(),
             _ => return self.stop_in_order(),
         }
@@ -233,7 +233,7 @@ impl World {
         });
     }
 
-    fn inject(&mut self, point: u64, fault: Fault) {
+    fn inject(&mut self, point: u64, fault: DiskFault) {
         self.disk.inject(point, fault);
         self.faulty = true;
     }

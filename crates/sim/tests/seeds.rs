@@ -1,13 +1,13 @@
 //! Some seeds hold, the same seed is the same run, and every seeded bug is caught.
 
-use sim::{Bug, Options, crash_points, run};
+use sim::{Bug, SimOptions, crash_points, run};
 
 #[test]
 fn seeds_hold() {
     let mut crashes = 0;
     for seed in 0..50 {
-        let report = run(seed, Options::default()).unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(report.acknowledged > 0 && report.blocks >= Options::default().blocks);
+        let report = run(seed, SimOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(report.acknowledged > 0 && report.blocks >= SimOptions::default().blocks);
         crashes += report.crashes + report.crashes_in_recovery;
     }
     assert!(crashes > 100, "only {crashes} crashes");
@@ -15,15 +15,15 @@ fn seeds_hold() {
 
 #[test]
 fn a_seed_decides_everything() {
-    let (one, again) = (run(7, Options::default()), run(7, Options::default()));
+    let (one, again) = (run(7, SimOptions::default()), run(7, SimOptions::default()));
     assert_eq!(one, again);
-    assert_ne!(one.expect("holds").trace, run(8, Options::default()).expect("holds").trace);
+    assert_ne!(one.expect("holds").trace, run(8, SimOptions::default()).expect("holds").trace);
 }
 
 #[test]
 fn every_seeded_bug_is_caught() {
     for bug in Bug::ALL {
-        let caught = (0..100).find_map(|seed| run(seed, Options { bug: Some(bug), ..Options::default() }).err());
+        let caught = (0..100).find_map(|seed| run(seed, SimOptions { bug: Some(bug), ..SimOptions::default() }).err());
         let failure = caught.unwrap_or_else(|| panic!("{bug:?} goes unnoticed"));
         println!("{bug:?}: {failure}");
         assert!(

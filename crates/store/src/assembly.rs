@@ -18,8 +18,8 @@ pub struct Assembly<D: Disk> {
 }
 
 impl<D: Disk> Assembly<D> {
-    /// Begins the snapshot of the state after a height, in a new file of a disk. `None` if so many chunks do not make so
-    /// many bytes.
+    /// Begins the snapshot of the state after a height, in a new file of a disk. `None` if so many chunks do not make
+    /// so many bytes.
     ///
     /// # Errors
     /// [`StoreError::Io`] if there is a file of that name, or none can be made.

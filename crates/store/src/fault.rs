@@ -28,7 +28,7 @@ pub enum Surviving {
 
 /// What goes wrong at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DiskFault {
     /// The call fails and nothing happens.
     Error,
     /// The call fails; a write leaves half its bytes, a sync loses what it should have made durable and says so only
@@ -56,7 +56,7 @@ struct State {
     locked: bool,
     random: u64,
     points: u64,
-    faults: BTreeMap<u64, Fault>,
+    faults: BTreeMap<u64, DiskFault>,
     capacity: Option<u64>,
     /// The file written to last.
     last_written: usize,
@@ -140,7 +140,7 @@ fn draw(random: &mut u64) -> u64 {
 
 impl State {
     /// Counts a point; what shall go wrong at it.
-    fn point(&mut self) -> Option<Fault> {
+    fn point(&mut self) -> Option<DiskFault> {
         self.points += 1;
         self.faults.get(&(self.points - 1)).copied()
     }
@@ -178,9 +178,9 @@ impl State {
                 (0, kept, Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device")))
             }
             None => (0, bytes.len(), Ok(())),
-            Some(Fault::Error) => (0, 0, Err(io::Error::other("injected"))),
-            Some(Fault::Half) => (0, bytes.len() / 2, Err(io::Error::other("injected"))),
-            Some(Fault::Misdirected(further)) => (further, bytes.len(), Ok(())),
+            Some(DiskFault::Error) => (0, 0, Err(io::Error::other("injected"))),
+            Some(DiskFault::Half) => (0, bytes.len() / 2, Err(io::Error::other("injected"))),
+            Some(DiskFault::Misdirected(further)) => (further, bytes.len(), Ok(())),
         };
         self.change(id, Change::Write(offset + further, bytes[..kept].to_vec()));
         result
@@ -191,14 +191,14 @@ impl State {
         let content = self.files.get_mut(&id).expect("an open file has content");
         match fault {
             // What an earlier sync has lost was marked clean: it reaches the disk only if it is written again.
-            None | Some(Fault::Misdirected(_)) => {
+            None | Some(DiskFault::Misdirected(_)) => {
                 let Content { durable, pending, .. } = content;
                 pending.drain(..).for_each(|change| change.apply(durable));
                 return Ok(());
             }
-            Some(Fault::Error) => {}
+            Some(DiskFault::Error) => {}
             // The pages are marked clean although they never reached the disk.
-            Some(Fault::Half) => content.pending.clear(),
+            Some(DiskFault::Half) => content.pending.clear(),
         }
         Err(io::Error::other("injected"))
     }
@@ -246,7 +246,7 @@ impl FaultDisk {
     }
 
     /// Has something go wrong at a point to come.
-    pub fn inject(&self, point: u64, fault: Fault) {
+    pub fn inject(&self, point: u64, fault: DiskFault) {
         self.state().faults.insert(point, fault);
     }
 

@@ -63,7 +63,7 @@ impl Default for VoteOptions {
 
 /// What was found in a vote log.
 #[derive(Debug, Default)]
-pub struct Votes {
+pub struct FoundVotes {
     /// No vote may be made below this height.
     pub floor: u64,
     /// The records of each height from the floor on, in the order in which they were appended.
@@ -104,9 +104,9 @@ impl<D: Disk> VoteLog<D> {
     /// # Errors
     /// [`StoreError::VotesLost`] if there is none, [`StoreError::Damaged`], [`StoreError::Locked`], or
     /// [`StoreError::Io`].
-    pub fn open(disk: D, options: VoteOptions) -> Result<(VoteLog<D>, Votes), StoreError> {
+    pub fn open(disk: D, options: VoteOptions) -> Result<(VoteLog<D>, FoundVotes), StoreError> {
         let (disk, lock) = locked(disk)?;
-        let mut votes = Votes::default();
+        let mut votes = FoundVotes::default();
         let log = open_log(&disk, options, &mut votes.repairs)?;
         let lost = || StoreError::VotesLost(disk.place());
         let first = log.first().ok_or_else(lost)?;

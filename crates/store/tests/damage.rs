@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use proptest::prelude::*;
-use store::{Disk, DiskFile, Fault, FaultDisk, Options, Store, StoreError, Surviving, inspect};
+use store::{Disk, DiskFault, DiskFile, FaultDisk, Options, Store, StoreError, Surviving, inspect};
 
 const OPTIONS: Options = Options { segment_bytes: 700 };
 const HEIGHTS: u64 = 14;
@@ -181,7 +181,7 @@ fn refuses_and_recovers(disk: &FaultDisk, mut store: Store<FaultDisk>) {
 
 #[test]
 fn a_failed_write_stops_the_store() {
-    for fault in [Fault::Error, Fault::Half] {
+    for fault in [DiskFault::Error, DiskFault::Half] {
         let (disk, mut store) = started();
         disk.inject(disk.points(), fault);
         assert!(matches!(store.append(5, &block(5)), Err(StoreError::Io { .. })));
@@ -191,7 +191,7 @@ fn a_failed_write_stops_the_store() {
 
 #[test]
 fn a_failed_sync_is_not_tried_again() {
-    for fault in [Fault::Error, Fault::Half] {
+    for fault in [DiskFault::Error, DiskFault::Half] {
         let (disk, mut store) = started();
         store.append(5, &block(5)).expect("appended");
         disk.inject(disk.points(), fault);
@@ -206,7 +206,7 @@ fn a_failed_sync_is_not_tried_again() {
 fn a_block_that_a_restart_reads_survives_a_power_cut() {
     let (disk, mut store) = started();
     store.append(5, &block(5)).expect("appended");
-    disk.inject(disk.points(), Fault::Half);
+    disk.inject(disk.points(), DiskFault::Half);
     assert!(matches!(store.sync(), Err(StoreError::Io { .. })));
     drop(store);
     let (store, _) = Store::open(disk.clone(), Options::default()).expect("opens");
@@ -242,7 +242,7 @@ fn a_failed_checkpoint_stops_the_store_and_leaves_the_one_before() {
     for point in 0..points {
         let (disk, mut store) = started();
         checkpoint(&mut store, 3);
-        disk.inject(disk.points() + point, Fault::Error);
+        disk.inject(disk.points() + point, DiskFault::Error);
         let written = store.begin_checkpoint(4).and_then(|mut writer| {
             writer.write_all(&state(4)).expect("buffered");
             writer.finish()
@@ -260,7 +260,7 @@ fn a_failed_checkpoint_stops_the_store_and_leaves_the_one_before() {
 fn a_misdirected_write_is_found() {
     for further in [512, 1024, 4096] {
         let (disk, mut store) = started();
-        disk.inject(disk.points(), Fault::Misdirected(further));
+        disk.inject(disk.points(), DiskFault::Misdirected(further));
         for height in 5..=8 {
             store.append(height, &block(height)).expect("appended");
             store.sync().expect("synced");
@@ -433,7 +433,8 @@ fn do_harm(disk: &FaultDisk, name: &str, harm: &Harm) {
 proptest! {
     /// Whatever happens to the files: an error, or what was written (`read_all` compares), and never a panic.
     #[test]
-    fn harmed_files_give_the_truth_or_an_error(harms in proptest::collection::vec((any::<prop::sample::Index>(), harm()), 1..4)) {
+    fn harmed_files_give_the_truth_or_an_error(harms in proptest::collection::vec((any::<prop::sample::Index>(),
+        harm()), 1..4)) {
         let disk = filled();
         let mut names: Vec<String> = disk.list().expect("listed").into_iter().map(|(name, _)| name).collect();
         names.sort();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use store::{Disk, Fault, FaultDisk, StoreError, Surviving, VoteLog, VoteOptions, Votes};
+use store::{Disk, DiskFault, FaultDisk, FoundVotes, StoreError, Surviving, VoteLog, VoteOptions};
 
 const OPTIONS: VoteOptions = VoteOptions { segment_bytes: 2_000, bytes_max: 1 << 20 };
 
@@ -16,7 +16,7 @@ fn record(number: u64) -> Vec<u8> {
     (0..number * 37 % 400).map(|i| (number * 31 + i) as u8).collect()
 }
 
-fn open(disk: FaultDisk) -> Result<(VoteLog<FaultDisk>, Votes), StoreError> {
+fn open(disk: FaultDisk) -> Result<(VoteLog<FaultDisk>, FoundVotes), StoreError> {
     VoteLog::open(disk, OPTIONS)
 }
 
@@ -246,7 +246,7 @@ fn a_vote_that_a_restart_reads_survives_a_power_cut() {
     let disk = FaultDisk::new(9);
     let mut log = VoteLog::create(disk.clone(), OPTIONS).expect("created");
     log.append(7, b"a vote").expect("appended");
-    disk.inject(disk.points(), Fault::Half);
+    disk.inject(disk.points(), DiskFault::Half);
     assert!(matches!(log.sync(), Err(StoreError::Io { .. })));
     drop(log);
     let (log, votes) = open(disk.clone()).expect("opened");
@@ -262,7 +262,7 @@ proptest! {
     fn an_error_stops_the_log(point in 0u64..120, half in any::<bool>()) {
         let disk = FaultDisk::new(4);
         let mut log = VoteLog::create(disk.clone(), OPTIONS).expect("created");
-        disk.inject(disk.points() + point, if half { Fault::Half } else { Fault::Error });
+        disk.inject(disk.points() + point, if half { DiskFault::Half } else { DiskFault::Error });
         let (mut synced, mut number) = (0, 0);
         let error = loop {
             let step = log.append(height_of(number), &record(number)).and_then(|()| log.sync());

@@ -34,11 +34,12 @@
 //! - *Order*: votes of one connection arrive in order; bulk in any. Of each peer the shell sees Up, frames, Down, Up,
 //!   ….
 //! - *Bounded memory*: each queue to a peer is bounded in frames and bytes; of what a peer sends, no more is read than
-//!   [`ReceivedFrame`]s of a bounded number of bytes, until the shell has dropped some. A shell that does not take events stops
-//!   the reading, QUIC's windows fill, and the peer waits. Nothing is kept for a peer that is not connected.
-//! - *Offences* (an undecodable or oversized message, a hello of another network) end the connection with a [`LinkReason`],
-//!   are counted, and limit that peer alone: for a second, then two, four, … up to a minute nothing of it is listened
-//!   to.
+//!   [`ReceivedFrame`]s of a bounded number of bytes, until the shell has dropped some. A shell that does not take
+//!   events stops the reading, QUIC's windows fill, and the peer waits. Nothing is kept for a peer that is not
+//!   connected.
+//! - *Offences* (an undecodable or oversized message, a hello of another network) end the connection with a
+//!   [`LinkReason`], are counted, and limit that peer alone: for a second, then two, four, … up to a minute nothing of
+//!   it is listened to.
 //! - A dead peer is noticed after two seconds without a sign, and one that was killed and started again at once, by a
 //!   stateless reset.
 //!
@@ -418,8 +419,8 @@ impl Transport {
     /// ended; if bulk does, the oldest is dropped.
     ///
     /// # Panics
-    /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`TransportSettings::frame_bytes_max`], or the peer does not
-    /// exist.
+    /// If the frame is longer than [`VOTE_FRAME_BYTES_MAX`] or [`TransportSettings::frame_bytes_max`], or the peer does
+    /// not exist.
     pub fn send(&self, to: PeerIndex, lane: Lane, frame: Arc<[u8]>) {
         let most = if lane == Lane::Votes { VOTE_FRAME_BYTES_MAX } else { self.shared.frame_bytes_max };
         assert!(frame.len() <= most, "a frame of {} bytes; at most {most} may be sent", frame.len());

@@ -52,7 +52,8 @@ proptest! {
     }
 
     #[test]
-    fn hold_for_no_other_root_or_key_with_another_truth(entries in entries::<3, 32>(), key in key::<3>(), other in key::<3>()) {
+    fn hold_for_no_other_root_or_key_with_another_truth(entries in entries::<3, 32>(), key in key::<3>(),
+        other in key::<3>()) {
         let (mut trie, root) = trie_of(&entries);
         let proof = trie.prove(&key).unwrap();
         if let Ok(found) = verify(&root, &other, &proof) {
@@ -66,7 +67,8 @@ proptest! {
     }
 
     #[test]
-    fn every_changed_byte_is_noticed(entries in entries::<3, 32>(), key in key::<3>(), flip in prop_oneof![1u8..16, 1u8..=255]) {
+    fn every_changed_byte_is_noticed(entries in entries::<3, 32>(), key in key::<3>(), flip in prop_oneof![1u8..16,
+        1u8..=255]) {
         let (trie, root) = trie_of(&entries);
         let proof = trie.prove(&key).unwrap();
         for i in 0..proof.as_bytes().len() {
@@ -89,7 +91,8 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600), kind in 0u8..5, key in any::<[u8; 20]>()) {
+    fn arbitrary_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600), kind in 0u8..5,
+        key in any::<[u8; 20]>()) {
         let mut bytes = bytes;
         if let Some(first) = bytes.first_mut() {
             *first = kind;
@@ -99,7 +102,8 @@ proptest! {
 
     /// What one proof says about a place is no evidence about another: parts of true proofs, put together otherwise.
     #[test]
-    fn spliced_proofs_prove_nothing_false(entries in entries::<3, 32>(), key in key::<3>(), other in key::<3>(), cut in any::<(u16, u16)>()) {
+    fn spliced_proofs_prove_nothing_false(entries in entries::<3, 32>(), key in key::<3>(), other in key::<3>(),
+        cut in any::<(u16, u16)>()) {
         let (trie, root) = trie_of(&entries);
         let (a, b) = (trie.prove(&key).unwrap(), trie.prove(&other).unwrap());
         let (a, b) = (a.as_bytes(), b.as_bytes());

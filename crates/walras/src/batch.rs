@@ -29,7 +29,7 @@ pub struct BatchFiles {
 }
 
 /// A batch, its offers sorted for clearing. Equal limits keep the order of their rows.
-pub struct Batch {
+pub struct BatchInput {
     /// Asset symbols by asset id, sorted.
     pub symbols: Vec<String>,
     /// The offers; row numbers, counted from 0, are their positions in the file.
@@ -40,7 +40,7 @@ pub struct Batch {
     pub buys: Vec<BuyOrder>,
 }
 
-impl Batch {
+impl BatchInput {
     /// The book of this batch.
     pub fn book(&self) -> Book<'_> {
         Book { pools: self.pools.clone(), buys: self.buys.clone(), ..self.offers.book() }
@@ -61,7 +61,7 @@ impl Batch {
 ///
 /// # Errors
 /// The first [`RowError`].
-pub fn read_batch(files: &BatchFiles) -> Result<Batch, RowError> {
+pub fn read_batch(files: &BatchFiles) -> Result<BatchInput, RowError> {
     let mut totals = Totals::new();
     let offers = read(&files.offers, &OFFERS, |fields| offer(fields, &mut totals))?;
     let pools = files.pools.as_ref().map(|path| read(path, &POOLS, |fields| pool(fields, &mut totals)));
@@ -142,7 +142,7 @@ fn numbered(
     offers: Vec<Row<(Amount, Price)>>,
     pools: Vec<Row<([Amount; 2], Fraction)>>,
     buys: Vec<Row<[Amount; 2]>>,
-) -> Batch {
+) -> BatchInput {
     let assets = offers.iter().map(|row| &row.assets).chain(pools.iter().map(|row| &row.assets));
     let assets = assets.chain(buys.iter().map(|row| &row.assets));
     let mut symbols: Vec<String> = assets.flatten().cloned().collect();
@@ -170,7 +170,7 @@ fn numbered(
     };
     let listed: Vec<Offer> = offers.iter().map(offer).collect();
     let (pools, buys) = (pools.iter().map(pool).collect(), buys.iter().map(order).collect());
-    Batch { offers: SortedOffers::new(symbols.len() as u32, &listed), pools, buys, symbols }
+    BatchInput { offers: SortedOffers::new(symbols.len() as u32, &listed), pools, buys, symbols }
 }
 
 #[cfg(test)]
@@ -179,7 +179,7 @@ mod tests {
     use crate::rows::read_csv;
     use std::path::Path;
 
-    fn read_text(text: &str) -> Result<Batch, String> {
+    fn read_text(text: &str) -> Result<BatchInput, String> {
         let mut totals = Totals::new();
         let rows = read_csv(text.as_bytes(), Path::new("F.csv"), &OFFERS, |fields| offer(fields, &mut totals));
         Ok(numbered(rows.map_err(|error| error.to_string())?, Vec::new(), Vec::new()))

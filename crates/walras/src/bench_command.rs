@@ -21,8 +21,8 @@ pub enum Bench {
   walras bench clearing --suite coingecko --data ../shared/data/coingecko --json")]
     Clearing {
         /// What to clear.
-        #[arg(long, value_enum, default_value_t = Suite::Scaling)]
-        suite: Suite,
+        #[arg(long, value_enum, default_value_t = SuiteName::Scaling)]
+        suite: SuiteName,
         /// Books of each size, or days, if not as many as the suite is used to; of large books there are fewer.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         books: Option<u32>,
@@ -203,7 +203,7 @@ pub enum Bench {
 
 /// A set of books.
 #[derive(Clone, Copy, clap::ValueEnum)]
-pub enum Suite {
+pub enum SuiteName {
     /// Random books of 50 assets, from 100 to 10^7 offers.
     Scaling,
     /// Random books of 200,000 and 10^6 offers, from 10 to 200 assets.
@@ -222,17 +222,17 @@ pub enum Suite {
     Figure2,
 }
 
-impl Suite {
+impl SuiteName {
     fn of(self, data: PathBuf) -> bench::clearing::Suite {
         match self {
-            Suite::Scaling => bench::clearing::Suite::Scaling,
-            Suite::Assets => bench::clearing::Suite::Assets,
-            Suite::Hard => bench::clearing::Suite::Hard,
-            Suite::Hostile => bench::clearing::Suite::Hostile,
-            Suite::Minimum => bench::clearing::Suite::Minimum,
-            Suite::Coingecko => bench::clearing::Suite::Coingecko(data),
-            Suite::Decomposition => bench::clearing::Suite::Decomposition,
-            Suite::Figure2 => bench::clearing::Suite::Figure2,
+            SuiteName::Scaling => bench::clearing::Suite::Scaling,
+            SuiteName::Assets => bench::clearing::Suite::Assets,
+            SuiteName::Hard => bench::clearing::Suite::Hard,
+            SuiteName::Hostile => bench::clearing::Suite::Hostile,
+            SuiteName::Minimum => bench::clearing::Suite::Minimum,
+            SuiteName::Coingecko => bench::clearing::Suite::Coingecko(data),
+            SuiteName::Decomposition => bench::clearing::Suite::Decomposition,
+            SuiteName::Figure2 => bench::clearing::Suite::Figure2,
         }
     }
 }

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use primitives::{AssetId, Fraction};
 use serde::{Deserialize, Serialize};
 
-use crate::batch::{Batch, BatchFiles, read_batch};
+use crate::batch::{BatchFiles, BatchInput, read_batch};
 use crate::explained::{Asked, Explained, explained, said_of};
 use crate::parquet_file::Table;
 
@@ -242,7 +242,7 @@ fn waiting<T>(text: &str, task: impl FnOnce() -> T) -> T {
 }
 
 /// The printed form of `clearing`.
-fn described(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing, seconds: f64) -> ClearingJson {
+fn described(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, seconds: f64) -> ClearingJson {
     let symbol = |asset| batch.symbol(asset);
     let prices = batch.symbols.iter().zip(&clearing.valuations);
     let trade = |t: &clearing::Trade| TradeJson { sell: symbol(t.sell), buy: symbol(t.buy), sold: t.sold.to_string() };
@@ -273,7 +273,7 @@ fn described(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing, s
     }
 }
 
-fn pool_json(batch: &Batch, trade: &clearing::PoolTrade) -> PoolJson {
+fn pool_json(batch: &BatchInput, trade: &clearing::PoolTrade) -> PoolJson {
     PoolJson {
         row: trade.pool + 1,
         sell: batch.symbol(trade.sell),
@@ -284,7 +284,7 @@ fn pool_json(batch: &Batch, trade: &clearing::PoolTrade) -> PoolJson {
 }
 
 /// Every fill, by row.
-pub fn listed_fills(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing) -> Vec<FillJson> {
+pub fn listed_fills(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing) -> Vec<FillJson> {
     let mut result = Vec::new();
     for trade in &clearing.trades {
         let Some(position) = book.position(trade.sell, trade.buy) else { continue };

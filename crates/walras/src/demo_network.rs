@@ -62,7 +62,7 @@ impl DemoNetwork {
             let key = keystore::create_under(&home.join(KEY_FILE), &passphrase)?.public();
             founders.push(Founder { key, address: address.to_string(), account: key.address(), stake: 1 });
         }
-        let founding = Founding::new(node::founding::Engine::Dbft, founders);
+        let founding = Founding::new(node::founding::FoundingEngine::Dbft, founders);
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {
             node::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;

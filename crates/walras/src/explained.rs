@@ -6,7 +6,7 @@ use clearing::{Book, Clearing, Explanation, Params, Rate, explain};
 use primitives::AssetId;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::Batch;
+use crate::batch::BatchInput;
 
 /// What somebody asks about: a row, counted from 1, of one of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub struct Explained {
 }
 
 /// Explains the offer of `row`, counted from 1, which the file must have.
-pub fn explained(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing, row: u32) -> Explained {
+pub fn explained(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, row: u32) -> Explained {
     let place = |pair: usize| Some((pair, batch.offers.rows(pair).iter().position(|other| other + 1 == row)?));
     let (pair, index) = (0..book.pairs.len()).find_map(place).expect("the file has the row");
     let said = explain(book, params, clearing, pair, index).expect("the offer is in the book that was cleared");
@@ -110,7 +110,7 @@ pub fn explained(batch: &Batch, book: &Book, params: &Params, clearing: &Clearin
 }
 
 /// Why a pool or an order for an exact amount, which the files must have, did or did not trade.
-pub fn said_of(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing, asked: Asked) -> String {
+pub fn said_of(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, asked: Asked) -> String {
     let rate = |sell: AssetId, buy: AssetId| {
         let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
         Rate::new(value(sell), value(buy), params.epsilon, params.mu)
@@ -123,7 +123,7 @@ pub fn said_of(batch: &Batch, book: &Book, params: &Params, clearing: &Clearing,
 }
 
 fn pool_in_words(
-    batch: &Batch,
+    batch: &BatchInput,
     book: &Book,
     clearing: &Clearing,
     row: u32,
@@ -147,7 +147,7 @@ fn pool_in_words(
 }
 
 fn buy_in_words(
-    batch: &Batch,
+    batch: &BatchInput,
     book: &Book,
     clearing: &Clearing,
     row: u32,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use ledger::Genesis;
-use node::founding::{Engine, Founder, Founding};
+use node::founding::{Founder, Founding, FoundingEngine};
 use primitives::{AssetId, PublicKey, is_network_address, to_hex};
 use serde_json::json;
 use store::RealDisk;
@@ -33,7 +33,7 @@ struct Made {
 }
 
 /// Writes the homes `validator-0` to `validator-(N-1)`, the genesis that they share, and the issuer's key.
-pub fn run(init: &Init, engine: Engine, size: u8, json: bool) -> anyhow::Result<ExitCode> {
+pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow::Result<ExitCode> {
     ensure!(
         init.addresses.is_empty() || init.addresses.len() == usize::from(size),
         "--address is given {} times for {size} validators: give one for each, or none",
@@ -159,10 +159,10 @@ pub enum EngineName {
 
 impl EngineName {
     /// The engine of a network; nothing for one node.
-    pub fn engine(self) -> Option<Engine> {
+    pub fn engine(self) -> Option<FoundingEngine> {
         match self {
-            EngineName::Dbft => Some(Engine::Dbft),
-            EngineName::Tendermint => Some(Engine::Tendermint),
+            EngineName::Dbft => Some(FoundingEngine::Dbft),
+            EngineName::Tendermint => Some(FoundingEngine::Tendermint),
             EngineName::Solo => None,
         }
     }

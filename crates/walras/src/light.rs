@@ -115,8 +115,8 @@ impl Client {
         Ok(Client { server, genesis, chains, lineage, shown, trust })
     }
 
-    /// Writes down how far it has come: to the epoch of the newest certificate. The walk may have come further, but then
-    /// the next certificate could be of an epoch before the one that is trusted.
+    /// Writes down how far it has come: to the epoch of the newest certificate. The walk may have come further, but
+    /// then the next certificate could be of an epoch before the one that is trusted.
     fn remember(&self) -> anyhow::Result<()> {
         let Some(path) = &self.trust else { return Ok(()) };
         let shown = self.chains.iter().find(|chain| chain.epoch == self.shown);

@@ -71,7 +71,7 @@ enum Command {
     #[command(subcommand)]
     Light(light::Light),
     /// Run historical market data through the whole ledger, a batch a day.
-    Replay(replay::Replay),
+    Replay(replay::ReplayCommand),
     /// Clear a batch of offers from a file.
     Clear(clear::ClearArgs),
     /// Check a clearing independently.
@@ -85,7 +85,7 @@ enum Command {
     Inspect(inspect::Inspect),
     /// Take, check and restore snapshots of the state.
     #[command(subcommand)]
-    Snapshot(snapshot::Snapshot),
+    Snapshot(snapshot::SnapshotCommand),
     /// Write the history of a home as Parquet files.
     Export(export::Export),
     /// Print a shell's completions.
@@ -182,7 +182,8 @@ mod tests {
         check(&command);
     }
 
-    /// Commands of a document: indented lines that begin with the name, without comments, in words as a shell makes them.
+    /// Commands of a document: indented lines that begin with the name, without comments, in words as a shell makes
+    /// them.
     fn commands(document: &str) -> Vec<Vec<String>> {
         let lines = document.lines().filter_map(|line| line.strip_prefix("    "));
         let parts = lines.flat_map(|line| line.split("; ").map(|part| part.trim_start_matches("do ").to_string()));

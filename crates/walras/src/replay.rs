@@ -29,7 +29,7 @@ const ACCOUNTS: usize = 2_000;
 
 Offers are drawn by the day's volumes with limits near the day's rates; what does not trade rests for later days; some
 are cancelled each day. Each batch is verified independently of the solver.")]
-pub struct Replay {
+pub struct ReplayCommand {
     /// Directory with one SYMBOL-usd-max.csv per asset.
     directory: PathBuf,
     /// How many of the last days.
@@ -82,7 +82,7 @@ struct DayResult {
     resting: usize,
 }
 
-impl Replay {
+impl ReplayCommand {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let history = history(&self.directory, self.days as usize).context("reading the market data")?;
         let mut traders = traders();
@@ -327,7 +327,7 @@ fn as_json(day: &DayResult) -> Value {
     })
 }
 
-fn total(days: &[DayResult], audit: &str, replay: &Replay) -> Value {
+fn total(days: &[DayResult], audit: &str, replay: &ReplayCommand) -> Value {
     let sorted = |of: fn(&DayResult) -> f64| {
         let mut values: Vec<f64> = days.iter().map(of).collect();
         values.sort_by(f64::total_cmp);

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::founding::EngineName;
 use ::sim::validators::{self, run_validators};
-use ::sim::{Failure, Options, Report, crash_points, run};
+use ::sim::{Failure, SimOptions, SimReport, crash_points, run};
 use anyhow::Context;
 use consensus::Protocol;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -34,7 +34,7 @@ pub struct Sim {
     #[arg(long, default_value_t = 0, conflicts_with = "seed")]
     from: u64,
     /// Blocks made under faults in each run.
-    #[arg(long, default_value_t = Options::default().blocks)]
+    #[arg(long, default_value_t = SimOptions::default().blocks)]
     blocks: u64,
     /// Instead: crash a script of so many blocks at every point.
     #[arg(long, conflicts_with_all = ["seeds", "from", "blocks"])]
@@ -68,7 +68,7 @@ impl Sim {
         if let Some(blocks) = self.crash_points {
             return run_crash_points(self.seed.unwrap_or(1), blocks, json);
         }
-        let options = Options { blocks: self.blocks, ..Options::default() };
+        let options = SimOptions { blocks: self.blocks, ..SimOptions::default() };
         let seeds = match self.seed {
             Some(seed) => seed..=seed,
             None if self.seeds == 0 => anyhow::bail!("--seeds 0: nothing to run"),
@@ -82,7 +82,7 @@ impl Sim {
         }
         let results = run_all(seeds, |seed| run(seed, options));
         let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
-        let reports: Vec<&Report> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
+        let reports: Vec<&SimReport> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
         if json {
             println!("{}", as_json(&reports, &failures));
         } else {
@@ -221,8 +221,8 @@ fn run_all<R: Send>(
 }
 
 /// Names and sums of what runs count.
-fn sums(reports: &[&Report]) -> [(&'static str, u64); 10] {
-    let sum = |count: fn(&Report) -> u64| reports.iter().map(|report| count(report)).sum();
+fn sums(reports: &[&SimReport]) -> [(&'static str, u64); 10] {
+    let sum = |count: fn(&SimReport) -> u64| reports.iter().map(|report| count(report)).sum();
     [
         ("blocks", sum(|report| report.blocks)),
         ("submitted", sum(|report| report.submitted)),
@@ -237,9 +237,9 @@ fn sums(reports: &[&Report]) -> [(&'static str, u64); 10] {
     ]
 }
 
-fn as_json(reports: &[&Report], failures: &[&Failure]) -> Value {
+fn as_json(reports: &[&SimReport], failures: &[&Failure]) -> Value {
     let failure = |failure: &&Failure| json!({"seed": failure.seed, "height": failure.height, "what": failure.what});
-    let trace = |report: &&Report| json!({"seed": report.seed, "trace": report.trace});
+    let trace = |report: &&SimReport| json!({"seed": report.seed, "trace": report.trace});
     let mut result = json!({
         "seeds": reports.len() + failures.len(),
         "failures": failures.iter().map(failure).collect::<Vec<_>>(),
@@ -251,7 +251,7 @@ fn as_json(reports: &[&Report], failures: &[&Failure]) -> Value {
     result
 }
 
-fn print(reports: &[&Report], failures: &[&Failure], one: bool) {
+fn print(reports: &[&SimReport], failures: &[&Failure], one: bool) {
     println!("{:<20} {:>10}", "seeds", reports.len() + failures.len());
     for (name, sum) in sums(reports) {
         println!("{:<20} {sum:>10}", name.replace('_', " "));

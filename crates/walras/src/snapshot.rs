@@ -13,7 +13,7 @@ use store::RealDisk;
 
 /// Takes, checks and restores snapshots.
 #[derive(clap::Subcommand)]
-pub enum Snapshot {
+pub enum SnapshotCommand {
     /// Writes the state after the last durable block of a home into one file; a node may run on it meanwhile.
     #[command(after_help = "Examples:
   walras snapshot create --home ./exchange
@@ -41,9 +41,10 @@ pub enum Snapshot {
     #[command(after_help = "Example:
   walras snapshot restore walras-1200.snapshot --home ./second --root 0x4f1c… --genesis exchange/genesis.json
 
-The home needs the genesis.json of the chain, or --genesis brings it, and no store yet. Blocks and receipts
-from before the snapshot are not in it. A validator's vote log is removed: it listens until it is safe to vote again. Before it
-takes part it asks the others for the certificate of the restored height, and stops if they signed another state.")]
+The home needs the genesis.json of the chain, or --genesis brings it, and no store yet. Blocks and receipts from
+before the snapshot are not in it. A validator's vote log is removed: it listens until it is safe to vote again.
+Before it takes part it asks the others for the certificate of the restored height, and stops if they signed
+another state.")]
     Restore {
         /// The snapshot.
         file: PathBuf,
@@ -59,15 +60,15 @@ takes part it asks the others for the certificate of the restored height, and st
     },
 }
 
-impl Snapshot {
+impl SnapshotCommand {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
-            Snapshot::Create { home, out } => create(&home, out, json)?,
-            Snapshot::Verify { file, root } => {
+            SnapshotCommand::Create { home, out } => create(&home, out, json)?,
+            SnapshotCommand::Verify { file, root } => {
                 let (ledger, found) = read(&file, root)?;
                 report(&ledger, found, &file, "is sound", json);
             }
-            Snapshot::Restore { file, home, genesis, root } => {
+            SnapshotCommand::Restore { file, home, genesis, root } => {
                 if let Some(genesis) = genesis {
                     begin_home(&home, &genesis)?;
                 }

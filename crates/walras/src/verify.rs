@@ -10,7 +10,7 @@ use clap::Args;
 use clearing::{Clearing, Params, PoolTrade, Purchase, Trade};
 use primitives::{Amount, AssetId, Fraction, Price};
 
-use crate::batch::{Batch, BatchFiles, read_batch};
+use crate::batch::{BatchFiles, BatchInput, read_batch};
 use crate::clear::{BuyJson, ClearingJson, FillJson, PoolJson, TradeJson, listed_fills};
 
 /// Checks a clearing: every asset conserved and every limit price kept in whole units, fullness where it is claimed.
@@ -55,7 +55,7 @@ fn read_claim(path: &Path) -> Result<ClearingJson> {
 }
 
 /// Checks `claim` against the offers; returns how many trade.
-fn check(batch: &Batch, claim: &ClearingJson) -> Result<usize> {
+fn check(batch: &BatchInput, claim: &ClearingJson) -> Result<usize> {
     let book = batch.book();
     let fraction = |name: &str, text: &str| Fraction::from_str(text).with_context(|| name.to_owned());
     let (epsilon, mu) = (fraction("epsilon", &claim.epsilon)?, fraction("mu", &claim.mu)?);
@@ -78,7 +78,7 @@ fn check(batch: &Batch, claim: &ClearingJson) -> Result<usize> {
     Ok(verified.executed)
 }
 
-fn valuations(batch: &Batch, prices: &BTreeMap<String, String>) -> Result<Vec<Price>> {
+fn valuations(batch: &BatchInput, prices: &BTreeMap<String, String>) -> Result<Vec<Price>> {
     if let Some(stranger) = prices.keys().find(|symbol| batch.asset(symbol).is_none()) {
         bail!("prices: asset {stranger} is in none of the offers");
     }
@@ -90,7 +90,7 @@ fn valuations(batch: &Batch, prices: &BTreeMap<String, String>) -> Result<Vec<Pr
 }
 
 /// The asset of this symbol, which `list` names.
-fn asset(batch: &Batch, list: &str, symbol: &str) -> Result<AssetId> {
+fn asset(batch: &BatchInput, list: &str, symbol: &str) -> Result<AssetId> {
     batch.asset(symbol).with_context(|| format!("{list}: asset {symbol} is in none of the offers"))
 }
 
@@ -98,7 +98,7 @@ fn amount(list: &str, of: &str, text: &str) -> Result<Amount> {
     text.parse().with_context(|| format!("{list}: {of}: {text:?}"))
 }
 
-fn trades(batch: &Batch, trades: &[TradeJson]) -> Result<Vec<Trade>> {
+fn trades(batch: &BatchInput, trades: &[TradeJson]) -> Result<Vec<Trade>> {
     let trade = |t: &TradeJson| {
         let sold = amount("trades", &format!("{}/{}: sold", t.sell, t.buy), &t.sold)?;
         Ok(Trade { sell: asset(batch, "trades", &t.sell)?, buy: asset(batch, "trades", &t.buy)?, sold })
@@ -108,7 +108,7 @@ fn trades(batch: &Batch, trades: &[TradeJson]) -> Result<Vec<Trade>> {
     Ok(result)
 }
 
-fn pools(batch: &Batch, trades: &[PoolJson]) -> Result<Vec<PoolTrade>> {
+fn pools(batch: &BatchInput, trades: &[PoolJson]) -> Result<Vec<PoolTrade>> {
     let trade = |p: &PoolJson| {
         let units = |name: &str, text| amount("pools", &format!("row {}: {name}", p.row), text);
         Ok(PoolTrade {
@@ -152,7 +152,7 @@ fn same_fills(claimed: &[FillJson], due: &[FillJson]) -> Result<()> {
 }
 
 /// The violation, with symbols for asset numbers and rows for offers.
-fn with_symbols(violation: &clearing::Violation, batch: &Batch) -> String {
+fn with_symbols(violation: &clearing::Violation, batch: &BatchInput) -> String {
     let book = batch.book();
     let row = |sell, buy, index: usize| {
         let position = book.position(sell, buy).expect("the pair has offers");

@@ -56,3 +56,97 @@ fn the_architecture_names_every_dependency() {
     let unnamed: Vec<&String> = dependencies.keys().filter(|name| !text.contains(&format!("`{name}`"))).collect();
     assert!(unnamed.is_empty(), "not named in ARCHITECTURE.md: {unnamed:?}");
 }
+
+/// Every source file of the workspace, by its path from the root.
+fn sources() -> Vec<(String, String)> {
+    fn walk(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                if path.file_name().is_some_and(|name| name != "target" && name != ".venv") {
+                    walk(&path, found);
+                }
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    ["crates", "sdk"].iter().for_each(|folder| walk(&root().join(folder), &mut found));
+    found.sort();
+    let read = |path: std::path::PathBuf| {
+        let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+        (name, std::fs::read_to_string(&path).expect("text"))
+    };
+    found.into_iter().map(read).collect()
+}
+
+/// Widths beyond which no editor window goes. A line that a string literal or a row of a table makes longer is let be:
+/// neither can be broken without harm.
+const COLUMNS: usize = 120;
+
+#[test]
+fn lines_are_narrow() {
+    let is_wide = |line: &&str| {
+        let row = line.trim_start().trim_start_matches("//!").trim_start_matches("///").trim_start().starts_with('|');
+        line.chars().count() > COLUMNS && !line.contains('"') && !row
+    };
+    let wide: Vec<String> = sources()
+        .iter()
+        .flat_map(|(name, text)| text.lines().filter(is_wide).map(move |line| format!("{name}: {line}")))
+        .collect();
+    assert!(wide.is_empty(), "{} lines:\n{}", wide.len(), wide.join("\n"));
+}
+
+#[test]
+fn no_crate_reaches_into_another() {
+    let reaches = |text: &str| text.lines().any(|line| line.contains("#[path") && line.contains("../.."));
+    let found: Vec<String> = sources().into_iter().filter(|(_, text)| reaches(text)).map(|(name, _)| name).collect();
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// Files above this length are listed in ARCHITECTURE.md with the reason why they must be read as one.
+const LINES: usize = 500;
+
+#[test]
+fn long_files_have_a_reason() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let section = text.split("## Long files").nth(1).expect("a section on long files");
+    let long = sources().into_iter().filter(|(_, text)| text.lines().count() > LINES);
+    let unlisted: Vec<String> = long.map(|(name, _)| name).filter(|name| !section.contains(name.as_str())).collect();
+    assert!(unlisted.is_empty(), "{unlisted:?}");
+}
+
+/// Names of public types that stand for the same idea in several crates, and what the idea is.
+const SHARED_NAMES: [(&str, &str); 14] = [
+    ("Book", "a book of offers; the Python package wraps the one of clearing"),
+    ("Outcome", "what became of an order; the Python package wraps the one of the ledger"),
+    ("Offer", "a limit offer: of a book to be cleared, and resting in the ledger"),
+    ("Why", "why an offer did not trade"),
+    ("Violation", "what is false about a clearing"),
+    ("Evidence", "two statements that contradict each other: as consensus finds and as the ledger punishes them"),
+    ("Height", "a height, and the agreement on it"),
+    ("Vote", "a vote, of either engine"),
+    ("Proposal", "a proposal, of either engine"),
+    ("Record", "what a vote log remembers, of either engine"),
+    ("Round", "a round, of either engine"),
+    ("Entry", "an entry of a vote log, of either engine"),
+    ("Superblock", "sub-blocks that were agreed on, and the block that they make"),
+    ("Limits", "the limits of a chain, and as the doors tell them"),
+];
+
+#[test]
+fn no_public_type_has_the_name_of_another() {
+    let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (file, text) in sources().iter().filter(|(file, _)| file.contains("/src/")) {
+        for line in text.lines().map(str::trim_start) {
+            let kinds = ["pub struct ", "pub enum ", "pub trait ", "pub type "];
+            let Some(rest) = kinds.iter().find_map(|kind| line.strip_prefix(kind)) else { continue };
+            let name: String = rest.chars().take_while(|letter| letter.is_alphanumeric()).collect();
+            names.entry(name).or_default().push(file.clone());
+        }
+    }
+    let shared = |name: &str| SHARED_NAMES.iter().any(|(known, _)| *known == name);
+    let twice: Vec<_> = names.into_iter().filter(|(name, files)| files.len() > 1 && !shared(name)).collect();
+    assert!(twice.is_empty(), "{twice:#?}");
+}

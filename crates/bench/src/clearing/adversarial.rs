@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ::clearing::{Clearing, Market, Params, SortedOffers, least_units, verify};
 use serde_json::{Value, json};
 
-use super::Step;
+use super::ProgressStep;
 use super::sample::{milliseconds, spread};
 use crate::hostile::{Hostile, hostile, within_minimum};
 use crate::workload::cycles;
@@ -29,7 +29,7 @@ struct Outcomes {
 }
 
 /// One row for each shape of hostile books, and one for all.
-pub(super) fn hostile_books(books: usize, step: &mut Step) -> Vec<Value> {
+pub(super) fn hostile_books(books: usize, step: &mut ProgressStep) -> Vec<Value> {
     rows(books, step, |seed| {
         let is_large = seed % LARGE == LARGE - 1;
         let (assets, offers) = if is_large { (1, 1) } else { (50, 10) };
@@ -38,13 +38,13 @@ pub(super) fn hostile_books(books: usize, step: &mut Step) -> Vec<Value> {
 }
 
 /// One row for each shape of books whose offers sell and ask for at least [`least_units`].
-pub(super) fn minimum_books(books: usize, step: &mut Step) -> Vec<Value> {
+pub(super) fn minimum_books(books: usize, step: &mut ProgressStep) -> Vec<Value> {
     let Params { epsilon, mu, .. } = Params::default();
     let least = least_units(epsilon, mu);
     rows(books, step, |seed| within_minimum(seed, 60, 2_000, least))
 }
 
-fn rows(books: usize, step: &mut Step, book: impl Fn(u64) -> Hostile) -> Vec<Value> {
+fn rows(books: usize, step: &mut ProgressStep, book: impl Fn(u64) -> Hostile) -> Vec<Value> {
     let mut outcomes: BTreeMap<&str, Outcomes> = BTreeMap::new();
     for seed in 0..books as u64 {
         step("hostile books", seed as usize, books);

@@ -10,7 +10,7 @@ use ::clearing::{Clearing, Market, Offer, Params, Rate, SortedOffers, verify};
 use primitives::{AssetId, Price};
 use serde_json::{Value, json};
 
-use super::Step;
+use super::ProgressStep;
 use super::sample::{SOLVERS, Sample, add, milliseconds, spread};
 use crate::daily::History;
 use crate::workload::Seeded;
@@ -22,7 +22,7 @@ const SPREAD: f64 = 0.02;
 const QUICK_MS: f64 = 2_000.0;
 
 /// One row over all days.
-pub(super) fn run(history: &History, step: &mut Step) -> Vec<Value> {
+pub(super) fn run(history: &History, step: &mut ProgressStep) -> Vec<Value> {
     let days = history.days.len();
     let mut random = Seeded::new(1);
     let mut resting: Vec<Offer> = Vec::new();

@@ -8,7 +8,7 @@ use ::clearing::{Market, Params, Solver};
 use primitives::Fraction;
 use serde_json::{Value, json};
 
-use super::Step;
+use super::ProgressStep;
 use super::sample::{SOLVERS, Sample};
 use crate::workload::cycle_book;
 
@@ -19,7 +19,7 @@ const EPSILONS: [u32; 4] = [8, 12, 16, 20];
 const MUS: [u32; 8] = [4, 6, 8, 10, 12, 14, 16, 18];
 
 /// One row for each ε and μ; the fewest offers are null where even the most are too few.
-pub(super) fn run(books: usize, most: usize, step: &mut Step) -> Vec<Value> {
+pub(super) fn run(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Value> {
     let cells: Vec<(u32, u32)> = EPSILONS.iter().flat_map(|e| MUS.iter().map(move |m| (*e, *m))).collect();
     let proper = cells.into_iter().filter(|(epsilon, mu)| mu < epsilon).collect::<Vec<_>>();
     let of = proper.len();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use ::clearing::{Market, Obstacle, Params, verify};
 use serde_json::{Value, json};
 
-use super::Step;
+use super::ProgressStep;
 use super::sample::{milliseconds, spread};
 use crate::workload::{hard_kinds, hard_of_any_size};
 
@@ -23,7 +23,7 @@ struct Outcome {
 }
 
 /// One row for each kind of book, one for all, and one for each book that is not full. A book may be of several kinds.
-pub(super) fn run(books: usize, step: &mut Step) -> Vec<Value> {
+pub(super) fn run(books: usize, step: &mut ProgressStep) -> Vec<Value> {
     let mut kinds: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(books);
     for seed in 0..books as u64 {

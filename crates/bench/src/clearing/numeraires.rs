@@ -7,7 +7,7 @@ use ::clearing::{Market, Offer, Params, SortedOffers, verify};
 use serde_json::{Value, json};
 
 use super::sample::{milliseconds, spread};
-use super::{Step, pool};
+use super::{ProgressStep, pool};
 use crate::workload::{numeraires, of_few_units};
 
 const ASSETS: u32 = 10_000;
@@ -17,7 +17,7 @@ const OFFERS: usize = 5_000_000;
 const MARKETS: [u32; 3] = [10, 100, 1_000];
 
 /// One row for each kind of market and number of threads.
-pub(super) fn run(books: usize, step: &mut Step) -> Vec<Value> {
+pub(super) fn run(books: usize, step: &mut ProgressStep) -> Vec<Value> {
     let mut rows = Vec::new();
     for linked in [false, true] {
         for threads in [1, 2] {
@@ -42,7 +42,7 @@ pub(super) fn run(books: usize, step: &mut Step) -> Vec<Value> {
     rows
 }
 
-fn row(assets: u32, offers: &dyn Fn(u64) -> Vec<Offer>, books: usize, what: &str, step: &mut Step) -> Value {
+fn row(assets: u32, offers: &dyn Fn(u64) -> Vec<Offer>, books: usize, what: &str, step: &mut ProgressStep) -> Value {
     let (mut prepare_ms, mut clear_ms, mut total_ms) = (Vec::new(), Vec::new(), Vec::new());
     let (mut full, mut trades, mut count) = (0, 0, 0);
     let mut short = Vec::new();

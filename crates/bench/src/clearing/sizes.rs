@@ -5,25 +5,25 @@ use std::time::Instant;
 use ::clearing::{Market, Params, SortedOffers};
 use serde_json::{Value, json};
 
-use super::Step;
+use super::ProgressStep;
 use super::sample::{SOLVERS, Sample, add, milliseconds, spread};
 use crate::workload::cycles;
 
 /// Books of 50 assets.
-pub(super) fn scaling(books: usize, most: usize, step: &mut Step) -> Vec<Value> {
+pub(super) fn scaling(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Value> {
     let sizes = [100, 1_000, 10_000, 50_000, 200_000, 1_000_000, 10_000_000];
     sizes.into_iter().filter(|offers| *offers <= most).map(|offers| row(50, offers, books, step)).collect()
 }
 
 /// Books of 200,000 and of 10^6 offers.
-pub(super) fn assets(books: usize, most: usize, step: &mut Step) -> Vec<Value> {
+pub(super) fn assets(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Value> {
     let sizes = [200_000, 1_000_000].into_iter().filter(|offers| *offers <= most);
     let pairs = sizes.flat_map(|offers| [10, 20, 50, 100, 200].map(|assets| (assets, offers)));
     pairs.map(|(assets, offers)| row(assets, offers, books, step)).collect()
 }
 
 /// One size. Warm prices are those of a book of which half has changed.
-fn row(assets: u32, offers: usize, books: usize, step: &mut Step) -> Value {
+fn row(assets: u32, offers: usize, books: usize, step: &mut ProgressStep) -> Value {
     let books = match offers {
         0..=200_000 => books,
         200_001..=1_000_000 => books.div_ceil(10),

@@ -29,9 +29,9 @@ impl Api {
         Ok(self.at_one_height(read)?.1)
     }
 
-    /// Joins a read of an account with what its offers lock. The published state follows the ledger within a moment, and
-    /// stays at each height until the next block is applied: it is waited for. Where it is ahead, the account is read
-    /// again.
+    /// Joins a read of an account with what its offers lock. The published state follows the ledger within a moment,
+    /// and stays at each height until the next block is applied: it is waited for. Where it is ahead, the account is
+    /// read again.
     fn at_one_height<T>(
         &self,
         read: impl Fn() -> Result<(Height, Option<AccountState>, T), Failure>,

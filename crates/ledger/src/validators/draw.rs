@@ -107,7 +107,8 @@ mod tests {
     proptest! {
         #[test]
         fn nobody_is_drawn_twice_or_for_nothing(
-            stakes in proptest::collection::vec(prop_oneof![Just(0), 1..9u64, Just(1 << 40)], 0..20), size in 0..25usize, number in any::<u64>()
+            stakes in proptest::collection::vec(prop_oneof![Just(0), 1..9u64, Just(1 << 40)], 0..20),
+                size in 0..25usize, number in any::<u64>()
         ) {
             let drawn = draw(&seed(number), 3, &stakes, size);
             let candidates = stakes.iter().filter(|stake| **stake > 0).count();

@@ -10,8 +10,8 @@
 //! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled,
 //! unless the sub-block holds a false transaction. Two contradictory signed statements ([`Evidence`]) *convict* a
 //! validator: a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked,
-//! and it is never drawn again. If more accounts have staked than the chain's limits allow, those that have staked least are
-//! unstaked, so that cheap stakes keep nobody out. What is unstaked is paid back at the first boundary after
+//! and it is never drawn again. If more accounts have staked than the chain's limits allow, those that have staked
+//! least are unstaked, so that cheap stakes keep nobody out. What is unstaked is paid back at the first boundary after
 //! `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is refused.
 //!
 //! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its

@@ -191,8 +191,8 @@ impl SimNetwork {
         self.correct().into_iter().map(of).collect::<Vec<_>>().join("; ")
     }
 
-    /// Whoever has the genesis walks over the handovers to the present epoch, or to the one before if nothing of this one
-    /// is certified yet. Who fetched a state can do so too.
+    /// Whoever has the genesis walks over the handovers to the present epoch, or to the one before if nothing of this
+    /// one is certified yet. Who fetched a state can do so too.
     fn check_handovers(&self, process: &super::Process) {
         let schedule = self.schedule();
         let mut lineage = Lineage { schedule, lag: self.rules.lag, chain: self.epoch_zero(0).chain };

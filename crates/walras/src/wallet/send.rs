@@ -1,5 +1,5 @@
-//! Sending a transaction, so that it is never lost from sight: its id is told and the transaction written down before it
-//! is sent; waiting is visible and ends; it can be sent again as it is.
+//! Sending a transaction, so that it is never lost from sight: its id is told and the transaction written down before
+//! it is sent; waiting is visible and ends; it can be sent again as it is.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
