@@ -36,6 +36,7 @@
 //! | check a clearing without solving | `verify` | K.3 |
 //! | say why an offer did or did not trade | `explain` | |
 //! | what may be spent; what stood in the way | `budget`, `outcome` | |
+//! | seeded books for tests and measurements | [`workload`] | §7 |
 //!
 //! [`clear`] does all of it; [`Market`] offers the steps one by one.
 //!
@@ -98,9 +99,6 @@
 //!   the prices, and a group of the market (see `market`) in which something is short is cleared again alone. So no
 //!   group is worse for another.
 
-#[cfg(test)]
-extern crate self as clearing;
-
 mod amounts;
 mod arc;
 mod blocks;
@@ -136,10 +134,7 @@ mod threshold;
 mod value;
 mod verify;
 mod wide;
-#[cfg(test)]
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
+pub mod workload;
 
 pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};

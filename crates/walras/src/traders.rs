@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use bench::workload::Seeded;
+use clearing::workload::Seeded;
 use ledger::{Genesis, Listing};
 use primitives::{Address, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction};
 

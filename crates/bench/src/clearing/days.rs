@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Step;
 use super::sample::{SOLVERS, Sample, add, milliseconds, spread};
 use crate::daily::History;
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 const NEW: usize = 30_000;
 const CANCELS: usize = 3_000;
