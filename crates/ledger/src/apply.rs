@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use clearing::{Clearing, Params};
+use clearing::{Clearing, Minima, Params};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Superblock, Transaction};
 use rayon::prelude::*;
 
@@ -25,7 +25,6 @@ use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
-use crate::minima::Minima;
 use crate::orders::{Credit, Orders};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};

@@ -102,7 +102,7 @@ impl<'a> Visitor<'a> for Check<'_> {
                 self.refund = found.ok_or(Refusal::UnknownOffer)?;
                 Ok(())
             }
-            Requirement::Size(pair, amount, limit) => ledger.minima(pair).check(amount, limit),
+            Requirement::Size(pair, amount, limit) => Ok(ledger.minima(pair).check(amount, limit)?),
             Requirement::Issuer(asset) => permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NotIssuer),
             Requirement::Registry(edit) => {
                 ledger.validators.check(ledger.chain, sender, edit, ledger.height.saturating_add(1))
