@@ -39,11 +39,11 @@ pub enum Suite {
     Scaling,
     /// Random books of 200,000 and 10^6 offers, from 10 to 200 assets.
     Assets,
-    /// Random hard books of 500 to 10^6 offers; see [`crate::workload::hard`].
+    /// Random hard books of 500 to 10^6 offers; see [`::clearing::workload::hard`].
     Hard,
-    /// Books made to break a clearing; see [`crate::hostile::hostile`].
+    /// Books made to break a clearing; see [`::clearing::workload::hostile::hostile`].
     Hostile,
-    /// The same within the minimum sizes; see [`crate::hostile::within_minimum`].
+    /// The same within the minimum sizes; see [`::clearing::workload::hostile::within_minimum`].
     Minimum,
     /// The daily batches of SPEEDEX §6.2, from the price files in this folder.
     Coingecko(PathBuf),

@@ -13,7 +13,7 @@ use store::StoreError;
 use transport::free_address;
 
 use crate::switch::Switch;
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 const ASSETS: u32 = 20;
 const BALANCE: u64 = 1 << 40;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use ::clearing::Offer;
 use primitives::{AssetId, Price};
 
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 /// The prices and volumes of one day.
 #[derive(Clone, Debug, PartialEq)]

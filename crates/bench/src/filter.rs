@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::population::{Population, block};
 use crate::scaling::{amdahl, median};
 use crate::trading::Trading;
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 /// What to measure.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::population::{Population, block};
 use crate::scaling::{amdahl, median};
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 /// What to measure.
 #[derive(Clone, Debug)]

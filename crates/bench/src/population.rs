@@ -8,7 +8,7 @@ use primitives::{
 };
 use rayon::prelude::*;
 
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 /// Sequence numbers that an account uses in one block at most: within its window, whatever the order.
 const NUMBERS_PER_BLOCK: u32 = 60;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use stm::{Blocked, TransactionView, Tuning, Vm, Workers};
 
 use crate::scaling::median;
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 /// What to measure.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 /// The longest datagram of UDP.
 const DATAGRAM_BYTES_MAX: usize = 65_535;

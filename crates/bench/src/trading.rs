@@ -6,7 +6,7 @@ use primitives::{Address, AssetId, Operation, Price, SecretKey};
 use rayon::prelude::*;
 
 use crate::population::{Population, Unsigned};
-use crate::workload::{Seeded, distinct};
+use ::clearing::workload::{Seeded, distinct};
 
 /// Of every 5,000 transactions.
 const CANCELS: usize = 1_100;

@@ -1,7 +1,7 @@
 //! The suites run, verify what they clear, and say what the documentation promises of their rows.
 
 use bench::clearing::{ClearingOptions, Suite, run};
-use bench::workload::{hard_kinds, numeraires};
+use clearing::workload::{hard_kinds, numeraires};
 use serde_json::Value;
 
 fn rows(suite: Suite, books: usize, most: usize) -> Vec<Value> {

@@ -9,7 +9,7 @@ use std::fmt;
 use primitives::{Amount, AssetId, Price};
 
 use crate::book::{Book, PairBook, Params};
-use crate::fills::{Use, fills, usable};
+use crate::fills::{PairFills, Use, fills, usable};
 use crate::market::Groups;
 use crate::outcome::Clearing;
 use crate::rate::Rate;
@@ -98,81 +98,71 @@ impl Why {
 }
 
 /// Explains what `clearing` does with the offer at `index` of the pair at position `pair` of `book`. Linear in the
-/// pairs of the book and in the offers ahead of it. `None` if the book has no such offer, or the clearing no valuation
-/// of its assets.
+/// pairs of the book and in the offers of the pair; [`Clearing::outcomes`] tells it of all offers at once. `None` if the
+/// book has no such offer, or the clearing no valuation of its assets.
 ///
 /// The clearing is taken at its word; [`crate::verify`] checks it.
 pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, index: usize) -> Option<Explanation> {
     let pair = book.pairs.get(pair)?;
     let is_priced = Groups::new(book).are_one(pair.sell, pair.buy);
     let (limit, amount) = pair.offers().nth(index)?;
-    let value = |asset: AssetId| clearing.valuations.get(asset.0 as usize).copied();
-    let (sell, buy) = (value(pair.sell)?, value(pair.buy)?);
-    let rate = Rate::new(sell, buy, params.epsilon, params.mu);
-    let trade = clearing.trades.iter().find(|trade| (trade.sell, trade.buy) == (pair.sell, pair.buy));
-    let got = fills(pair, &rate, trade.map_or(0, |trade| trade.sold));
+    let rate = clearing.rate(params, pair.sell, pair.buy)?;
+    let got = fills(pair, &rate, clearing.sold(pair.sell, pair.buy));
     let (sold, bought) = match got.partial.filter(|partial| partial.index == index) {
         Some(partial) => (partial.sold, partial.bought),
         None if got.fills_in_full(index) => (amount, rate.payout(amount)?),
         None => (0, 0),
     };
+    let ahead = || in_turn(pair, &rate).take_while(|(at, _)| *at != index);
     Some(Explanation {
         sell: pair.sell,
         buy: pair.buy,
         amount,
         limit,
         rate: rate.to_f64(),
-        offers_ahead: ahead(pair, &rate, index).count(),
-        units_ahead: ahead(pair, &rate, index).map(|(_, amount)| amount).sum(),
+        offers_ahead: ahead().count(),
+        units_ahead: ahead().map(|(_, (_, amount))| amount).sum(),
         pair_sold: got.sold,
         sold,
         bought,
         must_fill: is_priced && rate.must_fill(limit, amount),
-        why: if is_priced { why(pair, &rate, index, sold, got.sold) } else { Why::NoCounterparty },
+        why: if is_priced { reasons(pair, &rate, &got)[index] } else { Why::NoCounterparty },
     })
 }
 
-/// Why the offer at `index`, which sells `sold` units, sells no more when its pair sells `pair_sold`.
-fn why(pair: &PairBook, rate: &Rate, index: usize, sold: Amount, pair_sold: Amount) -> Why {
-    let (limit, amount) = pair.offers().nth(index).expect("the offer is there");
-    if sold == amount {
-        return Why::Full;
-    }
-    if sold > 0 {
-        return Why::Part { missing: missing(pair, rate, index, pair_sold) };
-    }
-    if !rate.reaches(limit) {
-        return Why::BeyondRate;
-    }
-    match (usable(rate, limit, amount), rate.payout(amount)) {
-        // As the limit is within the rate, the next whole unit would satisfy it.
-        (Use::Nothing, Some(earned)) => Why::Rounding { earned, needed: earned + 1 },
-        _ => Why::NotReached { missing: missing(pair, rate, index, pair_sold) },
-    }
-}
-
-/// Units that the pair would have to sell beyond `pair_sold` for the offer at `index` to fill in full; `None` if there
-/// is no such number.
-fn missing(pair: &PairBook, rate: &Rate, index: usize, pair_sold: Amount) -> Option<Amount> {
-    let itself = pair.offers().nth(index);
-    let reach = ahead(pair, rate, index).chain(itself).try_fold(0u64, |reach, (limit, amount)| {
-        match usable(rate, limit, amount) {
-            Use::Full(_) => reach.checked_add(amount),
+/// Why each offer of `pair` trades so much and no more, by position, where the pair fills as `got` says.
+pub(crate) fn reasons(pair: &PairBook, rate: &Rate, got: &PairFills) -> Vec<Why> {
+    let mut result = vec![Why::BeyondRate; pair.len()];
+    // Units that the pair must sell for this offer, and all ahead of it, to trade in full; `None` if no number does.
+    let mut reach = Some(0u64);
+    for (index, (limit, amount)) in in_turn(pair, rate) {
+        let using = usable(rate, limit, amount);
+        reach = match using {
+            Use::Full(_) => reach.and_then(|reach| reach.checked_add(amount)),
             Use::PartOnly => None,
-            Use::Nothing => Some(reach),
-        }
-    });
-    reach?.checked_sub(pair_sold)
+            Use::Nothing => reach,
+        };
+        let missing = reach.and_then(|reach| reach.checked_sub(got.sold));
+        result[index] = match (using, rate.payout(amount)) {
+            _ if got.fills_in_full(index) => Why::Full,
+            _ if got.partial.is_some_and(|partial| partial.index == index) => Why::Part { missing },
+            _ if !rate.reaches(limit) => Why::BeyondRate,
+            // As the limit is within the rate, the next whole unit would satisfy it.
+            (Use::Nothing, Some(earned)) => Why::Rounding { earned, needed: earned + 1 },
+            _ => Why::NotReached { missing },
+        };
+    }
+    result
 }
 
-/// The offers that fill before the one at `index`: those that must fill come first, each kind in execution order.
-fn ahead<'a>(pair: &'a PairBook, rate: &'a Rate, index: usize) -> impl Iterator<Item = (Price, Amount)> + 'a {
-    let must_fill = |(limit, amount): (Price, Amount)| rate.must_fill(limit, amount);
-    let must = pair.offers().nth(index).is_some_and(must_fill);
-    let all = pair.offers().enumerate();
-    let first = all
-        .filter(move |(at, offer)| if *at < index { !must || must_fill(*offer) } else { !must && must_fill(*offer) });
-    first.filter(move |(at, _)| *at != index).map(|(_, offer)| offer)
+/// The offers of `pair` in the order in which they fill, with their positions: those that must fill, and then the
+/// others, each kind in execution order.
+fn in_turn<'a>(pair: &'a PairBook, rate: &'a Rate) -> impl Iterator<Item = (usize, (Price, Amount))> + 'a {
+    let of_kind = |must: bool| {
+        let all = pair.offers().enumerate();
+        all.filter(move |(_, (limit, amount))| rate.must_fill(*limit, *amount) == must)
+    };
+    of_kind(true).chain(of_kind(false))
 }
 
 impl fmt::Display for Explanation {

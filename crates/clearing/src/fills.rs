@@ -1,4 +1,12 @@
-//! The one rule that turns an amount sold on a pair into fills of its offers.
+//! The one rule that turns an amount sold on a pair into fills of its offers (SPEEDEX §4.2).
+//!
+//! A clearing states a valuation p of every asset and the units sold on every ordered pair A/B. Both sides of this rule
+//! are whole units: an offer that gives `sold` units of A receives `floor(sold · (1−ε) · p_A/p_B)` units of B, and its
+//! limit price, in units of B per unit of A, is satisfied if `bought ≥ sold · limit`, exactly. [`Rate`] holds both tests.
+//! [`fills()`] takes the offers of one pair, a rate and a number of units; it has no error, as any pair fills somehow at
+//! any rate and for any number of units. [`PairFills::sold`] says how many of the units the offers can give.
+//!
+//! # The rule
 //!
 //! An offer is *eligible* when its whole amount and the pay-out for it satisfy its limit price, in integers and net of
 //! commission. As pay-outs are whole units, what an offer asks for is its *effective limit*, `ceil(amount · limit) /
@@ -14,6 +22,17 @@
 //!
 //! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only ever in part. If
 //! it must fill, the clearing is not full.
+//!
+//! # Properties
+//!
+//! - No offer receives less than its limit price, whatever the rate and the units.
+//! - At most one offer of a pair trades in part. What is left of it rests or is returned, see [`crate::Minima`].
+//! - Selling what was sold gives the same fills again.
+//! - The cost is linear in the offers whose limits the rate reaches, and does not depend on those that rest beyond.
+//!
+//! **Deviations from the paper**: SPEEDEX compares limits with the rate before commission and rounding, and orders
+//! offers by limit price alone. Here both tests are net and in whole units, and offers that a full clearing must fill
+//! come first, which differs from the order of limits only for amounts of few units.
 
 use primitives::{Amount, MAX_ISSUED, Price};
 
@@ -69,7 +88,8 @@ pub(crate) fn usable(rate: &Rate, limit: Price, amount: Amount) -> Use {
     }
 }
 
-/// The fills of `pair` when at most `sold` units trade at `rate`. [`PairFills::sold`] says how many do.
+/// The fills of `pair` when at most `sold` units of its sold asset trade at `rate`, which must be the rate of the pair.
+/// [`PairFills::sold`] says how many do.
 pub fn fills(pair: &PairBook, rate: &Rate, sold: Amount) -> PairFills {
     let mut walk = Walk { rate, target: sold, fills: PairFills::default(), missed: Vec::new() };
     let mut waiting = Vec::new();

@@ -31,13 +31,16 @@
 //! | split it into parts that can be solved alone | `market`, `blocks` | appendix E |
 //! | prices: Newton with continuation, or Tâtonnement | `start`, `newton`, `system`, `tatonnement` | §5, appendix C |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding`, `repair` | appendix D |
-//! | pools; exact-amount buy orders | `pool`; `order` | §8 |
-//! | fills: who gives and receives what | `fills`, `rate` | §4.2 |
+//! | pools; exact-amount buy orders | [`pool`]; [`order`] | §8 |
+//! | fills: who gives and receives what | [`mod@fills`], `rate`, `minima`, `rows` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
 //! | say why an offer did or did not trade | `explain` | |
 //! | what may be spent; what stood in the way | `budget`, `outcome` | |
+//! | seeded books for tests and measurements | [`workload`] | §7 |
 //!
-//! [`clear`] does all of it; [`Market`] offers the steps one by one.
+//! [`clear`] does all of it; [`Market`] offers the steps one by one. [`Clearing::fills`] and [`Clearing::outcomes`] tell
+//! what it means for each row of a list of offers, [`Clearing::rate`] gives the rate of a pair. `examples/` has five
+//! programs to begin with: `clear_file`, `incremental`, `own_solver`, `pools` and `explain`.
 //!
 //! ```
 //! use clearing::{Offer, Params, SortedOffers, clear, verify};
@@ -78,7 +81,7 @@
 //!   ends at (1−ε)·p_A/p_B and not at the rate, and μ must exceed ε.
 //! - **Fullness goes by effective limits**, as above: two orders that ask for the same units are treated alike. By bare
 //!   limit prices, an offer of few units would jump from not being payable at all to having to fill, and books of such
-//!   offers would have no full clearing at any prices. What must fill is walked first, see `fills`.
+//!   offers would have no full clearing at any prices. What must fill is walked first, see [`mod@fills`].
 //! - **A book is given in runs** with their exact totals, so that preparing it costs the runs and not the offers, and a
 //!   clearing does not depend on the cut.
 //! - **Newton's method** finds prices by default; Tâtonnement is there to be compared with. Both know the exact slope
@@ -86,7 +89,7 @@
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, and not a linear program in
 //!   floating point whose answer has to be repaired.
 //! - **Very large parts** have a sparse system in place of a dense one, see `sparse`; the paper stops at decomposition.
-//! - **Pools and buy orders** are of this crate: `pool` and `order` state their rules. Buy orders make no prices, as
+//! - **Pools and buy orders** are of this crate: [`pool`] and [`order`] state their rules. Buy orders make no prices, as
 //!   §8 has it.
 //! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named, with the
 //!   reason.
@@ -98,9 +101,6 @@
 //!   the prices, and a group of the market (see `market`) in which something is short is cleared again alone. So no
 //!   group is worse for another.
 
-#[cfg(test)]
-extern crate self as clearing;
-
 mod amounts;
 mod arc;
 mod blocks;
@@ -111,19 +111,21 @@ mod demand;
 mod dense;
 mod effective;
 mod explain;
-mod fills;
+pub mod fills;
 mod float;
 mod flow;
 mod market;
+mod minima;
 mod newton;
-mod order;
+pub mod order;
 mod outcome;
-mod pool;
+pub mod pool;
 mod quality;
 mod range;
 mod rate;
 mod repair;
 mod rounding;
+mod rows;
 mod run;
 mod search;
 mod solve;
@@ -136,10 +138,7 @@ mod threshold;
 mod value;
 mod verify;
 mod wide;
-#[cfg(test)]
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
+pub mod workload;
 
 pub use amounts::Amounts;
 pub use book::{Book, InputError, Offer, PairBook, Params, Solver, SortedOffers};
@@ -147,10 +146,12 @@ pub use budget::{Budget, least_units};
 pub use explain::{Explanation, Why, explain};
 pub use fills::{PARTIAL_TRIES, PairFills, Partial, fills};
 pub use market::Groups;
+pub use minima::{Minima, TooSmall};
 pub use order::{BuyOrder, Purchase, TRIES};
 pub use outcome::{Clearing, Obstacle, Reason, Report, Spending, Trade};
 pub use pool::{Pool, PoolTrade};
 pub use rate::Rate;
+pub use rows::{RowFill, RowOutcome};
 pub use run::{RUN, Run, RunError, Total};
 pub use solve::{Market, Prices, RULES, clear};
 pub use verify::{Verified, Violation, verify};

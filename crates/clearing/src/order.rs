@@ -15,6 +15,13 @@
 //! 3. after [`TRIES`] tries, what has not been accepted is not filled.
 //!
 //! A clearing that is not full fills no buy order: those units are owed to offers.
+//!
+//! Units: `bought`, `most` and `paid` are units of the assets. Errors: an order of nothing, within one asset or of an
+//! unknown one is refused as [`crate::InputError::BuyOrder`]; a [`Purchase`] that this rule does not allow at the
+//! clearing's rates is [`crate::Violation::Purchase`].
+//!
+//! **Deviations from the paper**: §8 leaves open how many of the orders are sought that fit together. Which set is the
+//! largest is a hard problem; the halving above is bounded, and the order of the book decides.
 
 use primitives::{Amount, AssetId, MAX_ISSUED, Price};
 

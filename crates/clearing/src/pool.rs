@@ -14,6 +14,11 @@
 //! offers with limits from y/x upwards. So it enters Newton's method with its exact slope, and the amount step with
 //! bounds like any pair: U at (1−ε) of the rate, and L, what a full clearing must sell, at (1−μ).
 //!
+//! Units: reserves and trades are units of the assets, as those of offers; φ is a [`Fraction`]. Errors: a pool of one
+//! asset, of an unknown one, or without reserves is refused as [`crate::InputError::Pool`]; a [`PoolTrade`] that is not
+//! what this rule gives is [`crate::Violation::Pool`], and one that is too small in a full clearing
+//! [`crate::Violation::PoolNotFull`].
+//!
 //! # Properties
 //!
 //! - The product of the reserves never falls, in whole units: (x−s)·(y+b) ≥ x·y. A fill that would break this by

@@ -22,17 +22,6 @@ use crate::tatonnement::tatonnement;
 /// other prices or amounts than before. Those who must agree on clearings must agree on it.
 pub const RULES: u32 = 3;
 
-/// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
-///
-/// Runs on the current rayon pool; the answer is the same for any number of threads.
-///
-/// # Errors
-/// [`InputError`] if the book or the parameters break a rule; every proper book has a clearing.
-pub fn clear(book: &Book, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
-    params.check()?;
-    Market::new(book)?.clear(params, last)
-}
-
 /// A book made ready for clearing: checked, summed up, and split into parts that trade.
 pub struct Market<'a> {
     book: &'a Book<'a>,
@@ -58,6 +47,20 @@ pub struct Prices {
     pub unsolved: Vec<Obstacle>,
 }
 
+/// Clears `book`: prices, then amounts. `last` are the valuations of the batch before, if there was one.
+///
+/// Runs on the current rayon pool; the answer is the same for any number of threads.
+///
+/// # Errors
+/// [`InputError`] if the book or the parameters break a rule; every proper book has a clearing.
+pub fn clear(book: &Book, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
+    params.check()?;
+    // Sums of supply by limit price (appendix G), and the parts that can be solved alone (appendix E).
+    let market = Market::new(book)?;
+    // Prices, then amounts, then orders for exact amounts.
+    market.clear(params, last)
+}
+
 impl<'a> Market<'a> {
     /// Prepares `book`; linear in the number of offers.
     ///
@@ -68,20 +71,24 @@ impl<'a> Market<'a> {
         Ok(Market { book, supply: Supply::new(book), split: Split::new(book) })
     }
 
-    /// Clears the book, as [`clear`] does: prices of each part, amounts of all that trades together, and again for
-    /// groups in which something is short.
+    /// Clears the book, as [`clear`] does.
     ///
     /// # Errors
     /// [`InputError`] if the parameters break a rule or `last` is not one valuation per asset.
     pub fn clear(&self, params: &Params, last: Option<&[Price]>) -> Result<Clearing, InputError> {
+        // Prices at which supply meets demand, for each part of the market on its own (§5, appendix C).
         let mut prices = self.prices(params, last)?;
+        // At those prices, the most that all offers can trade: first with what must fill, else without (appendix D).
         let (mut amounts, lack) = self.amounts_and_lack(params, &prices.valuations);
+        // Where whole units do not follow the prices, others nearby may serve.
         if !amounts.full && params.solver == Solver::Newton {
             self.clear_groups_again(params, &mut prices, &mut amounts, &lack);
         }
+        // Orders for exact amounts make no prices; they take what fits beside the offers (§8).
         if amounts.full && !self.book.buys.is_empty() {
             self.fill_orders(params, &prices.valuations, &mut amounts);
         }
+        // What each pair sells, and how good it is (§6.2). Fills follow from that by one rule, see `fills`.
         Ok(self.conclude(params, prices, amounts))
     }
 

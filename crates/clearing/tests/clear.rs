@@ -1,16 +1,12 @@
 //! Clearings of whole books: every one must verify, and be full where it should be.
 
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
-
+use clearing::workload::{self, Seeded, cycle_book};
 use clearing::{
     Amounts, Book, Clearing, InputError, Market, Offer, PairBook, Params, Reason, Report, Run, Solver, SortedOffers,
     Trade, Violation, clear, verify,
 };
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
-use workload::{Seeded, cycle_book};
 
 fn price(text: &str) -> Price {
     text.parse().expect("a price")

@@ -3,14 +3,10 @@
 //! Prices are approximate, so what compares two clearings holds up to a few times μ; what compares money with money
 //! holds to the unit.
 
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
-
+use clearing::workload::{Seeded, cycles};
 use clearing::{Clearing, Offer, Params, Rate, SortedOffers, Verified, clear, verify};
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
-use workload::{Seeded, cycles};
 
 const ASSETS: u32 = 6;
 

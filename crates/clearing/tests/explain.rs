@@ -1,9 +1,6 @@
 //! Explanations agree with the fills that they explain.
 
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
-
+use clearing::workload;
 use clearing::{
     Amounts, Book, Clearing, Explanation, Market, Offer, PairBook, Params, Prices, Rate, SortedOffers, Why, clear,
     explain, fills, verify,

@@ -1,16 +1,9 @@
 //! Known clearings: the bytes of a clearing depend on nothing but the book, on any machine and in any build. `make
 //! test` runs this in debug and in release. Whoever changes them raises [`clearing::RULES`].
 
-#[path = "../../bench/src/hostile.rs"]
-#[allow(dead_code)]
-mod hostile;
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
-
+use clearing::workload::{self, Seeded, hostile};
 use clearing::{Book, Budget, BuyOrder, Clearing, Offer, Params, Pool, Solver, SortedOffers, clear};
 use primitives::{AssetId, Fraction, Price};
-use workload::Seeded;
 
 /// FNV-1a of every number of a clearing.
 fn digest(clearing: &Clearing) -> u64 {

@@ -1,9 +1,6 @@
 //! Hard books: power-law volumes, amounts of few units, prices far apart, one-sided assets, giant offers.
 
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
-
+use clearing::workload;
 use clearing::{Clearing, Offer, Params, Rate, SortedOffers, Spending, clear, verify};
 use primitives::{AssetId, Price};
 

@@ -2,13 +2,8 @@
 //! against an oracle that shares no code with the crate.
 
 mod exact;
-#[path = "../../bench/src/hostile.rs"]
-#[allow(dead_code)]
-mod hostile;
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
 
+use clearing::workload::{self, hostile};
 use clearing::{Budget, Clearing, Market, Offer, Params, Reason, SortedOffers, Violation, clear, least_units, verify};
 use primitives::{AssetId, Fraction, Price};
 

@@ -1,12 +1,8 @@
 //! Markets of more assets than elimination is for.
 
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
-
+use clearing::workload::Seeded;
 use clearing::{Clearing, Offer, Params, SortedOffers, clear, verify};
 use primitives::{AssetId, Price};
-use workload::Seeded;
 
 /// `count` offers around the valuations of `assets`, each on one of `edges`.
 fn offers(assets: u32, edges: &[(u32, u32)], count: usize, random: &mut Seeded) -> Vec<Offer> {

@@ -9,13 +9,9 @@
 //! number. The optimum is 0. It is found by a barrier method on all of p, y and one bound t_i for each maximum, with a
 //! dense Newton step from an infeasible start: slow, and so short that it can be believed.
 
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
-
+use clearing::workload::Seeded;
 use clearing::{Budget, Offer, Params, SortedOffers, clear, verify};
 use primitives::{AssetId, Fraction, Price};
-use workload::Seeded;
 
 /// An offer in the program's own terms.
 #[derive(Clone, Copy, Debug)]

@@ -1,16 +1,12 @@
 //! Pools and exact-amount buy orders in a batch.
 
-#[path = "../../bench/src/workload.rs"]
-#[allow(dead_code)]
-mod workload;
-
+use clearing::workload::{self, Seeded};
 use clearing::{
     Book, BuyOrder, Clearing, InputError, Offer, Params, Pool, Purchase, Rate, Solver, SortedOffers, Violation, clear,
     verify,
 };
 use primitives::{Amount, AssetId, Fraction, Price};
 use proptest::prelude::*;
-use workload::Seeded;
 
 fn pool(a: u32, b: u32, reserve_a: Amount, reserve_b: Amount) -> Pool {
     Pool { a: AssetId(a), b: AssetId(b), reserve_a, reserve_b, fee: Fraction::power_of_two(9) }

@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use clearing::{Clearing, Groups, Params};
+use clearing::{Clearing, Groups, Minima, Params};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, SubBlock, Superblock, Transaction};
 use rayon::prelude::*;
 
@@ -26,7 +26,6 @@ use crate::book::{OrderBook, Pair};
 use crate::changes::{Changes, asset_digest};
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
-use crate::minima::Minima;
 use crate::orders::{Credit, Orders};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};

@@ -107,7 +107,7 @@ impl<'a> Visitor<'a> for Check<'_> {
                 self.refund = found.ok_or(Refusal::UnknownOffer)?;
                 Ok(())
             }
-            Requirement::Size(pair, amount, limit) => ledger.minima(pair).check(amount, limit),
+            Requirement::Size(pair, amount, limit) => Ok(ledger.minima(pair).check(amount, limit)?),
             Requirement::Room(pair) => ledger.check_room(pair),
             Requirement::Issuer(asset) => permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NotIssuer),
             Requirement::Registry(edit) => {

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use clearing::{PairFills, Rate};
+use clearing::{Minima, PairFills, Rate};
 use primitives::{Amount, AssetId, Fraction, Price};
 use rayon::prelude::*;
 
 use crate::book::{Offer, OrderBook, Pair, Place};
 use crate::changes::PairChange;
-use crate::minima::Minima;
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
 use crate::pair_offers::{Edit, PairOffers, Workspace};
 use crate::receipt::{Fill, Traded, Why};
@@ -103,11 +102,11 @@ pub(crate) fn execute(
         match fills.partial.filter(|partial| partial.index == index) {
             Some(partial) => {
                 let rest = amount - partial.sold;
-                let rests = minima.check(rest, place.limit).is_ok();
-                let (left, returned) = if rests { (rest, 0) } else { (0, rest) };
+                let returned = minima.returned(rest, place.limit);
+                let left = rest - returned;
                 let (sold, bought) = (partial.sold, partial.bought);
                 executed.fills.push(Fill { pair, place, sold, bought, left, returned });
-                executed.edits.push(Edit { place, amount: rests.then_some(rest) });
+                executed.edits.push(Edit { place, amount: (left > 0).then_some(left) });
             }
             None if fills.fills_in_full(index) => {
                 let bought = rate.payout(amount).expect("a full fill was paid");

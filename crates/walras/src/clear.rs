@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clearing::{Book, Clearing, Obstacle, Params, Rate, Solver, fills};
+use clearing::{Book, Clearing, Obstacle, Params, RowFill, Solver};
 use indicatif::{ProgressBar, ProgressStyle};
 use primitives::{AssetId, Fraction};
 use serde::{Deserialize, Serialize};
@@ -285,21 +285,14 @@ fn pool_json(batch: &BatchInput, trade: &clearing::PoolTrade) -> PoolJson {
 
 /// Every fill, by row.
 pub fn listed_fills(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing) -> Vec<FillJson> {
-    let mut result = Vec::new();
-    for trade in &clearing.trades {
-        let Some(position) = book.position(trade.sell, trade.buy) else { continue };
-        let (pair, rows) = (&book.pairs[position], batch.offers.rows(position));
-        let value = |asset: primitives::AssetId| clearing.valuations[asset.0 as usize];
-        let rate = Rate::new(value(trade.sell), value(trade.buy), params.epsilon, params.mu);
-        let got = fills(pair, &rate, trade.sold);
-        result.extend(got.each(pair, &rate).map(|(index, sold, bought)| FillJson {
-            row: rows[index] + 1,
-            sold: sold.to_string(),
-            bought: bought.to_string(),
-        }));
-    }
-    result.sort_unstable_by_key(|fill| fill.row);
-    result
+    let mut fills: Vec<RowFill> = clearing.fills(book, &batch.offers, params).collect();
+    fills.sort_unstable_by_key(|fill| fill.row);
+    let printed = |RowFill { row, sold, bought }: RowFill| FillJson {
+        row: row + 1,
+        sold: sold.to_string(),
+        bought: bought.to_string(),
+    };
+    fills.into_iter().map(printed).collect()
 }
 
 /// Writes the fills as the extension of `path` says.

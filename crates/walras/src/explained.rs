@@ -111,10 +111,7 @@ pub fn explained(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cl
 
 /// Why a pool or an order for an exact amount, which the files must have, did or did not trade.
 pub fn said_of(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, asked: Asked) -> String {
-    let rate = |sell: AssetId, buy: AssetId| {
-        let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
-        Rate::new(value(sell), value(buy), params.epsilon, params.mu)
-    };
+    let rate = |sell, buy| clearing.rate(params, sell, buy).expect("assets of the book that was cleared");
     match asked {
         Asked::Pool(row) => pool_in_words(batch, book, clearing, row, rate),
         Asked::Buy(row) => buy_in_words(batch, book, clearing, row, rate),

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use bench::daily::{History, history};
-use bench::workload::Seeded;
+use clearing::workload::Seeded;
 use clearing::{Clearing, Report, Trade};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ledger::{Applied, Genesis, Ledger, Listing, PairOffers, Roots, Signatures, Stage};

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use bench::workload::Seeded;
+use clearing::workload::Seeded;
 use ledger::{Genesis, Listing, usual_fee};
 use primitives::{Address, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction};
 

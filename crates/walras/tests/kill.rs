@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bench::workload::Seeded;
+use clearing::workload::Seeded;
 use doors::json::OutcomeBody;
 use ledger::{Genesis, Ledger, Listing, Roots, Signatures};
 use primitives::{

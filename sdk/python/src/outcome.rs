@@ -1,6 +1,6 @@
 //! A clearing as Python reads it.
 
-use clearing::{Clearing, Params, PoolTrade, Purchase, Rate, Report, SortedOffers, Spending, Trade, fills};
+use clearing::{Clearing, Params, PoolTrade, Purchase, Report, SortedOffers, Spending, Trade};
 use primitives::{AssetId, Price};
 use pyo3::prelude::*;
 
@@ -39,16 +39,8 @@ impl Outcome {
     /// Every fill as (row counted from 1, units sold, units bought), in no order.
     pub(crate) fn fills(&self, sorted: &SortedOffers) -> Vec<(u64, u64, u64)> {
         let book = sorted.book();
-        let mut result = Vec::new();
-        for trade in &self.clearing.trades {
-            let Some(position) = book.position(trade.sell, trade.buy) else { continue };
-            let value = |asset: AssetId| self.clearing.valuations[asset.0 as usize];
-            let rate = Rate::new(value(trade.sell), value(trade.buy), self.params.epsilon, self.params.mu);
-            let (pair, rows) = (&book.pairs[position], sorted.rows(position));
-            let got = fills(pair, &rate, trade.sold);
-            result.extend(got.each(pair, &rate).map(|(at, sold, bought)| (u64::from(rows[at]) + 1, sold, bought)));
-        }
-        result
+        let fills = self.clearing.fills(&book, sorted, &self.params);
+        fills.map(|fill| (u64::from(fill.row) + 1, fill.sold, fill.bought)).collect()
     }
 
     fn trade_column(&self, of: fn(&Trade) -> u64) -> Vec<u8> {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::ProgressStep;
 use super::sample::{milliseconds, spread};
-use crate::hostile::{Hostile, hostile, within_minimum};
-use crate::workload::cycles;
+use ::clearing::workload::cycles;
+use ::clearing::workload::hostile::{Hostile, hostile, within_minimum};
 
 /// Sizes of the books, at most.
 const MOST_ASSETS: u32 = 3_000;

@@ -6,14 +6,14 @@
 
 use std::time::Instant;
 
-use ::clearing::{Clearing, Market, Offer, Params, Rate, SortedOffers, verify};
-use primitives::{AssetId, Price};
+use ::clearing::{Clearing, Market, Offer, Params, SortedOffers, verify};
+use primitives::Price;
 use serde_json::{Value, json};
 
 use super::ProgressStep;
 use super::sample::{SOLVERS, Sample, add, milliseconds, spread};
 use crate::daily::History;
-use crate::workload::Seeded;
+use ::clearing::workload::Seeded;
 
 const NEW: usize = 30_000;
 const CANCELS: usize = 3_000;
@@ -68,14 +68,9 @@ fn cancel(resting: &mut Vec<Offer>, random: &mut Seeded) {
 /// What rests once the fills of a clearing have been taken away.
 fn settled(offers: &[Offer], sorted: &SortedOffers, params: &Params, clearing: &Clearing) -> Vec<Offer> {
     let book = sorted.book();
-    let verified = verify(&book, params, clearing).expect("every clearing verifies");
-    let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
+    verify(&book, params, clearing).expect("every clearing verifies");
     let mut left = offers.to_vec();
-    for (position, (pair, fills)) in book.pairs.iter().zip(&verified.fills).enumerate() {
-        let (rows, rate) =
-            (sorted.rows(position), Rate::new(value(pair.sell), value(pair.buy), params.epsilon, params.mu));
-        fills.each(pair, &rate).for_each(|(index, sold, _)| left[rows[index] as usize].amount -= sold);
-    }
+    clearing.fills(&book, sorted, params).for_each(|fill| left[fill.row as usize].amount -= fill.sold);
     left.retain(|offer| offer.amount > 0);
     left
 }

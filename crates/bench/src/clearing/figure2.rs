@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::ProgressStep;
 use super::sample::{SOLVERS, Sample};
-use crate::workload::cycle_book;
+use ::clearing::workload::cycle_book;
 
 const LIMIT_MS: f64 = 250.0;
 const FEWEST: usize = 50;

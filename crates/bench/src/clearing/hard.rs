@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::ProgressStep;
 use super::sample::{milliseconds, spread};
-use crate::workload::{hard_kinds, hard_of_any_size};
+use ::clearing::workload::{hard_kinds, hard_of_any_size};
 
 /// What came of one book.
 struct Outcome {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::sample::{milliseconds, spread};
 use super::{ProgressStep, pool};
-use crate::workload::{numeraires, of_few_units};
+use ::clearing::workload::{numeraires, of_few_units};
 
 const ASSETS: u32 = 10_000;
 const NUMERAIRES: u32 = 20;

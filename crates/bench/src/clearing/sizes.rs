@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ProgressStep;
 use super::sample::{SOLVERS, Sample, add, milliseconds, spread};
-use crate::workload::cycles;
+use ::clearing::workload::cycles;
 
 /// Books of 50 assets.
 pub(super) fn scaling(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Value> {

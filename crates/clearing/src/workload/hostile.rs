@@ -1,12 +1,12 @@
 //! Hostile books: what somebody would offer who wants to break a clearing, or to make it slow.
 //!
 //! Towers, stars, rings, meshes and chains of rings; limit prices over 36 decades; 1 to 10^18 units, dust beside
-//! giants; 3 to 3,000 assets. A book is a function of its seed alone, like those of [`crate::workload`].
+//! giants; 3 to 3,000 assets. A book is a function of its seed alone, like those of [`super`].
 
-use ::clearing::{Offer, SortedOffers};
+use crate::book::{Offer, SortedOffers};
 use primitives::{AssetId, MAX_ISSUED, Price};
 
-use crate::workload::Seeded;
+use super::Seeded;
 
 /// How the pairs of a hostile book hang together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,19 @@
 //! Seeded books: the offers that every measurement and many tests clear.
 //!
-//! A book is a pure function of its parameters and a seed, on any machine and with any version of any dependency, so
-//! the generator of random numbers stands here too.
+//! A book is a pure function of its parameters and a seed, on any machine and with any version of any dependency. So
+//! the generator of random numbers is part of this module.
+//!
+//! | books | made by |
+//! |---|---|
+//! | the workload of SPEEDEX §7 | [`cycles`], [`cycle_book`] |
+//! | volumes by a power law, prices far apart, one-sided assets, dust and giants | [`hard`], [`hard_of_any_size`] |
+//! | towers, stars, rings and meshes that try to break a clearing or to slow it down | [`hostile`] |
+//! | offers of few units, for which whole units hardly follow prices | [`of_few_units`] |
+//! | thousands of assets that trade against a few numeraires (appendix E) | [`numeraires`] |
 
-use ::clearing::{Offer, SortedOffers};
+pub mod hostile;
+
+use crate::book::{Offer, SortedOffers};
 use primitives::{AssetId, Price};
 
 /// SplitMix64 (Steele, Lea and Flood 2014): a small generator whose sequence is fixed by its definition.
@@ -79,8 +89,8 @@ pub fn cycles(assets: u32, offers: usize, seed: u64) -> Vec<Offer> {
     result
 }
 
-/// `count` different assets out of `assets`.
-pub(crate) fn distinct(assets: u32, count: usize, random: &mut Seeded) -> Vec<u32> {
+/// `count` different assets out of `assets`, which are at least as many.
+pub fn distinct(assets: u32, count: usize, random: &mut Seeded) -> Vec<u32> {
     let mut chosen: Vec<u32> = Vec::with_capacity(count);
     while chosen.len() < count {
         let asset = random.below(u64::from(assets)) as u32;
