@@ -65,8 +65,8 @@ pub enum ListenError {
     /// Others could reach the node without TLS.
     #[error(
         "refusing to listen on {0}, where others than this machine reach it, without TLS: set [http] certificate and \
-         certificate_key, or behind_proxy = true if a proxy that speaks TLS stands before it or its network is private, \
-         or listen on 127.0.0.1"
+         certificate_key, or behind_proxy = true if a proxy that speaks TLS stands before it or its network is \
+         private, or listen on 127.0.0.1"
     )]
     Exposed(SocketAddr),
     /// A certificate without its key, or the other way round.

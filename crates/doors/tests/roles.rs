@@ -134,8 +134,8 @@ fn the_table_lists_what_there_is() {
     assert_eq!(described, listed, "left: the description; right: roles::ENDPOINTS");
 }
 
-/// What validators of such documents found: a null where something else belongs, a parameter of any form, an answer that
-/// is not listed.
+/// What validators of such documents found: a null where something else belongs, a parameter of any form, an answer
+/// that is not listed.
 #[test]
 fn the_description_is_exact() {
     let (_, answer) = with_doors(loopback(), |server| call(server, "GET", "/v1/openapi.json", &[]));

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! A day is one of UTC, by the proposers' clocks; a block whose clock went back belongs to the day of the block before
-//! it, so that a day is a range of heights. Amounts are integer units, and beside them stand the decimals of their asset:
-//! divided by 10^decimals they are what people count. Prices are exact decimals as text, of units, and doubles beside
-//! them. A valuation is a price only where `traded` says so: others are kept from earlier batches, or have never been
-//! paid by anybody.
+//! it, so that a day is a range of heights. Amounts are integer units, and beside them stand the decimals of their
+//! asset: divided by 10^decimals they are what people count. Prices are exact decimals as text, of units, and doubles
+//! beside them. A valuation is a price only where `traded` says so: others are kept from earlier batches, or have never
+//! been paid by anybody.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};

@@ -182,7 +182,8 @@ mod tests {
         check(&command);
     }
 
-    /// Commands of a document: indented lines that begin with the name, without comments, in words as a shell makes them.
+    /// Commands of a document: indented lines that begin with the name, without comments, in words as a shell makes
+    /// them.
     fn commands(document: &str) -> Vec<Vec<String>> {
         let lines = document.lines().filter_map(|line| line.strip_prefix("    "));
         let parts = lines.flat_map(|line| line.split("; ").map(|part| part.trim_start_matches("do ").to_string()));

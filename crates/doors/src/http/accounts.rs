@@ -29,9 +29,9 @@ impl Api {
         Ok(self.at_one_height(read)?.1)
     }
 
-    /// Joins a read of an account with what its offers lock. The published state follows the ledger within a moment, and
-    /// stays at each height until the next block is applied: it is waited for. Where it is ahead, the account is read
-    /// again.
+    /// Joins a read of an account with what its offers lock. The published state follows the ledger within a moment,
+    /// and stays at each height until the next block is applied: it is waited for. Where it is ahead, the account is
+    /// read again.
     fn at_one_height<T>(
         &self,
         read: impl Fn() -> Result<(Height, Option<AccountState>, T), Failure>,
@@ -97,7 +97,8 @@ impl Api {
 }
 
 /// An account: balances, key, sequence numbers.
-#[utoipa::path(get, path = "/v1/accounts/{address}", params(("address" = String, Path, description = "0x and 40 digits")),
+#[utoipa::path(get, path = "/v1/accounts/{address}",
+    params(("address" = String, Path, description = "0x and 40 digits")),
     responses((status = 200, body = json::AccountBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn account(State(api): State<Api>, Path(address): Path<String>) -> Answered<json::AccountBody> {
     let address: Address = parse("address", &address)?;
@@ -106,7 +107,8 @@ pub(super) async fn account(State(api): State<Api>, Path(address): Path<String>)
 }
 
 /// Resting offers of an account.
-#[utoipa::path(get, path = "/v1/accounts/{address}/offers", params(("address" = String, Path), ("limit" = Option<usize>, Query)),
+#[utoipa::path(get, path = "/v1/accounts/{address}/offers",
+    params(("address" = String, Path), ("limit" = Option<usize>, Query)),
     responses((status = 200, body = json::Offers), (status = 400, body = ErrorBody)))]
 pub(super) async fn account_offers(
     State(api): State<Api>,
@@ -143,7 +145,8 @@ pub(super) async fn account_proof(
 
 /// A resting offer, or its absence, with a proof that needs the state root alone.
 #[utoipa::path(get, path = "/v1/offers/{sell}/{buy}/{limit}/{account}/{id}/proof",
-    params(("sell" = String, Path), ("buy" = String, Path), ("limit" = String, Path), ("account" = String, Path), ("id" = u64, Path)),
+    params(("sell" = String, Path), ("buy" = String, Path), ("limit" = String, Path),
+        ("account" = String, Path), ("id" = u64, Path)),
     responses((status = 200, body = json::OfferProofBody), (status = 400, body = ErrorBody)))]
 pub(super) async fn offer_proof(
     State(api): State<Api>,

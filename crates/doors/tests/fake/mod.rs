@@ -1,4 +1,5 @@
-//! A node without a pipeline, for tests of the doors alone: a ledger that takes blocks by hand, and an intake that is full.
+//! A node without a pipeline, for tests of the doors alone: a ledger that takes blocks by hand, and an intake that is
+//! full.
 
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
