@@ -32,9 +32,9 @@ pub use backend::{Answer, Backend, Closed, Found, ReadError};
 pub use outline::Outline;
 pub use page::is_embedded as page_is_embedded;
 pub use published::Published;
-pub use replica::{PeerStatus, ValidatorStatus};
 pub use roles::SecretError;
 pub use settings::Http;
+pub use replica::{PeerStatus, ValidatorStatus};
 pub use tls::TlsError;
 pub use views::CommittedBlock;
 
@@ -65,8 +65,7 @@ pub enum ListenError {
     #[error(
         "refusing to listen on {0}, where others than this machine reach it, without TLS: set [http] certificate and \
          certificate_key, or behind_proxy = true if a proxy that speaks TLS stands before it or its network is \
-         private, \
-         or listen on 127.0.0.1"
+         private, or listen on 127.0.0.1"
     )]
     Exposed(SocketAddr),
     /// A certificate without its key, or the other way round.

@@ -16,9 +16,8 @@ const POLICY: &str = "default-src 'self'; img-src 'self' data:; object-src 'none
 const MISSING: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Walras</title>\
     <h1>Walras is running</h1>\
     <p>This binary was built without its page, because Node.js was missing. Install Node.js 20 or later and run \
-    <code>make page</code>, then build again. The exchange itself is complete: see <a href=/v1/status>/v1/status</a> \
-    and \
-    <a href=/v1/openapi.json>/v1/openapi.json</a>.</p></html>";
+    <code>make page</code>, then build again. The exchange itself is complete: see \
+    <a href=/v1/status>/v1/status</a> and <a href=/v1/openapi.json>/v1/openapi.json</a>.</p></html>";
 
 /// Whether this binary carries the page.
 pub fn is_embedded() -> bool {

@@ -1,8 +1,9 @@
 //! What a node publishes: one delta for each block, and the summaries that readers are answered from.
 //!
-//! The node's publisher writes; readers only ever wait for it, and it only for a reader that copies out a bounded
-//! answer. No reader touches the ledger here, so that no question can delay a commit. Locks are taken in this order:
-//! views, candles.
+//! The node's publisher writes. A reader waits for the publisher alone, and the publisher only for a reader that copies
+//! out a bounded answer.
+//! No reader touches the ledger here, so that no question can delay a commit. Locks are taken in this order: views,
+//! candles.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 

@@ -115,7 +115,7 @@ pub enum SecretError {
         mode: u32,
     },
     /// A token that can be guessed.
-    #[error("{}: the first line must be a token of at least 32 characters, as `openssl rand -hex 32` makes", .0.display())]
+    #[error("{}: a token is a line of at least 32 characters, as `openssl rand -hex 32` makes it", .0.display())]
     Short(PathBuf),
 }
 

@@ -30,8 +30,8 @@ impl Room {
                 let free = free_bytes(&self.directory);
                 let full = free.is_some_and(|free| free < self.least);
                 if full && before.is_none_or(|(_, full)| !full) {
-                    let directory = self.directory.display();
-                    tracing::error!(%directory, free, least = self.least, "no transactions are taken: the disk fills up");
+                    let (directory, least) = (self.directory.display(), self.least);
+                    tracing::error!(%directory, free, least, "no transactions are taken: the disk fills up");
                 }
                 *asked = Some((Instant::now(), full));
                 full

@@ -138,7 +138,7 @@ impl Demo {
         }
         let Demo { traders, assets, rate, .. } = self;
         say(format!(
-            "Each validator keeps its last {KEPT_BLOCKS} blocks or so on the disk; WALRAS_STORE__KEEP_BLOCKS=0 keeps all."
+            "Each validator keeps some {KEPT_BLOCKS} blocks on the disk; WALRAS_STORE__KEEP_BLOCKS=0 keeps all."
         ));
         say(format!("{traders} traders in {assets} assets, {rate} transactions a second. Ctrl-C stops."));
     }

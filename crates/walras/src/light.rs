@@ -236,9 +236,9 @@ impl Client {
         let chain = self.committee(epoch)?;
         certificate.verify(chain).with_context(|| {
             format!(
-                "the certificate of block {height} does not hold under the validators that the genesis leads to. Either the \
-                 genesis file is of another network than the node at {server}: get the file from somebody who runs a \
-                 validator of it; or the node lies: give another --server. Believe nothing of its answers until then"
+                "the certificate of block {height} does not hold under the validators that the genesis leads to. \
+                 Either the genesis file is of another network than the node at {server}: get the file from somebody \
+                 who runs a validator of it; or the node lies: give another --server. Believe nothing of its answers until then"
             )
         })?;
         let validators = chain.keys.len();

@@ -4,17 +4,18 @@ use anyhow::Error;
 use node::{ExchangeError, ReplicaError, StartError};
 use store::StoreError;
 
-const FULL: &str = "The disk is full. Nothing that was acknowledged is lost. Free some space (old exports and snapshots can go, and \
-     [store] keep_blocks bounds what a node keeps), then start again.";
-const DAMAGED: &str = "Keep the damaged home as it is. `walras inspect --salvage --home HOME` says how much of it is intact. A \
-     validator fetches what it lacks from the others: begin a new home with a snapshot of another node. A node that is \
-     alone begins with its own newest snapshot or backup. Either way: `walras snapshot restore FILE --home NEW \
-     --genesis \
-     HOME/genesis.json`.";
-const EDITED: &str = "The first block does not build on this genesis. If genesis.json was edited after the first start, put the \
-     original back: every state follows from it, and nothing is lost. If it was not, keep the home and report this line.";
-const DIVERGED: &str = "The home is left as it was. `walras inspect` says whether its files are sound; if they are, this version \
-     executes a block in another way than the one that made it: start the version that ran before, and report this line.";
+const FULL: &str = "The disk is full. Nothing that was acknowledged is lost. Free some space (old exports and \
+     snapshots can go, and [store] keep_blocks bounds what a node keeps), then start again.";
+const DAMAGED: &str = "Keep the damaged home as it is. `walras inspect --salvage --home HOME` says how much of it \
+     is intact. A validator fetches what it lacks from the others: begin a new home with a snapshot of another \
+     node. A node that is alone begins with its own newest snapshot or backup. Either way: `walras snapshot restore \
+     FILE --home NEW --genesis HOME/genesis.json`.";
+const EDITED: &str = "The first block does not build on this genesis. If genesis.json was edited after the first \
+     start, put the original back: every state follows from it, and nothing is lost. If it was not, keep the home \
+     and report this line.";
+const DIVERGED: &str = "The home is left as it was. `walras inspect` says whether its files are sound; if they are, \
+     this version executes a block in another way than the one that made it: start the version that ran before, and \
+     report this line.";
 
 /// What to do, where more can be said than the error itself does.
 pub fn remedy(error: &Error) -> Option<&'static str> {

@@ -97,7 +97,8 @@ impl Api {
 }
 
 /// An account: balances, key, sequence numbers.
-#[utoipa::path(get, path = "/v1/accounts/{address}", params(("address" = String, Path, description = "0x and 40 digits")),
+#[utoipa::path(get, path = "/v1/accounts/{address}",
+    params(("address" = String, Path, description = "0x and 40 digits")),
     responses((status = 200, body = json::AccountBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn account(State(api): State<Api>, Path(address): Path<String>) -> Answered<json::AccountBody> {
     let address: Address = parse("address", &address)?;
@@ -106,7 +107,8 @@ pub(super) async fn account(State(api): State<Api>, Path(address): Path<String>)
 }
 
 /// Resting offers of an account.
-#[utoipa::path(get, path = "/v1/accounts/{address}/offers", params(("address" = String, Path), ("limit" = Option<usize>, Query)),
+#[utoipa::path(get, path = "/v1/accounts/{address}/offers",
+    params(("address" = String, Path), ("limit" = Option<usize>, Query)),
     responses((status = 200, body = json::Offers), (status = 400, body = ErrorBody)))]
 pub(super) async fn account_offers(
     State(api): State<Api>,
@@ -143,7 +145,8 @@ pub(super) async fn account_proof(
 
 /// A resting offer, or its absence, with a proof that needs the state root alone.
 #[utoipa::path(get, path = "/v1/offers/{sell}/{buy}/{limit}/{account}/{id}/proof",
-    params(("sell" = String, Path), ("buy" = String, Path), ("limit" = String, Path), ("account" = String, Path), ("id" = u64, Path)),
+    params(("sell" = String, Path), ("buy" = String, Path), ("limit" = String, Path),
+        ("account" = String, Path), ("id" = u64, Path)),
     responses((status = 200, body = json::OfferProofBody), (status = 400, body = ErrorBody)))]
 pub(super) async fn offer_proof(
     State(api): State<Api>,

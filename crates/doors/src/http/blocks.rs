@@ -118,8 +118,8 @@ pub(super) async fn raw_receipts(State(api): State<Api>, Path(height): Path<u64>
 /// Whether a block changed an account, with a proof that needs the block's receipts root alone.
 #[utoipa::path(get, path = "/v1/blocks/{height}/accounts/{address}",
     params(("height" = u64, Path), ("address" = String, Path)),
-    responses((status = 200, body = json::ModifiedBody), (status = 400, body = ErrorBody), (status = 404,
-        body = ErrorBody)))]
+    responses((status = 200, body = json::ModifiedBody), (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)))]
 pub(super) async fn block_account(
     State(api): State<Api>,
     Path((height, address)): Path<(u64, String)>,

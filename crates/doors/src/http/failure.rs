@@ -35,8 +35,8 @@ impl Failure {
     }
 
     pub(super) fn disk_full() -> Failure {
-        let message = "the disk of this node is almost full, and it takes no transactions; submit to another, and tell its \
-                       operator: space must be freed, see [store] free_bytes and keep_blocks";
+        let message = "the disk of this node is almost full, and it takes no transactions; submit to another, and tell \
+                       its operator: space must be freed, see [store] free_bytes and keep_blocks";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "disk_full", message)
     }
 

@@ -92,8 +92,8 @@ pub(super) struct Range {
         ("from" = Option<String>, Query, description = "lowest limit"),
         ("to" = Option<String>, Query, description = "highest limit"),
         ("limit" = Option<usize>, Query)),
-    responses((status = 200, body = json::RestingOffers), (status = 400, body = ErrorBody), (status = 404,
-        body = ErrorBody)))]
+    responses((status = 200, body = json::RestingOffers), (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)))]
 pub(super) async fn market_offers(
     State(api): State<Api>,
     Path((base, quote)): Path<(String, String)>,
@@ -128,8 +128,8 @@ pub(super) struct CandleQuery {
         ("interval" = Option<String>, Query, description = "1m (default), 5m, 15m, 1h, 4h or 1d"),
         ("limit" = Option<usize>, Query),
         ("before_ms" = Option<u64>, Query, description = "only candles that begin before this time")),
-    responses((status = 200, body = json::CandlesBody), (status = 400, body = ErrorBody), (status = 404,
-        body = ErrorBody)))]
+    responses((status = 200, body = json::CandlesBody), (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)))]
 pub(super) async fn market_candles(
     State(api): State<Api>,
     Path((base, quote)): Path<(String, String)>,

@@ -63,7 +63,7 @@ pub(crate) struct Api {
 #[openapi(
     info(
         title = "Walras",
-        description = "One price per batch: the exchange's HTTP interface. Amounts and prices are exact decimal strings.",
+        description = "One price per batch: the exchange's HTTP interface. Amounts and prices are decimal strings.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     components(schemas(ErrorBody))

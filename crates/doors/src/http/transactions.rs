@@ -175,8 +175,10 @@ async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json:
 }
 
 /// Sends a transaction.
-#[utoipa::path(post, path = "/v1/transactions", params(("wait" = Option<String>, Query, description = "`committed` to wait for the block")),
-    request_body(content = String, content_type = "application/octet-stream", description = "the encoded transaction, or `{\"transaction\":\"0x…\"}` as JSON"),
+#[utoipa::path(post, path = "/v1/transactions",
+    params(("wait" = Option<String>, Query, description = "`committed` to wait for the block")),
+    request_body(content = String, content_type = "application/octet-stream",
+        description = "the encoded transaction, or `{\"transaction\":\"0x…\"}` as JSON"),
     responses((status = 202, body = json::TransactionBody), (status = 200, body = json::TransactionBody),
         (status = 400, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
@@ -196,7 +198,8 @@ pub(super) async fn send(
 
 /// Sends many transactions.
 #[utoipa::path(post, path = "/v1/transactions/batch", params(("wait" = Option<String>, Query)),
-    request_body(content = String, content_type = "application/octet-stream", description = "the encoded sequence of transactions, or `{\"transactions\":[\"0x…\"]}` as JSON"),
+    request_body(content = String, content_type = "application/octet-stream",
+        description = "the encoded sequence of transactions, or `{\"transactions\":[\"0x…\"]}` as JSON"),
     responses((status = 200, body = json::Results), (status = 400, body = ErrorBody), (status = 413, body = ErrorBody),
         (status = 415, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn send_batch(
@@ -216,7 +219,7 @@ pub(super) async fn send_batch(
     let mut results = Vec::with_capacity(transactions.len());
     for answer in api.submit(transactions, wait).await? {
         results.push(match respond(answer, deadline).await {
-            Ok(body) => json::ResultBody::Taken(body),
+            Ok(body) => json::ResultBody::Taken(Box::new(body)),
             Err(Failure(_, error)) => json::ResultBody::Error(ErrorBody { error }),
         });
     }

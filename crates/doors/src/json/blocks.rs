@@ -299,7 +299,7 @@ pub struct Results {
 #[serde(untagged)]
 pub enum ResultBody {
     /// It waits, or is committed.
-    Taken(TransactionBody),
+    Taken(Box<TransactionBody>),
     /// It is refused.
     Error(ErrorBody),
 }

@@ -69,12 +69,12 @@ impl Fate {
     fn advice(&self) -> Option<&'static str> {
         match self {
             Fate::Waiting(_) => Some(
-                "It is not lost and needs nothing: ask again with `walras wallet status`. Do not pay anew. To hand it to \
-                 another node, `walras wallet retry` sends the same transaction; it takes effect once.",
+                "It is not lost and needs nothing: ask again with `walras wallet status`. Do not pay anew. To hand it \
+                 to another node, `walras wallet retry` sends the same transaction; it takes effect once.",
             ),
             Fate::Unknown(_) => Some(
-                "It may have been lost, or wait elsewhere: ask another --server, or send the same transaction again with \
-                 `walras wallet retry`, which is safe: it takes effect once. Do not pay anew.",
+                "It may have been lost, or wait elsewhere: ask another --server, or send the same transaction again \
+                 with `walras wallet retry`, which is safe: it takes effect once. Do not pay anew.",
             ),
             Fate::Committed(_) | Fate::Refused(_) => None,
         }

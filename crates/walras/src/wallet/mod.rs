@@ -75,9 +75,8 @@ pub enum Wallet {
         sender: Sender,
     },
     /// Offer an asset for another; it meets the batch of the next block.
-    #[command(
-        after_help = "Example, sell 100 EUR for at least 1.10 USD each:\n  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10"
-    )]
+    #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
+  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10")]
     Offer {
         /// Asset to sell.
         #[arg(long)]
@@ -104,9 +103,9 @@ pub enum Wallet {
         sender: Sender,
     },
     /// Register an account, or rotate the own key.
-    #[command(
-        after_help = "Examples:\n  walras wallet create-account --key alice.json --new-key 0x8a88…\n  walras wallet create-account --key alice.json --new-key 0x8a88… --rotate"
-    )]
+    #[command(after_help = "Examples:
+  walras wallet create-account --key alice.json --new-key 0x8a88…
+  walras wallet create-account --key alice.json --new-key 0x8a88… --rotate")]
     CreateAccount {
         /// Public key of the new account, or the own account's next key.
         #[arg(long)]

@@ -71,8 +71,8 @@ impl Sender {
         let pending = Pending::of(&self.key);
         if let Some(id) = sent_before(&pending, server, &account, &operation)?.filter(|_| !self.again) {
             bail!(
-                "the same was sent before as {id}, and its end is not known: `walras wallet status {id}` tells, `walras \
-                 wallet retry {id} --key {}` sends it again as it is. To do it twice, add --again",
+                "the same was sent before as {id}, and its end is not known: `walras wallet status {id}` tells, \
+                 `walras wallet retry {id} --key {}` sends it again as it is. To do it twice, add --again",
                 self.key.display()
             );
         }
@@ -230,8 +230,8 @@ impl Server {
             }
             ensure!(
                 begun.elapsed() < LAG_PATIENCE,
-                "the node has not caught up ({message}), and may name a sequence number that is used. Nothing is sent. Try \
-                 again later, give another --server, or the number with --sequence"
+                "the node has not caught up ({message}), and may name a sequence number that is used. Nothing is \
+                 sent. Try again later, give another --server, or the number with --sequence"
             );
             if begun.elapsed() >= tell {
                 eprintln!("waits {} s, nothing is sent yet: {message}", begun.elapsed().as_secs());
