@@ -81,6 +81,8 @@ pub(crate) struct Demand<'a> {
     sources: Vec<Source<'a>>,
     bands: Vec<Offered>,
     ends: Vec<[End; 2]>,
+    /// What each pair sells, y, and its slope e, at the last evaluation.
+    slopes: Vec<(f64, f64)>,
     /// Number of evaluations.
     pub(crate) queries: u32,
     /// Looks at one pair.
@@ -124,52 +126,33 @@ impl<'a> Demand<'a> {
         };
         let sources: Vec<_> = part.pairs.iter().map(source).collect();
         let (bands, ends) = (vec![UNKNOWN; sources.len()], vec![[End::default(); 2]; sources.len()]);
-        Demand { part, sources, bands, ends, queries: 0, looks: 0 }
+        let slopes = vec![(0.0, 0.0); sources.len()];
+        Demand { part, sources, bands, ends, slopes, queries: 0, looks: 0 }
     }
 
-    /// The flows at `prices`.
+    /// The flows at `prices`: one evaluation.
     pub(crate) fn flows(&mut self, prices: &[f64], band: Band, flows: &mut Flows) {
-        self.each(prices, band, flows, |_, _, _, _| {});
+        let Demand { part, sources, bands, ends, slopes, .. } = self;
+        self.looks += evaluate(part, sources, (bands, ends), prices, band, flows, slopes);
+        self.queries += 1;
     }
 
-    /// The flows at `prices` and the derivative of (value sold − value bought) of each asset by the logarithm of each
-    /// price. Where `window` is given, the slope of a pair is at least its secant from r·(1−window) to r·(1+window).
-    pub(crate) fn slopes(
-        &mut self,
-        prices: &[f64],
-        band: Band,
-        window: Option<f64>,
-        flows: &mut Flows,
-        system: &mut System,
-    ) {
+    /// Sets `system` to the derivatives of (value sold − value bought) of each asset by the logarithm of each price, at
+    /// the prices of the last evaluation. Where `window` is given, the slope of a pair is at least its secant from
+    /// r·(1−window) to r·(1+window).
+    pub(crate) fn derivatives(&self, prices: &[f64], window: Option<f64>, system: &mut System) {
         system.clear();
-        let part = self.part;
-        let sources = std::mem::take(&mut self.sources);
-        let add = |at: usize, y: f64, narrow: f64, rate: f64| {
-            let (a, b) = (part.pairs[at].sell as usize, part.pairs[at].buy as usize);
+        for (at, (pair, (y, narrow))) in self.part.pairs.iter().zip(&self.slopes).enumerate() {
+            let (a, b) = (pair.sell as usize, pair.buy as usize);
             let wide = window.map_or(0.0, |w| {
-                let Source::Offers(curve) = &sources[at] else { return 0.0 };
+                let Source::Offers(curve) = &self.sources[at] else { return 0.0 };
+                let rate = prices[a] / prices[b];
                 let supply = |x: f64| curve.amount(curve.place(Threshold::new(x)));
                 prices[a] * (supply(rate * (1.0 + w)) - supply(rate * (1.0 - w))) as f64 / (2.0 * w)
             });
             let e = narrow.max(wide);
             system.add(at, a, b, y + e, e);
-        };
-        // The sources are lent to the closure and to the loop alike.
-        let looks = evaluate(part, &sources, (&mut self.bands, &mut self.ends), prices, band, flows, add);
-        self.sources = sources;
-        self.count(looks);
-    }
-
-    fn each(&mut self, prices: &[f64], band: Band, flows: &mut Flows, add: impl FnMut(usize, f64, f64, f64)) {
-        let looks = evaluate(self.part, &self.sources, (&mut self.bands, &mut self.ends), prices, band, flows, add);
-        self.count(looks);
-    }
-
-    /// Counts one evaluation.
-    fn count(&mut self, looks: u64) {
-        self.queries += 1;
-        self.looks += looks;
+        }
     }
 
     /// The relative imbalance of one `asset` when it alone has `price`; it never falls as the price rises, while the
@@ -229,8 +212,7 @@ impl Source<'_> {
     }
 }
 
-/// Sums up the flows over all pairs, in their order; `add` gets each pair with (y, e, r). Returns the looks that it
-/// took.
+/// Sums up the flows over all pairs, in their order; `slopes` gets (y, e) of each. Returns the looks that it took.
 fn evaluate(
     part: &Part,
     sources: &[Source],
@@ -238,14 +220,15 @@ fn evaluate(
     prices: &[f64],
     band: Band,
     flows: &mut Flows,
-    mut add: impl FnMut(usize, f64, f64, f64),
+    slopes: &mut [(f64, f64)],
 ) -> u64 {
     let mut looks = 0;
     for sums in [&mut flows.sold, &mut flows.bought, &mut flows.free] {
         sums.clear();
         sums.resize(prices.len(), 0.0);
     }
-    for (at, ((pair, source), seen)) in part.pairs.iter().zip(sources).zip(bands.iter_mut().zip(ends)).enumerate() {
+    let links = part.pairs.iter().zip(sources).zip(bands.iter_mut().zip(ends));
+    for (((pair, source), seen), own) in links.zip(slopes) {
         let (a, b) = (pair.sell as usize, pair.buy as usize);
         let (must, free, slope) = flow(source, seen, prices[a], prices[b], band, &mut looks);
         let sold = must + free;
@@ -253,7 +236,7 @@ fn evaluate(
         flows.free[b] += free;
         flows.sold[a] += sold;
         flows.bought[b] += sold;
-        add(at, sold, slope, prices[a] / prices[b]);
+        *own = (sold, slope);
     }
     looks
 }

@@ -293,7 +293,8 @@ impl<'a, 'b> Search<'a, 'b> {
     }
 
     fn slopes(&mut self, band: Band, window: Option<f64>) {
-        self.demand.slopes(&self.prices, band, window, &mut self.flows, &mut self.system);
+        self.demand.flows(&self.prices, band, &mut self.flows);
+        self.demand.derivatives(&self.prices, window, &mut self.system);
     }
 
     /// Newton steps at one band until no asset is short by more than `tolerance`.
@@ -348,8 +349,10 @@ impl<'a, 'b> Search<'a, 'b> {
                 *trial = price * exp((length * d).clamp(-cap, cap));
             }
             bound(&mut self.trial);
-            self.demand.slopes(&self.trial, band, window, &mut self.trial_flows, &mut self.system);
+            self.demand.flows(&self.trial, band, &mut self.trial_flows);
             if self.trial_flows.merit() < merit {
+                // Only a step that is kept needs the derivatives where it ends.
+                self.demand.derivatives(&self.trial, window, &mut self.system);
                 std::mem::swap(&mut self.trial, &mut self.prices);
                 std::mem::swap(&mut self.trial_flows, &mut self.flows);
                 return true;

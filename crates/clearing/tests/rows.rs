@@ -37,7 +37,9 @@ fn check(assets: u32, offers: &[Offer], params: &Params, least: Amount) -> (Clea
     let verified = exact::fills_of(&book, params, &clearing).expect("verifies");
     assert_eq!(verified.len(), fills.len());
 
-    let outcomes = clearing.outcomes(&book, &sorted, params, |_| least).expect("every asset has a valuation");
+    // Assets differ in their least units.
+    let least = |asset: AssetId| least >> (asset.0 % 3);
+    let outcomes = clearing.outcomes(&book, &sorted, params, least).expect("every asset has a valuation");
     assert_eq!(outcomes.len(), offers.len());
     for (row, (outcome, offer)) in outcomes.iter().zip(offers).enumerate() {
         let fill = fills.iter().find(|fill| fill.row as usize == row);
@@ -49,7 +51,7 @@ fn check(assets: u32, offers: &[Offer], params: &Params, least: Amount) -> (Clea
         let rest = offer.amount - outcome.sold;
         let is_partial = outcome.sold > 0 && rest > 0;
         assert_eq!(matches!(outcome.why, Why::Part { .. }), is_partial);
-        let is_small = rest < least || asked(offer, rest) < BigInt::from(least);
+        let is_small = rest < least(offer.sell) || asked(offer, rest) < BigInt::from(least(offer.buy));
         assert_eq!(outcome.returned, if is_partial && is_small { rest } else { 0 });
     }
     (clearing, outcomes)
