@@ -32,9 +32,9 @@ pub use backend::{Answer, Backend, Closed, Found, ReadError};
 pub use outline::Outline;
 pub use page::is_embedded as page_is_embedded;
 pub use published::Published;
+pub use replica::{PeerStatus, ValidatorStatus};
 pub use roles::SecretError;
 pub use settings::Http;
-pub use replica::{PeerStatus, ValidatorStatus};
 pub use tls::TlsError;
 pub use views::CommittedBlock;
 

@@ -57,7 +57,7 @@ impl Published {
         self.views.write().unwrap_or_else(PoisonError::into_inner).set_state_root(height, root);
     }
 
-    /// A feed of committed blocks. A reader that falls [`STREAM_BACKLOG`] blocks behind misses some and is told so.
+    /// A feed of committed blocks. A reader that falls 256 blocks behind misses some and is told so.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<CommittedBlock>> {
         self.events.subscribe()
     }

@@ -16,8 +16,8 @@
 //! |---|---|---|
 //! | consensus | the replica, the links | this loop |
 //! | pool | what was given out of the pool | [`Proposals::perform`], accusations, the next epoch's network |
-//! | executor | | [`Agreed::block`], log and apply ([`crate::pipeline`]) |
-//! | verifier | | signatures of sub-blocks that are being agreed on ([`crate::verified`]) |
+//! | executor | | [`Agreed::block`], log and apply (`pipeline.rs`) |
+//! | verifier | | signatures of sub-blocks that are being agreed on (`verified.rs`) |
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
 //!

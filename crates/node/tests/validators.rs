@@ -267,7 +267,7 @@ fn who_contradicts_itself_is_accused_by_the_others() {
         let cluster = Cluster::of(rules, SIZE - 1);
         let network = &cluster.networks[SIZE - 1];
         let (events, heard) = std::sync::mpsc::sync_channel(1_000);
-        let transport = Transport::start(node::links::settings(&network), events).expect("a free port");
+        let transport = Transport::start(node::links::settings(network), events).expect("a free port");
         let mut greeted = 0;
         while greeted < SIZE - 1 {
             if let Event::Up { peer, .. } = heard.recv_timeout(Duration::from_secs(120)).expect("they call") {
