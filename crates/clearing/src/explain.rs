@@ -98,8 +98,8 @@ impl Why {
 }
 
 /// Explains what `clearing` does with the offer at `index` of the pair at position `pair` of `book`. Linear in the
-/// pairs of the book and in the offers of the pair; [`Clearing::outcomes`] tells it of all offers at once. `None` if the
-/// book has no such offer, or the clearing no valuation of its assets.
+/// pairs of the book and in the offers of the pair; [`Clearing::outcomes`] tells it of all offers at once. `None` if
+/// the book has no such offer, or the clearing no valuation of its assets.
 ///
 /// The clearing is taken at its word; [`crate::verify`] checks it.
 pub fn explain(book: &Book, params: &Params, clearing: &Clearing, pair: usize, index: usize) -> Option<Explanation> {

@@ -2,9 +2,9 @@
 //!
 //! A clearing states a valuation p of every asset and the units sold on every ordered pair A/B. Both sides of this rule
 //! are whole units: an offer that gives `sold` units of A receives `floor(sold · (1−ε) · p_A/p_B)` units of B, and its
-//! limit price, in units of B per unit of A, is satisfied if `bought ≥ sold · limit`, exactly. [`Rate`] holds both tests.
-//! [`fills()`] takes the offers of one pair, a rate and a number of units; it has no error, as any pair fills somehow at
-//! any rate and for any number of units. [`PairFills::sold`] says how many of the units the offers can give.
+//! limit price, in units of B per unit of A, is satisfied if `bought ≥ sold · limit`, exactly. [`Rate`] holds both
+//! tests. [`fills()`] takes the offers of one pair, a rate and a number of units; it has no error, as any pair fills
+//! somehow at any rate and for any number of units. [`PairFills::sold`] says how many of the units the offers can give.
 //!
 //! # The rule
 //!

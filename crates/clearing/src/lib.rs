@@ -38,9 +38,9 @@
 //! | what may be spent; what stood in the way | `budget`, `outcome` | |
 //! | seeded books for tests and measurements | [`workload`] | §7 |
 //!
-//! [`clear`] does all of it; [`Market`] offers the steps one by one. [`Clearing::fills`] and [`Clearing::outcomes`] tell
-//! what it means for each row of a list of offers, [`Clearing::rate`] gives the rate of a pair. `examples/` has five
-//! programs to begin with: `clear_file`, `incremental`, `own_solver`, `pools` and `explain`.
+//! [`clear`] does all of it; [`Market`] offers the steps one by one. [`Clearing::fills`] and [`Clearing::outcomes`]
+//! tell what it means for each row of a list of offers, [`Clearing::rate`] gives the rate of a pair. `examples/` has
+//! five programs to begin with: `clear_file`, `incremental`, `own_solver`, `pools` and `explain`.
 //!
 //! ```
 //! use clearing::{Offer, Params, SortedOffers, clear, verify};
@@ -89,8 +89,8 @@
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, and not a linear program in
 //!   floating point whose answer has to be repaired.
 //! - **Very large parts** have a sparse system in place of a dense one, see `sparse`; the paper stops at decomposition.
-//! - **Pools and buy orders** are of this crate: [`pool`] and [`order`] state their rules. Buy orders make no prices, as
-//!   §8 has it.
+//! - **Pools and buy orders** are of this crate: [`pool`] and [`order`] state their rules. Buy orders make no prices,
+//!   as §8 has it.
 //! - **Failing 3 is reported**, never silent: `full` is false and the assets in short supply are named, with the
 //!   reason.
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, amounts are repaired

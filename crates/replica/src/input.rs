@@ -37,7 +37,7 @@ pub struct Waiting {
 pub enum Input {
     /// Of a link to a peer.
     Link {
-        /// Of which links: see [`Effect::Connect`].
+        /// Of which links: see [`crate::Effect::Connect`].
         generation: u64,
         /// The peer.
         peer: Index,

@@ -141,8 +141,9 @@ fn an_account_is_watched_in_decimals() {
     assert!(line().ends_with("holds 1000 USD"));
     let pay = ["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "12.5"];
     assert_eq!(told(&wallet(&node.server, &pay, Some(&key))).0, Some(0));
+    // The payment, and a fee of one unit.
     let told = line();
-    assert!(told.ends_with("1 own transactions; holds 987.5 USD"), "{told}");
+    assert!(told.ends_with("1 own transactions; holds 987.49 USD"), "{told}");
     watching.kill().expect("it runs");
     watching.wait().expect("it ended");
     assert_eq!(node.terminate().code(), Some(0));

@@ -23,7 +23,7 @@
 //!    most, holds each chunk against its digest, and writes it where it belongs.
 //! 5. When all are there it builds the ledger, whose invariants are audited, and holds its root, its last block and the
 //!    constants of the chain against what is certified.
-//! 6. It makes all of that durable, marks it *arrived* ([`install`]), stops its pipeline, and begins again with the
+//! 6. It makes all of that durable, marks it *arrived* (`install.rs`), stops its pipeline, and begins again with the
 //!    fetched state in the place of the old one. From there on it goes on by blocks.
 //!
 //! The vote log is not touched: what was said stays said, and entries about heights that are over mean nothing. So a

@@ -33,7 +33,7 @@ pub(super) fn genesis(validators: &[SecretKey], network: Digest, schedule: Sched
     let fees = validators.iter().map(|secret| (secret.public().address(), AssetId(0), 1_000));
     let slash = Fraction::power_of_two(2);
     let committee = committee as u32;
-    let terms = Terms { network, schedule, committee, minimum_stake: 1, reward: 5, slash, ..Terms::default() };
+    let terms = Terms { network, schedule, committee, minimum_stake: 100_000, reward: 5, slash, ..Terms::default() };
     let founders = validators.iter().map(founder).collect();
     Genesis {
         chain: CHAIN,
