@@ -71,9 +71,8 @@ pub fn run(options: &ConsensusOptions, say: &mut dyn FnMut(&str)) -> Result<Valu
             rows.push(measure(options, validators, place, trouble)?);
         }
     }
-    Ok(
-        json!({"rate": options.rate, "seconds": options.seconds, "engine": options.rules.protocol.name(), "fast_path": options.rules.fast, "runs": rows}),
-    )
+    Ok(json!({"rate": options.rate, "seconds": options.seconds, "engine": options.rules.protocol.name(),
+            "fast_path": options.rules.fast, "runs": rows}))
 }
 
 /// When transactions were sent, and when what happened to them.

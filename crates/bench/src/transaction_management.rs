@@ -97,9 +97,8 @@ pub fn run(options: &TransactionManagementOptions, say: &mut dyn FnMut(&str)) ->
             })
         })
         .collect();
-    Ok(
-        json!({"validators": options.validators, "transactions": options.transactions, "runs": options.runs, "variants": rows}),
-    )
+    Ok(json!({"validators": options.validators, "transactions": options.transactions, "runs": options.runs,
+            "variants": rows}))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

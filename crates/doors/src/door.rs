@@ -1,12 +1,12 @@
 //! The door: who may be connected, for how long, and with how many bytes.
 //!
 //! Upon a connection, the door counts it, in all and for its address, and closes it at once if either is full. Upon
-//! silence (no head of a request within [`Limits::head`]) it closes the connection. A body is read, within its own
+//! silence (no head of a request within [`DoorLimits::head`]) it closes the connection. A body is read, within its own
 //! limit of time, before the request counts among those that are served, and its bytes count as they arrive, so that
 //! slow senders cost a connection each and nothing else.
 //!
-//! **Properties.** At most [`Limits::connections`] are open, [`Limits::connections_of_one`] from one address, and
-//! bodies hold at most [`Limits::body_bytes_waiting`]. One address cannot keep another one out.
+//! **Properties.** At most [`DoorLimits::connections`] are open, [`DoorLimits::connections_of_one`] from one address,
+//! and bodies hold at most [`DoorLimits::body_bytes_waiting`]. One address cannot keep another one out.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ use crate::settings::Http;
 
 /// What a door lets in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct DoorLimits {
     /// Connections in all.
     pub(crate) connections: usize,
     /// Connections from one address.
@@ -40,12 +40,12 @@ pub(crate) struct Limits {
 /// Before the door looks again, when the system gives no more descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-impl Limits {
+impl DoorLimits {
     /// The configured limits, and no more connections than the system's descriptors allow: half of them are for files
     /// and peers.
-    pub(crate) fn new(http: &Http) -> Limits {
+    pub(crate) fn new(http: &Http) -> DoorLimits {
         let connections = http.connections.min(descriptors() / 2).max(1);
-        Limits {
+        DoorLimits {
             connections,
             connections_of_one: http.connections_of_one.min(connections.div_ceil(2)),
             head: Duration::from_secs(http.head_seconds),
@@ -98,7 +98,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     router: Router,
-    limits: Limits,
+    limits: DoorLimits,
     mut stopped: watch::Receiver<bool>,
 ) {
     let all = Arc::new(Semaphore::new(limits.connections));

@@ -125,7 +125,7 @@ impl Bound {
     pub fn open(self, backend: Arc<dyn Backend>) -> Doors {
         let Bound { settings, listener, probes, address, access, tls } = self;
         let (stop, stopped) = watch::channel(false);
-        let limits = door::Limits::new(&settings);
+        let limits = door::DoorLimits::new(&settings);
         let api = http::Api::new(backend, settings, access);
         if let Some(listener) = probes {
             let router = http::probes(api.for_probes());

@@ -337,7 +337,7 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
     let shared = shared.clone();
     let write = move || {
         let begun = Instant::now();
-        match replica::end_checkpoint(&state, writer) {
+        match replica::write_checkpoint(&state, writer) {
             Ok(()) => tracing::info!(height, ms = begun.elapsed().as_millis() as u64, "checkpoint written"),
             Err(error) => return shared.fail(&error),
         }
@@ -384,7 +384,8 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
             fills = summary.fills,
             pairs = summary.pairs,
             full = summary.full,
-            ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log").map(|(_, ms)| ms).sum::<f64>()),
+            ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log")
+                .map(|(_, ms)| ms).sum::<f64>()),
             log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
             "block"
         );

@@ -60,7 +60,11 @@ fn snapshot_then_increments() {
             let say = |socket: &mut WebSocket<TcpStream>, value: Value| {
                 socket.send(Message::text(value.to_string())).expect("sent");
             };
-            say(&mut socket, json!({"subscribe": ["blocks", "batches", "trades:EUR/USD", "candles:USD/EUR:1h", format!("account:{me}")]}));
+            say(
+                &mut socket,
+                json!({"subscribe": ["blocks", "batches", "trades:EUR/USD", "candles:USD/EUR:1h",
+                format!("account:{me}")]}),
+            );
             for channel in ["blocks", "batches", "trades:EUR/USD", "candles:USD/EUR:1h", &format!("account:{me}")] {
                 let snapshot = hear(&mut socket, &mut sequence);
                 assert_eq!((&snapshot["type"], &snapshot["channel"]), (&json!("snapshot"), &json!(channel)));

@@ -97,7 +97,7 @@ impl<D: Disk + Clone> Replica<D> {
     }
 
     /// One turn: takes inputs, fires the timers that are due, proposes what is time for, makes durable what the engine
-    /// is about to say, and says it. At most [`INPUTS_OF_A_STEP`] inputs, so that timers are not late.
+    /// is about to say, and says it. A shell gives at most [`INPUTS_OF_A_STEP`] inputs, so that timers are not late.
     ///
     /// # Errors
     /// [`ReplicaError`] if a disk fails: the replica must not be used from then on.

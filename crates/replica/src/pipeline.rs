@@ -139,14 +139,6 @@ pub fn begin_checkpoint<D: Disk>(
     }
 }
 
-/// Writes a checkpoint that was begun.
-///
-/// # Errors
-/// [`ReplicaError`].
-pub fn end_checkpoint<D: Disk>(state: &Ledger, writer: CheckpointWriter<D>) -> Result<(), ReplicaError> {
-    crate::write_checkpoint(state, writer)
-}
-
 /// Forgets blocks that lie more than `keep` below a checkpoint, and below the last height whose certificate is durable.
 /// The first that is held.
 ///

@@ -226,7 +226,7 @@ impl SimNode {
     pub fn finish_checkpoint(&mut self) -> Result<bool, Stop> {
         let Some(Checkpoint { state, writer }) = self.checkpoint.take() else { return Ok(false) };
         let state = if self.has(Bug::CheckpointOfLaterState) { &self.ledger } else { &state };
-        match replica::end_checkpoint(state, writer) {
+        match replica::write_checkpoint(state, writer) {
             Ok(()) => {}
             Err(ReplicaError::Store(error)) => self.disk_said(Err(error))?,
             Err(error) => return Err(Stop::Disk(error.to_string())),

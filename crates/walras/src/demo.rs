@@ -217,7 +217,8 @@ impl Demo {
             let report = json!({
                 "seconds": seconds,
                 "blocks": tally.blocks,
-                "transactions": {"committed": tally.committed, "rejected": tally.rejected, "refused_in_blocks": tally.refused},
+                "transactions": {"committed": tally.committed, "rejected": tally.rejected,
+                    "refused_in_blocks": tally.refused},
                 "transactions_per_second": tally.committed as f64 / seconds,
                 "trades": tally.fills,
                 "pairs_traded": tally.pairs,

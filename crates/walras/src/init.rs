@@ -61,7 +61,8 @@ pub struct Init {
     #[arg(long = "address", value_name = "HOST:PORT", requires = "validators")]
     pub addresses: Vec<String>,
     /// Stake of each validator, in units of the first asset.
-    #[arg(long, default_value_t = 1_000_000, requires = "validators", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1_000_000, requires = "validators",
+        value_parser = clap::value_parser!(u64).range(1..))]
     pub stake: u64,
     #[command(flatten)]
     pub succession: SuccessionOptions,

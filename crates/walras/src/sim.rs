@@ -50,7 +50,8 @@ pub struct Sim {
     #[arg(long, requires = "consensus", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
     regions: Option<u8>,
     /// With --consensus: so many correct validators, all as many milliseconds from one another as --delay says.
-    #[arg(long, requires = "consensus", value_name = "N", conflicts_with = "regions", value_parser = clap::value_parser!(u8).range(1..=200))]
+    #[arg(long, requires = "consensus", value_name = "N", conflicts_with = "regions",
+        value_parser = clap::value_parser!(u8).range(1..=200))]
     even: Option<u8>,
     /// One-way delay for --even, in milliseconds.
     #[arg(long, default_value_t = 50, requires = "even", value_parser = clap::value_parser!(u64).range(1..=10_000))]

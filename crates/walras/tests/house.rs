@@ -81,15 +81,21 @@ fn sources() -> Vec<(String, String)> {
     found.into_iter().map(read).collect()
 }
 
-/// Widths beyond which no editor window goes. A line that a string literal or a row of a table makes longer is let be:
-/// neither can be broken without harm.
+/// Widths beyond which no editor window goes. A line that a long string literal or a row of a table makes wider is let
+/// be: neither can be broken without harm.
 const COLUMNS: usize = 120;
+/// A literal of so many characters is long.
+const LITERAL: usize = 60;
 
 #[test]
 fn lines_are_narrow() {
     let is_wide = |line: &&str| {
         let row = line.trim_start().trim_start_matches("//!").trim_start_matches("///").trim_start().starts_with('|');
-        line.chars().count() > COLUMNS && !line.contains('"') && !row
+        let parts: Vec<&str> = line.split('"').collect();
+        // An odd number of quotes: a literal of several lines.
+        let literal = parts.len().is_multiple_of(2) || parts.iter().skip(1).step_by(2)
+            .any(|part| part.len() >= LITERAL);
+        line.chars().count() > COLUMNS && !literal && !row
     };
     let wide: Vec<String> = sources()
         .iter()
@@ -100,7 +106,8 @@ fn lines_are_narrow() {
 
 #[test]
 fn no_crate_reaches_into_another() {
-    let reaches = |text: &str| text.lines().any(|line| line.starts_with("#[path") && line.contains("../.."));
+    let reaches =
+        |text: &str| text.lines().any(|line| line.trim_start().starts_with("#[path") && line.contains("../.."));
     let found: Vec<String> = sources().into_iter().filter(|(_, text)| reaches(text)).map(|(name, _)| name).collect();
     assert!(found.is_empty(), "{found:?}");
 }
@@ -112,13 +119,14 @@ const LINES: usize = 500;
 fn long_files_have_a_reason() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     let section = text.split("## Long files").nth(1).expect("a section on long files");
+    let section = section.split("\n## ").next().expect("text");
     let long = sources().into_iter().filter(|(_, text)| text.lines().count() > LINES);
     let unlisted: Vec<String> = long.map(|(name, _)| name).filter(|name| !section.contains(name.as_str())).collect();
     assert!(unlisted.is_empty(), "{unlisted:?}");
 }
 
 /// Names of public types that stand for the same idea in several crates, and what the idea is.
-const SHARED_NAMES: [(&str, &str); 14] = [
+const SHARED_NAMES: [(&str, &str); 13] = [
     ("Book", "a book of offers; the Python package wraps the one of clearing"),
     ("Outcome", "what became of an order; the Python package wraps the one of the ledger"),
     ("Offer", "a limit offer: of a book to be cleared, and resting in the ledger"),
@@ -132,7 +140,6 @@ const SHARED_NAMES: [(&str, &str); 14] = [
     ("Round", "a round, of either engine"),
     ("Entry", "an entry of a vote log, of either engine"),
     ("Superblock", "sub-blocks that were agreed on, and the block that they make"),
-    ("Limits", "the limits of a chain, and as the doors tell them"),
 ];
 
 #[test]

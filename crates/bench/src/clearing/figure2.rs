@@ -31,7 +31,8 @@ pub(super) fn run(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Val
             step(&name, at, of);
             fewest(&params, books, most)
         });
-        json!({ "epsilon": format!("2^-{epsilon}"), "mu": format!("2^-{mu}"), "newton": newton, "tatonnement": tatonnement })
+        json!({ "epsilon": format!("2^-{epsilon}"), "mu": format!("2^-{mu}"),
+            "newton": newton, "tatonnement": tatonnement })
     };
     proper.into_iter().enumerate().map(row).collect()
 }

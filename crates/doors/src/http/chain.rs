@@ -42,10 +42,10 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
 }
 
 /// Constants of the chain and limits of this node.
-#[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = json::Limits)))]
-pub(super) async fn limits(State(api): State<Api>) -> Answered<json::Limits> {
+#[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = json::LimitsBody)))]
+pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody> {
     let (node, outline) = (api.backend.limits(), api.published().views().outline().clone());
-    Ok(Json(json::Limits {
+    Ok(Json(json::LimitsBody {
         chain: outline.chain,
         fee: outline.fee.to_string(),
         fee_asset: api.symbols.get(AssetId(0)).into(),

@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::backend::Backend;
-use crate::door::Limits;
+use crate::door::DoorLimits;
 use crate::json::{self, ErrorBody};
 use crate::markets::Sides;
 use crate::published::Published;
@@ -77,7 +77,7 @@ impl Api {
         Api {
             symbols: Arc::new(symbols),
             requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
-            body_room: Arc::new(Semaphore::new(Limits::new(&settings).body_bytes_waiting)),
+            body_room: Arc::new(Semaphore::new(DoorLimits::new(&settings).body_bytes_waiting)),
             streams: Arc::new(Semaphore::new(settings.stream_connections)),
             settings: Arc::new(settings),
             access: Arc::new(access),

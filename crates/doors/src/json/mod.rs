@@ -27,7 +27,7 @@ pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
     price, rounded,
 };
-pub use node::{AssetBody, Assets, DoorsBody, Limits, MempoolStatus, NodeStatus, StateRoot, assets};
+pub use node::{AssetBody, Assets, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot, assets};
 pub use symbols::Symbols;
 
 /// An error: what is wrong, and a code that stays.

@@ -59,7 +59,7 @@ pub struct MempoolStatus {
 
 /// Constants of the chain and limits of this node.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Limits {
+pub struct LimitsBody {
     /// The chain's number, to be signed into every transaction.
     pub chain: u64,
     /// Units of the fee asset that a transaction costs.

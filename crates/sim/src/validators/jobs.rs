@@ -267,7 +267,7 @@ impl SimNetwork {
     fn end_checkpoint(&mut self, of: Index) {
         let process = self.process(of).expect("it runs");
         let (state, writer) = process.checkpoint.take().expect("one for each event");
-        replica::end_checkpoint(&state, writer).expect("a disk without faults");
+        replica::write_checkpoint(&state, writer).expect("a disk without faults");
         let (keep, durable) = (process.keeping.keep_blocks, process.certified_durably);
         if keep > 0 {
             replica::forget(&mut process.store, state.height(), keep, durable).expect("a disk without faults");
