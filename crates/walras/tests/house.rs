@@ -93,8 +93,8 @@ fn lines_are_narrow() {
         let row = line.trim_start().trim_start_matches("//!").trim_start_matches("///").trim_start().starts_with('|');
         let parts: Vec<&str> = line.split('"').collect();
         // An odd number of quotes: a literal of several lines.
-        let literal = parts.len().is_multiple_of(2) || parts.iter().skip(1).step_by(2)
-            .any(|part| part.len() >= LITERAL);
+        let literal =
+            parts.len().is_multiple_of(2) || parts.iter().skip(1).step_by(2).any(|part| part.len() >= LITERAL);
         line.chars().count() > COLUMNS && !literal && !row
     };
     let wide: Vec<String> = sources()
