@@ -7,6 +7,7 @@ pub mod config;
 pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
+mod inbox;
 pub mod links;
 mod pipeline;
 mod reads;

@@ -4,13 +4,15 @@
 //! the same address, and what the one before still tells is void: each counts up the *generation*.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use replica::Network;
-use transport::{Event, Peer, Transport, TransportError, TransportSettings};
+use consensus::Index;
+use replica::{FrameBytes, Input, Network, Sight};
+use transport::{Event, Lane, LinkReason, Peer, Transport, TransportError, TransportSettings};
 
-use crate::shared::{Heard, clock_ms};
+use crate::inbox::InboxSender;
+use crate::shared::clock_ms;
 
 /// Events that wait for the loop besides its inputs.
 const EVENTS: usize = 64;
@@ -42,11 +44,11 @@ pub fn settings(network: &Network) -> TransportSettings {
 pub(crate) struct Links {
     /// Nothing while another takes its place.
     transport: Option<Arc<Transport>>,
-    inputs: SyncSender<Heard>,
+    inputs: InboxSender,
 }
 
 impl Links {
-    pub(crate) fn open(network: &Network, inputs: SyncSender<Heard>) -> Result<Links, TransportError> {
+    pub(crate) fn open(network: &Network, inputs: InboxSender) -> Result<Links, TransportError> {
         let transport = Some(start(network, 0, &inputs)?);
         Ok(Links { transport, inputs })
     }
@@ -72,7 +74,7 @@ impl Links {
     }
 }
 
-fn start(network: &Network, generation: u64, inputs: &SyncSender<Heard>) -> Result<Arc<Transport>, TransportError> {
+fn start(network: &Network, generation: u64, inputs: &InboxSender) -> Result<Arc<Transport>, TransportError> {
     let (events, heard) = sync_channel(EVENTS);
     let transport = Transport::start(settings(network), events)?;
     let inputs = inputs.clone();
@@ -82,10 +84,25 @@ fn start(network: &Network, generation: u64, inputs: &SyncSender<Heard>) -> Resu
 }
 
 /// Ends with the transport, or with the loop.
-fn hand_on(heard: Receiver<Event>, generation: u64, inputs: &SyncSender<Heard>) {
+fn hand_on(heard: Receiver<Event>, generation: u64, inputs: &InboxSender) {
     for event in heard {
-        if inputs.send(Heard::Link(generation, event)).is_err() {
+        let Some((lane, peer, event)) = sight(event) else { continue };
+        if !inputs.put_frame(lane, Input::Link { generation, peer, event }) {
             return;
         }
     }
+}
+
+/// What the replica sees of an event, and the lane that it takes. A link is up before its frames count, so that goes
+/// with the votes.
+fn sight(event: Event) -> Option<(Lane, Index, Sight)> {
+    Some(match event {
+        Event::Up { peer, ahead_ms } => (Lane::Votes, peer, Sight::Up { ahead_ms }),
+        Event::Down { peer } => (Lane::Votes, peer, Sight::Down),
+        Event::Frame { peer, lane, bytes } => (lane, peer, Sight::Frame(FrameBytes::new(bytes))),
+        Event::Refused { peer, reason } => {
+            tracing::warn!(peer, %reason, "refused");
+            (reason == LinkReason::KeyInUse).then_some((Lane::Votes, peer, Sight::KeyInUse))?
+        }
+    })
 }

@@ -28,7 +28,8 @@ use replica::{Agreed, Foundation, Input, Past, PoolEntry, Reject, ReplicaError, 
 use store::{RealDisk, StoreError};
 use tokio::sync::oneshot;
 
-use crate::shared::{ExchangeError, Heard, Shared, Submission, clock_ms, poisoned};
+use crate::inbox::InboxSender;
+use crate::shared::{ExchangeError, Shared, Submission, clock_ms, poisoned};
 use doors::cache::ProvenReceipts;
 use doors::{Answer, CommittedBlock, Found, Outline};
 
@@ -145,7 +146,7 @@ pub(crate) fn execute(
     agreed: &Receiver<Agreed>,
     made: &SyncSender<Made>,
     changed: &SyncSender<(Height, Changes)>,
-    applied: &SyncSender<Heard>,
+    applied: &InboxSender,
 ) {
     let pool = match apply_threads(shared) {
         Ok(pool) => pool,
@@ -167,7 +168,7 @@ pub(crate) fn execute(
         });
         match done {
             Err(error) => return shared.fail(&error),
-            Ok(true) if applied.send(Heard::Replica(Input::Applied(height))).is_ok() => {}
+            Ok(true) if applied.put_result(Input::Applied(height)) => {}
             Ok(_) => return,
         }
     }
@@ -355,7 +356,7 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
 }
 
 /// The publisher thread.
-pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&SyncSender<Heard>>) {
+pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&InboxSender>) {
     for Made { block, entries, applied, outline, stages_ms, checkpoint: state } in blocks {
         let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
         let (block, receipts_root) = (Arc::new(block), receipts.root);
@@ -373,9 +374,7 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
             checkpoint(shared, state);
         }
         // Nobody listens when the node stops.
-        drop(
-            consensus.map(|consensus| consensus.send(Heard::Replica(Input::ReceiptsRoot(block.height, receipts_root)))),
-        );
+        consensus.map(|consensus| consensus.put_result(Input::ReceiptsRoot(block.height, receipts_root)));
         let summary = &committed.summary;
         tracing::info!(
             height = summary.height,
@@ -437,7 +436,7 @@ fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
 pub(crate) fn follow(
     shared: &Arc<Shared>,
     changes: &Receiver<(Height, Changes)>,
-    consensus: Option<&SyncSender<Heard>>,
+    consensus: Option<&InboxSender>,
 ) {
     for (height, changes) in changes {
         let begun = Instant::now();
@@ -450,6 +449,6 @@ pub(crate) fn follow(
         shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
         shared.published.set_state_root(height, root);
         // Nobody listens when the node stops.
-        drop(consensus.map(|consensus| consensus.send(Heard::Replica(Input::StateRoot(height, root)))));
+        consensus.map(|consensus| consensus.put_result(Input::StateRoot(height, root)));
     }
 }

@@ -11,10 +11,10 @@ use doors::metrics::Metrics;
 use doors::{Answer, Found, Published};
 use ledger::{Ledger, Roots};
 use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
-use replica::{FrameBytes, Handovers, Input, Mempool, Now, ReplicaError, Sight, ValidatorStatus, Waiting};
+use replica::{Handovers, Mempool, Now, ReplicaError, ValidatorStatus, Waiting};
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::oneshot;
-use transport::{Event, LinkReason, Transport};
+use transport::Transport;
 
 use crate::config::Config;
 use crate::recovery::Recovered;
@@ -114,34 +114,6 @@ pub(crate) struct Shared {
     pub(crate) status: Mutex<Option<ValidatorStatus>>,
     /// What the pool holds, for whoever must not wait for it.
     waiting: Mutex<Waiting>,
-}
-
-/// What the loop hears.
-pub(crate) enum Heard {
-    /// From links, by their generation.
-    Link(u64, Event),
-    /// The result of a job.
-    Replica(Input),
-}
-
-impl Heard {
-    /// What the replica hears of it.
-    pub(crate) fn input(self) -> Option<Input> {
-        let (generation, event) = match self {
-            Heard::Replica(input) => return Some(input),
-            Heard::Link(generation, event) => (generation, event),
-        };
-        let (peer, event) = match event {
-            Event::Up { peer, ahead_ms } => (peer, Sight::Up { ahead_ms }),
-            Event::Down { peer } => (peer, Sight::Down),
-            Event::Frame { peer, bytes, .. } => (peer, Sight::Frame(FrameBytes::new(bytes))),
-            Event::Refused { peer, reason } => {
-                tracing::warn!(peer, %reason, "refused");
-                (reason == LinkReason::KeyInUse).then_some((peer, Sight::KeyInUse))?
-            }
-        };
-        Some(Input::Link { generation, peer, event })
-    }
 }
 
 /// The present links, for other threads than the one that holds them.

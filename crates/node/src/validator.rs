@@ -36,21 +36,20 @@ use consensus::{Index, Payload, payload_digest};
 use ledger::{Changes, Ledger};
 use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock};
 use replica::{
-    Agreed, Effect, FrameBytes, Home, INPUTS_OF_A_STEP, Input, Job, Network, Opened, Own, Past, PoolJob, Proposals,
+    Agreed, Effect, FrameBytes, Home, Input, Job, Network, Opened, Own, Past, PoolJob, Proposals,
     Replica, ReplicaSettings, StateEffect, StateSync, Told,
 };
 use store::RealDisk;
 use transport::Lane;
 
+use crate::inbox::{Inbox, InboxSender};
 use crate::links::Links;
 use crate::pipeline::{Made, execute, follow, publish};
-use crate::shared::{ExchangeError, Heard, Present, Shared, Submission, poisoned, spawn};
+use crate::shared::{ExchangeError, Present, Shared, Submission, poisoned, spawn};
 use crate::verified::{self, verify_ahead};
 
 pub use replica::{PeerStatus, ValidatorStatus};
 
-/// Inputs that wait for the loop; the links wait when they are so many.
-const INPUTS: usize = 4_096;
 /// Superblocks that wait for the executor; the engine never has more under way.
 const DECIDED: usize = 256;
 /// Jobs that wait for the pool's worker: a few for each height that is under way.
@@ -94,11 +93,9 @@ impl Drop for Workers {
 /// The loop.
 struct Validator {
     replica: Replica<RealDisk>,
-    inputs: Receiver<Heard>,
+    inbox: Inbox,
     links: Links,
     workers: Workers,
-    /// The result of a job that the loop did itself.
-    result: Option<Input>,
     genesis: Network,
     report_at: Duration,
 }
@@ -126,8 +123,8 @@ pub(crate) fn start(
     shared.handovers.set(handovers.clone()).ok();
     shared.certificates.set((genesis.rules.lag, past.certificates.clone())).ok();
     shared.certified_durably.store(certified_durably, Ordering::Release);
-    let (inputs, heard) = sync_channel(INPUTS);
-    let links = Links::open(replica.network(), inputs.clone())?;
+    let inbox = Inbox::new();
+    let links = Links::open(replica.network(), inbox.sender())?;
     *poisoned(shared.links.lock()) = Present { generation: 0, transport: Arc::downgrade(links.transport()) };
 
     let (pool, pool_jobs) = sync_channel(POOL_JOBS);
@@ -141,11 +138,11 @@ pub(crate) fn start(
     let transfer = StateSync::new(genesis.clone(), home, unproved, state_behind, past.clone(), handovers);
     // As much as one superblock may hold: a frame has room for it.
     let answer_bytes = genesis.superblock_bytes_max();
-    let (results, published, rooted, executed) = (inputs.clone(), inputs.clone(), inputs.clone(), inputs);
+    let [results, published, rooted, executed] = std::array::from_fn(|_| inbox.sender());
     let (answered, logged) = (past.clone(), past);
     let key = genesis.secret.clone();
     let validator =
-        Validator { replica, inputs: heard, links, workers, result: None, genesis, report_at: Duration::ZERO };
+        Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO };
     Ok(vec![
         spawn("publisher", shared, move |shared| publish(shared, &blocks, Some(&published)))?,
         spawn("roots", shared, move |shared| follow(shared, &changes, Some(&rooted)))?,
@@ -162,8 +159,7 @@ impl Validator {
     fn run(mut self, shared: &Arc<Shared>) {
         loop {
             let heard = self.wait(shared);
-            let inputs = self.result.take().into_iter().chain(heard.into_iter().filter_map(Heard::input));
-            let effects = match self.replica.step(shared.now(), shared.waiting(), inputs) {
+            let effects = match self.replica.step(shared.now(), shared.waiting(), heard) {
                 Ok(effects) => effects,
                 Err(error) => return shared.fail(&error),
             };
@@ -180,12 +176,8 @@ impl Validator {
     }
 
     /// What has come until the next deadline, or until the pool is to be looked at.
-    fn wait(&self, shared: &Shared) -> Vec<Heard> {
-        let wait = self.replica.deadline().saturating_sub(shared.started.elapsed()).min(POLL);
-        match self.inputs.recv_timeout(wait) {
-            Ok(first) => std::iter::once(first).chain(self.inputs.try_iter()).take(INPUTS_OF_A_STEP).collect(),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
-        }
+    fn wait(&self, shared: &Shared) -> Vec<Input> {
+        self.inbox.take(self.replica.deadline().saturating_sub(shared.started.elapsed()).min(POLL))
     }
 
     fn perform(&mut self, effect: Effect, shared: &Shared) -> Result<(), ExchangeError> {
@@ -226,7 +218,7 @@ impl Validator {
             // The epoch before is applied to its end: the ledger is at rest.
             Job::NextEpoch(height) => {
                 let network = self.genesis.at(&shared.read_ledger(), height);
-                self.result = Some(Input::Epoch(Box::new(network)));
+                self.inbox.sender().put_result(Input::Epoch(Box::new(network)));
             }
         }
     }
@@ -266,7 +258,7 @@ fn tell(told: Told, shared: &Shared) {
 }
 
 /// The pool's worker.
-fn work_on_pool(shared: &Arc<Shared>, key: SecretKey, jobs: &Receiver<PoolJob>, results: &SyncSender<Heard>) {
+fn work_on_pool(shared: &Arc<Shared>, key: SecretKey, jobs: &Receiver<PoolJob>, results: &InboxSender) {
     let mut proposals = Proposals::new(key);
     for job in jobs {
         let own = if let PoolJob::Assemble { proposer, .. } = job { Some(proposer) } else { None };
@@ -280,7 +272,7 @@ fn work_on_pool(shared: &Arc<Shared>, key: SecretKey, jobs: &Receiver<PoolJob>, 
             let sub_block = SubBlock::from_payload(u32::from(own), payload).expect("made here");
             shared.verified.put((own, payload_digest(payload)), sub_block);
         }
-        if result.is_some_and(|result| results.send(Heard::Replica(result)).is_err()) {
+        if result.is_some_and(|result| !results.put_result(result)) {
             return;
         }
     }
