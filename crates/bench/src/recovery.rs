@@ -116,11 +116,7 @@ pub fn run(options: &RecoveryOptions, directory: &Path, say: &mut dyn FnMut(&str
     let mut replay = Replay::new(ledger);
     let hashed = milliseconds(begun);
     let blocks = found.blocks.remaining();
-    for logged in found.blocks {
-        let (height, bytes) = logged?;
-        let (block, applied) = replay.step(height, &bytes)?;
-        store.put_receipts(height, &borsh::to_vec(&receipts(&block, &applied))?)?;
-    }
+    replay.run(&mut store, found.blocks, true)?;
     let replayed = milliseconds(begun);
     if (replay.ledger.height(), replay.ledger.chain(), replay.root) != (height, chain, root) {
         return Err(format!(

@@ -20,7 +20,7 @@ pub fn state_of<D: Disk>(view: View<D>, genesis: &Genesis, mut each: impl FnMut(
     let mut blocks = view.blocks;
     while let Some(logged) = blocks.next() {
         let (height, bytes) = logged?;
-        replay.step(height, &bytes)?;
+        replay.step(height, &bytes, None)?;
         each(blocks.remaining());
     }
     Ok(replay)

@@ -80,7 +80,30 @@ pub enum ReplicaError {
         /// What is right.
         certified: Digest,
     },
+    /// A replay that went wrong with the archived batches, and without them.
+    #[error("with the batches that are archived: {followed}; with batches found anew: {solved}")]
+    BothWays {
+        /// What went wrong while it followed.
+        followed: Box<ReplicaError>,
+        /// What went wrong while it solved.
+        solved: Box<ReplicaError>,
+    },
     /// A superblock that was decided twice, differently.
     #[error("height {0} was decided to be another block than the one that is logged here: stop and report this")]
     DecidedTwice(Height),
+}
+
+impl ReplicaError {
+    /// Whether the replay of a block went wrong, and not a disk or a file.
+    pub(crate) fn is_of_replay(&self) -> bool {
+        matches!(self, ReplicaError::Fault(_) | ReplicaError::Diverged { .. } | ReplicaError::Panicked { .. })
+    }
+
+    /// What went wrong both ways; a disk or a file is named alone.
+    pub(crate) fn both(followed: ReplicaError, solved: ReplicaError) -> ReplicaError {
+        if !solved.is_of_replay() {
+            return solved;
+        }
+        ReplicaError::BothWays { followed: Box::new(followed), solved: Box::new(solved) }
+    }
 }

@@ -2,7 +2,7 @@
 //! that every shell takes, each over what it works on alone.
 
 use consensus::Index;
-use ledger::{Applied, BlockReceipts, Ledger, Signatures, Stage, block_time};
+use ledger::{Applied, Attached, Batch, BlockReceipts, Ledger, Signatures, Stage, block_time};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
@@ -91,6 +91,17 @@ pub fn apply(ledger: &mut Ledger, block: &Superblock, stage: &mut dyn FnMut(Stag
     let signatures = known.as_ref().map_or(Signatures::Valid, |valid| Signatures::Known(valid));
     let applied = named(block.height, || ledger.apply(block, signatures, stage))?;
     Ok(applied?)
+}
+
+/// The same, with a batch that is known: it is checked, and nothing is solved (SPEEDEX §K.3).
+///
+/// # Errors
+/// [`ReplicaError::Fault`] or [`ReplicaError::Panicked`].
+pub fn follow(ledger: &mut Ledger, block: &Superblock, batch: &Batch) -> Result<Applied, ReplicaError> {
+    let known = block.signatures();
+    let signatures = known.as_ref().map_or(Signatures::Valid, |valid| Signatures::Known(valid));
+    let run = || ledger.apply_attached(block, &Attached::of(batch), signatures, &mut |_| {});
+    Ok(named(block.height, run)??)
 }
 
 /// Runs what works on the block of a height, and names that height should it panic.

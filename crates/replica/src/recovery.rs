@@ -1,13 +1,18 @@
 //! What a node finds when it starts: the newest checkpoint, the log after it, and the archive.
+//!
+//! A replay follows the batches that are archived with their blocks: it checks each one instead of solving (SPEEDEX
+//! §K.3). The next block names the state root that must come of it. The last block has no next one, and a block whose
+//! receipts were not archived has no batch: these are solved. If a replay that follows goes wrong, another one solves
+//! every block; if that goes wrong too, the error names both.
 
 use std::io::{Read, Write};
 
-use ledger::{Applied, BlockReceipts, Genesis, Ledger, Restore, Roots, Snapshot};
+use ledger::{Applied, Batch, BlockReceipts, Genesis, Ledger, Restore, Roots, Snapshot};
 use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
-use store::{CheckpointReader, CheckpointWriter, Disk, Options, Repair, Store};
+use store::{Blocks, CheckpointReader, CheckpointWriter, Disk, Options, Repair, Store};
 
-use crate::{ReplicaError, apply, encode};
+use crate::{ReplicaError, apply, encode, follow};
 
 /// The state that a store holds.
 pub struct Restored<D: Disk> {
@@ -35,11 +40,13 @@ pub fn recover_state<D: Disk>(disk: D, options: Options, genesis: &Genesis) -> R
     let ledger = begin(recovery.checkpoint, genesis)?;
     let from = ledger.height();
     let mut replay = Replay::new(ledger);
-    for logged in recovery.blocks {
-        let (height, bytes) = logged?;
-        let (block, applied) = replay.step(height, &bytes)?;
-        // Receipts that are archived already are compared with these.
-        store.put_receipts(height, &encode(&receipts(&block, &applied)))?;
+    match replay.run(&mut store, recovery.blocks.clone(), true) {
+        Err(followed) if followed.is_of_replay() => {
+            replay = Replay::new(begin(store.archive().newest_checkpoint()?, genesis)?);
+            let solved = replay.run(&mut store, recovery.blocks, false);
+            solved.map_err(|solved| ReplicaError::both(followed, solved))?;
+        }
+        done => done?,
     }
     let Replay { ledger, roots, root } = replay;
     Ok(Restored { ledger, roots, root, store, from, repairs: recovery.repairs })
@@ -77,19 +84,56 @@ impl Replay {
         Replay { root: roots.parts().root(), ledger, roots }
     }
 
-    /// Applies the next logged block, which names the root that we must have reached.
+    /// Applies logged blocks, and archives their receipts; those that are archived already are compared with these.
+    /// Where it `follows`, it checks the batches that are archived instead of solving.
     ///
     /// # Errors
-    /// [`ReplicaError`] if it is no block, or the state is not the one that it builds on.
-    pub fn step(&mut self, height: Height, bytes: &[u8]) -> Result<(Superblock, Applied), ReplicaError> {
+    /// [`ReplicaError`] names the block that does not apply, or whose receipts are others.
+    pub fn run<D: Disk>(
+        &mut self,
+        store: &mut Store<D>,
+        mut blocks: Blocks<D>,
+        follows: bool,
+    ) -> Result<(), ReplicaError> {
+        while let Some(logged) = blocks.next() {
+            let (height, bytes) = logged?;
+            let is_followed = follows && blocks.remaining() > 0;
+            let batch = if is_followed { archived_batch(store, height)? } else { None };
+            let (block, applied) = self.step(height, &bytes, batch.as_ref())?;
+            store.put_receipts(height, &encode(&receipts(&block, &applied)))?;
+        }
+        Ok(())
+    }
+
+    /// Applies the next logged block, which names the root that we must have reached; with a batch that is known, if
+    /// one is given.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if it is no block, the batch is not one of it, or the state is not the one that it builds on.
+    pub fn step(
+        &mut self,
+        height: Height,
+        bytes: &[u8],
+        batch: Option<&Batch>,
+    ) -> Result<(Superblock, Applied), ReplicaError> {
         let block: Superblock = borsh::from_slice(bytes).map_err(|error| ReplicaError::Undecodable(height, error))?;
         if block.parent_root != self.root {
             return Err(ReplicaError::Diverged { height: height - 1, ours: self.root, logged: block.parent_root });
         }
-        let applied = apply(&mut self.ledger, &block, &mut |_| {})?;
+        let applied = match batch {
+            Some(batch) => follow(&mut self.ledger, &block, batch)?,
+            None => apply(&mut self.ledger, &block, &mut |_| {})?,
+        };
         self.root = self.roots.apply(&applied.changes);
         Ok((block, applied))
     }
+}
+
+/// The batch that is archived with a block; `None` if there is none.
+fn archived_batch<D: Disk>(store: &Store<D>, height: Height) -> Result<Option<Batch>, ReplicaError> {
+    let Some(bytes) = store.receipts(height)? else { return Ok(None) };
+    let receipts: Result<BlockReceipts, _> = borsh::from_slice(&bytes);
+    receipts.map(|receipts| Some(receipts.batch)).map_err(|error| ReplicaError::Undecodable(height, error))
 }
 
 /// Writes a checkpoint that [`restore`] reads.
@@ -151,5 +195,94 @@ pub fn receipts_with(applied: &Applied, ids: &[TransactionId]) -> BlockReceipts 
         outcomes: ids.iter().copied().zip(applied.outcomes.iter().copied()).collect(),
         modified: applied.modified.clone(),
         batch: applied.batch.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log;
+    use ledger::{Listing, Outcome};
+    use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, SubBlock};
+    use store::{RealDisk, StoreError};
+
+    fn genesis(keys: &[SecretKey]) -> Genesis {
+        let assets = (0..3).map(|asset| Listing::new(format!("A{asset}"), 2, Address([9; 20]))).collect();
+        let holding = |key: &SecretKey, asset| (key.public().address(), AssetId(asset), 1_000_000);
+        let balances = keys.iter().flat_map(|key| (0..3).map(move |asset| holding(key, asset))).collect();
+        let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
+        Genesis { chain: 1, fee: 1, epsilon, mu, assets, balances, ..Genesis::default() }
+    }
+
+    /// Offers of three people around a ring of assets.
+    fn block(keys: &[SecretKey], replay: &Replay) -> Superblock {
+        let (ledger, height) = (&replay.ledger, replay.ledger.height() + 1);
+        let offer = |(person, key): (usize, &SecretKey)| {
+            let (sell, buy) = (AssetId(person as u32), AssetId((person as u32 + 1) % 3));
+            let limit = Price::from_f64(0.9 + height as f64 / 100.0).expect("in range");
+            let operation = Operation::CreateOffer { sell, buy, amount: 5_000 * height, limit };
+            Body { chain: 1, account: key.public().address(), sequence: height, operation }.sign(key)
+        };
+        let native = keys.iter().enumerate().map(offer).collect();
+        let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
+        let (parent, parent_root) = (ledger.last_block(), replay.root);
+        Superblock { height, parent, time_ms: height, parent_root, sub_blocks }
+    }
+
+    /// Logs three blocks, with the receipts of the second `spoiled`; then starts again.
+    fn started_again(spoiled: impl Fn(&mut BlockReceipts)) -> Result<Height, ReplicaError> {
+        let keys: Vec<SecretKey> = (0..3).map(|seed| SecretKey::from_seed([seed; 32])).collect();
+        let genesis = genesis(&keys);
+        let directory = tempfile::tempdir().expect("a directory");
+        let disk = || RealDisk::new(directory.path().join("blocks")).expect("a directory");
+        let Restored { ledger, mut store, .. } = recover_state(disk(), Options::default(), &genesis)?;
+        let mut replay = Replay::new(ledger);
+        for height in 1..=3 {
+            let block = block(&keys, &replay);
+            log(&mut store, &block)?;
+            let (block, applied) = replay.step(height, &block.to_bytes(), None)?;
+            assert!(!applied.batch.fills.is_empty(), "block {height} trades");
+            let mut receipts = receipts(&block, &applied);
+            if height == 2 {
+                spoiled(&mut receipts);
+            }
+            store.put_receipts(height, &encode(&receipts))?;
+        }
+        drop(store);
+        recover_state(disk(), Options::default(), &genesis).map(|restored| restored.ledger.height())
+    }
+
+    #[test]
+    fn a_batch_that_is_known_is_checked_and_not_solved_again() {
+        let keys: Vec<SecretKey> = (0..3).map(|seed| SecretKey::from_seed([seed; 32])).collect();
+        let begun = || Replay::new(Ledger::new(&genesis(&keys)).expect("sound"));
+        let (mut solves, mut follows) = (begun(), begun());
+        let bytes = block(&keys, &solves).to_bytes();
+        let (_, solved) = solves.step(1, &bytes, None).expect("applies");
+        let (_, followed) = follows.step(1, &bytes, Some(&solved.batch)).expect("follows");
+        assert!(solved.report.is_some() && followed.report.is_none(), "only one of them solves");
+        assert_eq!((&followed.outcomes, &followed.batch), (&solved.outcomes, &solved.batch));
+        assert_eq!(follows.root, solves.root);
+    }
+
+    #[test]
+    fn a_restart_follows_what_is_archived() {
+        assert_eq!(started_again(|_| ()).expect("recovers"), 3);
+    }
+
+    /// Whatever is wrong with it, the replay solves instead, and then the receipts are found to be others.
+    #[test]
+    fn archived_receipts_that_lie_are_named_and_blocks_are_not() {
+        let half = |price: &Price| Price::from_f64(price.to_f64() / 2.0).expect("in range");
+        let lies: [&dyn Fn(&mut BlockReceipts); 4] = [
+            &|receipts| receipts.batch.valuations[1] = half(&receipts.batch.valuations[1]),
+            &|receipts| receipts.batch.fills.clear(),
+            &|receipts| receipts.batch.trades.clear(),
+            &|receipts| receipts.outcomes[0].1 = Outcome::Applied,
+        ];
+        for lie in lies {
+            let error = started_again(lie).expect_err("the receipts are others");
+            assert!(matches!(error, ReplicaError::Store(StoreError::ReceiptsDiffer(2))), "{error}");
+        }
     }
 }

@@ -340,6 +340,12 @@ pub struct Blocks<D: Disk> {
     pub(crate) last: u64,
 }
 
+impl<D: Disk> Clone for Blocks<D> {
+    fn clone(&self) -> Blocks<D> {
+        Blocks { files: self.files.clone(), next: self.next, last: self.last }
+    }
+}
+
 impl<D: Disk> Blocks<D> {
     /// How many are still to come.
     pub fn remaining(&self) -> u64 {

@@ -183,7 +183,7 @@ impl<'a> History<'a> {
             self.files = self.is_wanted(day).then(|| self.begin_day(day)).transpose()?;
         }
         if let Some(replay) = &mut self.replay {
-            replay.step(height, &bytes)?;
+            replay.step(height, &bytes, None)?;
         }
         if self.files.is_some() { self.write(&block) } else { Ok(()) }
     }
