@@ -433,11 +433,7 @@ fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
 }
 
 /// The roots thread.
-pub(crate) fn follow(
-    shared: &Arc<Shared>,
-    changes: &Receiver<(Height, Changes)>,
-    consensus: Option<&InboxSender>,
-) {
+pub(crate) fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>, consensus: Option<&InboxSender>) {
     for (height, changes) in changes {
         let begun = Instant::now();
         let mut at = poisoned(shared.roots.lock());

@@ -21,8 +21,9 @@
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
 //!
-//! Every queue is bounded. The loop never waits for a queue that somebody else fills: where there is no room for what
-//! will be asked again (questions about states, signatures to check ahead, transactions of others), it is dropped.
+//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk ([`Inbox`]). It never waits for
+//! a queue that somebody else fills: where there is no room for what will be asked again (questions about states,
+//! signatures to check ahead, transactions of others), it is dropped.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -36,8 +37,8 @@ use consensus::{Index, Payload, payload_digest};
 use ledger::{Changes, Ledger};
 use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock};
 use replica::{
-    Agreed, Effect, FrameBytes, Home, Input, Job, Network, Opened, Own, Past, PoolJob, Proposals,
-    Replica, ReplicaSettings, StateEffect, StateSync, Told,
+    Agreed, Effect, FrameBytes, Home, Input, Job, Network, Opened, Own, Past, PoolJob, Proposals, Replica,
+    ReplicaSettings, StateEffect, StateSync, Told,
 };
 use store::RealDisk;
 use transport::Lane;
@@ -141,8 +142,7 @@ pub(crate) fn start(
     let [results, published, rooted, executed] = std::array::from_fn(|_| inbox.sender());
     let (answered, logged) = (past.clone(), past);
     let key = genesis.secret.clone();
-    let validator =
-        Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO };
+    let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO };
     Ok(vec![
         spawn("publisher", shared, move |shared| publish(shared, &blocks, Some(&published)))?,
         spawn("roots", shared, move |shared| follow(shared, &changes, Some(&rooted)))?,
