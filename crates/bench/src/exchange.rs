@@ -1,11 +1,11 @@
-//! Whole blocks of the paper's workload (SPEEDEX §7): proposed and executed, and validated and executed, on one thread
-//! and on two, with and without signatures and persistence; and how throughput stands up while the book fills (figure
-//! 3).
+//! Whole blocks of the paper's workload (SPEEDEX §7): proposed, validated and replayed, on one thread and on two, with
+//! and without signatures and persistence; and how throughput stands up while the book fills (figure 3).
 //!
 //! Every measured block differs from the one before in how it is run and not in what it is, so that what is compared
 //! was measured within seconds. A block is *proposed* from transactions that wait: each is reserved (K.6), the block is
-//! logged where persistence is asked for, and applied with the solver. It is *validated* with the clearing that its
-//! proposer attached (K.3), which is computed beforehand on a clone. Beside it, on the same threads, the tries of the
+//! logged where persistence is asked for, and applied with the solver. It is *validated* as every validator does: applied
+//! with the solver. It is *replayed* with its batch, which is computed beforehand on a clone and only checked (K.3).
+//! Beside it, on the same threads, the tries of the
 //! block before it are hashed, as in a node, where the root of a block is signed with the next; and where signatures
 //! are asked for, as many as the block has are checked, as those of the next block are in a node. Times are of all this
 //! together: every block's time holds one block's worth of everything, and nothing is left to run on.
@@ -49,10 +49,33 @@ const FILL_STEPS: usize = 4;
 const FILL_BLOCK: usize = 500_000;
 const FIRST_BLOCK: usize = 10_000;
 
+/// What is done with a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    /// Reserved, assembled and applied.
+    Propose,
+    /// Applied.
+    Validate,
+    /// Applied with a batch that is known.
+    Replay,
+}
+
+impl Mode {
+    const ALL: [Mode; 3] = [Mode::Propose, Mode::Validate, Mode::Replay];
+
+    fn name(self) -> &'static str {
+        match self {
+            Mode::Propose => "propose",
+            Mode::Validate => "validate",
+            Mode::Replay => "replay",
+        }
+    }
+}
+
 /// How a block is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
-    validates: bool,
+    mode: Mode,
     signed: bool,
     persists: bool,
     threads: usize,
@@ -147,11 +170,12 @@ impl Scene {
         let (ledger, roots, store) = (&mut self.ledger, &mut self.roots, &mut self.store);
         let reservations = &mut self.reservations;
         pool.install(|| {
-            let block = kind.validates.then(|| block(ledger, native.clone()));
-            let proposed = block.map(|block| attach(ledger, block)).transpose()?;
+            let block = (kind.mode != Mode::Propose).then(|| block(ledger, native.clone()));
+            let replayed = block.as_ref().filter(|_| kind.mode == Mode::Replay);
+            let attached = replayed.map(|block| attach(ledger, block)).transpose()?;
             let begun = Instant::now();
-            let run = || match &proposed {
-                Some((block, attached)) => validate(ledger, store, block, attached, kind),
+            let run = || match &block {
+                Some(block) => validate(ledger, store, block, attached.as_ref(), kind),
                 None => propose(ledger, store, reservations, native, kind),
             };
             let tries = || {
@@ -170,10 +194,10 @@ impl Scene {
     }
 }
 
-/// A block with the clearing that whoever proposes it attaches.
-fn attach(ledger: &Ledger, block: Superblock) -> Result<(Superblock, Attached), Error> {
-    let proposed = ledger.clone().apply(&block, Signatures::Valid, &mut |_| {})?;
-    Ok((block, Attached::of(&proposed.batch)))
+/// The clearing that the solver finds for a block.
+fn attach(ledger: &Ledger, block: &Superblock) -> Result<Attached, Error> {
+    let solved = ledger.clone().apply(block, Signatures::Valid, &mut |_| {})?;
+    Ok(Attached::of(&solved.batch))
 }
 
 /// Applies a block whose offers shall rest: at the prices of the batch before nothing trades, as a rule, and then
@@ -241,7 +265,6 @@ fn propose(
     let applied = execute(store, &block, kind, &mut clock, |clock| {
         let applied = ledger.apply(&block, Signatures::Valid, &mut |stage| clock.end(stage.name()))?;
         assert!(applied.outcomes.iter().all(|outcome| outcome.refusal().is_none()), "what is reserved is not refused");
-        drop(Attached::of(&applied.batch));
         Ok(applied)
     })?;
     let native = &block.sub_blocks[0].native;
@@ -254,12 +277,16 @@ fn validate(
     ledger: &mut Ledger,
     store: &mut Store<RealDisk>,
     block: &Superblock,
-    attached: &Attached,
+    attached: Option<&Attached>,
     kind: Kind,
 ) -> Result<(Sample, Changes), Error> {
     let mut clock = Clock::start();
     let applied = execute(store, block, kind, &mut clock, |clock| {
-        Ok(ledger.apply_attached(block, attached, Signatures::Valid, &mut |stage| clock.end(stage.name()))?)
+        let mut stage = |stage: ledger::Stage| clock.end(stage.name());
+        Ok(match attached {
+            Some(attached) => ledger.apply_attached(block, attached, Signatures::Valid, &mut stage)?,
+            None => ledger.apply(block, Signatures::Valid, &mut stage)?,
+        })
     })?;
     Ok(clock.sample(block.native_len(), applied))
 }
@@ -308,7 +335,7 @@ impl Samples {
     fn as_json(&self, kind: Kind) -> Value {
         let stages: BTreeMap<_, _> = self.stages_ms.iter().map(|(stage, ms)| (*stage, median(ms.clone()))).collect();
         json!({
-            "mode": if kind.validates { "validate" } else { "propose" },
+            "mode": kind.mode.name(),
             "signatures": kind.signed,
             "persistence": kind.persists,
             "threads": kind.threads,
@@ -341,8 +368,8 @@ fn measure(
 
 fn kinds(signed: bool) -> Vec<Kind> {
     let mut kinds = Vec::new();
-    for validates in [false, true] {
-        let kind = |signed, persists, threads| Kind { validates, signed, persists, threads };
+    for mode in Mode::ALL {
+        let kind = |signed, persists, threads| Kind { mode, signed, persists, threads };
         kinds.extend([kind(false, false, 1), kind(false, false, 2), kind(false, true, 2)]);
         if signed {
             kinds.extend([kind(true, false, 1), kind(true, false, 2)]);
@@ -361,7 +388,7 @@ fn sizes(
     say(&format!("making {accounts} accounts and {} resting offers", options.resting));
     let mut scene = Scene::new(accounts, options.assets, signs, directory)?;
     // The first batch finds prices for those that follow.
-    scene.sample(FIRST_BLOCK, Kind { validates: false, signed: false, persists: false, threads: 2 })?;
+    scene.sample(FIRST_BLOCK, Kind { mode: Mode::Propose, signed: false, persists: false, threads: 2 })?;
     scene.fill(options.resting);
     let mut runs = Vec::new();
     for &transactions in &options.transactions {
@@ -383,8 +410,7 @@ fn sizes(
 fn scaling(samples: &BTreeMap<Kind, Samples>) -> Vec<Value> {
     let pairs = samples.iter().filter(|(kind, _)| kind.threads == 1).filter_map(|(kind, one)| {
         let two = samples.get(&Kind { threads: 2, ..*kind })?;
-        let name = if kind.validates { "validate" } else { "propose" };
-        Some(json!({ "mode": name, "signatures": kind.signed, "amdahl": amdahl(one.ms(), two.ms()) }))
+        Some(json!({ "mode": kind.mode.name(), "signatures": kind.signed, "amdahl": amdahl(one.ms(), two.ms()) }))
     });
     pairs.collect()
 }
@@ -415,8 +441,10 @@ fn fill(
     say(&format!("making {accounts} accounts"));
     let mut scene = Scene::new(accounts, options.assets, false, directory)?;
     let transactions = options.transactions.first().copied().unwrap_or(100_000);
-    let kind = |validates| Kind { validates, signed: false, persists: false, threads: 2 };
-    let kinds = [kind(false), kind(true)];
+    let kinds = Mode::ALL.map(|mode| Kind { mode, signed: false, persists: false, threads: 2 });
+    let by_mode = |of: &dyn Fn(Kind) -> Option<f64>| -> BTreeMap<&str, Option<f64>> {
+        kinds.iter().map(|kind| (kind.mode.name(), of(*kind))).collect()
+    };
     let mut steps = Vec::new();
     for step in 0..=FILL_STEPS {
         let resting = offers * step / FILL_STEPS;
@@ -427,22 +455,20 @@ fn fill(
         steps.push(json!({
             "offers": scene.ledger.book().len(),
             "runs": samples.iter().map(|(kind, samples)| samples.as_json(*kind)).collect::<Vec<_>>(),
-            "propose_transactions_per_second": samples[&kinds[0]].per_second(),
-            "validate_transactions_per_second": samples[&kinds[1]].per_second(),
+            "transactions_per_second": by_mode(&|kind| Some(samples[&kind].per_second())),
             "checkpoint": checkpoint,
             "resident": resident_json(),
         }));
     }
-    let full_over_empty = |mode: &str| {
-        let at = |step: &Value| step[format!("{mode}_transactions_per_second")].as_f64();
+    let full_over_empty = by_mode(&|kind| {
+        let at = |step: &Value| step["transactions_per_second"][kind.mode.name()].as_f64();
         Some(at(steps.last()?)? / at(steps.first()?)?)
-    };
-    let ratio = json!({ "propose": full_over_empty("propose"), "validate": full_over_empty("validate") });
+    });
     Ok(json!({
         "accounts": accounts,
         "transactions_per_block": transactions,
         "steps": steps,
-        "full_over_empty": ratio,
+        "full_over_empty": full_over_empty,
         "memory": weight(&mut scene),
     }))
 }
