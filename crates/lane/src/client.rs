@@ -1,0 +1,324 @@
+//! A client of the lane: it sends the same bytes to all validators until a quorum has answered.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use payments::{
+    AnswerCollector, FastReceipt, LaneCommittee, LaneRefusal, PaymentCertificate, PaymentSummary, PaymentView,
+    RootCache, SettledReceipt, SignedPayment, StatementKind,
+};
+
+use crate::wire::{HEAD_BYTES, PositionOf, PositionQuery, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
+
+const CONNECT: Duration = Duration::from_secs(2);
+/// After this time the same bytes are sent again to who has not answered.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Between two tries to reach a validator whose position is asked for.
+const PAUSE: Duration = Duration::from_millis(200);
+const ROOTS_PER_VALIDATOR: usize = 4_096;
+const READ_BYTES: usize = 64 << 10;
+
+/// Where the shards of a committee are.
+#[derive(Clone, Debug)]
+pub struct LaneDirectory {
+    /// Their keys.
+    pub committee: LaneCommittee,
+    /// For each validator, the addresses of its shards.
+    pub addresses: Vec<Vec<SocketAddr>>,
+}
+
+/// Why a payment has no certificate yet. Whatever the reason, the same bytes may be sent again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaneClientError {
+    /// So many validators refuse that no quorum is left.
+    #[error("refused by {} of {validators} validators: {}", .refusals.len(), list(.refusals))]
+    Refused {
+        /// Validators of the committee.
+        validators: usize,
+        /// Who refuses, and why.
+        refusals: BTreeMap<u8, String>,
+    },
+    /// Not enough have answered in time.
+    #[error(
+        "{answered} of {needed} needed answers in time{}: the payment may still be confirmed. Send the same bytes again; \
+         do not pay this money to anybody else", also(.refusals)
+    )]
+    Unanswered {
+        /// Answers that came.
+        answered: usize,
+        /// The quorum.
+        needed: usize,
+        /// Who refuses, and why.
+        refusals: BTreeMap<u8, String>,
+    },
+    /// The request or the receipt is none.
+    #[error(transparent)]
+    Malformed(#[from] LaneRefusal),
+}
+
+fn list(refusals: &BTreeMap<u8, String>) -> String {
+    let texts: BTreeSet<&str> = refusals.values().map(String::as_str).collect();
+    texts.into_iter().collect::<Vec<_>>().join("; ")
+}
+
+fn also(refusals: &BTreeMap<u8, String>) -> String {
+    if refusals.is_empty() { String::new() } else { format!(" ({})", list(refusals)) }
+}
+
+/// What a reader thread tells.
+enum Came {
+    Reply(Reply),
+    /// The connection has ended.
+    Gone,
+}
+
+/// The writing end of a connection.
+struct Connected {
+    stream: TcpStream,
+    /// Tells connections to one shard apart.
+    generation: u64,
+}
+
+/// A client, for one thread. Connections are made when they are needed, and made again when they end.
+pub struct LaneClient {
+    directory: LaneDirectory,
+    roots: RootCache,
+    links: HashMap<(u8, u16), Connected>,
+    replies: Receiver<(u8, u16, u64, Came)>,
+    told: Sender<(u8, u16, u64, Came)>,
+    numbers: u32,
+    generations: u64,
+}
+
+impl LaneClient {
+    /// A client of these shards.
+    pub fn new(directory: LaneDirectory) -> LaneClient {
+        let (told, replies) = channel();
+        let roots = RootCache::new(ROOTS_PER_VALIDATOR);
+        LaneClient { directory, roots, links: HashMap::new(), replies, told, numbers: 0, generations: 0 }
+    }
+
+    /// The committee that it asks.
+    pub fn committee(&self) -> &LaneCommittee {
+        &self.directory.committee
+    }
+
+    /// Gets a payment confirmed. Make its request durable first (see [`crate::Outbox`]): a payment that was sent and
+    /// forgotten freezes its money.
+    ///
+    /// # Errors
+    /// [`LaneClientError`]; the same bytes may be sent again.
+    pub fn confirm(
+        &mut self,
+        payment: &SignedPayment,
+        patience: Duration,
+    ) -> Result<PaymentCertificate, LaneClientError> {
+        let summary = PaymentView::parse(&payment.payment)?.summary();
+        self.collect(StatementKind::Confirmation, summary, &payment.request, patience)
+    }
+
+    /// Makes a fast receipt a settled one. Anybody who has the receipt may.
+    ///
+    /// # Errors
+    /// [`LaneClientError`]; it may be tried again.
+    pub fn settle(&mut self, receipt: &FastReceipt, patience: Duration) -> Result<SettledReceipt, LaneClientError> {
+        let request = receipt.settle_request();
+        let kind = StatementKind::Acknowledgement;
+        let acknowledgement = self.collect(kind, receipt.proof.summary, &request, patience)?;
+        Ok(SettledReceipt { fast: receipt.clone(), acknowledgement })
+    }
+
+    fn collect(
+        &mut self,
+        kind: StatementKind,
+        summary: PaymentSummary,
+        request: &[u8],
+        patience: Duration,
+    ) -> Result<PaymentCertificate, LaneClientError> {
+        let committee = self.directory.committee.clone();
+        let (needed, validators) = (committee.quorums().certificate, self.directory.addresses.len());
+        let digest = summary.digest(&committee.network());
+        let mut collector = AnswerCollector::new(kind, summary);
+        let until = Instant::now() + patience;
+        let mut asked = BTreeMap::new();
+        let (mut answered, mut refusals) = (BTreeSet::new(), BTreeMap::new());
+        let mut send_at = Instant::now();
+        loop {
+            let now = Instant::now();
+            if now >= send_at {
+                for validator in (0..validators as u8).filter(|v| !answered.contains(v)) {
+                    let shard = committee.shard_of(validator, &summary.owner)?;
+                    if let Some(number) = self.send(validator, shard, request) {
+                        asked.insert(number, validator);
+                    }
+                }
+                send_at = now + AGAIN;
+            }
+            let wait = send_at.min(until).saturating_duration_since(Instant::now());
+            match self.replies.recv_timeout(wait) {
+                Ok((validator, shard, generation, Came::Gone)) => self.forget(validator, shard, generation),
+                Ok((_, _, _, Came::Reply(Reply::Answer { kind: of, digest: about, answer }))) => {
+                    if (of, about) != (kind, digest) {
+                        continue;
+                    }
+                    let validator = answer.validator;
+                    // A false answer is none: its validator is asked again.
+                    if let Ok(certificate) = collector.add(&committee, &mut self.roots, answer) {
+                        answered.insert(validator);
+                        refusals.remove(&validator);
+                        if let Some(certificate) = certificate {
+                            return Ok(certificate);
+                        }
+                    }
+                }
+                Ok((_, _, _, Came::Reply(Reply::Refusal { number, again, text }))) => {
+                    let Some(validator) = asked.get(&number) else { continue };
+                    refusals.insert(*validator, text);
+                    if !again {
+                        answered.insert(*validator);
+                    }
+                    let left = validators - refusals.keys().filter(|validator| answered.contains(validator)).count();
+                    if left < needed {
+                        return Err(LaneClientError::Refused { validators, refusals });
+                    }
+                }
+                Ok((_, _, _, Came::Reply(Reply::Position { .. }))) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            if Instant::now() >= until {
+                let answered = answered.iter().filter(|validator| !refusals.contains_key(validator)).count();
+                return Err(LaneClientError::Unanswered { answered, needed, refusals });
+            }
+        }
+    }
+
+    /// Sends a request; its number, if it could be sent.
+    fn send(&mut self, validator: u8, shard: u16, request: &[u8]) -> Option<u32> {
+        self.numbers = self.numbers.wrapping_add(1);
+        let mut frame = Vec::with_capacity(HEAD_BYTES + request.len());
+        write_frame(&mut frame, self.numbers, request);
+        if !self.links.contains_key(&(validator, shard)) {
+            self.connect(validator, shard)?;
+        }
+        let link = self.links.get_mut(&(validator, shard))?;
+        if link.stream.write_all(&frame).is_err() {
+            let generation = link.generation;
+            self.forget(validator, shard, generation);
+            return None;
+        }
+        Some(self.numbers)
+    }
+
+    fn connect(&mut self, validator: u8, shard: u16) -> Option<()> {
+        let address = *self.directory.addresses.get(usize::from(validator))?.get(usize::from(shard))?;
+        let stream = connected(address).ok()?;
+        let reading = stream.try_clone().ok()?;
+        self.generations += 1;
+        let (generation, told) = (self.generations, self.told.clone());
+        let read = move || {
+            read_replies(reading, None, |reply| told.send((validator, shard, generation, Came::Reply(reply))).is_ok());
+            // The client may be gone.
+            drop(told.send((validator, shard, generation, Came::Gone)));
+        };
+        std::thread::Builder::new().name("lane-replies".into()).spawn(read).ok()?;
+        self.links.insert((validator, shard), Connected { stream, generation });
+        Some(())
+    }
+
+    fn forget(&mut self, validator: u8, shard: u16, generation: u64) {
+        if self.links.get(&(validator, shard)).is_some_and(|link| link.generation == generation) {
+            self.links.remove(&(validator, shard));
+        }
+    }
+}
+
+impl Drop for LaneClient {
+    fn drop(&mut self) {
+        // Readers hold the other half.
+        self.links.values().for_each(|link| drop(link.stream.shutdown(std::net::Shutdown::Both)));
+    }
+}
+
+fn connected(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, CONNECT)?;
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(CONNECT))?;
+    Ok(stream)
+}
+
+/// Reads replies until the connection ends, a reply is none, or nobody wants more.
+fn read_replies(mut from: TcpStream, asked: Option<&PositionOf>, mut each: impl FnMut(Reply) -> bool) {
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0; READ_BYTES];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(count) if count > 0 => bytes.extend_from_slice(&chunk[..count]),
+            _ => return,
+        }
+        let mut at = 0;
+        loop {
+            match read_head(&bytes[at..], REPLY_BYTES_MAX) {
+                Ok(Some((body, number))) if bytes.len() - at >= HEAD_BYTES + body => {
+                    let start = at + HEAD_BYTES;
+                    at = start + body;
+                    let Ok(reply) = read_reply(number, &bytes[start..at], asked) else { return };
+                    if !each(reply) {
+                        return;
+                    }
+                }
+                Ok(_) => break,
+                Err(_) => return,
+            }
+        }
+        bytes.drain(..at);
+    }
+}
+
+/// The highest position that the shard of `query` has signed, as far as n − f validators, itself among them, know.
+/// Asks every shard of each other validator until enough validators have told, or `is_stopped`.
+pub(crate) fn highest_told(peers: &LaneDirectory, query: PositionQuery, is_stopped: impl Fn() -> bool) -> Option<u64> {
+    let LaneDirectory { committee, addresses } = peers;
+    let faulty = (addresses.len() - 1) / 3;
+    let needed = addresses.len() - faulty - 1;
+    let mut highest = None;
+    let mut told: BTreeSet<usize> = BTreeSet::new();
+    while told.len() < needed && !is_stopped() {
+        for (validator, shards) in addresses.iter().enumerate() {
+            if validator == usize::from(query.validator) || told.contains(&validator) {
+                continue;
+            }
+            let positions: Option<Vec<_>> = shards.iter().map(|shard| position(*shard, committee, query)).collect();
+            if let Some(positions) = positions {
+                told.insert(validator);
+                highest = positions.into_iter().flatten().fold(highest, |most, position| most.max(Some(position)));
+            }
+        }
+        if told.len() < needed {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    highest
+}
+
+/// What one shard knows of the position; `None` if it does not answer, or not the truth.
+fn position(address: SocketAddr, committee: &LaneCommittee, query: PositionQuery) -> Option<Option<u64>> {
+    let mut stream = connected(address).ok()?;
+    stream.set_read_timeout(Some(CONNECT)).ok()?;
+    let mut frame = Vec::new();
+    write_frame(&mut frame, 1, &query.encode());
+    stream.write_all(&frame).ok()?;
+    let mut reply = None;
+    let asked = PositionOf { network: committee.network(), query };
+    read_replies(stream, Some(&asked), |first| {
+        reply = Some(first);
+        false
+    });
+    let Some(Reply::Position { signed, .. }) = reply else { return None };
+    let Some((header, signature)) = signed else { return Some(None) };
+    // Only the shard itself can have signed so far.
+    let key = committee.key(query.validator, query.shard).ok()?;
+    key.verify(&header.bytes(), &signature).then_some(Some(header.position))
+}

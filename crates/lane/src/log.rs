@@ -1,0 +1,140 @@
+//! The log of a shard in a file.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use payments::{LaneLog, LogOwner, new_log};
+use store::{Disk, DiskFile};
+
+/// Bytes at the end of a log that are written again when it is opened. No more than this is ever written and not
+/// synced: see [`FileLog::open`].
+pub(crate) const REWRITTEN: u64 = 64 << 20;
+const PIECE: usize = 1 << 20;
+
+/// Why a log cannot be made or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The disk.
+    #[error("the lane log {0}: {1}")]
+    Disk(String, io::Error),
+    /// A shard's log is made once, before its epoch begins.
+    #[error("{0} is there already: a log is made once, when the shard's key is registered. Keep it")]
+    Exists(String),
+}
+
+/// The log of a shard, open for reading and appending. One thread appends; others may read and sync.
+#[derive(Debug)]
+pub struct FileLog<D: Disk> {
+    file: Arc<D::File>,
+    name: String,
+    length: AtomicU64,
+}
+
+fn name(owner: &LogOwner) -> String {
+    format!("lane-{}-{}-{}", owner.home, owner.validator, owner.shard)
+}
+
+fn at<D: Disk>(disk: &D, name: &str) -> impl Fn(io::Error) -> LogError {
+    let place = format!("{}/{name}", disk.place());
+    move |error| LogError::Disk(place.clone(), error)
+}
+
+impl<D: Disk> FileLog<D> {
+    /// Makes the log of a shard, durably, once: when its key is registered, before its epoch begins.
+    ///
+    /// # Errors
+    /// [`LogError::Exists`] if there is one, or as the disk says.
+    pub fn create(disk: &D, owner: &LogOwner) -> Result<(), LogError> {
+        let name = name(owner);
+        let error = at(disk, &name);
+        let file = match disk.create(&name) {
+            Err(failed) if failed.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(LogError::Exists(format!("{}/{name}", disk.place())));
+            }
+            created => created.map_err(&error)?,
+        };
+        let head = new_log(owner, disk.entropy().map_err(&error)?);
+        file.write_at(0, &head).and_then(|()| file.sync()).map_err(&error)?;
+        disk.sync_directory().map_err(&error)
+    }
+
+    /// Opens a log, and makes durable all that is read of it: its last bytes are written again where they stand and
+    /// synced, since a failed sync leaves pages that can be read and never reach the disk. `None` if there is none.
+    ///
+    /// # Errors
+    /// As the disk says.
+    pub fn open(disk: &D, owner: &LogOwner) -> Result<Option<FileLog<D>>, LogError> {
+        let name = name(owner);
+        let error = at(disk, &name);
+        let file = match disk.open(&name, true) {
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(&error)?,
+        };
+        let length = file.length().map_err(&error)?;
+        rewrite(&file, length).map_err(&error)?;
+        let name = format!("{}/{name}", disk.place());
+        Ok(Some(FileLog { file: Arc::new(file), name, length: AtomicU64::new(length) }))
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &str {
+        &self.name
+    }
+
+    /// Cuts what a crash left unfinished, durably.
+    ///
+    /// # Errors
+    /// As the disk says.
+    pub fn cut(&mut self, length: u64) -> Result<(), LogError> {
+        let error = |error| LogError::Disk(self.name.clone(), error);
+        if length < self.length() {
+            self.file.truncate(length).and_then(|()| self.file.sync()).map_err(error)?;
+            self.length.store(length, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Appends bytes, which can be read at once.
+    ///
+    /// # Errors
+    /// As the disk says; nothing may be appended or signed from then on.
+    pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        let length = self.length();
+        self.file.write_at(length, bytes)?;
+        self.length.store(length + bytes.len() as u64, Ordering::Release);
+        Ok(())
+    }
+
+    /// The file, for whoever syncs it.
+    pub(crate) fn file(&self) -> Arc<D::File> {
+        self.file.clone()
+    }
+}
+
+fn rewrite(file: &impl DiskFile, length: u64) -> io::Result<()> {
+    let mut offset = length.saturating_sub(REWRITTEN);
+    let mut piece = vec![0; PIECE];
+    while offset < length {
+        let part = &mut piece[..(length - offset).min(PIECE as u64) as usize];
+        file.read_at(offset, part)?;
+        file.write_at(offset, part)?;
+        offset += part.len() as u64;
+    }
+    file.sync()
+}
+
+impl<D: Disk> LaneLog for FileLog<D> {
+    fn length(&self) -> u64 {
+        self.length.load(Ordering::Acquire)
+    }
+
+    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        if offset.checked_add(length as u64)? > self.length() {
+            return None;
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_at(offset, &mut bytes).ok()?;
+        Some(bytes)
+    }
+}

@@ -1,0 +1,138 @@
+//! What a client has sent and must finish: payments, durable before they are first sent.
+
+use std::io;
+
+use payments::{LaneRefusal, OutputId, PaymentCertificate, PaymentView, SignedPayment};
+use primitives::{Digest, Signature};
+use store::{Disk, DiskFile};
+
+const PAYMENT: &str = "payment-";
+const CERTIFICATE: &str = "certificate-";
+const UNFINISHED: &str = ".unfinished";
+
+/// Why an outbox refuses.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboxError {
+    /// The disk.
+    #[error("the outbox {0}: {1}")]
+    Disk(String, io::Error),
+    /// A file that is no payment.
+    #[error("{0} is damaged: restore it from a copy, or ask the validators which payment spends its money")]
+    Damaged(String),
+    /// Another payment spends the same output.
+    #[error(
+        "output {output} is spent by payment {by}, which was begun before: finish that one, or its money is frozen"
+    )]
+    Spent {
+        /// Which.
+        output: OutputId,
+        /// By which payment.
+        by: Digest,
+    },
+    /// Bytes that are no payment.
+    #[error(transparent)]
+    Malformed(#[from] LaneRefusal),
+}
+
+/// A directory of payments, each with its certificate once there is one.
+#[derive(Debug)]
+pub struct Outbox<D: Disk>(D);
+
+impl<D: Disk> Outbox<D> {
+    /// In this directory.
+    pub fn new(disk: D) -> Outbox<D> {
+        Outbox(disk)
+    }
+
+    /// Makes a payment durable, so that it may be sent. Nothing happens if it is there already.
+    ///
+    /// # Errors
+    /// [`OutboxError::Spent`] if another payment here spends an output of it, or as the disk says.
+    pub fn put(&self, payment: &SignedPayment) -> Result<(), OutboxError> {
+        let inputs: Vec<OutputId> = PaymentView::parse(&payment.payment)?.inputs().map(|input| input.id).collect();
+        for (earlier, _) in self.all()? {
+            if earlier.digest == payment.digest {
+                return Ok(());
+            }
+            let spent: Vec<OutputId> = PaymentView::parse(&earlier.payment)?.inputs().map(|input| input.id).collect();
+            if let Some(output) = inputs.iter().find(|output| spent.contains(output)) {
+                return Err(OutboxError::Spent { output: *output, by: earlier.digest });
+            }
+        }
+        let mut bytes = (payment.payment.len() as u32).to_le_bytes().to_vec();
+        bytes.extend(&payment.payment);
+        bytes.extend(payment.digest.0);
+        bytes.extend(payment.signature.0);
+        bytes.extend(&payment.request);
+        self.write(&format!("{PAYMENT}{}", payment.digest), &bytes)
+    }
+
+    /// Keeps the certificate of a payment.
+    ///
+    /// # Errors
+    /// As the disk says.
+    pub fn finish(&self, payment: &Digest, certificate: &PaymentCertificate) -> Result<(), OutboxError> {
+        let mut bytes = Vec::new();
+        certificate.write(&mut bytes);
+        self.write(&format!("{CERTIFICATE}{payment}"), &bytes)
+    }
+
+    /// The payments that have no certificate yet: to be sent again as they are.
+    ///
+    /// # Errors
+    /// [`OutboxError::Damaged`] names a file, or as the disk says.
+    pub fn unfinished(&self) -> Result<Vec<SignedPayment>, OutboxError> {
+        Ok(self.all()?.into_iter().filter(|(_, is_finished)| !is_finished).map(|(payment, _)| payment).collect())
+    }
+
+    /// Every payment, by digest, and whether it has a certificate.
+    fn all(&self) -> Result<Vec<(SignedPayment, bool)>, OutboxError> {
+        let files = self.0.list().map_err(|error| OutboxError::Disk(self.0.place(), error))?;
+        let mut names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        let is_payment = |name: &&String| name.starts_with(PAYMENT) && !name.ends_with(UNFINISHED);
+        let payment = |name: &String| {
+            let finished = format!("{CERTIFICATE}{}", &name[PAYMENT.len()..]);
+            Ok((self.read(name)?, names.binary_search(&finished).is_ok()))
+        };
+        names.iter().filter(is_payment).map(payment).collect()
+    }
+
+    fn read(&self, name: &str) -> Result<SignedPayment, OutboxError> {
+        let failed = |error| OutboxError::Disk(format!("{}/{name}", self.0.place()), error);
+        let file = self.0.open(name, false).map_err(failed)?;
+        let mut bytes = vec![0; file.length().map_err(failed)? as usize];
+        file.read_at(0, &mut bytes).map_err(failed)?;
+        signed(&bytes).ok_or_else(|| OutboxError::Damaged(format!("{}/{name}", self.0.place())))
+    }
+
+    /// Writes a file whole: it has its name once it is durable.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), OutboxError> {
+        let unfinished = format!("{name}{UNFINISHED}");
+        let written = || {
+            if self.0.list()?.iter().any(|(other, _)| *other == unfinished) {
+                self.0.remove(&unfinished)?;
+            }
+            let file = self.0.create(&unfinished)?;
+            file.write_at(0, bytes)?;
+            file.sync()?;
+            self.0.rename(&unfinished, name)?;
+            self.0.sync_directory()
+        };
+        written().map_err(|error| OutboxError::Disk(format!("{}/{name}", self.0.place()), error))
+    }
+}
+
+fn signed(bytes: &[u8]) -> Option<SignedPayment> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (payment, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let (digest, rest) = rest.split_first_chunk::<32>()?;
+    let (signature, request) = rest.split_first_chunk::<64>()?;
+    let is_whole = PaymentView::parse(payment).ok()?.digest() == Digest(*digest);
+    is_whole.then(|| SignedPayment {
+        payment: payment.to_vec(),
+        digest: Digest(*digest),
+        signature: Signature(*signature),
+        request: request.to_vec(),
+    })
+}

@@ -1,0 +1,276 @@
+//! What a client and a shard say to each other over TCP, both in the same frame.
+//!
+//! ```text
+//! frame     length 4 of what follows · number 4 · body
+//! request   1 · spend | 2 · settle                      see `payments`
+//!           3 · home 8 · validator 1 · shard 2          how far has this shard signed?
+//! reply     1 · kind 1 · digest 32 · answer             number 0: an answer belongs to its digest
+//!           2 · again 1 · text                          a refusal, with the number of the request
+//!           3 · (0 | 1 · kind 1 · size 4 · position 8 · root 32 · signature 64)
+//!                                                     the highest position that is known, signed by that shard
+//! ```
+//!
+//! Integers are little-endian. Answers authenticate themselves, so that a connection need not. `again` is 1 if the same
+//! bytes may be sent again later.
+
+use payments::{HomeEpoch, LaneAnswer, LaneRefusal, RootHeader, StatementKind};
+use primitives::{Digest, Signature};
+
+/// Bytes of a frame before its body.
+pub const HEAD_BYTES: usize = 8;
+/// Bytes of the longest reply's body: an answer with the longest path.
+pub const REPLY_BYTES_MAX: usize = 4_096;
+const POSITION: u8 = 3;
+const TEXT_BYTES_MAX: usize = 512;
+
+/// A reply of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It signed.
+    Answer {
+        /// Confirmation or acknowledgement.
+        kind: StatementKind,
+        /// Of which payment.
+        digest: Digest,
+        /// The signature.
+        answer: LaneAnswer,
+    },
+    /// It refused.
+    Refusal {
+        /// The number of the request.
+        number: u32,
+        /// Whether the same bytes may be sent again later.
+        again: bool,
+        /// Why, and what to do.
+        text: String,
+    },
+    /// The highest position of a shard's log that is known.
+    Position {
+        /// The number of the request.
+        number: u32,
+        /// What the shard signed there; `None` if nothing is known.
+        signed: Option<(RootHeader, Signature)>,
+    },
+}
+
+/// A question for the highest position of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositionQuery {
+    /// The home epoch.
+    pub home: HomeEpoch,
+    /// The validator.
+    pub validator: u8,
+    /// Its shard.
+    pub shard: u16,
+}
+
+impl PositionQuery {
+    const BYTES: usize = 1 + 8 + 1 + 2;
+
+    /// The request.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![POSITION];
+        bytes.extend(self.home.to_le_bytes());
+        bytes.push(self.validator);
+        bytes.extend(self.shard.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a request; `None` if it is another one.
+    pub fn parse(bytes: &[u8]) -> Option<PositionQuery> {
+        let bytes: &[u8; PositionQuery::BYTES] = bytes.try_into().ok()?;
+        if bytes[0] != POSITION {
+            return None;
+        }
+        let home = HomeEpoch::from_le_bytes(bytes[1..9].try_into().ok()?);
+        Some(PositionQuery { home, validator: bytes[9], shard: u16::from_le_bytes([bytes[10], bytes[11]]) })
+    }
+}
+
+/// Writes a frame.
+pub fn write_frame(to: &mut Vec<u8>, number: u32, body: &[u8]) {
+    to.extend((4 + body.len() as u32).to_le_bytes());
+    to.extend(number.to_le_bytes());
+    to.extend(body);
+}
+
+/// The length of the body and the number of the frame that `bytes` begin with. `None` if more has to come first.
+///
+/// # Errors
+/// If the frame announces less than its number, or a body of more than `body_max`.
+pub fn read_head(bytes: &[u8], body_max: usize) -> Result<Option<(usize, u32)>, &'static str> {
+    let Some(head) = bytes.first_chunk::<HEAD_BYTES>() else { return Ok(None) };
+    let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+    let number = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    match length.checked_sub(4) {
+        None => Err("a frame is shorter than its number"),
+        Some(body) if body > body_max => Err("a frame is larger than any message"),
+        Some(body) => Ok(Some((body, number))),
+    }
+}
+
+fn statement_kind(byte: u8) -> Option<StatementKind> {
+    [StatementKind::Confirmation, StatementKind::Acknowledgement].into_iter().find(|kind| *kind as u8 == byte)
+}
+
+/// Writes the frame of an answer.
+pub fn write_answer(to: &mut Vec<u8>, kind: StatementKind, digest: &Digest, answer: &LaneAnswer) {
+    let mut body = vec![1, kind as u8];
+    body.extend(digest.0);
+    answer.write(&mut body);
+    write_frame(to, 0, &body);
+}
+
+/// Writes the frame of a refusal.
+pub fn write_refusal(to: &mut Vec<u8>, number: u32, refusal: &LaneRefusal) {
+    let again = matches!(refusal, LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_));
+    let mut text = refusal.to_string();
+    while text.len() > TEXT_BYTES_MAX {
+        text.pop();
+    }
+    let mut body = vec![2, u8::from(again)];
+    body.extend(text.as_bytes());
+    write_frame(to, number, &body);
+}
+
+/// Writes the frame of a position.
+pub fn write_position(to: &mut Vec<u8>, number: u32, signed: Option<&(RootHeader, Signature)>) {
+    let mut body = vec![3, u8::from(signed.is_some())];
+    if let Some((header, signature)) = signed {
+        body.push(header.kind as u8);
+        body.extend(header.size.to_le_bytes());
+        body.extend(header.position.to_le_bytes());
+        body.extend(header.root.0);
+        body.extend(signature.0);
+    }
+    write_frame(to, number, &body);
+}
+
+/// What a position that is asked for is about: a reply does not repeat it.
+#[derive(Clone, Copy, Debug)]
+pub struct PositionOf {
+    /// The identity of the network.
+    pub network: Digest,
+    /// What was asked.
+    pub query: PositionQuery,
+}
+
+/// Reads the body of a reply. `asked` is what positions are about.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_reply(number: u32, body: &[u8], asked: Option<&PositionOf>) -> Result<Reply, &'static str> {
+    let (tag, rest) = body.split_first().ok_or("a reply is empty")?;
+    match tag {
+        1 => {
+            let (kind, rest) = rest.split_first().ok_or("an answer has no kind")?;
+            let (digest, rest) = rest.split_first_chunk::<32>().ok_or("an answer has no digest")?;
+            let kind = statement_kind(*kind).ok_or("an answer is of no known kind")?;
+            let answer = LaneAnswer::parse(rest).map_err(|_| "an answer is malformed")?;
+            Ok(Reply::Answer { kind, digest: Digest(*digest), answer })
+        }
+        2 => {
+            let (again, text) = rest.split_first().ok_or("a refusal is empty")?;
+            let text = std::str::from_utf8(text).map_err(|_| "a refusal is no text")?;
+            Ok(Reply::Refusal { number, again: *again == 1, text: text.into() })
+        }
+        3 => Ok(Reply::Position { number, signed: read_position(rest, asked)? }),
+        _ => Err("a reply is of no known kind"),
+    }
+}
+
+fn read_position(bytes: &[u8], asked: Option<&PositionOf>) -> Result<Option<(RootHeader, Signature)>, &'static str> {
+    const MALFORMED: &str = "a position is malformed";
+    if bytes == [0] {
+        return Ok(None);
+    }
+    let bytes: &[u8; 110] = bytes.try_into().map_err(|_| MALFORMED)?;
+    let PositionOf { network, query } = asked.ok_or("a position was not asked for")?;
+    let kind = statement_kind(bytes[1]).filter(|_| bytes[0] == 1).ok_or(MALFORMED)?;
+    let header = RootHeader {
+        network: *network,
+        epoch: query.home,
+        validator: query.validator,
+        shard: query.shard,
+        kind,
+        size: u32::from_le_bytes(bytes[2..6].try_into().map_err(|_| MALFORMED)?),
+        position: u64::from_le_bytes(bytes[6..14].try_into().map_err(|_| MALFORMED)?),
+        root: Digest(bytes[14..46].try_into().map_err(|_| MALFORMED)?),
+    };
+    Ok(Some((header, Signature(bytes[46..110].try_into().map_err(|_| MALFORMED)?))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn body_of(frame: &[u8]) -> (u32, &[u8]) {
+        let (length, number) = read_head(frame, REPLY_BYTES_MAX).expect("a head").expect("complete");
+        assert_eq!(frame.len(), HEAD_BYTES + length);
+        (number, &frame[HEAD_BYTES..])
+    }
+
+    fn asked() -> PositionOf {
+        PositionOf { network: Digest([7; 32]), query: PositionQuery { home: 3, validator: 2, shard: 1 } }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let answer = LaneAnswer {
+            validator: 2,
+            size: 4,
+            index: 1,
+            position: 99,
+            signature: Signature([5; 64]),
+            path: vec![Digest([1; 32]), Digest([2; 32])],
+        };
+        let (kind, digest) = (StatementKind::Acknowledgement, Digest([9; 32]));
+        let mut frame = Vec::new();
+        write_answer(&mut frame, kind, &digest, &answer);
+        let (number, body) = body_of(&frame);
+        assert_eq!(read_reply(number, body, None), Ok(Reply::Answer { kind, digest, answer }));
+        let mut frame = Vec::new();
+        write_refusal(&mut frame, 12, &LaneRefusal::Busy);
+        let (number, body) = body_of(&frame);
+        let text = LaneRefusal::Busy.to_string();
+        assert_eq!(read_reply(number, body, None), Ok(Reply::Refusal { number: 12, again: true, text }));
+        let PositionOf { network, query } = asked();
+        let header = RootHeader {
+            network,
+            epoch: query.home,
+            validator: query.validator,
+            shard: query.shard,
+            kind: StatementKind::Confirmation,
+            size: 1,
+            position: 77,
+            root: Digest([4; 32]),
+        };
+        let signed = Some((header, Signature([6; 64])));
+        let mut frame = Vec::new();
+        write_position(&mut frame, 5, signed.as_ref());
+        let (number, body) = body_of(&frame);
+        assert_eq!(read_reply(number, body, Some(&asked())), Ok(Reply::Position { number: 5, signed }));
+        assert_eq!(PositionQuery::parse(&query.encode()), Some(query));
+    }
+
+    #[test]
+    fn a_frame_that_announces_too_much_is_refused_before_it_comes() {
+        assert!(read_head(&[255; 8], 100).is_err());
+        assert!(read_head(&[3, 0, 0, 0, 0, 0, 0, 0], 100).is_err(), "no room for the number");
+        assert_eq!(read_head(&[4, 0, 0], 100), Ok(None));
+        assert_eq!(read_head(&[104, 0, 0, 0, 9, 0, 0, 0], 100), Ok(Some((100, 9))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), number in any::<u32>()) {
+            let _ = read_reply(number, &bytes, Some(&asked()));
+            let _ = read_reply(number, &bytes, None);
+            let _ = read_head(&bytes, 64);
+            if let Some(query) = PositionQuery::parse(&bytes) {
+                prop_assert_eq!(query.encode(), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Whole committees on real sockets and disks.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
+use lane::{
+    FileLog, LaneClient, LaneClientError, LaneDirectory, Outbox, OutboxError, Shard, ShardError, ShardLimits, ShardNews,
+};
+use payments::{
+    AssetRule, FastReceipt, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, MuteReason, Output, OutputId,
+    OutputProof, PaymentView, Recipient, RootCache, SignedPayment, build_payment,
+};
+use primitives::{AssetId, Digest, PublicKey, SecretKey};
+use store::RealDisk;
+
+const NETWORK: Digest = Digest([9; 32]);
+/// Nothing here is measured: it only has to end.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+fn secret(kind: u8, number: usize) -> SecretKey {
+    let mut seed = [kind; 32];
+    seed[..8].copy_from_slice(&(number as u64).to_le_bytes());
+    SecretKey::from_seed(seed)
+}
+
+fn owner(number: usize) -> SecretKey {
+    secret(1, number)
+}
+
+fn shard_key(validator: usize, shard: usize) -> SecretKey {
+    secret(2, validator * 100 + shard)
+}
+
+fn rules() -> LaneRules {
+    LaneRules { network: NETWORK, assets: BTreeMap::new(), other: AssetRule { least_units: 1, fee: 0 } }
+}
+
+fn output(to: PublicKey, amount: u64) -> Output {
+    Output { to: Recipient::Key(to), asset: AssetId(0), amount }
+}
+
+/// Output number `index` of the genesis: 100 units of the owner with that number.
+fn coin(index: usize) -> Holding {
+    let id = OutputId::of_genesis(&NETWORK, 0, index as u32);
+    Holding { id, output: output(owner(index).public(), 100), proof: OutputProof::Ledger }
+}
+
+fn pay(coin: &Holding, from: usize, to: usize) -> SignedPayment {
+    let outputs = vec![output(owner(to).public(), coin.output.amount)];
+    build_payment(&rules(), &owner(from), 0, 0, vec![coin.clone()], outputs).expect("correct")
+}
+
+/// A committee whose shards can be stopped and started one by one.
+struct Network {
+    home: tempfile::TempDir,
+    directory: LaneDirectory,
+    coins: usize,
+    leaves: usize,
+    limits: ShardLimits,
+    shards: Vec<Vec<Option<Shard>>>,
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
+    listener.local_addr().expect("an address")
+}
+
+impl Network {
+    fn new(validators: usize, shards: usize, coins: usize) -> Network {
+        let keys = |validator| (0..shards).map(|shard| shard_key(validator, shard).public()).collect();
+        let committee = LaneCommittee::new(NETWORK, 0, (0..validators).map(keys).collect());
+        let addresses = (0..validators).map(|_| (0..shards).map(|_| free_address()).collect()).collect();
+        let network = Network {
+            home: tempfile::tempdir().expect("a directory"),
+            directory: LaneDirectory { committee, addresses },
+            coins,
+            leaves: 64,
+            limits: ShardLimits::default(),
+            shards: (0..validators).map(|_| (0..shards).map(|_| None).collect()).collect(),
+        };
+        for (validator, shard) in network.places() {
+            FileLog::create(&network.disk(validator, shard), &network.owner(validator, shard)).expect("a log");
+        }
+        network
+    }
+
+    fn started(validators: usize, shards: usize, coins: usize) -> Network {
+        let mut network = Network::new(validators, shards, coins);
+        network.places().into_iter().for_each(|(validator, shard)| network.start(validator, shard).expect("starts"));
+        network
+    }
+
+    fn places(&self) -> Vec<(usize, usize)> {
+        let shards = |validator: usize| (0..self.shards[validator].len()).map(move |shard| (validator, shard));
+        (0..self.shards.len()).flat_map(shards).collect()
+    }
+
+    fn owner(&self, validator: usize, shard: usize) -> LogOwner {
+        LogOwner { network: NETWORK, home: 0, validator: validator as u8, shard: shard as u16 }
+    }
+
+    fn disk(&self, validator: usize, shard: usize) -> RealDisk {
+        RealDisk::new(self.home.path().join(format!("{validator}-{shard}"))).expect("a directory")
+    }
+
+    fn settings(&self, validator: usize, shard: usize) -> LaneSettings {
+        LaneSettings {
+            rules: rules(),
+            committee: self.directory.committee.clone(),
+            previous: None,
+            validator: validator as u8,
+            shard: shard as u16,
+            leaves: self.leaves,
+            entries_max: 1 << 20,
+            trees_waiting_max: 64,
+            checks_per_peer: 10_000,
+            checks_per_tick: 100_000,
+            roots_per_validator: 1_024,
+        }
+    }
+
+    fn start(&mut self, validator: usize, shard: usize) -> Result<(), ShardError> {
+        let backed = (0..self.coins).map(coin).map(|coin| (coin.id, coin.output)).collect();
+        let peers = (self.shards.len() > 1).then(|| self.directory.clone());
+        let listen = self.directory.addresses[validator][shard];
+        let (settings, key) = (self.settings(validator, shard), shard_key(validator, shard));
+        let disk = self.disk(validator, shard);
+        self.shards[validator][shard] = Some(Shard::start(settings, key, &disk, listen, backed, peers, self.limits)?);
+        Ok(())
+    }
+
+    fn stop(&mut self, validator: usize, shard: usize) {
+        self.shards[validator][shard] = None;
+    }
+
+    fn client(&self) -> LaneClient {
+        LaneClient::new(self.directory.clone())
+    }
+}
+
+fn receipt(payment: &SignedPayment, client: &mut LaneClient) -> FastReceipt {
+    let certificate = client.confirm(payment, PATIENCE).expect("confirmed");
+    let view = PaymentView::parse(&payment.payment).expect("a payment");
+    FastReceipt::of(&view, 0, certificate).expect("it has an output")
+}
+
+#[test]
+fn money_moves_over_sockets_and_settles_with_one_validator_down() {
+    let mut network = Network::started(4, 2, 8);
+    network.stop(3, 0);
+    network.stop(3, 1);
+    let mut client = network.client();
+    let mut roots = RootCache::new(0);
+    for from in 0..8 {
+        let first = receipt(&pay(&coin(from), from, 20), &mut client);
+        let holding = first.verify(&network.directory.committee, &mut roots).expect("it verifies offline");
+        let second = receipt(&pay(&holding, 20, 30), &mut client);
+        let settled = client.settle(&second, PATIENCE).expect("settles");
+        let holding = settled.verify(&network.directory.committee, &mut roots).expect("it verifies offline");
+        assert_eq!(holding.output, output(owner(30).public(), 100));
+    }
+}
+
+#[test]
+fn two_payments_of_one_output_are_never_both_confirmed_and_the_second_hears_of_the_first() {
+    let network = Network::started(4, 1, 1);
+    let mut client = network.client();
+    let (one, other) = (pay(&coin(0), 0, 5), pay(&coin(0), 0, 6));
+    client.confirm(&one, PATIENCE).expect("confirmed");
+    let Err(LaneClientError::Refused { refusals, .. }) = client.confirm(&other, PATIENCE) else {
+        panic!("spent twice")
+    };
+    assert!(refusals.values().all(|text| text.contains(&one.digest.to_string())), "{refusals:?}");
+    client.confirm(&one, PATIENCE).expect("the same payment gets the same answer");
+}
+
+#[test]
+fn every_shard_may_stop_and_start_again_and_none_forgets_what_it_signed() {
+    let mut network = Network::started(4, 1, 6);
+    let mut client = network.client();
+    for round in 0..3 {
+        let paid = pay(&coin(round), round, 9);
+        client.confirm(&paid, PATIENCE).expect("confirmed");
+        for validator in 0..4 {
+            network.stop(validator, 0);
+            network.start(validator, 0).expect("its log is whole");
+        }
+        let mut client = network.client();
+        let other = pay(&coin(round), round, 8);
+        assert!(matches!(client.confirm(&other, PATIENCE), Err(LaneClientError::Refused { .. })));
+        client.confirm(&paid, PATIENCE).expect("the same payment gets the same answer");
+    }
+}
+
+#[test]
+fn an_old_copy_of_a_log_mutes_its_shard_and_the_others_go_on() {
+    let mut network = Network::started(4, 1, 3);
+    let mut client = network.client();
+    let log = |network: &Network| network.home.path().join("0-0/lane-0-0-0");
+    let old = std::fs::read(log(&network)).expect("a log");
+    // The receiver spends it, so that the validators see certificates of validator 0.
+    network.stop(3, 0);
+    let first = receipt(&pay(&coin(0), 0, 7), &mut client);
+    let holding = first.verify(&network.directory.committee, &mut RootCache::new(0)).expect("verifies");
+    receipt(&pay(&holding, 7, 8), &mut client);
+    network.stop(0, 0);
+    std::fs::write(log(&network), old).expect("the old copy");
+    network.start(0, 0).expect("it cannot know yet");
+    let mut client = network.client();
+    let other = client.confirm(&pay(&coin(0), 0, 9), Duration::from_secs(2));
+    assert!(other.is_err(), "two of four have signed another payment, one is down and one is mute");
+    network.start(3, 0).expect("starts");
+    let mut client = network.client();
+    client.confirm(&pay(&coin(1), 1, 9), PATIENCE).expect("three go on");
+    let answers =
+        network.shards[0][0].as_ref().expect("it runs").counts().answers.load(std::sync::atomic::Ordering::Acquire);
+    assert_eq!(answers, 0, "a shard with an old log has signed");
+}
+
+#[test]
+fn a_shard_without_its_log_does_not_start_and_a_log_is_made_once() {
+    let mut network = Network::new(1, 1, 0);
+    let again = FileLog::create(&network.disk(0, 0), &network.owner(0, 0)).expect_err("there is one");
+    assert!(again.to_string().contains("made once"), "{again}");
+    std::fs::remove_file(network.home.path().join("0-0/lane-0-0-0")).expect("a log");
+    let error = network.start(0, 0).expect_err("it would forget what it signed");
+    assert!(matches!(error, ShardError::Mute { reason: MuteReason::MissingLog, .. }), "{error}");
+}
+
+#[test]
+fn one_process_has_a_log() {
+    let mut network = Network::new(1, 1, 0);
+    network.start(0, 0).expect("starts");
+    let running = network.shards[0][0].take();
+    let error = network.start(0, 0).expect_err("another has it");
+    assert!(matches!(error, ShardError::InUse(_)), "{error}");
+    drop(running);
+    network.start(0, 0).expect("starts");
+}
+
+#[test]
+fn what_the_ledger_tells_is_spendable_from_then_on() {
+    let network = Network::started(1, 1, 0);
+    let deposit = coin(3);
+    let mut client = network.client();
+    let payment = pay(&deposit, 3, 4);
+    let early = client.confirm(&payment, Duration::from_millis(100));
+    let Err(LaneClientError::Unanswered { refusals, .. }) = early else { panic!("{early:?}") };
+    assert!(refusals[&0].contains("wait until its deposit is certified"), "{refusals:?}");
+    let shard = network.shards[0][0].as_ref().expect("it runs");
+    shard.tell(ShardNews::Backed(deposit.id, deposit.output));
+    client.confirm(&payment, PATIENCE).expect("confirmed");
+    shard.tell(ShardNews::Epoch(7));
+    let late = client.confirm(&pay(&coin(4), 4, 5), PATIENCE);
+    assert!(matches!(late, Err(LaneClientError::Refused { .. })), "{late:?}");
+}
+
+/// Sends bytes and reads until the shard closes the connection; the frames that came.
+fn talk(to: SocketAddr, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    let mut stream = TcpStream::connect(to).expect("it listens");
+    stream.write_all(bytes).expect("sent");
+    stream.shutdown(std::net::Shutdown::Write).expect("half open");
+    let mut all = Vec::new();
+    // A connection that is closed while bytes wait may be reset.
+    let _ = stream.read_to_end(&mut all);
+    let mut frames = Vec::new();
+    let mut rest = &all[..];
+    while let Ok(Some((length, number))) = read_head(rest, REPLY_BYTES_MAX) {
+        frames.push((number, rest[HEAD_BYTES..HEAD_BYTES + length].to_vec()));
+        rest = &rest[HEAD_BYTES + length..];
+    }
+    frames
+}
+
+#[test]
+fn garbage_is_refused_with_a_reason_and_others_are_not_disturbed() {
+    let network = Network::started(1, 1, 1);
+    let address = network.directory.addresses[0][0];
+    talk(address, &[255; 100]);
+    talk(address, &[0; 8]);
+    let mut frame = Vec::new();
+    write_frame(&mut frame, 77, &[9, 9, 9]);
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.write_all(&frame).expect("sent");
+    let mut bytes = vec![0; 4_096];
+    let count = stream.read(&mut bytes).expect("a reply");
+    let (length, number) = read_head(&bytes[..count], REPLY_BYTES_MAX).expect("a head").expect("whole");
+    let reply = read_reply(number, &bytes[HEAD_BYTES..HEAD_BYTES + length], None).expect("a reply");
+    let Reply::Refusal { number: 77, again: false, text } = reply else { panic!("{reply:?}") };
+    assert!(text.contains("malformed"), "{text}");
+    network.client().confirm(&pay(&coin(0), 0, 1), PATIENCE).expect("confirmed");
+}
+
+#[test]
+fn an_address_has_so_many_connections_and_no_more() {
+    let mut network = Network::new(1, 1, 1);
+    network.limits.connections_of_address = 3;
+    network.start(0, 0).expect("starts");
+    let address = network.directory.addresses[0][0];
+    let mut held: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).expect("it listens")).collect();
+    // Three are served: each gets a reply.
+    for stream in &mut held {
+        let mut frame = Vec::new();
+        write_frame(&mut frame, 1, &[0]);
+        stream.write_all(&frame).expect("sent");
+        assert!(stream.read(&mut [0; 64]).expect("a reply") > 0);
+    }
+    let mut fourth = TcpStream::connect(address).expect("it listens");
+    assert!(matches!(fourth.read(&mut [0; 1]), Ok(0) | Err(_)), "it is closed");
+    drop(held);
+    network.client().confirm(&pay(&coin(0), 0, 1), PATIENCE).expect("there is room again");
+}
+
+#[test]
+fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
+    let network = Network::started(4, 1, 2);
+    let home = tempfile::tempdir().expect("a directory");
+    let outbox = |path: &Path| Outbox::new(RealDisk::new(path.join("outbox")).expect("a directory"));
+    let payment = pay(&coin(0), 0, 5);
+    outbox(home.path()).put(&payment).expect("durable");
+    // Half of it was sent before the client was killed.
+    let mut frame = Vec::new();
+    write_frame(&mut frame, 1, &payment.request);
+    let mut to_one = TcpStream::connect(network.directory.addresses[0][0]).expect("it listens");
+    to_one.write_all(&frame).expect("sent");
+    let outbox = outbox(home.path());
+    let other = outbox.put(&pay(&coin(0), 0, 6));
+    assert!(matches!(&other, Err(OutboxError::Spent { by, .. }) if *by == payment.digest), "{other:?}");
+    let unfinished = outbox.unfinished().expect("readable");
+    assert_eq!(unfinished, [payment.clone()]);
+    let certificate = network.client().confirm(&unfinished[0], PATIENCE).expect("confirmed");
+    outbox.finish(&payment.digest, &certificate).expect("durable");
+    assert_eq!(outbox.unfinished().expect("readable"), []);
+    assert!(matches!(outbox.put(&pay(&coin(0), 0, 6)), Err(OutboxError::Spent { .. })), "it stays spent");
+    outbox.put(&pay(&coin(1), 1, 6)).expect("another coin");
+}
