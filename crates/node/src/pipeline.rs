@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use ledger::{Applied, Batch, BlockReceipts, Changes, Ledger, Refusal, Stage, outcomes_by_id};
 use primitives::{Digest, Height, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
-use replica::{Agreed, Foundation, Input, Past, PoolEntry, Reject, ReplicaError, receipts_with};
+use replica::{Agreed, Foundation, HandoverLog, Input, Past, PoolEntry, Reject, ReplicaError, receipts_with};
 use store::{RealDisk, StoreError};
 use tokio::sync::oneshot;
 
@@ -143,6 +143,7 @@ pub(crate) fn produce(shared: &Arc<Shared>, made: &SyncSender<Made>, changed: &S
 pub(crate) fn execute(
     shared: &Shared,
     past: &Past<RealDisk>,
+    mut handovers: HandoverLog<RealDisk>,
     agreed: &Receiver<Agreed>,
     made: &SyncSender<Made>,
     changed: &SyncSender<(Height, Changes)>,
@@ -159,7 +160,7 @@ pub(crate) fn execute(
                 return Ok(agreed.is_logged(past).map(|()| true)?);
             }
             let Some(foundation) = foundation(shared) else { return Ok(false) };
-            if !keep_handover(shared)? {
+            if !keep_handover(shared, &mut handovers)? {
                 return Ok(false);
             }
             let block = agreed.block(&foundation, |slot, payload| shared.verified.take(slot, payload));
@@ -182,11 +183,10 @@ fn ids(block: &Superblock) -> Vec<TransactionId> {
 
 /// Writes down the registry after the last applied block, if a handover needs it, before the block above is logged.
 /// False if the node has failed.
-fn keep_handover(shared: &Shared) -> Result<bool, ExchangeError> {
-    let Some(handovers) = shared.handovers.get() else { return Ok(true) };
+fn keep_handover(shared: &Shared, handovers: &mut HandoverLog<RealDisk>) -> Result<bool, ExchangeError> {
     let (height, due) = {
         let ledger = shared.read_ledger();
-        (ledger.height(), handovers.due(&ledger))
+        (ledger.height(), handovers.held.due(&ledger))
     };
     let Some(epoch) = due else { return Ok(true) };
     if shared.archive.block(height)?.is_none() {

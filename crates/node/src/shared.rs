@@ -213,7 +213,7 @@ impl Shared {
 
     /// The ledger together with tries of the same height, for proofs. Waits while the tries catch up; `None` if the
     /// node has failed and they never will.
-    pub fn with_roots<T>(&self, read: impl Fn(&Ledger, &mut Roots) -> T) -> Option<T> {
+    pub fn with_roots<T>(&self, read: impl FnOnce(&Ledger, &mut Roots) -> T) -> Option<T> {
         loop {
             let ledger = self.read_ledger();
             let mut at = poisoned(self.roots.lock());

@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | consensus | the replica, the links | this loop |
 //! | pool | what was given out of the pool | [`Proposals::perform`], accusations, the next epoch's network |
-//! | executor | | [`Agreed::block`], log and apply (`pipeline.rs`) |
+//! | executor | the log of handovers | [`Agreed::block`], log and apply (`pipeline.rs`) |
 //! | verifier | | signatures of sub-blocks that are being agreed on (`verified.rs`) |
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
@@ -121,7 +121,7 @@ pub(crate) fn start(
         Replica::open(home, &genesis, settings, &ledger, shared.newest_root(), shared.archive.clone())?
     };
     let Opened { replica, past, handovers, unproved, certified_durably } = opened;
-    shared.handovers.set(handovers.clone()).ok();
+    shared.handovers.set(handovers.held.clone()).ok();
     shared.certificates.set((genesis.rules.lag, past.certificates.clone())).ok();
     shared.certified_durably.store(certified_durably, Ordering::Release);
     let inbox = Inbox::new();
@@ -136,7 +136,7 @@ pub(crate) fn start(
     let Ends { made, blocks, changed, changes, intake } = ends;
     let workers = Workers { pool, executor, verifier, archive: archive.clone(), states, intake };
     let state_behind = shared.config.network.state_behind;
-    let transfer = StateSync::new(genesis.clone(), home, unproved, state_behind, past.clone(), handovers);
+    let transfer = StateSync::new(genesis.clone(), home, unproved, state_behind, past.clone(), handovers.held.clone());
     // As much as one superblock may hold: a frame has room for it.
     let answer_bytes = genesis.superblock_bytes_max();
     let [results, published, rooted, executed] = std::array::from_fn(|_| inbox.sender());
@@ -146,7 +146,9 @@ pub(crate) fn start(
     Ok(vec![
         spawn("publisher", shared, move |shared| publish(shared, &blocks, Some(&published)))?,
         spawn("roots", shared, move |shared| follow(shared, &changes, Some(&rooted)))?,
-        spawn("executor", shared, move |shared| execute(shared, &logged, &agreed, &made, &changed, &executed))?,
+        spawn("executor", shared, move |shared| {
+            execute(shared, &logged, handovers, &agreed, &made, &changed, &executed);
+        })?,
         spawn("pool", shared, move |shared| work_on_pool(shared, key, &pool_jobs, &results))?,
         spawn("archive", shared, move |shared| answer_laggards(shared, &answered, answer_bytes, &archive))?,
         spawn("states", shared, move |shared| transfer_states(shared, transfer, &state_messages))?,

@@ -35,7 +35,8 @@
 //!   from every honest node can show that client another history; a client that comes back begins with what it last
 //!   proved (`walras light --trust`), not with the genesis.
 
-use std::sync::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use consensus::{Certificate, CertificateError, Chain, Finality};
@@ -173,34 +174,57 @@ struct Kept {
     certificate: Option<Certificate>,
 }
 
-/// The handovers that a node holds, by epoch.
+/// The handovers that a node holds, by epoch: read by any thread.
 pub struct Handovers<D: Disk> {
     /// Of the genesis.
     lineage: Lineage,
-    store: Mutex<Store<D>>,
+    /// The last epoch that is held.
+    last: AtomicU64,
     archive: Archive<D>,
     certificates: Archive<D>,
 }
 
-impl<D: Disk> Handovers<D> {
-    /// Opens the archive of handovers. `lineage` is that of the genesis.
+/// The log that handovers are written into. Whoever applies blocks owns it.
+pub struct HandoverLog<D: Disk> {
+    store: Store<D>,
+    /// What is held.
+    pub held: Arc<Handovers<D>>,
+}
+
+impl<D: Disk> HandoverLog<D> {
+    /// Opens the log of handovers. `lineage` is that of the genesis.
     ///
     /// # Errors
     /// [`ReplicaError`] if it cannot be read.
-    pub fn open(disk: D, lineage: Lineage, certificates: Archive<D>) -> Result<Handovers<D>, ReplicaError> {
+    pub fn open(disk: D, lineage: Lineage, certificates: Archive<D>) -> Result<HandoverLog<D>, ReplicaError> {
         let store = Store::open(disk, Options::default())?.0;
-        let archive = store.archive();
-        Ok(Handovers { lineage, store: Mutex::new(store), archive, certificates })
+        let (archive, last) = (store.archive(), AtomicU64::new(store.last_height()));
+        Ok(HandoverLog { store, held: Arc::new(Handovers { lineage, last, archive, certificates }) })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Store<D>> {
-        // A store that failed refuses by itself.
-        self.store.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Writes down the registry after a block, durably, for the handover to an epoch that is [`Handovers::due`]; the
+    /// tries are those of the ledger, and the receipts root is that of its last block.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if it cannot be written.
+    pub fn keep(
+        &mut self,
+        epoch: u64,
+        ledger: &Ledger,
+        roots: &mut Roots,
+        receipts: Digest,
+    ) -> Result<(), ReplicaError> {
+        let validators = roots.prove_validators(ledger);
+        keep(&mut self.store, epoch, &Kept { receipts, validators, certificate: None })?;
+        self.held.last.store(self.store.last_height(), Ordering::Release);
+        Ok(())
     }
+}
 
+impl<D: Disk> Handovers<D> {
     /// The last epoch whose handover is held, with or without its certificate; 0 if none is.
     pub fn last(&self) -> u64 {
-        self.lock().last_height()
+        self.last.load(Ordering::Acquire)
     }
 
     /// The epoch whose handover needs the registry after the last applied block, if one does that is not held. It is to
@@ -210,16 +234,6 @@ impl<D: Disk> Handovers<D> {
         let from_here = (1..=drawn).rev().take_while(|epoch| self.lineage.state_height(*epoch) >= height);
         let due = from_here.last().filter(|epoch| self.lineage.state_height(*epoch) == height);
         due.filter(|epoch| *epoch > self.last())
-    }
-
-    /// Writes down the registry after a block, durably, for the handover to an epoch that is [`Handovers::due`]; the
-    /// tries are those of the ledger, and the receipts root is that of its last block.
-    ///
-    /// # Errors
-    /// [`ReplicaError`] if it cannot be written.
-    pub fn keep(&self, epoch: u64, ledger: &Ledger, roots: &mut Roots, receipts: Digest) -> Result<(), ReplicaError> {
-        let validators = roots.prove_validators(ledger);
-        keep(&mut self.lock(), epoch, &Kept { receipts, validators, certificate: None })
     }
 
     /// The handover to an epoch; `None` if it is not held, or not certified yet.

@@ -71,7 +71,7 @@ mod status;
 
 pub use effect::{Agreed, Effect, Job, Told};
 pub use error::ReplicaError;
-pub use handover::{Handover, HandoverError, Handovers, Lineage};
+pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
 pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};

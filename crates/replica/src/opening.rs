@@ -1,7 +1,6 @@
 //! Where a replica begins: what its home holds.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{Committee, Engine, Entry, Finality, Members, Start};
@@ -10,7 +9,7 @@ use primitives::{Digest, Height, SubBlock};
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
-use crate::{Defect, Handovers, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
+use crate::{Defect, HandoverLog, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
 /// Whether bytes are a sub-block, and how many transactions it has.
 pub fn check_payload(bytes: &[u8]) -> Option<usize> {
@@ -24,7 +23,7 @@ pub struct Opened<D: Disk> {
     /// What it has archived.
     pub past: Past<D>,
     /// What proves later committees.
-    pub handovers: Arc<Handovers<D>>,
+    pub handovers: HandoverLog<D>,
     /// The height of a state without a certificate, which was restored from a file.
     pub unproved: Option<Height>,
     /// Certificates up to this height are durable.
@@ -48,7 +47,7 @@ impl<D: Disk + Clone> Replica<D> {
         let (finality, _) = Store::open(home.certificates.clone(), Options::default())?;
         let past = Past { blocks, certificates: finality.archive() };
         let lineage = Lineage { schedule: ledger.schedule(), lag: network.rules.lag, chain: network.chain.clone() };
-        let handovers = Arc::new(Handovers::open(home.handovers.clone(), lineage, finality.archive())?);
+        let handovers = HandoverLog::open(home.handovers.clone(), lineage, finality.archive())?;
         let unproved = unproved(&finality, ledger, &past)?;
         let height = unproved.unwrap_or(finality.last_height().min(ledger.height()));
         let network = network.at(ledger, height + 1);

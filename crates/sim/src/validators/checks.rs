@@ -197,7 +197,7 @@ impl SimNetwork {
         let schedule = self.schedule();
         let mut lineage = Lineage { schedule, lag: self.rules.lag, chain: self.epoch_zero(0).chain };
         loop {
-            let page = process.handovers.page(lineage.chain.epoch + 1).expect("readable");
+            let page = process.handovers.held.page(lineage.chain.epoch + 1).expect("readable");
             if page.is_empty() {
                 break;
             }

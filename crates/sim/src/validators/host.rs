@@ -7,8 +7,8 @@ use consensus::Index;
 use ledger::{Changes, Genesis, Ledger, Roots};
 use primitives::{Digest, Height, PublicKey, Superblock};
 use replica::{
-    Agreed, Defect, Handovers, Home, Input, Mempool, Network as Epoch, Opened, Own, Past, PoolJob, Proposals, Replica,
-    ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
+    Agreed, Defect, HandoverLog, Home, Input, Mempool, Network as Epoch, Opened, Own, Past, PoolJob, Proposals,
+    Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
 };
 use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
 
@@ -37,7 +37,7 @@ pub(super) struct Process {
     pub pool: Mempool,
     pub proposals: Proposals,
     pub past: Past<FaultDisk>,
-    pub handovers: Arc<Handovers<FaultDisk>>,
+    pub handovers: HandoverLog<FaultDisk>,
     pub states: StateSync<FaultDisk>,
     pub certified_durably: Height,
     pub inbox: Vec<Input>,
@@ -79,8 +79,8 @@ impl Process {
         let newest = (ledger.height(), newest.1);
         let opened = Replica::open(home, network, settings, &ledger, newest, restored.store.archive())?;
         let Opened { replica, past, handovers, unproved, certified_durably } = opened;
-        let states =
-            StateSync::new(network.clone(), home, unproved, keeping.state_behind, past.clone(), handovers.clone());
+        let held = handovers.held.clone();
+        let states = StateSync::new(network.clone(), home, unproved, keeping.state_behind, past.clone(), held);
         let links = replica.network().clone();
         Ok(Process {
             replica,
@@ -112,7 +112,8 @@ impl Process {
     /// Whether the next superblock can be applied: the tries have caught up, and what the block before left to be
     /// written down is archived.
     pub fn can_apply(&self) -> bool {
-        self.newest.0 == self.ledger.height() && (self.made.is_empty() || self.handovers.due(&self.ledger).is_none())
+        self.newest.0 == self.ledger.height()
+            && (self.made.is_empty() || self.handovers.held.due(&self.ledger).is_none())
     }
 
     /// Whether no job is under way.

@@ -195,7 +195,7 @@ impl SimNetwork {
         }
         let agreed = process.agreed.pop_front().expect("one for each event");
         let applied_to = process.ledger.height();
-        if let Some(epoch) = process.handovers.due(&process.ledger)
+        if let Some(epoch) = process.handovers.held.due(&process.ledger)
             && process.past.blocks.block(applied_to).expect("readable").is_some()
         {
             let receipts = process.past.receipts(applied_to).expect("readable").expect("it was published");
