@@ -151,5 +151,6 @@ pub fn receipts_with(applied: &Applied, ids: &[TransactionId]) -> BlockReceipts 
         outcomes: ids.iter().copied().zip(applied.outcomes.iter().copied()).collect(),
         modified: applied.modified.clone(),
         batch: applied.batch.clone(),
+        contracts: applied.contracts.clone(),
     }
 }
