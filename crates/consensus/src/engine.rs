@@ -5,6 +5,7 @@
 //! sync serves all inputs of a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Digest, SecretKey};
@@ -88,6 +89,10 @@ impl Rules {
     }
 }
 
+/// How many transactions are in a payload; `None` if it is no sub-block. A pure function of the bytes and of what all
+/// validators agree on: it knows neither state nor clock, so that what one correct validator echoes all take.
+pub type PayloadCheck = Arc<dyn Fn(&[u8]) -> Option<usize> + Send + Sync>;
+
 /// Who a validator is, and among whom.
 #[derive(Clone)]
 pub struct Setup {
@@ -101,9 +106,8 @@ pub struct Setup {
     pub me: Index,
     /// The own key.
     pub secret: SecretKey,
-    /// How many transactions are in a payload; `None` if it is no sub-block. A pure function of the bytes: it knows
-    /// neither state nor clock, so that what one correct validator echoes all take.
-    pub check: fn(&[u8]) -> Option<usize>,
+    /// What a payload must be.
+    pub check: PayloadCheck,
 }
 
 /// Where a validator begins: after the last height of which it has archived a certificate, or after the last one of the
@@ -271,7 +275,7 @@ pub struct Engine {
     pub(crate) rules: Rules,
     pub(crate) me: Index,
     secret: SecretKey,
-    check: fn(&[u8]) -> Option<usize>,
+    check: PayloadCheck,
     pub(crate) live: BTreeMap<u64, Live>,
     /// The last height that was output, and its superblock's digest.
     pub(crate) decided: (u64, Digest),

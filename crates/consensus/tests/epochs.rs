@@ -21,7 +21,10 @@ fn engine(me: Index) -> Engine {
     let benches = Engine::first_benches(&chain.committee(), &rules);
     let start = Start { height: 10, superblock: Digest([5; 32]), benches, applied: 10, roots: Vec::new() };
     let secret = secret(usize::from(me));
-    Engine::new(Setup { chain, rules, followers: 1, me, secret, check: |bytes| Some(bytes.len()) }, start)
+    Engine::new(
+        Setup { chain, rules, followers: 1, me, secret, check: std::sync::Arc::new(|bytes| Some(bytes.len())) },
+        start,
+    )
 }
 
 fn status(epoch: u64, decided: u64) -> Frame {

@@ -21,7 +21,14 @@ fn chain(size: Index) -> Chain {
 fn engine(size: Index, me: Index) -> Engine {
     let (chain, rules) = (chain(size), Rules::tendermint());
     let benches = Engine::first_benches(&chain.committee(), &rules);
-    let setup = Setup { chain, rules, followers: 0, me, secret: secret(me), check: |bytes| Some(bytes.len()) };
+    let setup = Setup {
+        chain,
+        rules,
+        followers: 0,
+        me,
+        secret: secret(me),
+        check: std::sync::Arc::new(|bytes| Some(bytes.len())),
+    };
     let roots = vec![(0, Digest([1; 32]))];
     Engine::new(setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots })
 }

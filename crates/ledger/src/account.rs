@@ -1,7 +1,7 @@
 //! One account: its key, its sequence window and its balances.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, PublicKey, Sequence};
+use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence};
 use smallvec::SmallVec;
 
 /// How far a sequence number may be ahead of the highest one used, or behind it (rule 4).
@@ -81,13 +81,34 @@ impl Balance {
     }
 }
 
+/// What Ethereum knows of an account beside its balance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct EvmRecord {
+    /// The nonce of its next Ethereum transaction, or of the next contract that it creates.
+    pub nonce: u64,
+    /// Wei beside the units of asset 0, less than one unit.
+    pub remainder: u64,
+    /// The Keccak hash of its code; zero if it has none. A key's account has code while it delegates (EIP-7702).
+    pub code: Digest,
+    /// Whether it was created as a contract: then nobody signs for it, whatever key has its address.
+    pub is_contract: bool,
+}
+
+/// What few accounts have.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Rare {
+    /// The registered key; `None` while the account is controlled by the key that its address is the hash of.
+    key: Option<PublicKey>,
+    evm: EvmRecord,
+}
+
 /// An account in the hot state: 80 bytes with up to two assets.
 #[derive(Clone)]
 pub struct Account {
     address: Address,
     window: Window,
-    /// The registered key; `None` while the account is controlled by the key that its address is the hash of.
-    key: Option<Box<PublicKey>>,
+    /// `None` stands for what every account begins with.
+    rare: Option<Box<Rare>>,
     /// Sorted by asset, no zeros.
     balances: SmallVec<[Balance; 2]>,
 }
@@ -103,12 +124,14 @@ pub struct AccountState {
     pub window: Window,
     /// Spendable units by asset, sorted by asset, no zeros.
     pub balances: Vec<(AssetId, Amount)>,
+    /// What Ethereum knows of it; `None` stands for an [`EvmRecord`] of zeros.
+    pub evm: Option<EvmRecord>,
 }
 
 impl Account {
     /// An account that has never acted and holds nothing.
     pub fn new(address: Address) -> Account {
-        Account { address, window: Window::default(), key: None, balances: SmallVec::new() }
+        Account { address, window: Window::default(), rare: None, balances: SmallVec::new() }
     }
 
     /// Its address.
@@ -125,16 +148,46 @@ impl Account {
         &mut self.window
     }
 
-    /// Whether `key` controls the account.
+    /// Whether `key` controls the account. Nobody controls a contract.
     pub fn is_controlled_by(&self, key: &PublicKey) -> bool {
-        match &self.key {
-            Some(registered) => **registered == *key,
-            None => key.address() == self.address,
+        match self.rare.as_deref() {
+            Some(rare) if rare.evm.is_contract => false,
+            Some(Rare { key: Some(registered), .. }) => registered == key,
+            _ => key.address() == self.address,
         }
     }
 
+    fn key(&self) -> Option<PublicKey> {
+        self.rare.as_ref().and_then(|rare| rare.key)
+    }
+
     pub(crate) fn register(&mut self, key: PublicKey) {
-        self.key = Some(Box::new(key));
+        self.rare.get_or_insert_default().key = Some(key);
+    }
+
+    /// What Ethereum knows of it beside its balance.
+    pub fn evm(&self) -> EvmRecord {
+        self.rare.as_ref().map_or(EvmRecord::default(), |rare| rare.evm)
+    }
+
+    pub(crate) fn set_evm(&mut self, evm: EvmRecord) {
+        let rare = Rare { key: self.key(), evm };
+        self.rare = (rare != Rare::default()).then(|| Box::new(rare));
+    }
+
+    /// Whether it has acted by native transactions, or registered a key.
+    pub(crate) fn has_acted(&self) -> bool {
+        self.window != Window::default() || self.key().is_some()
+    }
+
+    /// Sets the spendable units of an asset.
+    pub(crate) fn set_balance(&mut self, asset: AssetId, amount: Amount) {
+        match self.find(asset) {
+            Ok(at) if amount == 0 => drop(self.balances.remove(at)),
+            Ok(at) => self.balances[at] = Balance::new(asset, amount),
+            Err(_) if amount == 0 => {}
+            Err(at) => self.balances.insert(at, Balance::new(asset, amount)),
+        }
     }
 
     /// Spendable units of `asset`.
@@ -182,9 +235,10 @@ impl Account {
     pub fn state(&self) -> AccountState {
         AccountState {
             address: self.address,
-            key: self.key.as_deref().copied(),
+            key: self.key(),
             window: self.window,
             balances: self.balances().collect(),
+            evm: Some(self.evm()).filter(|evm| *evm != EvmRecord::default()),
         }
     }
 
@@ -194,22 +248,25 @@ impl Account {
         let mut write =
             |value: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>| value(out).expect("writing to memory cannot fail");
         write(&|out| self.address.serialize(out));
-        write(&|out| self.key.as_deref().copied().serialize(out));
+        write(&|out| self.key().serialize(out));
         write(&|out| self.window.serialize(out));
         write(&|out| count.serialize(out));
         self.balances.iter().for_each(|balance| write(&|out| (balance.asset, balance.amount()).serialize(out)));
+        write(&|out| Some(self.evm()).filter(|evm| *evm != EvmRecord::default()).serialize(out));
     }
 
     /// The account that has this state.
     pub fn from_state(state: AccountState) -> Account {
         let balances = state.balances.iter().map(|&(asset, amount)| Balance::new(asset, amount)).collect();
-        Account { address: state.address, window: state.window, key: state.key.map(Box::new), balances }
+        let rare = Rare { key: state.key, evm: state.evm.unwrap_or_default() };
+        let rare = (rare != Rare::default()).then(|| Box::new(rare));
+        Account { address: state.address, window: state.window, rare, balances }
     }
 
     /// Bytes on the heap beyond the account itself.
     pub(crate) fn heap_bytes(&self) -> usize {
         let spilled = if self.balances.spilled() { self.balances.capacity() * size_of::<Balance>() } else { 0 };
-        spilled + self.key.as_ref().map_or(0, |_| size_of::<PublicKey>())
+        spilled + self.rare.as_ref().map_or(0, |_| size_of::<Rare>())
     }
 }
 
@@ -235,8 +292,14 @@ mod tests {
         let held: Vec<_> = account.balances().collect();
         assert_eq!(held, [(AssetId(3), u64::from(u32::MAX) - 1), (AssetId(5), 11)]);
         assert_eq!(Account::from_state(account.state()).state(), account.state());
-        for key in [None, Some(PublicKey([9; 32]))] {
-            key.into_iter().for_each(|key| account.register(key));
+        let evm = EvmRecord { nonce: 3, remainder: 4, code: Digest([5; 32]), is_contract: true };
+        let changes: [&dyn Fn(&mut Account); 4] =
+            [&|_| {}, &|account| account.register(PublicKey([9; 32])), &|account| account.set_evm(evm), &|account| {
+                account.set_evm(EvmRecord::default())
+            }];
+        for change in changes {
+            change(&mut account);
+            assert_eq!(Account::from_state(account.state()).state(), account.state());
             let mut written = Vec::new();
             account.write_state(&mut written);
             assert_eq!(written, borsh::to_vec(&account.state()).expect("writing to memory"));

@@ -23,7 +23,8 @@ use rayon::prelude::*;
 
 use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
-use crate::changes::{Changes, asset_digest};
+use crate::changes::{AccountDigests, Changes, account_digest, asset_digest};
+use crate::contracts::{ContractReceipts, Phase};
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
 use crate::orders::{Credit, Orders};
@@ -69,6 +70,8 @@ pub enum Stage {
     Settlement,
     /// The accounts: sequence numbers, debits, credits, and digests of what changed.
     Effects,
+    /// Ethereum transactions, and digests of what they changed.
+    Contracts,
 }
 
 impl Stage {
@@ -81,6 +84,7 @@ impl Stage {
             Stage::Clearing => "clearing",
             Stage::Settlement => "settlement",
             Stage::Effects => "effects",
+            Stage::Contracts => "contracts",
         }
     }
 }
@@ -96,6 +100,8 @@ pub struct Applied {
     pub outcomes: Vec<Outcome>,
     /// The batch.
     pub batch: Batch,
+    /// What Ethereum transactions came to.
+    pub contracts: ContractReceipts,
     /// Accounts that changed, by address.
     pub modified: Vec<Address>,
     /// How the prices were found; none if nothing was for sale, or the clearing was given.
@@ -165,6 +171,16 @@ pub enum Fault {
         places: Vec<(&'static str, i128)>,
         /// Change of the units issued.
         issued: i128,
+    },
+    /// Wei appeared or vanished while contracts were executed.
+    #[error("block {height}: accounts changed by {held} wei and {burnt} wei were burnt: wei came or went, stop")]
+    Wei {
+        /// The block's height.
+        height: Height,
+        /// Change of what accounts hold.
+        held: i128,
+        /// What was burnt.
+        burnt: i128,
     },
 }
 
@@ -262,17 +278,41 @@ impl Ledger {
         let custody = [("balances", &effects.balances), ("offers", &traded.locked), ("stakes and rewards", &bonded)];
         self.check_conservation(block.height, &custody, &effects.issued)?;
         self.is_book_full = self.book.len() as u64 >= self.limits.resting_offers;
+        stage(Stage::Effects);
+        let phase = self.execute_contracts(block)?;
         self.height = block.height;
         self.last_block = digest;
         self.time_ms = block.time_ms;
+        self.note_hash();
+        let accounts = self.redigest(effects.changed, &phase.accounts);
         let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
-        let modified = effects.changed.iter().map(|(address, _)| Address(*address)).collect();
+        let modified = accounts.iter().map(|(address, _)| Address(*address)).collect();
         let validators = self.validators.digest();
-        let changes = Changes { accounts: effects.changed, pairs, assets: assets.collect(), validators };
-        stage(Stage::Effects);
+        let Phase { receipts: contracts, slots, .. } = phase;
+        let head = self.contracts.digest();
+        let changes = Changes { accounts, pairs, assets: assets.collect(), validators, slots, contracts: head };
+        stage(Stage::Contracts);
         let Traded { batch, report, .. } = traded;
-        Ok(Applied { height: block.height, block: digest, outcomes, batch, modified, report, changes })
+        Ok(Applied { height: block.height, block: digest, outcomes, batch, contracts, modified, report, changes })
+    }
+
+    /// Digests of the accounts that a block changed: those that contracts wrote are taken again.
+    fn redigest(&self, changed: Vec<([u8; 20], Option<[u8; 32]>)>, written: &[Address]) -> AccountDigests {
+        if written.is_empty() {
+            return changed;
+        }
+        let mut room = Vec::new();
+        let digest = |address: &Address| {
+            let account = self.accounts.get(address).expect("it was written");
+            (address.0, Some(account_digest(account, &mut room)))
+        };
+        let mut all: Vec<_> = written.iter().map(digest).collect();
+        // The sort is stable, so that of two digests of an account the one of contracts stays.
+        all.extend(changed);
+        all.sort_by_key(|(address, _)| *address);
+        all.dedup_by_key(|(address, _)| *address);
+        all
     }
 
     fn check_succession(&self, block: &Superblock) -> Result<(), Fault> {

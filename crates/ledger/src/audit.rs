@@ -16,7 +16,9 @@ pub struct Audit {
     pub locked: Amount,
     /// What validators have staked, what is on its way back to them, and the pool of rewards.
     pub bonded: Amount,
-    /// What is issued; equals the sum of all three.
+    /// Units that remainders of wei make together, burnt ones that are carried among them; none but of asset 0.
+    pub remainders: Amount,
+    /// What is issued; equals the sum of all four.
     pub issued: Amount,
 }
 
@@ -37,6 +39,12 @@ pub enum AuditError {
         /// What is issued.
         issued: Amount,
     },
+    /// Remainders of wei do not make whole units together, or one makes a unit by itself.
+    #[error("{0} wei below whole units: with what is carried they are no whole number of units, or one is too much")]
+    Wei(u128),
+    /// Code that no account has, or that is missing, or contracts where the chain has none.
+    #[error("the code of contracts is not that which accounts name")]
+    Code,
     /// A balance or an offer in an asset that is not listed.
     #[error("asset {0} is held or offered, but not listed")]
     UnknownAsset(AssetId),
@@ -69,6 +77,7 @@ impl Ledger {
             sums
         });
         let balances = balances.reduce(zero, sum);
+        let remainders = self.remainders()?;
         let mut locked = zero();
         for (pair, offers) in self.book.iter() {
             if !offers.is_sound() {
@@ -82,17 +91,34 @@ impl Ledger {
                 let id = AssetId(number as u32);
                 let bonded = if id == STAKED { self.validators.bonded() } else { 0 };
                 let issued = asset.issued;
-                if balances + locked + bonded != u128::from(issued) || issued > MAX_ISSUED {
+                let remainders = if number == 0 { remainders } else { 0 };
+                if balances + locked + bonded + u128::from(remainders) != u128::from(issued) || issued > MAX_ISSUED {
                     return Err(AuditError::Conservation { asset: id, balances, locked, bonded, issued });
                 }
                 let [balances, locked, bonded] = [balances, locked, bonded].map(|units| units as Amount);
-                Ok(Audit { balances, locked, bonded, issued })
+                Ok(Audit { balances, locked, bonded, remainders, issued })
             })
             .collect()
     }
 }
 
 impl Ledger {
+    /// Whole units that remainders of wei make, those of accounts and what is burnt and carried.
+    fn remainders(&self) -> Result<Amount, AuditError> {
+        let wei_per_unit = self.wei_per_unit();
+        let accounts = self.accounts.shards().iter().flat_map(|shard| shard.iter());
+        let carried = self.contracts.head().map_or(0, |head| head.carried);
+        let mut wei = u128::from(carried);
+        let mut is_sound = carried < wei_per_unit;
+        for remainder in accounts.map(|account| account.evm().remainder) {
+            is_sound &= remainder < wei_per_unit;
+            wei += u128::from(remainder);
+        }
+        let units = Amount::try_from(wei / u128::from(wei_per_unit)).ok();
+        let is_whole = is_sound && wei.is_multiple_of(wei_per_unit.into());
+        units.filter(|_| is_whole).ok_or(AuditError::Wei(wei))
+    }
+
     fn check_assets(&self) -> Result<(), AuditError> {
         let held = self.accounts.shards().iter().flat_map(|shard| shard.iter()).flat_map(|account| account.balances());
         let offered = self.book.iter().flat_map(|(pair, _)| [pair.sell, pair.buy]);

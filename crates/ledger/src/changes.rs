@@ -11,10 +11,12 @@ use crate::book::{Pair, Place};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 
-const ACCOUNT_CONTEXT: &str = "walras 2026 account state v1";
+const ACCOUNT_CONTEXT: &str = "walras 2026 account state v2";
 const ASSET_CONTEXT: &str = "walras 2026 asset state v1";
 
 type ValueDigest = [u8; 32];
+/// Accounts with the digests of their states, by address.
+pub(crate) type AccountDigests = Vec<([u8; 20], Option<ValueDigest>)>;
 
 /// The entries of a block for the tries, each list sorted by key.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +29,10 @@ pub struct Changes {
     pub assets: Vec<(u32, ValueDigest)>,
     /// The registry of validators.
     pub validators: Digest,
+    /// Slots of contracts that changed: account and slot, with the value if it is not zero.
+    pub slots: Vec<([u8; 52], Option<ValueDigest>)>,
+    /// What contracts see beside accounts and storage; `None` on a chain without them.
+    pub contracts: Option<Digest>,
 }
 
 /// The offers of one pair that changed. What came and executed in one block is not here.

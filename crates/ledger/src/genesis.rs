@@ -3,6 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, is_network_address};
 
+use crate::contracts::TRANSACTION_GAS_MAX;
 use crate::limits::Limits;
 use crate::minima::LEAST_UNITS;
 use crate::validators::{Member, STAKED, Terms};
@@ -10,7 +11,7 @@ use crate::validators::{Member, STAKED, Terms};
 const CONTEXT: &str = "walras 2026 genesis v1";
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block does.
 /// A change of results is a new number. A chain names the rules in force in its genesis.
-pub const RULES: u32 = 2;
+pub const RULES: u32 = 3;
 const _: () =
     assert!(clearing::RULES == 3, "what the solver finds has changed: that is a new number of the chain's rules");
 /// The usual fee is one unit of asset 0 divided by this, as people count units.
@@ -251,7 +252,7 @@ impl Genesis {
 impl Genesis {
     /// Limits must leave room for what there is from the start, and for each other.
     fn check_limits(&self) -> Result<(), GenesisError> {
-        let Limits { resting_offers, open_pairs, validators } = self.limits;
+        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, .. } = self.limits;
         let (founders, committee) =
             self.membership.as_ref().map_or((0, 0), |all| (all.founders.len(), all.terms.committee));
         for (limit, given, needed_by, needed) in [
@@ -264,6 +265,15 @@ impl Genesis {
             if given < needed {
                 return Err(GenesisError::Limit { limit, given, needed_by, needed });
             }
+        }
+        let (limit, given) = ("block_gas", block_gas);
+        let needed = sub_block_gas.saturating_mul(committee.max(1).into());
+        if given < needed {
+            return Err(GenesisError::Limit { limit, given, needed_by: "sub_block_gas of a committee", needed });
+        }
+        let (limit, given, needed) = ("sub_block_gas", sub_block_gas, TRANSACTION_GAS_MAX);
+        if self.limits.has_contracts() && given < needed {
+            return Err(GenesisError::Limit { limit, given, needed_by: "one transaction", needed });
         }
         Ok(())
     }

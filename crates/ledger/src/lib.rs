@@ -6,8 +6,8 @@
 //!
 //! `footprint` says once what each operation means. The flow of a block (`apply`): `filter` (which transactions count)
 //! → `orders` (what they ask for) → clearing, or the check of an `attached` one → `settle` (the books) → `validators`
-//! (stakes, committees and rewards) → `effects` (the accounts) → `changes` → `roots`. The phase for contracts comes
-//! between effects and roots.
+//! (stakes, committees and rewards) → `effects` (the accounts) → `contracts` (Ethereum transactions) → `changes` →
+//! `roots`.
 
 mod account;
 mod accounts;
@@ -17,6 +17,7 @@ mod audit;
 mod book;
 mod changes;
 mod chunk;
+pub mod contracts;
 mod effects;
 mod filter;
 mod footprint;
@@ -37,7 +38,8 @@ mod sums;
 mod time;
 mod validators;
 
-pub use account::{Account, AccountState, SEQUENCE_WINDOW, Window, WindowError};
+pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError};
+
 pub use accounts::{Accounts, SHARDS, Shard};
 pub use apply::{Applied, Fault, Signatures, Stage};
 pub use attached::{Attached, AttachedTrade, Violation};
@@ -51,11 +53,11 @@ pub use limits::{
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
 pub use receipt::{Batch, BlockReceipts, Fill, Outcome, PairTrade, Traded, Why, outcomes_by_id};
-pub use receipts_root::{ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
+pub use receipts_root::{EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, outcome_root};
 pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError};
-pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, ValidatorsProof};
+pub use roots::{AccountProof, AssetProof, OfferProof, ProofFault, RootParts, Roots, SlotProof, ValidatorsProof};
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use time::{TIME_MAX_MS, block_time};
 pub use validators::{Member, Schedule, Terms, Validator, Validators};
@@ -63,6 +65,8 @@ pub use validators::{Member, Schedule, Terms, Validator, Validators};
 use std::sync::Arc;
 
 use primitives::{Address, Amount, Digest, Fraction, Height};
+
+use crate::contracts::{Contracts, ContractsHead, Engine};
 
 /// The hot state of the exchange after some block.
 ///
@@ -81,6 +85,9 @@ pub struct Ledger {
     accounts: Accounts,
     book: OrderBook,
     validators: Arc<Validators>,
+    contracts: Contracts,
+    /// What executes contracts; no part of the state.
+    engine: Engine,
     /// Whether as many offers rest as may before no more are taken.
     is_book_full: bool,
 }
@@ -104,19 +111,24 @@ impl Ledger {
             accounts.get_or_insert(&founder.account);
         }
         let Membership { terms, reward_pool, founders } = membership;
+        let limits = genesis.limits;
+        let last_block = genesis.digest();
+        let head = || ContractsHead { base_fee: limits.least_base_fee, carried: 0, hashes: [last_block].into() };
         Ok(Ledger {
             chain: genesis.chain,
             fee: genesis.fee,
             epsilon: genesis.epsilon,
             mu: genesis.mu,
-            limits: genesis.limits,
+            limits,
             height: 0,
-            last_block: genesis.digest(),
+            last_block,
             time_ms: 0,
             assets,
             accounts,
             book: OrderBook::default(),
             validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
+            contracts: limits.has_contracts().then(|| Contracts::new(head())).unwrap_or_default(),
+            engine: Engine::default(),
             is_book_full: false,
         })
     }
@@ -179,6 +191,11 @@ impl Ledger {
     /// Who has staked, and the pool of rewards.
     pub fn validators(&self) -> &Validators {
         &self.validators
+    }
+
+    /// Storage and code of contracts, and what they see of the chain.
+    pub fn contracts(&self) -> &Contracts {
+        &self.contracts
     }
 
     /// When committees change.

@@ -10,6 +10,7 @@
 //! | bytes of a superblock | committee × `sub_block_bytes` ≤ [`BLOCK_BYTES_MAX`] | asserted when a genesis is read |
 //! | bytes of a vote log | [`votes_bytes`] ≤ [`VOTES_BYTES_MAX`] | asserted when a genesis is read |
 //! | accusations, stakes of a sub-block | [`ACCUSATIONS_PER_SUB_BLOCK`], [`STAKES_PER_SUB_BLOCK`] | rules |
+//! | gas of a sub-block | [`Limits::sub_block_gas`], times committee ≤ [`Limits::block_gas`] | genesis, `limits` |
 //! | receipts of a block | resting offers and the block's own offers | follows; stored in parts of any number |
 //! | units of an asset | `primitives::MAX_ISSUED` | rules |
 //! | sequence numbers of an account under way | [`crate::SEQUENCE_WINDOW`] | rules |
@@ -54,11 +55,32 @@ pub struct Limits {
     pub open_pairs: u32,
     /// Accounts that validate: beyond these, whoever has staked least is unstaked.
     pub validators: u32,
+    /// Gas that Ethereum transactions of a block may declare; zero on a chain without contracts.
+    pub block_gas: u64,
+    /// Gas that Ethereum transactions of a sub-block may declare; those beyond are skipped.
+    pub sub_block_gas: u64,
+    /// Wei that a unit of gas costs at least.
+    pub least_base_fee: u64,
+}
+
+impl Limits {
+    /// Whether the chain executes Ethereum transactions.
+    pub fn has_contracts(&self) -> bool {
+        self.block_gas > 0
+    }
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { resting_offers: 1 << 25, open_pairs: 1 << 16, validators: 256 }
+        let (block_gas, sub_block_gas, least_base_fee) = (0, 0, 0);
+        Limits {
+            resting_offers: 1 << 25,
+            open_pairs: 1 << 16,
+            validators: 256,
+            block_gas,
+            sub_block_gas,
+            least_base_fee,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
 use crate::book::{Pair, Place};
+use crate::contracts::ContractReceipts;
 use crate::refusal::Refusal;
 
 /// What became of one transaction.
@@ -102,7 +103,7 @@ pub struct Batch {
 }
 
 /// The version of the encoding of receipts.
-const RECEIPTS_FORMAT: u8 = 1;
+const RECEIPTS_FORMAT: u8 = 2;
 
 /// The receipts of a block, as they are archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,21 +119,23 @@ pub struct BlockReceipts {
     pub modified: Vec<Address>,
     /// The batch.
     pub batch: Batch,
+    /// What Ethereum transactions came to.
+    pub contracts: ContractReceipts,
 }
 
 impl BorshSerialize for BlockReceipts {
     fn serialize<W: Write>(&self, writer: &mut W) -> Result<()> {
         write_format(writer, RECEIPTS_FORMAT)?;
         (self.height, self.block).serialize(writer)?;
-        (&self.outcomes, &self.modified, &self.batch).serialize(writer)
+        (&self.outcomes, &self.modified, &self.batch, &self.contracts).serialize(writer)
     }
 }
 
 impl BorshDeserialize for BlockReceipts {
     fn deserialize_reader<R: Read>(reader: &mut R) -> Result<BlockReceipts> {
         read_format(reader, "receipts", RECEIPTS_FORMAT)?;
-        let (height, block, outcomes, modified, batch) = BorshDeserialize::deserialize_reader(reader)?;
-        Ok(BlockReceipts { height, block, outcomes, modified, batch })
+        let (height, block, outcomes, modified, batch, contracts) = BorshDeserialize::deserialize_reader(reader)?;
+        Ok(BlockReceipts { height, block, outcomes, modified, batch, contracts })
     }
 }
 

@@ -1,11 +1,12 @@
 //! The tries over a block's receipts: what became of each transaction, and which accounts the block changed.
 //!
 //! ```text
-//! receipts root = H(outcomes, modified, batch, block)
-//!                   │         │         │      └ digest of the block, which names the one before it
+//! receipts root = H(outcomes, modified, batch, contracts, block)
+//!                   │         │         │      │          └ digest of the block, which names the one before it
+//!                   │         │         │      └ digest of skipped Ethereum transactions, fees, filter over logs
 //!                   │         │         └ digest of the batch
 //!                   │         └ trie by address of the accounts that changed (SPEEDEX §K.1)
-//!                   └ trie by transaction
+//!                   └ trie by transaction, native and Ethereum; each kind of receipt is hashed in a context of its own
 //! ```
 //!
 //! With the receipts root alone anybody can check that a transaction had an outcome, and that an account did or did not
@@ -17,12 +18,13 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
 use trie::{Proof, Trie};
 
+use crate::contracts::EthereumReceipt;
 use crate::receipt::{BlockReceipts, Outcome, outcomes_by_id};
 use crate::roots::ProofFault;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 receipt v1";
 const OUTCOME_CONTEXT: &str = "walras 2026 outcome of a block v1";
-const ROOT_CONTEXT: &str = "walras 2026 receipts root v3";
+const ROOT_CONTEXT: &str = "walras 2026 receipts root v4";
 
 /// The value of every account in the log: that it is there is all it says.
 const MODIFIED: [u8; 32] = [1; 32];
@@ -32,6 +34,7 @@ pub struct ReceiptsTrie {
     outcomes: Trie<32>,
     modified: Trie<20>,
     batch: Digest,
+    contracts: Digest,
     block: Digest,
 }
 
@@ -44,6 +47,8 @@ pub struct ReceiptsParts {
     pub modified: Digest,
     /// Digest of the block's batch.
     pub batch: Digest,
+    /// Digest of what else its contract phase came to.
+    pub contracts: Digest,
     /// Digest of the block.
     pub block: Digest,
 }
@@ -73,6 +78,17 @@ pub struct ModifiedProof {
     pub path: Vec<u8>,
 }
 
+/// A proof of the receipt of an Ethereum transaction.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct EthereumReceiptProof {
+    /// The receipt; `None` proves that the block executed no such transaction.
+    pub receipt: Option<EthereumReceipt>,
+    /// The parts of the receipts root.
+    pub parts: ReceiptsParts,
+    /// The path in the trie of receipts.
+    pub path: Vec<u8>,
+}
+
 fn outcome_digest(outcome: &Outcome) -> [u8; 32] {
     blake3::derive_key(RECEIPT_CONTEXT, &borsh::to_vec(outcome).expect("writing to memory cannot fail"))
 }
@@ -80,7 +96,10 @@ fn outcome_digest(outcome: &Outcome) -> [u8; 32] {
 impl ReceiptsParts {
     /// The receipts root.
     pub fn root(&self) -> Digest {
-        Digest::of(ROOT_CONTEXT, &[self.outcomes.0, self.modified.0, self.batch.0, self.block.0].concat())
+        Digest::of(
+            ROOT_CONTEXT,
+            &[self.outcomes.0, self.modified.0, self.batch.0, self.contracts.0, self.block.0].concat(),
+        )
     }
 }
 
@@ -88,7 +107,12 @@ impl ReceiptsTrie {
     /// The tries of a block's receipts. Each id has one entry: see [`outcomes_by_id`].
     pub fn new(receipts: &BlockReceipts) -> ReceiptsTrie {
         let entries = outcomes_by_id(receipts.outcomes.iter().copied());
-        let entries: Vec<_> = entries.iter().map(|(id, outcome)| (id.0, Some(outcome_digest(outcome)))).collect();
+        let native = entries.iter().map(|(id, outcome)| (id.0, Some(outcome_digest(outcome))));
+        let ethereum = receipts.contracts.receipts.iter().map(|receipt| (receipt.id.0, Some(receipt.digest())));
+        let mut entries: Vec<_> = native.chain(ethereum).collect();
+        if !receipts.contracts.receipts.is_empty() {
+            entries.sort_unstable();
+        }
         let mut outcomes = Trie::new();
         outcomes.apply(&entries);
         let mut changed: Vec<_> = receipts.modified.iter().map(|account| (account.0, Some(MODIFIED))).collect();
@@ -98,7 +122,7 @@ impl ReceiptsTrie {
         modified.apply(&changed);
         let bytes = borsh::to_vec(&receipts.batch).expect("writing to memory cannot fail");
         let batch = Digest::of(RECEIPT_CONTEXT, &bytes);
-        ReceiptsTrie { outcomes, modified, batch, block: receipts.block }
+        ReceiptsTrie { outcomes, modified, batch, contracts: receipts.contracts.digest(), block: receipts.block }
     }
 
     /// The receipts root of the block.
@@ -109,7 +133,7 @@ impl ReceiptsTrie {
     /// What it is made of.
     pub fn parts(&mut self) -> ReceiptsParts {
         let (outcomes, modified) = (Digest(self.outcomes.root().0), Digest(self.modified.root().0));
-        ReceiptsParts { outcomes, modified, batch: self.batch, block: self.block }
+        ReceiptsParts { outcomes, modified, batch: self.batch, contracts: self.contracts, block: self.block }
     }
 
     /// Proves the outcome of a transaction, or that the block has none of this id.
@@ -119,6 +143,14 @@ impl ReceiptsTrie {
         let of_id = receipts.outcomes.iter().filter(|(known, _)| known == id).copied();
         let outcome = outcomes_by_id(of_id).first().map(|(_, outcome)| *outcome);
         ReceiptProof { outcome, parts, path }
+    }
+
+    /// Proves the receipt of an Ethereum transaction, or that the block executed none of this hash.
+    pub fn prove_ethereum(&mut self, id: &TransactionId, receipts: &BlockReceipts) -> EthereumReceiptProof {
+        let parts = self.parts();
+        let path = self.outcomes.prove(&id.0).expect("the root was just taken").as_bytes().to_vec();
+        let receipt = receipts.contracts.receipts.iter().find(|receipt| receipt.id == *id).cloned();
+        EthereumReceiptProof { receipt, parts, path }
     }
 
     /// Proves that an account changed in the block, or that it did not.
@@ -138,6 +170,19 @@ impl ReceiptProof {
     pub fn verify(&self, root: &Digest, id: &TransactionId) -> Result<Option<Outcome>, ProofFault> {
         let shown = shown(&self.parts, self.parts.outcomes, root, &id.0, &self.path)?;
         if shown == self.outcome.as_ref().map(outcome_digest) { Ok(self.outcome) } else { Err(ProofFault::OtherValue) }
+    }
+}
+
+impl EthereumReceiptProof {
+    /// Checks the proof against a block's receipts root; returns the receipt, or `None` if the block is proved to have
+    /// executed no such transaction.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if it does not hold.
+    pub fn verify(&self, root: &Digest, id: &TransactionId) -> Result<Option<&EthereumReceipt>, ProofFault> {
+        let shown = shown(&self.parts, self.parts.outcomes, root, &id.0, &self.path)?;
+        let is_shown = shown == self.receipt.as_ref().map(EthereumReceipt::digest);
+        if is_shown { Ok(self.receipt.as_ref()) } else { Err(ProofFault::OtherValue) }
     }
 }
 

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! root = H(accounts, offers, assets, contracts, bridge, validators)
-//!            │         │       │                          └ digest of the whole registry, committees and pool
+//!            │         │       │        │                 └ digest of the whole registry, committees and pool
+//!            │         │       │        └ H(trie of storage by account and slot, digest of what else contracts see)
 //!            │         │       └ trie by asset number
 //!            │         └ trie by pair, whose values are the roots of a trie per pair, by price, account and offer id
 //!            └ trie by address
 //! ```
 //!
-//! Contracts and bridge have their places and are empty until those phases of the block exist.
+//! Nonce, code and wei of an account stand in its own digest. The bridge has its place and is empty until that phase of
+//! the block exists. A chain without contracts has zeros in their place.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +22,13 @@ use trie::{Proof, Trie};
 use crate::account::{Account, AccountState};
 use crate::book::{Pair, Place};
 use crate::changes::{Changes, PairChange, account_digest, account_state_digest, asset_digest, offer_value};
+use crate::contracts::slot_key;
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 use crate::{Address, Ledger, Validators};
 
-const ROOT_CONTEXT: &str = "walras 2026 state root v2";
+const ROOT_CONTEXT: &str = "walras 2026 state root v3";
+const CONTRACTS_CONTEXT: &str = "walras 2026 contracts root v1";
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 
 /// Tries that are hashed side by side: few nodes of one trie change in a block, and like nodes are hashed sixteen at a
@@ -40,7 +44,7 @@ pub struct RootParts {
     pub offers: Digest,
     /// Root of the trie of assets.
     pub assets: Digest,
-    /// Contracts: zero until the contract phase exists.
+    /// Storage of contracts and what else they see; zero on a chain without contracts.
     pub contracts: Digest,
     /// The bridge to the payment lane: zero until it exists.
     pub bridge: Digest,
@@ -65,7 +69,25 @@ pub struct Roots {
     pairs: BTreeMap<Pair, OfferTrie>,
     pair_roots: Trie<8>,
     assets: Trie<4>,
+    storage: Trie<52>,
+    /// What contracts see beside accounts and storage; `None` on a chain without them.
+    contracts: Option<Digest>,
     validators: Digest,
+}
+
+/// A proof of the value of a contract's slot.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct SlotProof {
+    /// The parts of the state root.
+    pub parts: RootParts,
+    /// Root of the trie of storage.
+    pub storage: Digest,
+    /// What contracts see beside accounts and storage.
+    pub contracts: Digest,
+    /// The value, big-endian; `None` proves that it is zero.
+    pub value: Option<[u8; 32]>,
+    /// The path in the trie of storage.
+    pub path: Vec<u8>,
 }
 
 /// A proof that an account has a state, or does not exist.
@@ -149,6 +171,8 @@ impl Roots {
             pairs: pairs.collect(),
             assets: assets.collect(),
             validators: ledger.validators().digest(),
+            slots: ledger.contracts().sorted_slots().map(|(key, value)| (key, Some(value))).collect(),
+            contracts: ledger.contracts().digest(),
         });
         roots
     }
@@ -171,6 +195,10 @@ impl Roots {
         let assets: Vec<_> =
             changes.assets.iter().map(|(number, digest)| (number.to_be_bytes(), Some(*digest))).collect();
         self.assets.apply(&assets);
+        if !changes.slots.is_empty() {
+            self.storage.apply(&changes.slots);
+        }
+        self.contracts = changes.contracts;
         self.validators = changes.validators;
         self.parts().root()
     }
@@ -181,7 +209,9 @@ impl Roots {
             accounts: Digest(self.accounts.root().0),
             offers: Digest(self.pair_roots.root().0),
             assets: Digest(self.assets.root().0),
-            contracts: Digest::default(),
+            contracts: self
+                .contracts
+                .map_or(Digest::default(), |digest| contracts_root(&Digest(self.storage.root().0), &digest)),
             bridge: Digest::default(),
             validators: self.validators,
         }
@@ -212,6 +242,15 @@ impl Roots {
         AssetProof { parts, asset: record, path: prove(&self.assets, &asset.0.to_be_bytes()) }
     }
 
+    /// Proves the value of a contract's slot in `ledger`, which must be the state that these tries are of; `None` on a
+    /// chain without contracts.
+    pub fn prove_slot(&mut self, ledger: &Ledger, address: &Address, slot: &[u8; 32]) -> Option<SlotProof> {
+        let (parts, contracts) = (self.parts(), self.contracts?);
+        let key = slot_key(address, slot);
+        let (value, path) = (ledger.contracts().slot(address, slot), prove(&self.storage, &key));
+        Some(SlotProof { parts, storage: Digest(self.storage.root().0), contracts, value, path })
+    }
+
     /// Proves who has staked and who is in committee in `ledger`, which must be the state that these tries are of.
     pub fn prove_validators(&mut self, ledger: &Ledger) -> ValidatorsProof {
         ValidatorsProof { parts: self.parts(), validators: ledger.validators().clone() }
@@ -225,6 +264,10 @@ impl Roots {
 
 fn prove<const KEY: usize, const VALUE: usize>(trie: &Trie<KEY, VALUE>, key: &[u8; KEY]) -> Vec<u8> {
     trie.prove(key).expect("the root was taken after the last change").as_bytes().to_vec()
+}
+
+fn contracts_root(storage: &Digest, contracts: &Digest) -> Digest {
+    Digest::of(CONTRACTS_CONTEXT, &[storage.0, contracts.0].concat())
 }
 
 fn pair_key(pair: Pair) -> [u8; 8] {
@@ -300,6 +343,20 @@ impl OfferProof {
             None => {}
         }
         Ok(self.amount)
+    }
+}
+
+impl SlotProof {
+    /// Checks the proof against a state root; returns the value, big-endian, or `None` if it is proved to be zero.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if it does not hold.
+    pub fn verify(&self, root: &Digest, address: &Address, slot: &[u8; 32]) -> Result<Option<[u8; 32]>, ProofFault> {
+        if self.parts.root() != *root || self.parts.contracts != contracts_root(&self.storage, &self.contracts) {
+            return Err(ProofFault::OtherRoot);
+        }
+        check_path(&self.storage, &slot_key(address, slot), &self.path, self.value)?;
+        Ok(self.value)
     }
 }
 

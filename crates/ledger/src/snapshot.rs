@@ -1,6 +1,7 @@
 //! The state as a stream of chunks, for checkpoints and for new validators.
 //!
-//! Chunks are canonical: accounts by address, offers by pair and place, at most 32,768 entries a chunk. So two ledgers
+//! Chunks are canonical: accounts by address, offers by pair and place, slots of contracts by account and slot, at most
+//! 32,768 entries a chunk, and code by its hash, one a chunk. So two ledgers
 //! with one state write the same bytes, and nobody needs a second copy of the state in memory. [`Restore`] takes these
 //! bytes and no others.
 
@@ -9,16 +10,17 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, Digest, Fraction, Height, MAX_ISSUED};
 
-use crate::account::{Account, AccountState};
+use crate::account::{Account, AccountState, EvmRecord};
 use crate::accounts::{Accounts, shard_of};
 use crate::book::{Offer, OrderBook, Pair};
+use crate::contracts::{Contracts, ContractsHead, Engine, SlotKey};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 use crate::{AuditError, GenesisError, Ledger, Limits, RULES, Validators};
 
 const ENTRIES: usize = 32_768;
 /// The version of the format of chunks; it stands first in the first one.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 /// What the first chunk begins with: its kind.
 const HEAD: u8 = 0;
 
@@ -27,8 +29,16 @@ enum Chunk {
     Head(Box<Head>),
     Accounts(Vec<AccountState>),
     Offers(Pair, Vec<Offer>),
-    /// Numbers of accounts and of offers: the state is whole.
-    End(u64, u64),
+    Slots(Vec<Slot>),
+    Code(Vec<u8>),
+    /// Numbers of accounts, offers, slots and codes: the state is whole.
+    End([u64; 4]),
+}
+
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
+struct Slot {
+    key: SlotKey,
+    value: [u8; 32],
 }
 
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
@@ -45,6 +55,7 @@ struct Head {
     time_ms: u64,
     assets: Vec<Asset>,
     validators: Validators,
+    contracts: Option<ContractsHead>,
 }
 
 /// Why chunks do not make a state.
@@ -91,6 +102,7 @@ impl<'a> Snapshot<'a> {
             time_ms: ledger.time_ms,
             assets: ledger.assets.clone(),
             validators: Validators::clone(&ledger.validators),
+            contracts: ledger.contracts.head().cloned(),
         }));
         let accounts = ledger.accounts.shards().iter().flat_map(|shard| {
             let sorted = shard.sorted();
@@ -107,10 +119,27 @@ impl<'a> Snapshot<'a> {
                 Some(encode(&Chunk::Offers(pair, rest.by_ref().take(ENTRIES).collect())))
             })
         });
-        let end = Chunk::End(ledger.accounts.len() as u64, ledger.book.len() as u64);
+        let contracts = &ledger.contracts;
+        let slots = std::iter::once_with(|| contracts.sorted_slots().collect::<Vec<_>>());
+        let slots = slots.flat_map(|slots| {
+            let slot = |&(key, value): &(SlotKey, [u8; 32])| Slot { key, value };
+            let chunk = |part: &[_]| encode(&Chunk::Slots(part.iter().map(slot).collect()));
+            slots.chunks(ENTRIES).map(chunk).collect::<Vec<_>>()
+        });
+        let codes = std::iter::once_with(|| contracts.sorted_codes()).flatten();
+        let codes = codes.map(|hash| encode(&Chunk::Code(contracts.code(&hash).expect("it is there").to_vec())));
+        let counts = [ledger.accounts.len(), ledger.book.len(), contracts.slots(), contracts.codes()];
+        let end = Chunk::End(counts.map(|count| count as u64));
         let ends = std::iter::once_with(move || encode(&end));
         Snapshot {
-            chunks: Box::new(std::iter::once_with(move || encode(&head)).chain(accounts).chain(offers).chain(ends)),
+            chunks: Box::new(
+                std::iter::once_with(move || encode(&head))
+                    .chain(accounts)
+                    .chain(offers)
+                    .chain(slots)
+                    .chain(codes)
+                    .chain(ends),
+            ),
         }
     }
 }
@@ -138,6 +167,10 @@ pub struct Restore {
     last_account: Option<(Address, usize)>,
     /// The pair of the last offers, and the entries of their chunk.
     last_pair: Option<(Pair, usize)>,
+    contracts: Contracts,
+    /// The last slot, and the entries of its chunk.
+    last_slot: Option<(SlotKey, usize)>,
+    last_code: Option<Digest>,
     complete: bool,
 }
 
@@ -160,18 +193,21 @@ impl Restore {
             Chunk::Head(head) if number == 0 && head.rules != RULES => {
                 return Err(GenesisError::Rules(head.rules).into());
             }
-            Chunk::Head(head) if number == 0 => self.head = Some(*head),
+            Chunk::Head(head) if number == 0 => {
+                self.contracts = head.contracts.clone().map_or(Contracts::default(), Contracts::new);
+                self.head = Some(*head);
+            }
             _ if self.head.is_none() || self.complete => return Err(out_of_place()),
             Chunk::Head(_) => return Err(out_of_place()),
             Chunk::Accounts(states) => {
-                if self.last_pair.is_some() || !self.accounts_follow(&states) {
+                if self.last_pair.is_some() || self.has_contracts() || !self.accounts_follow(&states) {
                     return Err(out_of_place());
                 }
                 self.last_account = states.last().map(|last| (last.address, states.len()));
                 states.into_iter().for_each(|state| self.accounts.insert(Account::from_state(state)));
             }
             Chunk::Offers(pair, offers) => {
-                if !self.offers_follow(pair, offers.len()) {
+                if self.has_contracts() || !self.offers_follow(pair, offers.len()) {
                     return Err(out_of_place());
                 }
                 self.last_pair = Some((pair, offers.len()));
@@ -190,15 +226,48 @@ impl Restore {
                 let edit = |offer: &Offer| Edit { place: offer.place, amount: Some(offer.amount) };
                 book.apply(None, &offers.iter().map(edit).collect::<Vec<_>>());
             }
-            Chunk::End(accounts, offers) => {
-                let counted = (self.accounts.len() as u64, self.book.len() as u64);
-                self.complete = counted == (accounts, offers);
+            Chunk::Slots(slots) => {
+                if !self.slots_follow(&slots) {
+                    return Err(out_of_place());
+                }
+                self.last_slot = slots.last().map(|last| (last.key, slots.len()));
+                slots.into_iter().for_each(|Slot { key, value }| self.contracts.set_slot(key, Some(value)));
+            }
+            Chunk::Code(bytes) => {
+                if self.contracts.head().is_none() {
+                    return Err(out_of_place());
+                }
+                let hash = self.contracts.restore_code(bytes);
+                if self.last_code.is_some_and(|last| last >= hash) {
+                    return Err(out_of_place());
+                }
+                self.last_code = Some(hash);
+            }
+            Chunk::End(counts) => {
+                let counted = [self.accounts.len(), self.book.len(), self.contracts.slots(), self.contracts.codes()];
+                self.complete = counted.map(|count| count as u64) == counts;
                 if !self.complete {
                     return Err(out_of_place());
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether slots or code have come.
+    fn has_contracts(&self) -> bool {
+        self.last_slot.is_some() || self.last_code.is_some()
+    }
+
+    /// Whether a snapshot writes these slots next: in order, none of zero, each chunk full unless it is the last.
+    fn slots_follow(&self, slots: &[Slot]) -> bool {
+        let Some(first) = slots.first().filter(|_| self.contracts.head().is_some()) else { return false };
+        let follows = self.last_slot.is_none_or(|(last, entries)| last < first.key && entries == ENTRIES);
+        follows
+            && self.last_code.is_none()
+            && slots.len() <= ENTRIES
+            && slots.is_sorted_by(|a, b| a.key < b.key)
+            && slots.iter().all(|slot| slot.value != [0; 32])
     }
 
     /// Whether a snapshot writes these accounts next: by address, each chunk of one shard and full unless it is the
@@ -211,7 +280,9 @@ impl Restore {
             .is_none_or(|(last, entries)| last < first.address && (shard_of(&last) < shard || entries == ENTRIES));
         let is_plain = |state: &AccountState| {
             let sorted = state.balances.is_sorted_by(|a, b| a.0 < b.0);
-            sorted && state.balances.iter().all(|(_, units)| (1..=MAX_ISSUED).contains(units))
+            sorted
+                && state.balances.iter().all(|(_, units)| (1..=MAX_ISSUED).contains(units))
+                && state.evm != Some(EvmRecord::default())
         };
         follows
             && states.len() <= ENTRIES
@@ -230,7 +301,8 @@ impl Restore {
     ///
     /// # Errors
     /// [`SnapshotError`] if some are missing, or the state breaks an invariant.
-    pub fn finish(self) -> Result<Ledger, SnapshotError> {
+    pub fn finish(mut self) -> Result<Ledger, SnapshotError> {
+        let is_counted = self.contracts.count_codes(&self.accounts);
         let (Some(head), true) = (self.head, self.complete) else {
             return Err(SnapshotError::Incomplete(self.chunks));
         };
@@ -247,6 +319,7 @@ impl Restore {
             time_ms,
             assets,
             validators,
+            contracts: _,
         } = head;
         let validators = Arc::new(validators);
         let (accounts, book) = (self.accounts, self.book);
@@ -264,8 +337,13 @@ impl Restore {
             accounts,
             book,
             validators,
+            contracts: self.contracts,
+            engine: Engine::default(),
             is_book_full,
         };
+        if !is_counted || ledger.limits.has_contracts() != ledger.contracts.head().is_some() {
+            return Err(AuditError::Code.into());
+        }
         ledger.audit()?;
         Ok(ledger)
     }

@@ -34,6 +34,7 @@ fn receipts(native: Vec<Transaction>) -> BlockReceipts {
         outcomes: ids.into_iter().zip(applied.outcomes).collect(),
         modified: applied.modified,
         batch: applied.batch,
+        contracts: applied.contracts,
     }
 }
 

@@ -43,7 +43,7 @@ fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
         .filter(|(_, asset, _)| asset.0 != 3)
         .collect();
     let (mu, membership) = (Fraction::power_of_two(10), Some(membership()));
-    let limits = Limits { resting_offers: 33, open_pairs: 10, validators: 6 };
+    let limits = Limits { resting_offers: 33, open_pairs: 10, validators: 6, ..Limits::default() };
     Genesis { chain: 7, fee, epsilon, mu, limits, assets, balances, membership, ..Genesis::default() }
 }
 
@@ -325,6 +325,7 @@ fn assert_log(old: &Ledger, new: &Ledger, block: &[Transaction], applied: &Appli
         outcomes: block.iter().map(Transaction::id).zip(applied.outcomes.iter().copied()).collect(),
         modified: applied.modified.clone(),
         batch: applied.batch.clone(),
+        contracts: applied.contracts.clone(),
     };
     let mut trie = ReceiptsTrie::new(&receipts);
     let root = trie.root();

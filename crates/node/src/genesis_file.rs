@@ -35,6 +35,9 @@ struct LimitsEntry {
     resting_offers: u64,
     open_pairs: u32,
     validators: u32,
+    block_gas: u64,
+    sub_block_gas: u64,
+    least_base_fee: u64,
 }
 
 impl Default for LimitsEntry {
@@ -45,13 +48,13 @@ impl Default for LimitsEntry {
 
 impl LimitsEntry {
     fn of(limits: Limits) -> LimitsEntry {
-        let Limits { resting_offers, open_pairs, validators } = limits;
-        LimitsEntry { resting_offers, open_pairs, validators }
+        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = limits;
+        LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee }
     }
 
     fn limits(&self) -> Limits {
-        let LimitsEntry { resting_offers, open_pairs, validators } = *self;
-        Limits { resting_offers, open_pairs, validators }
+        let LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = *self;
+        Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee }
     }
 }
 
@@ -348,11 +351,14 @@ mod tests {
     fn the_identity_of_a_network_covers_everything_but_addresses() {
         let (genesis, founding) = (genesis(), founding());
         let digest = founding.digest(&genesis);
-        let changes: [fn(&mut Genesis, &mut Founding); 27] = [
+        let changes: [fn(&mut Genesis, &mut Founding); 30] = [
             |genesis, _| genesis.fee += 1,
             |genesis, _| genesis.limits.resting_offers += 1,
             |genesis, _| genesis.limits.open_pairs += 1,
             |genesis, _| genesis.limits.validators += 1,
+            |genesis, _| genesis.limits.block_gas += 1,
+            |genesis, _| genesis.limits.sub_block_gas += 1,
+            |genesis, _| genesis.limits.least_base_fee += 1,
             |genesis, _| genesis.assets[1].least_units += 1,
             |genesis, _| genesis.rules += 1,
             |genesis, _| genesis.chain += 1,

@@ -61,7 +61,7 @@ fn block(ledger: &Ledger, parent_root: Digest) -> Superblock {
     ];
     let time_ms = 1_800_000_000_000 + height;
     let sub_blocks = [first_part, second_part];
-    let sub = |(proposer, native)| SubBlock { proposer, time_ms, native, forged: Vec::new() };
+    let sub = |(proposer, native)| SubBlock { proposer, time_ms, native, ..SubBlock::default() };
     let sub_blocks = (0..).zip(sub_blocks).map(sub).collect();
     Superblock { height, parent: ledger.last_block(), time_ms, parent_root, sub_blocks }
 }

@@ -5,15 +5,17 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use borsh::{BorshDeserialize, BorshSerialize};
 use rayon::prelude::*;
 
-use crate::{Digest, Transaction, read_format, write_format};
+use crate::{Address, Digest, Transaction, read_format, write_format};
 
 const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
 /// The version of the encoding of superblocks.
-const BLOCK_FORMAT: u8 = 1;
+const BLOCK_FORMAT: u8 = 2;
 /// The version of the encoding of sub-blocks.
 const SUB_BLOCK_FORMAT: u8 = 1;
-/// The lane of native transactions. By the rules in force every sub-block has this lane and no other.
+/// The lane of native transactions, which every sub-block has.
 const NATIVE_LANE: u8 = 0;
+/// The lane of Ethereum transactions, which a sub-block has if there are some.
+const ETHEREUM_LANE: u8 = 1;
 /// Transactions that one thread encodes at a time.
 const PART: usize = 1_024;
 
@@ -29,9 +31,13 @@ pub struct SubBlock {
     pub time_ms: u64,
     /// Native transactions. Their order means nothing (rule 6).
     pub native: Vec<Transaction>,
-    /// Positions of the transactions whose signature is not valid, ascending: found by each validator for itself and
-    /// not part of what was proposed. Written down so that nobody has to look again.
+    /// Ethereum transactions in their EIP-2718 form, in the proposer's order. What they mean is the ledger's to say.
+    pub ethereum: Vec<Vec<u8>>,
+    /// Positions of the native transactions whose signature is not valid, ascending: found by each validator for itself
+    /// and not part of what was proposed. Written down so that nobody has to look again.
     pub forged: Vec<u32>,
+    /// Who signed each Ethereum transaction, `None` where nobody did. Found and written down like `forged`.
+    pub senders: Vec<Option<Address>>,
 }
 
 /// What a proposer sends: the version of the format, its clock, and its transactions in typed lanes. Each lane begins
@@ -39,20 +45,39 @@ pub struct SubBlock {
 struct Payload {
     time_ms: u64,
     native: Vec<Transaction>,
+    ethereum: Vec<Vec<u8>>,
 }
 
 impl BorshDeserialize for Payload {
     fn deserialize_reader<R: Read>(reader: &mut R) -> Result<Payload> {
         read_format(reader, "a sub-block", SUB_BLOCK_FORMAT)?;
         let (time_ms, lanes) = <(u64, u8)>::deserialize_reader(reader)?;
-        let invalid = |why: String| Err(Error::new(ErrorKind::InvalidData, why));
-        if lanes != 1 {
-            return invalid(format!("a sub-block of {lanes} lanes: by the rules in force it has one"));
+        if lanes == 0 || lanes > 2 {
+            return invalid(format!("a sub-block of {lanes} lanes: by the rules in force it has one or two"));
         }
-        match u8::deserialize_reader(reader)? {
-            NATIVE_LANE => Ok(Payload { time_ms, native: Vec::deserialize_reader(reader)? }),
-            lane => invalid(format!("lane {lane} of a sub-block is none by the rules in force")),
+        read_lane(reader, NATIVE_LANE)?;
+        let native = Vec::deserialize_reader(reader)?;
+        let mut ethereum: Vec<Vec<u8>> = Vec::new();
+        if lanes == 2 {
+            read_lane(reader, ETHEREUM_LANE)?;
+            ethereum = Vec::deserialize_reader(reader)?;
+            if ethereum.is_empty() {
+                return invalid("an empty lane of Ethereum transactions: it is left out".into());
+            }
         }
+        Ok(Payload { time_ms, native, ethereum })
+    }
+}
+
+fn invalid<T>(why: String) -> Result<T> {
+    Err(Error::new(ErrorKind::InvalidData, why))
+}
+
+/// Reads the type of the next lane, which must be this one.
+fn read_lane<R: Read>(reader: &mut R, expected: u8) -> Result<()> {
+    match u8::deserialize_reader(reader)? {
+        lane if lane == expected => Ok(()),
+        lane => invalid(format!("lane {lane} of a sub-block is none by the rules in force")),
     }
 }
 
@@ -61,6 +86,7 @@ impl SubBlock {
     pub fn to_payload(&self) -> Vec<u8> {
         let mut bytes = self.lanes_head();
         bytes.extend(encoded_each(&self.native));
+        self.write_ethereum(&mut bytes);
         bytes
     }
 
@@ -69,13 +95,22 @@ impl SubBlock {
     /// # Errors
     /// Says what is wrong with the bytes: another format, a lane that the rules do not know, or no sub-block at all.
     pub fn from_payload(proposer: u32, bytes: &[u8]) -> Result<SubBlock> {
-        let Payload { time_ms, native } = borsh::from_slice(bytes)?;
-        Ok(SubBlock { proposer, time_ms, native, forged: Vec::new() })
+        let Payload { time_ms, native, ethereum } = borsh::from_slice(bytes)?;
+        Ok(SubBlock { proposer, time_ms, native, ethereum, ..SubBlock::default() })
     }
 
     /// The beginning of the payload, up to the number of transactions.
     fn lanes_head(&self) -> Vec<u8> {
-        encoded(&(SUB_BLOCK_FORMAT, self.time_ms, 1u8, NATIVE_LANE, length(self.native.len())))
+        let lanes = 1 + u8::from(!self.ethereum.is_empty());
+        encoded(&(SUB_BLOCK_FORMAT, self.time_ms, lanes, NATIVE_LANE, length(self.native.len())))
+    }
+
+    /// Writes the lane of Ethereum transactions, if there are some.
+    fn write_ethereum(&self, bytes: &mut Vec<u8>) {
+        if !self.ethereum.is_empty() {
+            bytes.push(ETHEREUM_LANE);
+            self.ethereum.serialize(bytes).expect("writing to memory cannot fail");
+        }
     }
 }
 
@@ -83,15 +118,16 @@ impl BorshSerialize for SubBlock {
     fn serialize<W: Write>(&self, writer: &mut W) -> Result<()> {
         self.proposer.serialize(writer)?;
         writer.write_all(&self.to_payload())?;
-        self.forged.serialize(writer)
+        (&self.forged, &self.senders).serialize(writer)
     }
 }
 
 impl BorshDeserialize for SubBlock {
     fn deserialize_reader<R: Read>(reader: &mut R) -> Result<SubBlock> {
         let proposer = u32::deserialize_reader(reader)?;
-        let Payload { time_ms, native } = Payload::deserialize_reader(reader)?;
-        Ok(SubBlock { proposer, time_ms, native, forged: Vec::deserialize_reader(reader)? })
+        let Payload { time_ms, native, ethereum } = Payload::deserialize_reader(reader)?;
+        let (forged, senders) = BorshDeserialize::deserialize_reader(reader)?;
+        Ok(SubBlock { proposer, time_ms, native, ethereum, forged, senders })
     }
 }
 
@@ -132,6 +168,11 @@ impl Superblock {
         self.sub_blocks.iter().map(|sub| sub.native.len()).sum()
     }
 
+    /// Number of Ethereum transactions in all sub-blocks.
+    pub fn ethereum_len(&self) -> usize {
+        self.sub_blocks.iter().map(|sub| sub.ethereum.len()).sum()
+    }
+
     /// For each native transaction whether its signature is valid; `None` if all are.
     pub fn signatures(&self) -> Option<Vec<bool>> {
         self.sub_blocks.iter().any(|sub| !sub.forged.is_empty()).then(|| {
@@ -154,7 +195,8 @@ impl Superblock {
             let parts: Vec<Vec<u8>> = sub_block.native.par_chunks(PART).map(encoded_each).collect();
             bytes.reserve(parts.iter().map(Vec::len).sum());
             parts.iter().for_each(|part| bytes.extend_from_slice(part));
-            bytes.extend(encoded(&sub_block.forged));
+            sub_block.write_ethereum(&mut bytes);
+            bytes.extend(encoded(&(&sub_block.forged, &sub_block.senders)));
         }
         bytes
     }
@@ -205,14 +247,16 @@ mod tests {
                 proposer: i as u32,
                 time_ms: 7,
                 native: (0..*size).map(transaction).collect(),
+                ethereum: (0..*size % 3).map(|length| vec![7; length as usize]).collect(),
                 forged: (0..*size as u32 / 2).collect(),
+                senders: (0..*size % 3).map(|one| (one == 1).then_some(Address([9; 20]))).collect(),
             };
             let sub_blocks = sizes.iter().enumerate().map(sub_block).collect();
             let (parent, parent_root) = (Digest([1; 32]), Digest([2; 32]));
             let block = Superblock { height: 9, parent, time_ms: 8, parent_root, sub_blocks };
             for sub in &block.sub_blocks {
                 let read = SubBlock::from_payload(sub.proposer, &sub.to_payload()).expect("its own bytes");
-                assert_eq!(SubBlock { forged: sub.forged.clone(), ..read }, *sub);
+                assert_eq!(SubBlock { forged: sub.forged.clone(), senders: sub.senders.clone(), ..read }, *sub);
             }
             let plain = borsh::to_vec(&block).expect("writing to memory");
             assert_eq!(block.to_bytes(), plain);
@@ -231,15 +275,25 @@ mod tests {
             SubBlock::from_payload(0, &other).expect_err("refused").to_string()
         };
         assert!(refused(0, 2).contains("a sub-block of format 2, and this program reads 1"));
-        assert!(refused(9, 0).contains("0 lanes") && refused(9, 2).contains("2 lanes"));
+        assert!(refused(9, 0).contains("0 lanes") && refused(9, 3).contains("3 lanes"));
         assert!(refused(10, 1).contains("lane 1 of a sub-block is none by the rules in force"));
+        let with_lane = |lane: &[u8]| {
+            let mut other = [&payload[..], lane].concat();
+            other[9] = 2;
+            SubBlock::from_payload(0, &other)
+        };
+        let ethereum = with_lane(&[1, 1, 0, 0, 0, 2, 0, 0, 0, 5, 6]).expect("a lane of one transaction").ethereum;
+        assert_eq!(ethereum, [[5, 6]]);
+        for lane in [&[1, 0, 0, 0, 0][..], &[2, 1, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 0], &[]] {
+            assert!(with_lane(lane).is_err(), "{lane:?}: empty, unknown, native twice, missing");
+        }
         assert!(SubBlock::from_payload(0, &[&payload[..], &[0]].concat()).is_err(), "something is left over");
         let mut block = Superblock::default().to_bytes();
         assert_eq!(borsh::from_slice::<Superblock>(&block).expect("its own bytes"), Superblock::default());
         block[0] = 9;
         let error = borsh::from_slice::<Superblock>(&block).expect_err("refused").to_string();
         assert!(
-            error.contains("a block of format 9, and this program reads 1: use the version that wrote it"),
+            error.contains("a block of format 9, and this program reads 2: use the version that wrote it"),
             "{error}"
         );
     }

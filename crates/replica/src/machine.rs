@@ -478,7 +478,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
         let (height, _) = self.engine.tip();
         let start = self.engine.successor(&network.chain.committee());
-        let mut engine = Engine::new(network.setup(check_payload), start);
+        let mut engine = Engine::new(network.setup(check_payload(network.lane)), start);
         match self.engine.silent_to() {
             Some(height) => engine.stay_silent_below(height + 1),
             // A follower may lack the log too, and vote from now on; or have begun one that says from where on.

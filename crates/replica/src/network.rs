@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use consensus::committee::MEMBERS_MAX;
-use consensus::{Chain, Index, Rules, Setup};
-use ledger::{Ledger, Member};
+use consensus::{Chain, Index, PayloadCheck, Rules, Setup};
+use ledger::{Ledger, Limits, Member};
 use primitives::{Digest, PublicKey, SecretKey};
 
 /// Followers that a validator keeps a link to, at most: those with the largest stakes.
@@ -23,6 +23,22 @@ pub struct PeerAddress {
     pub address: String,
 }
 
+/// What a genesis says of the lane of Ethereum transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneRules {
+    /// The number of the chain, which each transaction names.
+    pub chain: u64,
+    /// Gas that those of a sub-block may declare together; zero where contracts are not executed.
+    pub sub_block_gas: u64,
+}
+
+impl LaneRules {
+    /// Of a chain.
+    pub fn of(chain: u64, limits: &Limits) -> LaneRules {
+        LaneRules { chain, sub_block_gas: limits.sub_block_gas }
+    }
+}
+
 /// What a node needs to take part in an epoch.
 #[derive(Clone)]
 pub struct Network {
@@ -30,6 +46,8 @@ pub struct Network {
     pub chain: Chain,
     /// What all of them do alike.
     pub rules: Rules,
+    /// What holds for Ethereum transactions of a sub-block.
+    pub lane: LaneRules,
     /// The own index.
     pub me: Index,
     /// The own key.
@@ -59,7 +77,7 @@ impl std::fmt::Debug for Network {
 
 impl Network {
     /// What the engine is made of.
-    pub(crate) fn setup(&self, check: fn(&[u8]) -> Option<usize>) -> Setup {
+    pub(crate) fn setup(&self, check: PayloadCheck) -> Setup {
         let Network { chain, rules, me, secret, .. } = self.clone();
         Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, secret, check }
     }

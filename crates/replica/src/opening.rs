@@ -1,19 +1,30 @@
 //! Where a replica begins: what its home holds.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 use std::time::Duration;
 
-use consensus::{Committee, Engine, Entry, Finality, Members, Start};
+use consensus::{Committee, Engine, Entry, Finality, Members, PayloadCheck, Start};
+use ledger::contracts::check_in_lane;
 use ledger::{Ledger, outcome_root};
 use primitives::{Digest, Height, SubBlock};
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
-use crate::{Defect, HandoverLog, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
+use crate::{
+    Defect, HandoverLog, Home, LaneRules, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
+};
 
-/// Whether bytes are a sub-block, and how many transactions it has.
-pub fn check_payload(bytes: &[u8]) -> Option<usize> {
-    SubBlock::from_payload(0, bytes).ok().map(|sub_block| sub_block.native.len())
+/// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them invalid,
+/// within the quota of gas. Says how many transactions it has.
+pub fn check_payload(lane: LaneRules) -> PayloadCheck {
+    Arc::new(move |bytes| {
+        let sub_block = SubBlock::from_payload(0, bytes).ok()?;
+        let mut gas_left = lane.sub_block_gas;
+        let mut is_sound = |bytes: &Vec<u8>| check_in_lane(bytes, lane.chain, &mut gas_left).is_ok();
+        let count = sub_block.native.len() + sub_block.ethereum.len();
+        sub_block.ethereum.iter().all(&mut is_sound).then_some(count)
+    })
 }
 
 /// A replica that was opened, and what works beside it.
@@ -52,7 +63,7 @@ impl<D: Disk + Clone> Replica<D> {
         let height = unproved.unwrap_or(finality.last_height().min(ledger.height()));
         let network = network.at(ledger, height + 1);
         let start = start(&network, &past, ledger, height, newest)?;
-        let mut engine = Engine::new(network.setup(check_payload), start);
+        let mut engine = Engine::new(network.setup(check_payload(network.lane)), start);
         if unproved.is_some() {
             // It knows no superblock to go on from: until it has found one it only says how far its state is.
             engine.rejoin();

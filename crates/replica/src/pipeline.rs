@@ -2,6 +2,7 @@
 //! that every shell takes, each over what it works on alone.
 
 use consensus::Index;
+use ledger::contracts::recover_senders;
 use ledger::{Applied, Attached, Batch, BlockReceipts, Ledger, Signatures, Stage, block_time};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use store::{CheckpointWriter, Disk, Store, StoreError};
@@ -60,7 +61,7 @@ impl Agreed {
     }
 }
 
-/// Decodes a sub-block that the engine took for one, and finds the false signatures, on the current rayon pool.
+/// Decodes a sub-block that the engine took for one, and finds false signatures and Ethereum's senders, on the current rayon pool.
 ///
 /// # Panics
 /// If it is not a sub-block.
@@ -69,6 +70,7 @@ pub fn checked(proposer: Index, payload: &[u8]) -> SubBlock {
     let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
     let valid = verify_all(&transactions);
     sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
+    sub_block.senders = recover_senders(&sub_block.ethereum);
     sub_block
 }
 

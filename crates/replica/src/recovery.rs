@@ -195,6 +195,7 @@ pub fn receipts_with(applied: &Applied, ids: &[TransactionId]) -> BlockReceipts 
         outcomes: ids.iter().copied().zip(applied.outcomes.iter().copied()).collect(),
         modified: applied.modified.clone(),
         batch: applied.batch.clone(),
+        contracts: applied.contracts.clone(),
     }
 }
 

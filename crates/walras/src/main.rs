@@ -28,6 +28,7 @@ mod rows;
 mod rows_parquet;
 mod sim;
 mod snapshot;
+mod statetest;
 mod tables;
 mod traders;
 mod verify;
@@ -81,6 +82,8 @@ enum Command {
     Bench(bench_command::Bench),
     /// Run the whole system under seeded faults.
     Sim(sim::Sim),
+    /// Run Ethereum's published state tests through the contract phase.
+    Statetest(statetest::StateTest),
     /// Look into a node's store, and check it.
     Inspect(inspect::Inspect),
     /// Take, check and restore snapshots of the state.
@@ -127,6 +130,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Replay(replay) => replay.run(json),
         Command::Bench(bench) => bench.run(json),
         Command::Sim(sim) => sim.run(json),
+        Command::Statetest(tests) => tests.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Snapshot(snapshot) => snapshot.run(json),
         Command::Export(export) => export.run(json),

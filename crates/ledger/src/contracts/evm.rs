@@ -1,0 +1,427 @@
+//! revm, and nothing else of the workspace names its interpreter: one transaction of Ethereum over any state.
+//!
+//! A transaction reads through an [`Access`], which is either a view of Block-STM or a plain overlay, and its write set
+//! is taken from the journal when it has ended: accounts whose record changed, and slots whose present value differs
+//! from the original one. The proposer's reward is kept apart, so that it makes no transaction depend on another.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use revm::context::result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction};
+use revm::context::{Block as _, ContextTr};
+use revm::context::{Context, Evm, FrameStack, Journal, JournalEntry, JournalInner, LocalContext, Transaction};
+use revm::database_interface::{DBErrorMarker, Database};
+use revm::handler::instructions::EthInstructions;
+use revm::handler::{EthFrame, EthPrecompiles, EvmTr, FrameResult, Handler};
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, Log, U256};
+use revm::state::Account;
+
+pub use revm::context::{BlockEnv, CfgEnv, TxEnv};
+pub use revm::primitives::hardfork::SpecId;
+pub use revm::state::{AccountInfo, Bytecode as EvmCode};
+
+use stm::Blocked;
+
+/// Maps of the journal with room for more entries than this are not kept for the next transaction: clearing them takes
+/// time in proportion to the room.
+const KEPT_ENTRIES: usize = 64;
+/// The memory of the interpreter above so many bytes is given back after a transaction.
+const KEPT_MEMORY: usize = 1 << 20;
+
+/// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*, which
+/// is a state of its own. A ledger has the space 0.
+pub trait EvmState: Send + Sync + 'static {
+    /// The account at an address, unless it is empty.
+    fn account(&self, space: u32, address: &Address) -> Option<AccountInfo>;
+    /// The value of a slot; zero if it was never written.
+    fn slot(&self, space: u32, address: &Address, slot: &U256) -> U256;
+    /// The code that has this hash.
+    fn code(&self, space: u32, hash: &B256) -> EvmCode;
+    /// The hash of a block, which is one of the last 256.
+    fn block_hash(&self, space: u32, number: u64) -> B256;
+}
+
+/// What a transaction is executed under: its block and the rules.
+#[derive(Clone, Debug)]
+pub struct EvmContext {
+    /// The block, with the proposer of the transaction as its beneficiary.
+    pub block: BlockEnv,
+    /// The rules.
+    pub rules: CfgEnv,
+}
+
+/// A transaction to execute.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The state that it belongs to.
+    pub space: u32,
+    /// What it is executed under.
+    pub context: Arc<EvmContext>,
+    /// The transaction, with its sender.
+    pub transaction: Arc<TxEnv>,
+}
+
+/// A location of the state: an account's record, or one slot of its storage.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EvmPlace {
+    /// The state.
+    pub space: u32,
+    /// The account.
+    pub address: Address,
+    /// The slot; `None` for the record.
+    pub slot: Option<U256>,
+}
+
+/// What a location holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EvmContent {
+    /// The record of an account; `None` if it is empty.
+    Account(Option<AccountInfo>),
+    /// The value of a slot.
+    Slot(U256),
+}
+
+/// How the state is read while a transaction runs.
+pub(super) trait Access {
+    /// What a location holds.
+    fn read(&mut self, place: &EvmPlace) -> Result<EvmContent, Waits>;
+    /// Changes what a location holds.
+    fn write(&mut self, place: EvmPlace, content: EvmContent);
+    /// Whether what is read is what counts, so that a panic is the transaction's own.
+    fn is_final(&self) -> bool;
+}
+
+/// A read met the estimate of a lower transaction: the execution is repeated later.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(transparent)]
+pub(super) struct Waits(#[from] pub Blocked);
+
+impl DBErrorMarker for Waits {}
+
+/// What became of a transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EvmOutcome {
+    /// It was executed and paid for.
+    Executed(Box<EvmExecution>),
+    /// It had no effect, and its sender paid nothing.
+    Skipped(Skip),
+}
+
+/// How an executed transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, borsh::BorshSerialize, borsh::BorshDeserialize)]
+pub enum EvmStatus {
+    /// It took effect.
+    Succeeded,
+    /// It reverted: of its effects only the fee remains.
+    Reverted,
+    /// It ran out of gas or did what is not allowed: of its effects only the fee remains, for all gas of its limit.
+    Halted,
+}
+
+/// What an executed transaction did beside its writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvmExecution {
+    /// How it ended.
+    pub status: EvmStatus,
+    /// Gas that it paid for.
+    pub gas_used: u64,
+    /// Wei that it paid for each unit of gas.
+    pub gas_price: u128,
+    /// Wei for the proposer.
+    pub tip: U256,
+    /// Wei that left all accounts: the tip, the burnt part of the fee, and what was destroyed.
+    pub lost: U256,
+    /// Whether a contract destroyed itself, so that more than the fee may have been burnt.
+    pub is_destructive: bool,
+    /// What it logged.
+    pub logs: Vec<Log>,
+    /// What it returned.
+    pub output: Bytes,
+    /// The contract that it created itself.
+    pub created: Option<Address>,
+    /// All contracts that came to be, by address.
+    pub contracts: Vec<Address>,
+}
+
+/// Why a transaction was skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, borsh::BorshSerialize, borsh::BorshDeserialize)]
+pub enum Skip {
+    /// Its bytes are no transaction that the chain knows.
+    Malformed,
+    /// Its signature is not valid.
+    BadSignature,
+    /// The same transaction stands before it.
+    Duplicate,
+    /// Its nonce has been used.
+    NonceTooLow,
+    /// A lower nonce of its sender is missing.
+    NonceTooHigh,
+    /// Its sender cannot pay for its gas and value.
+    Funds,
+    /// It offers less for gas than the base fee.
+    Price,
+    /// Its sender is a contract.
+    SenderHasCode,
+    /// The quota of gas of its sub-block was used up.
+    OverQuota,
+    /// It is invalid by itself.
+    Invalid,
+}
+
+type Machine<'a, S, A> = Evm<
+    EvmFrameContext<'a, S, A>,
+    (),
+    EthInstructions<EthInterpreter, EvmFrameContext<'a, S, A>>,
+    EthPrecompiles,
+    EthFrame<EthInterpreter>,
+>;
+type EvmFrameContext<'a, S, A> =
+    Context<&'a BlockEnv, &'a TxEnv, &'a CfgEnv, Reader<'a, S, A>, Journal<Reader<'a, S, A>>, (), LocalContext>;
+
+/// What revm reads through.
+struct Reader<'a, S, A> {
+    state: &'a S,
+    space: u32,
+    access: &'a mut A,
+}
+
+impl<S: EvmState, A: Access> Database for Reader<'_, S, A> {
+    type Error = Waits;
+
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Waits> {
+        match self.access.read(&EvmPlace { space: self.space, address, slot: None })? {
+            EvmContent::Account(info) => Ok(info),
+            EvmContent::Slot(_) => unreachable!("the record of an account is no slot"),
+        }
+    }
+
+    fn code_by_hash(&mut self, hash: B256) -> Result<EvmCode, Waits> {
+        Ok(self.state.code(self.space, &hash))
+    }
+
+    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, Waits> {
+        match self.access.read(&EvmPlace { space: self.space, address, slot: Some(slot) })? {
+            EvmContent::Slot(value) => Ok(value),
+            EvmContent::Account(_) => unreachable!("a slot is no account"),
+        }
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, Waits> {
+        Ok(self.state.block_hash(self.space, number))
+    }
+}
+
+/// Ethereum's handler, but the reward is noted and paid to nobody.
+struct Rewardless<'a, S, A> {
+    tip: Cell<U256>,
+    evm: std::marker::PhantomData<fn(&'a S, &'a A)>,
+}
+
+impl<'a, S: EvmState, A: Access> Handler for Rewardless<'a, S, A> {
+    type Evm = Machine<'a, S, A>;
+    type Error = EVMError<Waits>;
+    type HaltReason = HaltReason;
+
+    fn reward_beneficiary(&self, evm: &mut Self::Evm, result: &mut FrameResult) -> Result<(), Self::Error> {
+        let context = evm.ctx_ref();
+        let base_fee = u128::from(context.block().basefee());
+        let tip = context.tx().effective_gas_price(base_fee).saturating_sub(base_fee);
+        self.tip.set(U256::from(tip) * U256::from(result.gas().used()));
+        Ok(())
+    }
+}
+
+/// What a thread keeps from transaction to transaction.
+struct Parts {
+    spec: SpecId,
+    journal: JournalInner<JournalEntry>,
+    local: LocalContext,
+    frames: FrameStack<EthFrame<EthInterpreter>>,
+    precompiles: EthPrecompiles,
+}
+
+impl Parts {
+    fn new(spec: SpecId) -> Parts {
+        let (journal, local) = (JournalInner::new(), LocalContext::default());
+        Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: EthPrecompiles::new(spec) }
+    }
+}
+
+thread_local! {
+    static PARTS: Cell<Option<Parts>> = const { Cell::new(None) };
+}
+
+/// Executes one transaction.
+///
+/// # Errors
+/// [`Waits`] if a read did.
+pub(super) fn execute<S: EvmState, A: Access>(state: &S, job: &Job, access: &mut A) -> Result<EvmOutcome, Waits> {
+    if !access.is_final() {
+        return run(state, job, access);
+    }
+    match catch_unwind(AssertUnwindSafe(|| run(state, job, access))) {
+        Ok(outcome) => outcome,
+        Err(_) => halt(job, access),
+    }
+}
+
+fn run<S: EvmState, A: Access>(state: &S, job: &Job, access: &mut A) -> Result<EvmOutcome, Waits> {
+    let spec = *job.context.rules.spec();
+    let parts = PARTS.take().filter(|parts| parts.spec == spec).unwrap_or_else(|| Parts::new(spec));
+    let Parts { journal, local, frames, precompiles, .. } = parts;
+    let reader = Reader { state, space: job.space, access: &mut *access };
+    let mut evm = Evm {
+        ctx: Context {
+            block: &job.context.block,
+            tx: &*job.transaction,
+            cfg: &job.context.rules,
+            journaled_state: Journal::new_with_inner(reader, journal),
+            chain: (),
+            local,
+            error: Ok(()),
+        },
+        inspector: (),
+        instruction: EthInstructions::new_mainnet_with_spec(spec),
+        precompiles,
+        frame_stack: frames,
+    };
+    let mut handler = Rewardless { tip: Cell::new(U256::ZERO), evm: std::marker::PhantomData };
+    let result = handler.run(&mut evm);
+    let tip = handler.tip.get();
+    let Evm { ctx, precompiles, frame_stack, .. } = evm;
+    let Context { journaled_state, mut local, .. } = ctx;
+    let mut journal = journaled_state.into_init();
+    let mut touched = std::mem::take(&mut journal.state);
+    journal.finalize();
+    let outcome = match result {
+        Ok(result) => {
+            let accounts = touched.iter().filter(|(_, account)| account.is_touched());
+            let written = write_all(job.space, accounts, access);
+            Ok(EvmOutcome::Executed(Box::new(executed(job, result, tip, written))))
+        }
+        Err(EVMError::Transaction(fault)) => Ok(EvmOutcome::Skipped(skip(&fault))),
+        Err(EVMError::Database(waits)) => Err(waits),
+        Err(EVMError::Header(_)) => Ok(EvmOutcome::Skipped(Skip::Invalid)),
+        Err(EVMError::Custom(_) | EVMError::CustomAny(_)) => halt(job, access),
+    };
+    if touched.capacity() <= KEPT_ENTRIES {
+        touched.clear();
+        journal.state = touched;
+    }
+    if journal.transient_storage.capacity() > KEPT_ENTRIES {
+        journal.transient_storage = Default::default();
+    }
+    if local.shared_memory_buffer.borrow().capacity() > KEPT_MEMORY {
+        local = LocalContext::default();
+    }
+    PARTS.set(Some(Parts { spec, journal, local, frames: frame_stack, precompiles }));
+    outcome
+}
+
+/// What the writes of a transaction come to.
+#[derive(Default)]
+struct Written {
+    /// Wei that left all accounts.
+    lost: U256,
+    is_destructive: bool,
+    /// Contracts that came to be.
+    contracts: Vec<Address>,
+}
+
+/// Writes what changed of the accounts.
+fn write_all<'a, A: Access>(
+    space: u32,
+    accounts: impl Iterator<Item = (&'a Address, &'a Account)>,
+    access: &mut A,
+) -> Written {
+    let Written { mut lost, mut is_destructive, mut contracts } = Written::default();
+    for (&address, account) in accounts {
+        let before = (!account.is_loaded_as_not_existing()).then(|| account.original_info());
+        is_destructive |= account.is_selfdestructed();
+        let is_gone = account.is_selfdestructed() || account.is_empty();
+        let after = (!is_gone).then(|| &account.info);
+        lost = lost.wrapping_add(before.as_ref().map_or(U256::ZERO, |info| info.balance));
+        lost = lost.wrapping_sub(after.map_or(U256::ZERO, |info| info.balance));
+        if before.as_ref() != after {
+            access.write(EvmPlace { space, address, slot: None }, EvmContent::Account(after.cloned()));
+        }
+        if !is_gone {
+            if account.is_created() {
+                contracts.push(address);
+            }
+            for (&slot, value) in account.changed_storage_slots() {
+                let place = EvmPlace { space, address, slot: Some(slot) };
+                access.write(place, EvmContent::Slot(value.present_value));
+            }
+        }
+    }
+    contracts.sort_unstable();
+    Written { lost, is_destructive, contracts }
+}
+
+fn executed(job: &Job, result: ExecutionResult, tip: U256, written: Written) -> EvmExecution {
+    let Written { lost, is_destructive, contracts } = written;
+    let gas_price = job.transaction.effective_gas_price(job.context.block.basefee.into());
+    let gas_used = result.tx_gas_used();
+    let created = result.created_address();
+    let (status, logs, output) = match result {
+        ExecutionResult::Success { logs, output, .. } => (EvmStatus::Succeeded, logs, output.into_data()),
+        ExecutionResult::Revert { output, .. } => (EvmStatus::Reverted, Vec::new(), output),
+        ExecutionResult::Halt { .. } => (EvmStatus::Halted, Vec::new(), Bytes::new()),
+    };
+    EvmExecution { status, gas_used, gas_price, tip, lost, is_destructive, logs, output, created, contracts }
+}
+
+/// The outcome of a transaction that the interpreter could not execute although its reads were final: it pays for all
+/// its gas. If it could not have paid, it is skipped.
+fn halt<A: Access>(job: &Job, access: &mut A) -> Result<EvmOutcome, Waits> {
+    let (transaction, base_fee) = (&job.transaction, u128::from(job.context.block.basefee));
+    let place = EvmPlace { space: job.space, address: transaction.caller, slot: None };
+    let EvmContent::Account(Some(mut sender)) = access.read(&place)? else {
+        return Ok(EvmOutcome::Skipped(Skip::Funds));
+    };
+    let gas_price = transaction.effective_gas_price(base_fee);
+    let gas = U256::from(transaction.gas_limit);
+    let paid = gas.saturating_mul(U256::from(gas_price));
+    if sender.nonce != transaction.nonce || sender.balance < paid || gas_price < base_fee {
+        return Ok(EvmOutcome::Skipped(Skip::Invalid));
+    }
+    sender.balance -= paid;
+    sender.nonce += 1;
+    access.write(place, EvmContent::Account(Some(sender)));
+    Ok(EvmOutcome::Executed(Box::new(EvmExecution {
+        status: EvmStatus::Halted,
+        gas_used: transaction.gas_limit,
+        gas_price,
+        tip: gas * U256::from(gas_price - base_fee),
+        lost: paid,
+        is_destructive: false,
+        logs: Vec::new(),
+        output: Bytes::new(),
+        created: None,
+        contracts: Vec::new(),
+    })))
+}
+
+fn skip(fault: &InvalidTransaction) -> Skip {
+    match fault {
+        InvalidTransaction::NonceTooLow { .. } => Skip::NonceTooLow,
+        InvalidTransaction::NonceTooHigh { .. } => Skip::NonceTooHigh,
+        InvalidTransaction::LackOfFundForMaxFee { .. } | InvalidTransaction::OverflowPaymentInTransaction => {
+            Skip::Funds
+        }
+        InvalidTransaction::GasPriceLessThanBasefee => Skip::Price,
+        InvalidTransaction::RejectCallerWithCode => Skip::SenderHasCode,
+        _ => Skip::Invalid,
+    }
+}
+
+/// The hash of no code.
+pub(super) const NO_CODE: B256 = KECCAK_EMPTY;
+
+/// Code from its bytes: of a contract, or the name of the contract that an account delegates to.
+pub fn evm_code(bytes: Bytes) -> EvmCode {
+    EvmCode::new_raw_checked(bytes.clone()).unwrap_or_else(|_| EvmCode::new_legacy(bytes))
+}

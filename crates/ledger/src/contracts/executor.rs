@@ -1,0 +1,127 @@
+//! A block of Ethereum transactions over any state: one after another, or by Block-STM.
+
+use stm::{Blocked, CommitSink, Proceed, Tally, TransactionView, Tuning, Vm, Workers};
+
+use hashbrown::HashMap;
+
+use super::evm::{Access, EvmContent, EvmOutcome, EvmPlace, EvmState, Job, Waits, execute};
+
+/// Bytes of a helper's stack.
+const STACK: usize = 8 << 20;
+
+/// What a block of Ethereum transactions comes to.
+#[derive(Debug, PartialEq)]
+pub struct EvmBlock {
+    /// What became of each transaction, in order.
+    pub outcomes: Vec<EvmOutcome>,
+    /// The locations that were written, in order, each with what it holds now.
+    pub writes: Vec<(EvmPlace, EvmContent)>,
+}
+
+/// A block to execute: its transactions and the state that they begin with.
+pub struct Program<S> {
+    /// The state before the block.
+    pub state: S,
+    /// The transactions, in order.
+    pub jobs: Vec<Job>,
+}
+
+/// What is written above a state.
+struct Above<'a, S> {
+    state: &'a S,
+    written: HashMap<EvmPlace, EvmContent>,
+}
+
+impl<S: EvmState> Access for Above<'_, S> {
+    fn read(&mut self, place: &EvmPlace) -> Result<EvmContent, Waits> {
+        Ok(self.written.get(place).cloned().unwrap_or_else(|| load(self.state, place)))
+    }
+
+    fn write(&mut self, place: EvmPlace, content: EvmContent) {
+        self.written.insert(place, content);
+    }
+
+    fn is_final(&self) -> bool {
+        true
+    }
+}
+
+impl<S: EvmState> Access for TransactionView<'_, Program<S>> {
+    fn read(&mut self, place: &EvmPlace) -> Result<EvmContent, Waits> {
+        Ok(TransactionView::read(self, place)?)
+    }
+
+    fn write(&mut self, place: EvmPlace, content: EvmContent) {
+        TransactionView::write(self, place, content);
+    }
+
+    fn is_final(&self) -> bool {
+        TransactionView::is_final(self)
+    }
+}
+
+fn load<S: EvmState>(state: &S, place: &EvmPlace) -> EvmContent {
+    match &place.slot {
+        None => EvmContent::Account(state.account(place.space, &place.address)),
+        Some(slot) => EvmContent::Slot(state.slot(place.space, &place.address, slot)),
+    }
+}
+
+impl<S: EvmState> Vm for Program<S> {
+    type Key = EvmPlace;
+    type Value = EvmContent;
+    type Output = EvmOutcome;
+
+    fn load(&self, place: &EvmPlace) -> EvmContent {
+        load(&self.state, place)
+    }
+
+    fn execute(&self, txn: usize, view: &mut TransactionView<'_, Self>) -> Result<EvmOutcome, Blocked> {
+        execute(&self.state, &self.jobs[txn], view).map_err(|Waits(blocked)| blocked)
+    }
+}
+
+/// Keeps outcomes in order.
+struct Outcomes(Vec<EvmOutcome>);
+
+impl CommitSink<EvmOutcome> for Outcomes {
+    fn commit(&mut self, _: usize, outcome: EvmOutcome) -> Proceed {
+        self.0.push(outcome);
+        Proceed::Continue
+    }
+}
+
+impl<S: EvmState> Program<S> {
+    /// Executes the transactions one after another.
+    pub fn execute_sequentially(&self) -> EvmBlock {
+        let mut above = Above { state: &self.state, written: HashMap::new() };
+        let one = |job| execute(&self.state, job, &mut above).expect("nothing waits for another transaction");
+        let outcomes = self.jobs.iter().map(one).collect();
+        let mut writes: Vec<_> = above.written.into_iter().collect();
+        writes.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        EvmBlock { outcomes, writes }
+    }
+
+    /// Executes the transactions by Block-STM, with the same result. The state is given back.
+    ///
+    /// # Panics
+    /// If a transaction panics where even its fee cannot be taken: the state itself cannot be read.
+    pub fn execute(self, workers: &mut Workers, tuning: &Tuning) -> (EvmBlock, S, Tally) {
+        let jobs = self.jobs.len();
+        let execution = workers.execute_with(self, jobs, Outcomes(Vec::with_capacity(jobs)), tuning);
+        let committed = execution.result.unwrap_or_else(|panicked| panic!("{panicked}"));
+        let block = EvmBlock { outcomes: execution.sink.0, writes: committed.writes.into_sorted() };
+        (block, execution.vm.state, execution.tally)
+    }
+}
+
+/// Threads for Block-STM over the EVM, the caller's among them. Frames of the interpreter lie on the heap, so that a
+/// stack is as deep as the deepest precompile needs.
+pub fn evm_workers(threads: usize) -> Workers {
+    Workers::with_stacks(threads, STACK)
+}
+
+/// Everything in parallel, however small the block: for tests.
+pub fn parallel_tuning() -> Tuning {
+    Tuning { transactions_per_thread: 0, adaptive: false, ..Tuning::default() }
+}

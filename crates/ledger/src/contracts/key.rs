@@ -1,0 +1,83 @@
+//! Keys of Ethereum accounts, and what they sign.
+
+use alloy_consensus::{SignableTransaction, TxEip1559};
+use alloy_eips::eip2718::Encodable2718;
+use revm::primitives::alloy_primitives::Signature;
+use revm::primitives::{Address as EvmAddress, B256, TxKind, U256, keccak256};
+use secp256k1::{All, Message, Secp256k1, SecretKey};
+
+use primitives::Address;
+
+/// A secret key of the curve secp256k1.
+#[derive(Clone)]
+pub struct EthereumKey {
+    curve: Secp256k1<All>,
+    secret: SecretKey,
+}
+
+/// A transaction to sign, with a dynamic fee (EIP-1559).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EthereumRequest {
+    /// The number of the chain.
+    pub chain: u64,
+    /// The nonce of the sender.
+    pub nonce: u64,
+    /// The account that is called; `None` creates a contract.
+    pub to: Option<Address>,
+    /// Wei to send.
+    pub value: u128,
+    /// Gas to pay for at most.
+    pub gas_limit: u64,
+    /// Wei for a unit of gas at most.
+    pub max_fee: u128,
+    /// Of these, wei for the proposer at most.
+    pub max_tip: u128,
+    /// Input of the call, or code that creates the contract.
+    pub data: Vec<u8>,
+}
+
+impl EthereumKey {
+    /// The key that a seed makes; `None` for the few seeds that make none.
+    pub fn from_seed(seed: [u8; 32]) -> Option<EthereumKey> {
+        let secret = SecretKey::from_byte_array(seed).ok()?;
+        Some(EthereumKey { curve: Secp256k1::new(), secret })
+    }
+
+    /// The address of its account.
+    pub fn address(&self) -> Address {
+        let public = self.secret.public_key(&self.curve).serialize_uncompressed();
+        let mut address = [0; 20];
+        address.copy_from_slice(&keccak256(&public[1..]).0[12..]);
+        Address(address)
+    }
+
+    /// Signs a hash.
+    pub fn sign_hash(&self, hash: B256) -> Signature {
+        let signed = self.curve.sign_ecdsa_recoverable(Message::from_digest(hash.0), &self.secret);
+        let (parity, bytes) = signed.serialize_compact();
+        let [r, s] = [&bytes[..32], &bytes[32..]].map(U256::from_be_slice);
+        Signature::new(r, s, i32::from(parity) & 1 == 1)
+    }
+
+    /// Signs a transaction; its bytes in EIP-2718 form.
+    pub fn sign(&self, request: &EthereumRequest) -> Vec<u8> {
+        let transaction = TxEip1559 {
+            chain_id: request.chain,
+            nonce: request.nonce,
+            gas_limit: request.gas_limit,
+            max_fee_per_gas: request.max_fee,
+            max_priority_fee_per_gas: request.max_tip,
+            to: request.to.map_or(TxKind::Create, |to| TxKind::Call(EvmAddress::new(to.0))),
+            value: U256::from(request.value),
+            access_list: Default::default(),
+            input: request.data.clone().into(),
+        };
+        let signature = self.sign_hash(transaction.signature_hash());
+        transaction.into_signed(signature).encoded_2718()
+    }
+}
+
+/// The address of the contract that an account creates with a nonce.
+pub fn contract_address(creator: &Address, nonce: u64) -> Address {
+    Address(EvmAddress::new(creator.0).create(nonce).0.0)
+}

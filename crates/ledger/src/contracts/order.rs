@@ -1,0 +1,95 @@
+//! The order in which a superblock's Ethereum transactions are executed, and the quota of each sub-block.
+//!
+//! Sub-blocks stand in slot order, rotated by height, so that no validator is always first. A transaction that stands
+//! there again is a duplicate. The transactions of one sender take the positions that they hold together in the order
+//! of their nonces, rivals of one nonce by position: so nonces are in order however many sub-blocks they came through.
+
+use hashbrown::HashSet;
+use primitives::{Address, Digest, Superblock};
+use rayon::prelude::*;
+
+use super::evm::Skip;
+use super::transaction::{EthereumFault, EthereumTransaction};
+
+/// A transaction that will be executed.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    /// Its position among the block's Ethereum transactions, by sub-block and lane.
+    pub position: u32,
+    /// The position of its sub-block in the block.
+    pub sub_block: usize,
+    pub sender: Address,
+    pub transaction: EthereumTransaction,
+}
+
+/// Judges bytes of a lane without state and without signature, and counts their gas against what is left of the quota
+/// of their sub-block.
+///
+/// # Errors
+/// [`EthereumFault`]; beyond the quota too, see [`EthereumFault::Quota`].
+pub fn check_in_lane(bytes: &[u8], chain: u64, gas_left: &mut u64) -> Result<EthereumTransaction, EthereumFault> {
+    let transaction = EthereumTransaction::decode(bytes)?;
+    transaction.check(chain)?;
+    let gas = transaction.gas_limit();
+    *gas_left = gas_left.checked_sub(gas).ok_or(EthereumFault::Quota { gas, left: *gas_left })?;
+    Ok(transaction)
+}
+
+/// Who signed each transaction of a lane, on the current rayon pool.
+pub fn recover_senders(lane: &[Vec<u8>]) -> Vec<Option<Address>> {
+    let sender = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok()?.recover_sender().ok();
+    lane.par_iter().map(sender).collect()
+}
+
+/// The transactions to execute, in order, and those that are skipped, by position.
+pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64) -> (Vec<Standing>, Vec<(u32, Skip)>) {
+    let (mut standing, mut skipped) = (Vec::new(), Vec::new());
+    let mut seen: HashSet<Digest> = HashSet::new();
+    let count = block.sub_blocks.len();
+    let starts: Vec<usize> = block
+        .sub_blocks
+        .iter()
+        .map(|sub| sub.ethereum.len())
+        .scan(0, |sum, len| {
+            *sum += len;
+            Some(*sum - len)
+        })
+        .collect();
+    for slot in 0..count {
+        let sub_block = (slot + (block.height % count as u64) as usize) % count;
+        let sub = &block.sub_blocks[sub_block];
+        let mut gas_left = quota;
+        for (at, bytes) in sub.ethereum.iter().enumerate() {
+            let position = (starts[sub_block] + at) as u32;
+            let judged = check_in_lane(bytes, chain, &mut gas_left).and_then(|transaction| {
+                let sender = match sub.senders.get(at) {
+                    Some(sender) => sender.ok_or(EthereumFault::Signature)?,
+                    None => transaction.recover_sender()?,
+                };
+                Ok((sender, transaction))
+            });
+            match judged {
+                Ok((_, transaction)) if !seen.insert(transaction.hash()) => skipped.push((position, Skip::Duplicate)),
+                Ok((sender, transaction)) => standing.push(Standing { position, sub_block, sender, transaction }),
+                Err(EthereumFault::Quota { .. }) => skipped.push((position, Skip::OverQuota)),
+                Err(EthereumFault::Signature) => skipped.push((position, Skip::BadSignature)),
+                Err(_) => skipped.push((position, Skip::Malformed)),
+            }
+        }
+    }
+    (by_nonce(standing), skipped)
+}
+
+/// Gives the positions that each sender holds to its transactions in the order of their nonces.
+fn by_nonce(standing: Vec<Standing>) -> Vec<Standing> {
+    let mut places: Vec<(Address, usize)> = standing.iter().enumerate().map(|(at, one)| (one.sender, at)).collect();
+    places.sort_unstable();
+    let mut nonces: Vec<(Address, u64, usize)> =
+        standing.iter().enumerate().map(|(at, one)| (one.sender, one.transaction.nonce(), at)).collect();
+    nonces.sort_unstable();
+    let mut order: Vec<(usize, usize)> =
+        places.iter().zip(&nonces).map(|((_, place), (_, _, from))| (*place, *from)).collect();
+    order.sort_unstable();
+    let mut from: Vec<Option<Standing>> = standing.into_iter().map(Some).collect();
+    order.into_iter().map(|(_, at)| from[at].take().expect("each stands once")).collect()
+}

@@ -1,0 +1,289 @@
+//! The contract phase of a block: between settlement and digests, on the accounts that the native phase leaves.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hashbrown::HashMap;
+use primitives::{Address, Digest, Height, Superblock};
+use revm::primitives::{Address as EvmAddress, B256, U256, U256 as Wei};
+use stm::{Tuning, Workers};
+
+use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmExecution, EvmOutcome, Job, SpecId};
+use super::executor::{EvmBlock, Program, evm_workers};
+use super::order::{Standing, in_order};
+use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
+use super::state::{BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, shown_nonce, slot_key, split, wei_of};
+use crate::account::EvmRecord;
+use crate::{Fault, Ledger};
+
+const RANDOM_CONTEXT: &str = "walras 2026 prevrandao v1";
+/// The base fee changes by at most one part in this from height to height.
+const BASE_FEE_PARTS: u64 = 64;
+
+/// Threads that execute contracts. They persist between blocks and are no part of the state: a clone of a ledger has
+/// the same.
+#[derive(Clone, Default)]
+pub(crate) struct Engine(Arc<OnceLock<Mutex<Workers>>>);
+
+/// What the phase changed, for digests and receipts.
+#[derive(Default)]
+pub(crate) struct Phase {
+    pub receipts: ContractReceipts,
+    /// Accounts that it wrote, by address.
+    pub accounts: Vec<Address>,
+    /// Slots that it wrote, in order.
+    pub slots: Vec<(SlotKey, Option<[u8; 32]>)>,
+}
+
+/// Books of a phase, in wei.
+#[derive(Default)]
+struct Books {
+    /// Change of what accounts hold.
+    held: i128,
+    /// Taken from accounts by transactions.
+    lost: i128,
+    /// Of that, for proposers.
+    tips: i128,
+}
+
+impl Ledger {
+    /// Executes a block's Ethereum transactions.
+    ///
+    /// # Errors
+    /// [`Fault::Wei`] if wei came or went.
+    pub(crate) fn execute_contracts(&mut self, block: &Superblock) -> Result<Phase, Fault> {
+        let Some(head) = self.contracts.head() else { return Ok(Phase::default()) };
+        let base_fee = head.base_fee;
+        let mut phase = Phase { receipts: ContractReceipts { base_fee, ..Default::default() }, ..Phase::default() };
+        if block.ethereum_len() > 0 {
+            self.execute_lanes(block, base_fee, &mut phase)?;
+        }
+        let gas_used = phase.receipts.gas_used();
+        let (gas, floor) = (self.limits.block_gas, self.limits.least_base_fee);
+        self.contracts.head_mut().base_fee = next_base_fee(base_fee, gas_used, gas, floor);
+        Ok(phase)
+    }
+
+    fn execute_lanes(&mut self, block: &Superblock, base_fee: u64, phase: &mut Phase) -> Result<(), Fault> {
+        let (standing, skipped) = in_order(block, self.chain, self.limits.sub_block_gas);
+        phase.receipts.skipped = skipped;
+        let contexts: Vec<Arc<EvmContext>> =
+            (0..block.sub_blocks.len()).map(|sub| Arc::new(self.context(block, sub, base_fee))).collect();
+        let job = |one: &Standing| Job {
+            space: 0,
+            context: contexts[one.sub_block].clone(),
+            transaction: one.transaction.to_job(&one.sender),
+        };
+        let jobs: Vec<Job> = standing.iter().map(job).collect();
+        let state = LedgerState {
+            accounts: self.accounts.clone(),
+            contracts: self.contracts.clone(),
+            wei_per_unit: self.wei_per_unit(),
+            height: block.height,
+        };
+        let (EvmBlock { outcomes, writes }, state, _) = self.engine.run(Program { state, jobs });
+        drop(state);
+        let mut books = Books::default();
+        let mut tips: HashMap<usize, u128> = HashMap::new();
+        let mut created = Vec::new();
+        for (one, outcome) in standing.iter().zip(outcomes) {
+            match outcome {
+                EvmOutcome::Skipped(why) => phase.receipts.skipped.push((one.position, why)),
+                EvmOutcome::Executed(execution) => {
+                    books.take(block.height, &execution)?;
+                    *tips.entry(one.sub_block).or_default() += wei(execution.tip);
+                    created.extend_from_slice(&execution.contracts);
+                    phase.receipts.receipts.push(receipt(one, *execution));
+                }
+            }
+        }
+        phase.receipts.skipped.sort_unstable_by_key(|(position, _)| *position);
+        self.write_all(writes, &mut books, phase);
+        for contract in created {
+            let account = self.accounts.get_or_insert(&Address(contract.0.0));
+            account.set_evm(EvmRecord { is_contract: true, ..account.evm() });
+        }
+        self.pay_tips(block, &tips, &mut books, phase);
+        self.burn_wei(block.height, &books, phase)
+    }
+
+    /// What the transactions of a sub-block are executed under.
+    fn context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
+        let proposer = self.proposer_account(block, sub_block).unwrap_or_default();
+        let random = borsh::to_vec(&(block.parent, block.height)).expect("writing to memory cannot fail");
+        let mut env = BlockEnv {
+            number: U256::from(block.height),
+            beneficiary: EvmAddress::new(proposer.0),
+            timestamp: U256::from(block.time_ms / 1_000),
+            gas_limit: self.limits.block_gas,
+            basefee: base_fee,
+            prevrandao: Some(B256::new(Digest::of(RANDOM_CONTEXT, &random).0)),
+            ..BlockEnv::default()
+        };
+        let rules = CfgEnv::new().with_spec_and_mainnet_gas_params(SpecId::OSAKA).with_chain_id(self.chain);
+        env.set_blob_excess_gas_and_price(0, rules.blob_base_fee_update_fraction());
+        EvmContext { block: env, rules }
+    }
+
+    /// The account of the validator that proposed a sub-block, where there are validators.
+    fn proposer_account(&self, block: &Superblock, sub_block: usize) -> Option<Address> {
+        let members = self.committee(self.schedule().epoch_of(block.height))?;
+        members.get(block.sub_blocks[sub_block].proposer as usize).map(|member| member.account)
+    }
+
+    /// Wei of one unit of asset 0.
+    pub fn wei_per_unit(&self) -> u64 {
+        10u64.pow(18 - u32::from(self.assets[0].decimals))
+    }
+
+    /// Writes accounts and slots.
+    fn write_all(&mut self, writes: Vec<(super::EvmPlace, EvmContent)>, books: &mut Books, phase: &mut Phase) {
+        for (place, content) in writes {
+            let address = Address(place.address.0.0);
+            match (place.slot, content) {
+                (None, EvmContent::Account(info)) => {
+                    self.write_account(&address, info, books);
+                    phase.accounts.push(address);
+                }
+                (Some(slot), EvmContent::Slot(value)) => {
+                    let key = slot_key(&address, &slot.to_be_bytes());
+                    let value = (!value.is_zero()).then(|| value.to_be_bytes());
+                    self.contracts.set_slot(key, value);
+                    phase.slots.push((key, value));
+                }
+                (None, EvmContent::Slot(_)) | (Some(_), EvmContent::Account(_)) => {
+                    unreachable!("contents fit their places")
+                }
+            }
+        }
+    }
+
+    fn write_account(&mut self, address: &Address, info: Option<super::AccountInfo>, books: &mut Books) {
+        let wei_per_unit = self.wei_per_unit();
+        let account = self.accounts.get_or_insert(address);
+        let (before, shown, old) = (account.evm(), shown_nonce(account), wei_of(account, wei_per_unit));
+        let info = info.unwrap_or_default();
+        let new = wei(info.balance);
+        let (units, remainder) = split(new, wei_per_unit);
+        let code = if info.is_empty_code_hash() { Digest::default() } else { Digest(info.code_hash.0) };
+        let nonce = if info.nonce == shown { before.nonce } else { info.nonce };
+        account.set_balance(GAS_ASSET, units);
+        account.set_evm(EvmRecord { nonce, remainder, code, ..before });
+        if code != before.code {
+            if code != Digest::default() {
+                self.contracts.share(code, || info.code.expect("new code comes with its account"));
+            }
+            if before.code != Digest::default() {
+                self.contracts.release(&before.code);
+            }
+        }
+        books.held += new as i128 - old as i128;
+    }
+
+    /// Pays proposers after the last transaction. Who proposed without an account leaves its tips to be burnt.
+    fn pay_tips(&mut self, block: &Superblock, tips: &HashMap<usize, u128>, books: &mut Books, phase: &mut Phase) {
+        let wei_per_unit = self.wei_per_unit();
+        for sub_block in 0..block.sub_blocks.len() {
+            let tip = tips.get(&sub_block).copied().unwrap_or(0);
+            let Some(proposer) = self.proposer_account(block, sub_block).filter(|_| tip > 0) else { continue };
+            let account = self.accounts.get_or_insert(&proposer);
+            let (units, remainder) = split(wei_of(account, wei_per_unit) + tip, wei_per_unit);
+            account.set_balance(GAS_ASSET, units);
+            account.set_evm(EvmRecord { remainder, ..account.evm() });
+            books.held += tip as i128;
+            books.tips += tip as i128;
+            phase.accounts.push(proposer);
+        }
+        phase.accounts.sort_unstable();
+        phase.accounts.dedup();
+    }
+
+    /// Burns what left the accounts and went to nobody: whole units leave the issue, the rest is carried.
+    fn burn_wei(&mut self, height: Height, books: &Books, phase: &mut Phase) -> Result<(), Fault> {
+        let burnt = books.lost - books.tips;
+        if burnt < 0 || books.held != -burnt {
+            return Err(Fault::Wei { height, held: books.held, burnt });
+        }
+        let wei_per_unit = self.wei_per_unit();
+        let head = self.contracts.head_mut();
+        let (units, carried) = split(u128::from(head.carried) + burnt as u128, wei_per_unit);
+        head.carried = carried;
+        let issued = &mut self.assets[GAS_ASSET.0 as usize].issued;
+        *issued = issued.checked_sub(units).ok_or(Fault::Wei { height, held: books.held, burnt })?;
+        phase.receipts.burnt = burnt as u128;
+        Ok(())
+    }
+
+    /// Notes the digest of the block that was applied, for those that follow.
+    pub(crate) fn note_hash(&mut self) {
+        let digest = self.last_block;
+        if self.contracts.head().is_some() {
+            let hashes = &mut self.contracts.head_mut().hashes;
+            hashes.push_back(digest);
+            if hashes.len() > BLOCK_HASHES {
+                hashes.pop_front();
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn run(&self, program: Program<LedgerState>) -> (EvmBlock, LedgerState, stm::Tally) {
+        let workers = self.0.get_or_init(|| Mutex::new(evm_workers(rayon::current_num_threads())));
+        let mut workers = workers.lock().unwrap_or_else(PoisonError::into_inner);
+        program.execute(&mut workers, &Tuning::default())
+    }
+}
+
+impl Books {
+    /// Takes in what a transaction cost: its fee, and more only where a contract destroyed itself.
+    fn take(&mut self, height: Height, execution: &EvmExecution) -> Result<(), Fault> {
+        let lost = execution.lost;
+        let fee = U256::from(execution.gas_used) * U256::from(execution.gas_price);
+        if lost < fee || lost > Wei::from(i128::MAX) || (lost > fee && !execution.is_destructive) {
+            return Err(Fault::Wei {
+                height,
+                held: i128::try_from(lost).unwrap_or(i128::MAX),
+                burnt: wei(fee) as i128,
+            });
+        }
+        self.lost += wei(lost) as i128;
+        Ok(())
+    }
+}
+
+fn wei(amount: U256) -> u128 {
+    u128::try_from(amount).expect("wei that exist have 128 bits")
+}
+
+fn receipt(one: &Standing, execution: EvmExecution) -> EthereumReceipt {
+    let log = |log: revm::primitives::Log| EthereumLog {
+        address: Address(log.address.0.0),
+        topics: log.data.topics().iter().map(|topic| topic.0).collect(),
+        data: log.data.data.to_vec(),
+    };
+    EthereumReceipt {
+        id: one.transaction.hash(),
+        position: one.position,
+        sender: one.sender,
+        status: execution.status,
+        gas_used: execution.gas_used,
+        gas_price: execution.gas_price,
+        contract: execution.created.map(|contract| Address(contract.0.0)),
+        logs: execution.logs.into_iter().map(log).collect(),
+    }
+}
+
+/// The base fee after a block that used so much of its gas: half of it leaves the fee as it is.
+fn next_base_fee(base_fee: u64, gas_used: u64, gas_limit: u64, floor: u64) -> u64 {
+    let target = (gas_limit / 2).max(1);
+    let step = |distance: u64| {
+        let change = u128::from(base_fee) * u128::from(distance) / u128::from(target) / u128::from(BASE_FEE_PARTS);
+        u64::try_from(change).unwrap_or(u64::MAX).min(base_fee / BASE_FEE_PARTS)
+    };
+    let next = match gas_used.checked_sub(target) {
+        Some(0) => base_fee,
+        Some(above) => base_fee.saturating_add(step(above.min(target)).max(1)),
+        None => base_fee - step(target - gas_used),
+    };
+    next.max(floor)
+}

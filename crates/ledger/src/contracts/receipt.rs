@@ -1,0 +1,105 @@
+//! What Ethereum transactions of a block came to, as it is archived and proved.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Address, Digest, TransactionId};
+use revm::primitives::keccak256;
+
+use super::evm::{EvmStatus, Skip};
+
+const RECEIPT_CONTEXT: &str = "walras 2026 ethereum receipt v1";
+const REST_CONTEXT: &str = "walras 2026 contract phase v1";
+
+/// A log of a contract.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct EthereumLog {
+    /// The contract.
+    pub address: Address,
+    /// Up to four topics, the event's hash mostly the first.
+    pub topics: Vec<[u8; 32]>,
+    /// What else it says.
+    pub data: Vec<u8>,
+}
+
+/// What became of an Ethereum transaction that was executed and paid for.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct EthereumReceipt {
+    /// The hash of the transaction.
+    pub id: TransactionId,
+    /// Its position among the block's Ethereum transactions, by sub-block and lane. Receipts stand in the order of
+    /// execution.
+    pub position: u32,
+    /// Who sent it.
+    pub sender: Address,
+    /// How it ended.
+    pub status: EvmStatus,
+    /// Gas that it paid for.
+    pub gas_used: u64,
+    /// Wei that it paid for a unit of gas.
+    pub gas_price: u128,
+    /// The contract that it created.
+    pub contract: Option<Address>,
+    /// What it logged.
+    pub logs: Vec<EthereumLog>,
+}
+
+/// What the contract phase of a block came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ContractReceipts {
+    /// Transactions that were executed, in this order.
+    pub receipts: Vec<EthereumReceipt>,
+    /// Transactions that were skipped, by their position among the block's Ethereum transactions, ascending.
+    pub skipped: Vec<(u32, Skip)>,
+    /// Wei that a unit of gas cost at least.
+    pub base_fee: u64,
+    /// Wei that were burnt: base fees, and what contracts destroyed.
+    pub burnt: u128,
+}
+
+/// Ethereum's filter over addresses and topics of logs: 2,048 bits, three for each entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bloom(pub [u8; 256]);
+
+impl Bloom {
+    fn add(&mut self, entry: &[u8]) {
+        let hash = keccak256(entry);
+        for pair in hash.0[..6].chunks_exact(2) {
+            let bit = usize::from(u16::from_be_bytes([pair[0], pair[1]]) & 2_047);
+            self.0[255 - bit / 8] |= 1 << (bit % 8);
+        }
+    }
+
+    /// Of logs.
+    pub fn of<'a>(logs: impl Iterator<Item = &'a EthereumLog>) -> Bloom {
+        let mut bloom = Bloom([0; 256]);
+        for log in logs {
+            bloom.add(&log.address.0);
+            log.topics.iter().for_each(|topic| bloom.add(topic));
+        }
+        bloom
+    }
+}
+
+impl EthereumReceipt {
+    /// The value under its id in the trie of receipts.
+    pub fn digest(&self) -> [u8; 32] {
+        blake3::derive_key(RECEIPT_CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
+    }
+}
+
+impl ContractReceipts {
+    /// Gas of all executed transactions.
+    pub fn gas_used(&self) -> u64 {
+        self.receipts.iter().map(|receipt| receipt.gas_used).sum()
+    }
+
+    /// The filter over all logs of the block.
+    pub fn bloom(&self) -> Bloom {
+        Bloom::of(self.receipts.iter().flat_map(|receipt| &receipt.logs))
+    }
+
+    /// The digest of all but the receipts: skipped transactions, fees, and the filter over logs.
+    pub fn digest(&self) -> Digest {
+        let bytes = borsh::to_vec(&(&self.skipped, self.gas_used(), self.base_fee, self.burnt, self.bloom().0));
+        Digest::of(REST_CONTEXT, &bytes.expect("writing to memory cannot fail"))
+    }
+}

@@ -1,0 +1,233 @@
+//! What contracts have beside the accounts: storage, code, and what they see of the chain.
+
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use hashbrown::{DefaultHashBuilder, HashMap};
+use primitives::{Address, Amount, AssetId, Digest, Height};
+use revm::primitives::{Address as EvmAddress, B256, U256, keccak256};
+
+use super::evm::{AccountInfo, EvmCode, EvmState, NO_CODE, evm_code};
+use crate::Account;
+use crate::accounts::Accounts;
+
+/// Heights whose block digests contracts can ask for.
+pub const BLOCK_HASHES: usize = 256;
+/// Parts that storage is cut into. A part is copied when a block writes to it after a checkpoint was begun.
+const PARTS: usize = 1 << 10;
+const CONTEXT: &str = "walras 2026 contracts v1";
+/// Asset 0 pays for gas.
+pub(super) const GAS_ASSET: AssetId = AssetId(0);
+
+/// A slot of an account, as it stands in the trie: address, then slot, big-endian.
+pub type SlotKey = [u8; 52];
+
+/// The key of a slot.
+pub(crate) fn slot_key(address: &Address, slot: &[u8; 32]) -> SlotKey {
+    let mut key = [0; 52];
+    key[..20].copy_from_slice(&address.0);
+    key[20..].copy_from_slice(slot);
+    key
+}
+
+/// Code that accounts have.
+#[derive(Clone)]
+struct Shared {
+    code: EvmCode,
+    /// How many accounts have it.
+    accounts: u64,
+}
+
+/// What contracts see of the chain beside accounts and storage.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ContractsHead {
+    /// Wei that a unit of gas costs at least, in the next block.
+    pub base_fee: u64,
+    /// Wei that are burnt and make no whole unit yet.
+    pub carried: u64,
+    /// Digests of the last blocks, the newest last.
+    pub hashes: VecDeque<Digest>,
+}
+
+/// The state of contracts; see the module text.
+#[derive(Clone)]
+pub struct Contracts {
+    head: Option<ContractsHead>,
+    storage: Vec<Arc<HashMap<SlotKey, [u8; 32]>>>,
+    code: Arc<HashMap<Digest, Shared>>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Default for Contracts {
+    /// Of a chain without contracts.
+    fn default() -> Contracts {
+        Contracts { head: None, storage: Vec::new(), code: Arc::default(), hasher: DefaultHashBuilder::default() }
+    }
+}
+
+impl Contracts {
+    /// With nothing stored.
+    pub(crate) fn new(head: ContractsHead) -> Contracts {
+        let storage = (0..PARTS).map(|_| Arc::default()).collect();
+        Contracts { head: Some(head), storage, ..Contracts::default() }
+    }
+
+    /// What contracts see of the chain; `None` on a chain without them.
+    pub fn head(&self) -> Option<&ContractsHead> {
+        self.head.as_ref()
+    }
+
+    pub(super) fn head_mut(&mut self) -> &mut ContractsHead {
+        self.head.as_mut().expect("a chain with contracts")
+    }
+
+    /// The digest that stands under the state root beside the storage.
+    pub fn digest(&self) -> Option<Digest> {
+        let bytes = borsh::to_vec(self.head.as_ref()?).expect("writing to memory cannot fail");
+        Some(Digest::of(CONTEXT, &bytes))
+    }
+
+    /// The value of a slot, big-endian; `None` stands for zero.
+    pub fn slot(&self, address: &Address, slot: &[u8; 32]) -> Option<[u8; 32]> {
+        let key = slot_key(address, slot);
+        self.part(&key).and_then(|part| self.storage[part].get(&key).copied())
+    }
+
+    fn part(&self, key: &SlotKey) -> Option<usize> {
+        self.head.as_ref().map(|_| self.hasher.hash_one(key) as usize % PARTS)
+    }
+
+    /// Number of slots that are not zero.
+    pub fn slots(&self) -> usize {
+        self.storage.iter().map(|part| part.len()).sum()
+    }
+
+    /// Number of different codes.
+    pub fn codes(&self) -> usize {
+        self.code.len()
+    }
+
+    pub(crate) fn set_slot(&mut self, key: SlotKey, value: Option<[u8; 32]>) {
+        let part = self.part(&key).expect("a chain with contracts");
+        let part = Arc::make_mut(&mut self.storage[part]);
+        match value {
+            Some(value) => drop(part.insert(key, value)),
+            None => drop(part.remove(&key)),
+        }
+    }
+
+    /// Every slot that is not zero, in order.
+    pub(crate) fn sorted_slots(&self) -> impl Iterator<Item = (SlotKey, [u8; 32])> + use<> {
+        let mut slots: Vec<_> = self.storage.iter().flat_map(|part| part.iter()).map(|(k, v)| (*k, *v)).collect();
+        slots.sort_unstable();
+        slots.into_iter()
+    }
+
+    /// The code of this hash.
+    pub fn code(&self, hash: &Digest) -> Option<&[u8]> {
+        self.code.get(hash).map(|shared| shared.code.original_byte_slice())
+    }
+
+    /// Hashes of all code, in order.
+    pub(crate) fn sorted_codes(&self) -> Vec<Digest> {
+        let mut hashes: Vec<Digest> = self.code.keys().copied().collect();
+        hashes.sort_unstable();
+        hashes
+    }
+
+    /// Notes that an account has this code from now on.
+    pub(crate) fn share(&mut self, hash: Digest, code: impl FnOnce() -> EvmCode) {
+        let codes = Arc::make_mut(&mut self.code);
+        codes.entry(hash).or_insert_with(|| Shared { code: code(), accounts: 0 }).accounts += 1;
+    }
+
+    /// Notes that an account does not have this code any more.
+    pub(crate) fn release(&mut self, hash: &Digest) {
+        let codes = Arc::make_mut(&mut self.code);
+        let shared = codes.get_mut(hash).expect("an account has it");
+        shared.accounts -= 1;
+        if shared.accounts == 0 {
+            codes.remove(hash);
+        }
+    }
+
+    /// Takes code in that accounts are said to have; returns its hash.
+    pub(crate) fn restore_code(&mut self, bytes: Vec<u8>) -> Digest {
+        let hash = Digest(keccak256(&bytes).0);
+        Arc::make_mut(&mut self.code).insert(hash, Shared { code: evm_code(bytes.into()), accounts: 0 });
+        hash
+    }
+
+    /// Whether every code has as many accounts as name it, and none is named that is not there. Counts them.
+    pub(crate) fn count_codes(&mut self, accounts: &Accounts) -> bool {
+        let codes = Arc::make_mut(&mut self.code);
+        for account in accounts.shards().iter().flat_map(|shard| shard.iter()) {
+            let code = account.evm().code;
+            if code != Digest::default() {
+                let Some(shared) = codes.get_mut(&code) else { return false };
+                shared.accounts += 1;
+            }
+        }
+        codes.values().all(|shared| shared.accounts > 0)
+    }
+}
+
+/// The wei that an account has.
+pub(super) fn wei_of(account: &Account, wei_per_unit: u64) -> u128 {
+    u128::from(account.balance(GAS_ASSET)) * u128::from(wei_per_unit) + u128::from(account.evm().remainder)
+}
+
+/// The nonce that Ethereum sees. An account that has acted natively shows at least 1, so that no contract is created
+/// over it.
+pub(super) fn shown_nonce(account: &Account) -> u64 {
+    let nonce = account.evm().nonce;
+    if account.has_acted() { nonce.max(1) } else { nonce }
+}
+
+/// The ledger as Ethereum sees it before a block's contract phase.
+pub(super) struct LedgerState {
+    pub accounts: Accounts,
+    pub contracts: Contracts,
+    pub wei_per_unit: u64,
+    /// The height of the block that is executed.
+    pub height: Height,
+}
+
+impl EvmState for LedgerState {
+    fn account(&self, _: u32, address: &EvmAddress) -> Option<AccountInfo> {
+        let account = self.accounts.get(&Address(address.0.0))?;
+        let code = account.evm().code;
+        let info = AccountInfo {
+            balance: U256::from(wei_of(account, self.wei_per_unit)),
+            nonce: shown_nonce(account),
+            code_hash: if code == Digest::default() { NO_CODE } else { B256::new(code.0) },
+            account_id: None,
+            code: (code == Digest::default()).then(EvmCode::default),
+        };
+        (!info.is_empty()).then_some(info)
+    }
+
+    fn slot(&self, _: u32, address: &EvmAddress, slot: &U256) -> U256 {
+        let value = self.contracts.slot(&Address(address.0.0), &slot.to_be_bytes());
+        value.map_or(U256::ZERO, U256::from_be_bytes)
+    }
+
+    fn code(&self, _: u32, hash: &B256) -> EvmCode {
+        self.contracts.code.get(&Digest(hash.0)).expect("code that an account names is there").code.clone()
+    }
+
+    fn block_hash(&self, _: u32, number: u64) -> B256 {
+        let hashes = &self.contracts.head().expect("a chain with contracts").hashes;
+        let back = self.height.checked_sub(number).and_then(|back| usize::try_from(back).ok());
+        let at = back.filter(|back| *back > 0).and_then(|back| hashes.len().checked_sub(back));
+        at.map_or(B256::ZERO, |at| B256::new(hashes[at].0))
+    }
+}
+
+/// Splits wei into units and what is below one.
+pub(super) fn split(wei: u128, wei_per_unit: u64) -> (Amount, u64) {
+    let (units, rest) = (wei / u128::from(wei_per_unit), wei % u128::from(wei_per_unit));
+    (Amount::try_from(units).expect("all issued units fit"), rest as u64)
+}

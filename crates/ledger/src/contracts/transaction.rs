@@ -1,0 +1,212 @@
+//! Ethereum transactions as bytes: decoding, what is judged by looking at one alone, and the sender.
+
+use std::sync::Arc;
+
+use alloy_consensus::transaction::SignerRecoverable;
+use alloy_consensus::{EthereumTxEnvelope, Transaction as _, TxEip4844};
+use revm::context::either::Either;
+use revm::context::{TransactionType, TxEnv};
+use revm::handler::validation::validate_initial_tx_gas;
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::{Address as EvmAddress, B256, eip3860, eip7825};
+
+use primitives::{Address, Digest};
+
+/// Gas that one transaction may declare (EIP-7825).
+pub const TRANSACTION_GAS_MAX: u64 = eip7825::TX_GAS_LIMIT_CAP;
+
+/// A decoded transaction: legacy, with an access list (EIP-2930), with a dynamic fee (EIP-1559), with delegations
+/// (EIP-7702). Blob transactions (EIP-4844) are decoded for tests and refused by [`EthereumTransaction::check`].
+#[derive(Clone, Debug)]
+pub struct EthereumTransaction {
+    envelope: EthereumTxEnvelope<TxEip4844>,
+}
+
+/// Why bytes are no transaction that a chain takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EthereumFault {
+    /// Not the canonical encoding of a known type.
+    #[error("these bytes are no Ethereum transaction of type 0, 1, 2 or 4 in its canonical encoding")]
+    Undecodable,
+    /// A blob transaction.
+    #[error("blob transactions (EIP-4844) are not taken")]
+    Blob,
+    /// No chain id: anybody can replay it on another chain.
+    #[error("the transaction names no chain (EIP-155): sign it for chain {0}")]
+    Unprotected(u64),
+    /// Another chain.
+    #[error("the transaction is for chain {got}, this is chain {chain}")]
+    Chain {
+        /// This chain.
+        chain: u64,
+        /// The chain that was signed for.
+        got: u64,
+    },
+    /// A delegation that is valid on every chain, or on another one.
+    #[error("an authorization (EIP-7702) is for chain {got}, this is chain {chain}")]
+    Authorization {
+        /// This chain.
+        chain: u64,
+        /// The chain that was signed for, as far as it fits.
+        got: u64,
+    },
+    /// Too little gas for the transaction itself.
+    #[error("the gas limit {limit} is below {needed}, which the transaction costs before it does anything")]
+    IntrinsicGas {
+        /// The limit given.
+        limit: u64,
+        /// The least that is needed.
+        needed: u64,
+    },
+    /// More gas than one transaction may declare (EIP-7825).
+    #[error("the gas limit {0} is above 16777216, the most for one transaction")]
+    GasCap(u64),
+    /// Initialisation code that is too long (EIP-3860).
+    #[error("{0} bytes of initialisation code; at most 49152")]
+    InitCode(usize),
+    /// A tip above the fee, a nonce that cannot be incremented, or no authorization where there must be one.
+    #[error("the transaction contradicts itself: {0}")]
+    Inconsistent(&'static str),
+    /// More gas than is left of the quota of its sub-block.
+    #[error("the gas limit {gas} is above {left}, what is left of the quota of the sub-block")]
+    Quota {
+        /// The gas that it declares.
+        gas: u64,
+        /// What is left.
+        left: u64,
+    },
+    /// The signature recovers to nobody, or has a high s.
+    #[error("the signature is not valid")]
+    Signature,
+}
+
+impl EthereumTransaction {
+    /// Decodes a transaction in its EIP-2718 form.
+    ///
+    /// # Errors
+    /// [`EthereumFault::Undecodable`] if the bytes are no canonical transaction, or more than one.
+    pub fn decode(bytes: &[u8]) -> Result<EthereumTransaction, EthereumFault> {
+        use alloy_eips::eip2718::Decodable2718;
+        let mut rest = bytes;
+        let envelope = EthereumTxEnvelope::decode_2718(&mut rest).map_err(|_| EthereumFault::Undecodable)?;
+        if rest.is_empty() { Ok(EthereumTransaction { envelope }) } else { Err(EthereumFault::Undecodable) }
+    }
+
+    /// Its hash, which is also its id.
+    pub fn hash(&self) -> Digest {
+        Digest(self.envelope.tx_hash().0)
+    }
+
+    /// Its nonce.
+    pub fn nonce(&self) -> u64 {
+        self.envelope.nonce()
+    }
+
+    /// The gas that it declares.
+    pub fn gas_limit(&self) -> u64 {
+        self.envelope.gas_limit()
+    }
+
+    /// The most wei that it pays for a unit of gas.
+    pub fn max_fee(&self) -> u128 {
+        self.envelope.max_fee_per_gas()
+    }
+
+    /// The most wei that it takes from its sender: all gas at the highest price, and its value. `None` if that is no
+    /// amount that exists.
+    pub fn cost_max(&self) -> Option<u128> {
+        let gas = u128::from(self.gas_limit()).checked_mul(self.max_fee())?;
+        gas.checked_add(u128::try_from(self.envelope.value()).ok()?)
+    }
+
+    /// Judges what needs no state and no signature.
+    ///
+    /// # Errors
+    /// [`EthereumFault`] names the first thing that no state could make valid.
+    pub fn check(&self, chain: u64) -> Result<(), EthereumFault> {
+        let envelope = &self.envelope;
+        if matches!(envelope, EthereumTxEnvelope::Eip4844(_)) {
+            return Err(EthereumFault::Blob);
+        }
+        match envelope.chain_id() {
+            None => return Err(EthereumFault::Unprotected(chain)),
+            Some(got) if got != chain => return Err(EthereumFault::Chain { chain, got }),
+            Some(_) => {}
+        }
+        for authorization in envelope.authorization_list().unwrap_or_default() {
+            let got = u64::try_from(*authorization.chain_id()).unwrap_or(u64::MAX);
+            if got != chain {
+                return Err(EthereumFault::Authorization { chain, got });
+            }
+        }
+        if envelope.authorization_list().is_some_and(<[_]>::is_empty) {
+            return Err(EthereumFault::Inconsistent("it delegates, and names no authorization"));
+        }
+        if envelope.max_priority_fee_per_gas().is_some_and(|tip| tip > envelope.max_fee_per_gas()) {
+            return Err(EthereumFault::Inconsistent("the highest tip is above the highest fee"));
+        }
+        if envelope.nonce() == u64::MAX {
+            return Err(EthereumFault::Inconsistent("the nonce cannot be incremented"));
+        }
+        if envelope.is_create() && envelope.input().len() > eip3860::MAX_INITCODE_SIZE {
+            return Err(EthereumFault::InitCode(envelope.input().len()));
+        }
+        self.check_gas()
+    }
+
+    fn check_gas(&self) -> Result<(), EthereumFault> {
+        let limit = self.gas_limit();
+        if limit > eip7825::TX_GAS_LIMIT_CAP {
+            return Err(EthereumFault::GasCap(limit));
+        }
+        let transaction = TxEnv { gas_limit: u64::MAX, ..self.unsigned(EvmAddress::ZERO) };
+        let gas = validate_initial_tx_gas(&transaction, SpecId::OSAKA, false, false, u64::MAX, None)
+            .map_err(|_| EthereumFault::Inconsistent("its gas overflows"))?;
+        let needed = gas.initial_total_gas().max(gas.floor_gas());
+        if limit < needed { Err(EthereumFault::IntrinsicGas { limit, needed }) } else { Ok(()) }
+    }
+
+    /// Recovers who signed it. This costs as much as some thirty transfers.
+    ///
+    /// # Errors
+    /// [`EthereumFault::Signature`].
+    pub fn recover_sender(&self) -> Result<Address, EthereumFault> {
+        self.envelope.recover_signer().map(|sender| Address(sender.0.0)).map_err(|_| EthereumFault::Signature)
+    }
+
+    /// The transaction as it is executed, sent by `sender`. Authorizations are recovered here, once.
+    pub fn to_job(&self, sender: &Address) -> Arc<TxEnv> {
+        let authorizations = self.envelope.authorization_list().unwrap_or_default().iter().cloned();
+        let authorization_list =
+            authorizations.map(|authorization| Either::Right(authorization.into_recovered())).collect();
+        Arc::new(TxEnv { authorization_list, ..self.unsigned(EvmAddress::new(sender.0)) })
+    }
+
+    fn unsigned(&self, caller: EvmAddress) -> TxEnv {
+        let envelope = &self.envelope;
+        let tx_type = match envelope {
+            EthereumTxEnvelope::Legacy(_) => TransactionType::Legacy,
+            EthereumTxEnvelope::Eip2930(_) => TransactionType::Eip2930,
+            EthereumTxEnvelope::Eip1559(_) => TransactionType::Eip1559,
+            EthereumTxEnvelope::Eip4844(_) => TransactionType::Eip4844,
+            EthereumTxEnvelope::Eip7702(_) => TransactionType::Eip7702,
+        };
+        let authorizations = envelope.authorization_list().unwrap_or_default().iter().cloned();
+        TxEnv {
+            tx_type: tx_type as u8,
+            caller,
+            gas_limit: envelope.gas_limit(),
+            gas_price: envelope.max_fee_per_gas(),
+            kind: envelope.kind(),
+            value: envelope.value(),
+            data: envelope.input().clone(),
+            nonce: envelope.nonce(),
+            chain_id: envelope.chain_id(),
+            access_list: envelope.access_list().cloned().unwrap_or_default(),
+            gas_priority_fee: envelope.max_priority_fee_per_gas(),
+            blob_hashes: envelope.blob_versioned_hashes().map(<[B256]>::to_vec).unwrap_or_default(),
+            max_fee_per_blob_gas: envelope.max_fee_per_blob_gas().unwrap_or_default(),
+            authorization_list: authorizations.map(Either::Left).collect(),
+        }
+    }
+}
