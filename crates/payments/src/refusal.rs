@@ -91,6 +91,12 @@ pub enum LaneRefusal {
     /// The validator does not sign.
     #[error("the validator does not sign: {0}; ask the others")]
     Muted(MuteReason),
+    /// The lane is halted: nothing new is signed.
+    #[error("the lane is halted; send the same bytes again later")]
+    Halted,
+    /// The payment, or the one that created an input, is a candidate of an open case or void.
+    #[error("payment {0} is contested; post its certificate to the ledger")]
+    Barred(Digest),
     /// The home epoch of the inputs has ended.
     #[error("epoch {0} has ended and its keys are destroyed")]
     Ended(HomeEpoch),

@@ -117,7 +117,7 @@ impl OutputProof {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<OutputProof, LaneRefusal> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<OutputProof, LaneRefusal> {
         match reader.u8()? {
             0 => Ok(OutputProof::Ledger),
             1 => PaidProof::read(reader).map(|proof| OutputProof::Payment(Box::new(proof))),

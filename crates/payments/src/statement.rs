@@ -1,8 +1,10 @@
 //! The bytes that owners and validators sign, and the keys of a committee.
 
+use std::collections::BTreeSet;
+
 use primitives::{Digest, PublicKey};
 
-use crate::{HomeEpoch, LaneRefusal, Quorums};
+use crate::{HomeEpoch, LaneRefusal, OutputId, Quorums};
 
 /// What every signed byte string of the lane begins with; the last byte is the version.
 pub(crate) const TAG: &[u8; 12] = b"walras-lane\x01";
@@ -18,6 +20,25 @@ pub enum StatementKind {
     Confirmation = 2,
     /// A validator has noted certificates of payments, durably.
     Acknowledgement = 3,
+    /// A validator has barred the candidates of a case, durably, and says which it had accepted before.
+    View = 4,
+    /// A validator votes to halt the lane.
+    Halt = 5,
+}
+
+const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
+const HALT_CONTEXT: &str = "walras 2026 lane halt v1";
+
+/// The digest that a validator signs, in a tree of views, to say which candidates of a case it had accepted.
+pub fn view_digest(case: &OutputId, seen: &BTreeSet<Digest>) -> Digest {
+    let mut bytes = case.0.to_vec();
+    seen.iter().for_each(|digest| bytes.extend(digest.0));
+    Digest::of(VIEW_CONTEXT, &bytes)
+}
+
+/// The digest that a validator signs, in a tree of votes to halt, for this round of its epoch.
+pub fn halt_digest(epoch: HomeEpoch, round: u64) -> Digest {
+    Digest::of(HALT_CONTEXT, &[epoch.to_le_bytes(), round.to_le_bytes()].concat())
 }
 
 fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {

@@ -61,6 +61,7 @@ pub fn settings(committee: &LaneCommittee, validator: usize, leaves: usize) -> L
         previous: None,
         validator: validator as u8,
         shard: 0,
+        now: committee.epoch(),
         leaves,
         entries_max: 1 << 20,
         trees_waiting_max: 64,
