@@ -153,7 +153,7 @@ pub enum ConfirmedBy {
 pub enum Verdict {
     /// This payment of it stands.
     Confirmed(Digest, ConfirmedBy),
-    /// No payment of it can be certified: it is credited in full.
+    /// No payment of it can be certified, but perhaps void ones: it is credited in full.
     Freed,
     /// No payment of it is settled or spent: it is credited less a penalty, and all candidates are void.
     Lapsed,
@@ -189,7 +189,7 @@ pub(crate) enum NotHonoured {
 enum Taken {
     /// This certified payment spends it.
     By(Digest),
-    /// Credited: no payment of it can be certified.
+    /// Credited: no payment of it that is not void can be certified.
     Freed,
     /// Credited less a penalty: its candidates are void.
     Lapsed,
@@ -300,17 +300,16 @@ impl Resolver {
 
     /// Whether a certified payment is to be honoured.
     pub(crate) fn check(&self, body: &PaymentBody) -> Result<(), NotHonoured> {
-        for input in body.input_ids() {
-            match self.taken(body.payment.home, &input) {
-                None => {}
-                Some(Taken::By(digest)) if digest == body.digest => {}
-                // The exit of an output that was credited is paid already; a void payment had its time.
-                Some(Taken::Lapsed) => return Err(NotHonoured::Void),
-                Some(Taken::Freed) if body.payment.is_exit() => return Err(NotHonoured::Void),
-                Some(Taken::By(_) | Taken::Freed | Taken::Void) => return Err(NotHonoured::Contradiction),
-            }
+        let taken = || body.input_ids().filter_map(|input| self.taken(body.payment.home, &input));
+        // A void payment had its time, though it may be certified and other inputs of it were credited since. The exit
+        // of an output that was credited is paid already.
+        let void = taken().any(|taken| taken == Taken::Lapsed || taken == Taken::Freed && body.payment.is_exit());
+        let stands = taken().all(|taken| taken == Taken::By(body.digest));
+        match (void, stands) {
+            (true, _) => Err(NotHonoured::Void),
+            (false, true) => Ok(()),
+            (false, false) => Err(NotHonoured::Contradiction),
         }
-        Ok(())
     }
 
     /// What the facts of one block decide, in lane epoch `now`. The order of facts changes nothing.

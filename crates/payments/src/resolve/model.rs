@@ -26,7 +26,7 @@
 //!
 //! *Money*: of each output, at most one of these is true, and once: a payment of it is settled or spent (accepted by
 //! what makes a quorum with the Byzantine validator) or stands on the ledger; it was credited. *Freed*: no payment of a
-//! freed output can be certified. *No alarm*.
+//! freed output can be certified that is not void by the verdict on another input. *No alarm*.
 //!
 //! # Bounds
 //!
@@ -249,7 +249,11 @@ impl State {
             if claims > 1 {
                 return Some(format!("output {output} has {claims} claims"));
             }
-            let certified = |payment| scenario.spends(payment, output) && self.certified(scenario, payment);
+            let lapsed = |output: usize| self.credited(scenario, output) == Some(Taken::Lapsed);
+            let void = |payment| (0..2).any(|input| scenario.spends(payment, input) && lapsed(input));
+            let certified = |payment| {
+                scenario.spends(payment, output) && self.certified(scenario, payment) && !void(payment)
+            };
             if credited == Some(Taken::Freed) && (0..scenario.payments.len()).any(certified) {
                 return Some(format!("output {output} was freed, and a payment of it is certified"));
             }
