@@ -60,7 +60,10 @@ impl LaneAnswer {
 
     /// The header that the validator must have signed for this to be its answer. The verifier computes network, epoch,
     /// kind and shard by itself, so that a signature of another kind or place cannot serve.
-    fn header(&self, committee: &LaneCommittee, claim: &Claim<'_>) -> Result<RootHeader, LaneRefusal> {
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongPath`] or [`LaneRefusal::WrongSigners`] if no such header exists.
+    pub fn header(&self, committee: &LaneCommittee, claim: &Claim<'_>) -> Result<RootHeader, LaneRefusal> {
         let leaf = merkle::leaf(Family::Signed, &claim.digest.0);
         let (size, index) = (self.size as usize, self.index as usize);
         let root = merkle::root_of(Family::Signed, leaf, size, index, &self.path).ok_or(LaneRefusal::WrongPath)?;
