@@ -589,7 +589,11 @@ impl Bridge {
                 if parent.is_some() || backed() { Ok(()) } else { Err(BridgeRefusal::UnknownOutput) }
             }
             BridgeFact::Vote { case, .. } | BridgeFact::View { case, .. } => {
-                if self.resolver.is_open(case) { Ok(()) } else { Err(BridgeRefusal::NoCase) }
+                if self.resolver.is_open(case) {
+                    Ok(())
+                } else {
+                    Err(BridgeRefusal::NoCase)
+                }
             }
             BridgeFact::Halt { epoch, round, .. } => {
                 let present = (now, self.clock.halt_round());
@@ -817,9 +821,7 @@ impl Bridge {
             Ok((asset, EscrowTotals { backing, deposits, redemptions, verdicts }))
         })?;
         let count = read.u32()?;
-        let deposit = |read: &mut Reader<'_>| {
-            Ok((OutputId(read.array()?), (Address(read.array()?), read.u64()?)))
-        };
+        let deposit = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), (Address(read.array()?), read.u64()?)));
         let deposits = read_map(read, count, deposit)?;
         let queue = OutflowQueue::read(read)?;
         reader.end()?;

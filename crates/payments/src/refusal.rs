@@ -71,6 +71,12 @@ pub enum LaneRefusal {
     /// A signature of a certificate is not valid.
     #[error("validator {0} did not sign this; collect its answer again")]
     WrongSignature(u8),
+    /// A BLS key that is not in the subgroup, is the identity, or whose possession is not proved; or there is none.
+    #[error("a BLS key is not valid, not registered, or its possession is not proved")]
+    WrongBlsKey,
+    /// An aggregated signature is not valid.
+    #[error("the signers of the aggregate did not sign this; collect their answers again")]
+    WrongAggregate,
     /// The certificate is of an epoch whose keys are not known here.
     #[error("the committee of epoch {0} is not known here")]
     UnknownCommittee(HomeEpoch),

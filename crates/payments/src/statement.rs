@@ -1,10 +1,11 @@
 //! The bytes that owners and validators sign, and the keys of a committee.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use primitives::{Digest, PublicKey};
+use primitives::{Address, Digest, PublicKey};
 
-use crate::{HomeEpoch, LaneRefusal, OutputId, Quorums};
+use crate::{BlsPublicKey, BlsSignature, HomeEpoch, LaneRefusal, OutputId, Quorums};
 
 /// What every signed byte string of the lane begins with; the last byte is the version.
 pub(crate) const TAG: &[u8; 12] = b"walras-lane\x01";
@@ -24,6 +25,8 @@ pub enum StatementKind {
     View = 4,
     /// A validator votes to halt the lane.
     Halt = 5,
+    /// A validator has locked the inputs of payments in a tree that a broker made, durably, but for those it excludes.
+    SharedConfirmation = 6,
 }
 
 const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
@@ -97,8 +100,12 @@ pub struct LaneCommittee {
     network: Digest,
     epoch: HomeEpoch,
     keys: Vec<Vec<PublicKey>>,
+    bls: Option<Arc<Vec<Vec<BlsPublicKey>>>>,
     quorums: Quorums,
 }
+
+/// A shard's BLS key, the account that registers it, and the proof of possession.
+pub type BlsRegistration = (BlsPublicKey, Address, BlsSignature);
 
 impl LaneCommittee {
     /// The committee of `epoch` with the keys of each validator's shards. Each validator has a number of shards of its
@@ -109,7 +116,33 @@ impl LaneCommittee {
     pub fn new(network: Digest, epoch: HomeEpoch, keys: Vec<Vec<PublicKey>>) -> LaneCommittee {
         let quorums = Quorums::new(keys.len());
         assert!(keys.iter().all(|shards| (1..=1 << 16).contains(&shards.len())), "a validator has 1 to 65,536 shards");
-        LaneCommittee { network, epoch, keys, quorums }
+        LaneCommittee { network, epoch, keys, bls: None, quorums }
+    }
+
+    /// The same committee with BLS keys of each validator's shards besides.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongBlsKey`] if a proof of possession does not hold, or there is not one key for each shard.
+    pub fn with_bls(mut self, registrations: Vec<Vec<BlsRegistration>>) -> Result<LaneCommittee, LaneRefusal> {
+        let same = |(keys, bls): (&Vec<PublicKey>, &Vec<BlsRegistration>)| keys.len() == bls.len();
+        if registrations.len() != self.keys.len() || !self.keys.iter().zip(&registrations).all(same) {
+            return Err(LaneRefusal::WrongBlsKey);
+        }
+        for (key, account, proof) in registrations.iter().flatten() {
+            key.check_possession(&self.network, account, proof)?;
+        }
+        let keys = registrations.into_iter().map(|shards| shards.into_iter().map(|(key, ..)| key).collect());
+        self.bls = Some(Arc::new(keys.collect()));
+        Ok(self)
+    }
+
+    /// The BLS key of a validator's shard.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongBlsKey`] if there is none.
+    pub fn bls_key(&self, validator: u8, shard: u16) -> Result<&BlsPublicKey, LaneRefusal> {
+        let shards = self.bls.as_ref().and_then(|bls| bls.get(usize::from(validator)));
+        shards.and_then(|shards| shards.get(usize::from(shard))).ok_or(LaneRefusal::WrongBlsKey)
     }
 
     /// The identity of the network.

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
+use crate::broker::{batch_header, shared_digest};
 use crate::merkle::{self, Family, LEAVES_MAX, Tree};
 use crate::payment::INPUTS_MAX;
 use crate::record::{self, BarredPayment, LogKey, Record, RecordKind};
 use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::{
-    CheckBudget, ContestedOutput, HomeEpoch, HomePhase, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules,
-    LogOwner, MuteReason, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView,
-    Recipient, RootCache, RootHeader, SpentOutput, StatementKind, Verdict, owner_message, view_digest,
+    BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase, LaneAnswer,
+    LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof, PaymentBody,
+    PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature, SpentOutput,
+    StatementKind, Verdict, owner_message, view_digest,
 };
 
 /// Whoever sent a request, as the shell numbers connections or addresses.
@@ -153,6 +155,19 @@ pub enum LaneEffect {
         /// The signature.
         answer: LaneAnswer,
     },
+    /// Send an answer under the BLS scheme.
+    BlsAnswer {
+        /// To whom.
+        peer: LanePeer,
+        /// Confirmation or acknowledgement.
+        kind: StatementKind,
+        /// Of which payment.
+        digest: Digest,
+        /// The signature.
+        signature: BlsSignature,
+    },
+    /// Send a broker the answer to a batch.
+    BatchAnswer(LanePeer, BatchAnswer),
     /// Send a refusal.
     Refuse {
         /// To whom.
@@ -203,6 +218,16 @@ enum Asker {
 /// Digests that will be leaves of one tree.
 type Leaves = Vec<(Asker, Digest)>;
 
+/// A broker's tree whose records are written but perhaps not durable.
+#[derive(Debug)]
+struct Batch {
+    peer: LanePeer,
+    owner: PublicKey,
+    digests: Vec<Digest>,
+    excluded: Vec<u16>,
+    position: u64,
+}
+
 /// A payment that was read in the log.
 struct Spender {
     offset: u64,
@@ -223,6 +248,7 @@ struct ClosedTree {
 pub struct LaneValidator {
     settings: LaneSettings,
     key: SecretKey,
+    bls: Option<BlsSecretKey>,
     epoch: HomeEpoch,
     log_key: LogKey,
     /// Records of the open trees: they will stand at `written`.
@@ -243,6 +269,8 @@ pub struct LaneValidator {
     /// What is said of barred candidates once the log is durable up to a position.
     notices: VecDeque<(u64, OutputId, BTreeSet<Digest>)>,
     waiting: VecDeque<ClosedTree>,
+    open_batches: Vec<Batch>,
+    batches: VecDeque<Batch>,
     roots: RootCache,
     checks_left: u32,
     checks_by_peer: HashMap<LanePeer, u32>,
@@ -284,6 +312,9 @@ impl LaneValidator {
             open: BTreeMap::new(),
             notices: VecDeque::new(),
             waiting: VecDeque::new(),
+            open_batches: Vec::new(),
+            batches: VecDeque::new(),
+            bls: None,
             roots: RootCache::new(settings.roots_per_validator),
             checks_left: settings.checks_per_tick,
             checks_by_peer: HashMap::new(),
@@ -311,6 +342,18 @@ impl LaneValidator {
         barred.iter().for_each(|payment| self.remember_bar(*payment));
         (self.log_key, self.written, self.durable) = (key, intact, intact);
         Ok(())
+    }
+
+    /// The same shard under the BLS scheme: it answers clients and brokers with BLS signatures. Votes and views are
+    /// signed with the other key.
+    ///
+    /// # Panics
+    /// If the key is not the registered one.
+    pub fn with_bls(mut self, key: BlsSecretKey) -> LaneValidator {
+        let registered = self.settings.committee.bls_key(self.settings.validator, self.settings.shard);
+        assert_eq!(registered, Ok(&key.public()), "the BLS key of the shard is registered");
+        self.bls = Some(key);
+        self
     }
 
     /// Why it does not sign, if it does not.
@@ -494,6 +537,8 @@ impl LaneValidator {
         self.open.clear();
         self.notices.clear();
         self.waiting.clear();
+        self.open_batches.clear();
+        self.batches.clear();
         self.tail.clear();
     }
 
@@ -511,21 +556,29 @@ impl LaneValidator {
         if self.destroyed {
             return Err(LaneRefusal::Ended(self.home()));
         }
-        if self.waiting.len() >= self.settings.trees_waiting_max {
+        if self.waiting.len() + self.batches.len() + self.open_batches.len() >= self.settings.trees_waiting_max {
             return Err(LaneRefusal::Busy);
         }
-        if bytes.len() > request_bytes_max(self.settings.largest_quorum()) {
+        let request = RequestView::parse(bytes)?;
+        let largest = request_bytes_max(self.settings.largest_quorum());
+        let fits = match &request {
+            RequestView::Batch(requests) => requests.iter().all(|request| request.len() <= largest),
+            _ => bytes.len() <= largest,
+        };
+        if !fits {
             return Err(LaneRefusal::Malformed("it is larger than any request"));
         }
-        let request = RequestView::parse(bytes)?;
         let used = self.checks_by_peer.get(&peer).copied().unwrap_or(0);
         let allowed = self.settings.checks_per_peer.saturating_sub(used).min(self.checks_left);
         let mut budget = CheckBudget(allowed);
         let result = match request {
             RequestView::Spend { payment, signature, proofs } => {
-                self.spend(log, peer, &payment, &signature, proofs, &mut budget)
+                let digest = payment.digest();
+                self.confirm(log, &payment, &digest, (&signature, proofs), &mut budget)
+                    .map(|()| self.add(StatementKind::Confirmation, Asker::Peer(peer), digest))
             }
             RequestView::Settle { summary, certificate } => self.settle(log, peer, &summary, &certificate, &mut budget),
+            RequestView::Batch(requests) => self.confirm_batch(log, peer, &requests, &mut budget),
         };
         let spent = allowed - budget.0;
         if spent > 0 {
@@ -547,20 +600,51 @@ impl LaneValidator {
         if entries + more <= self.settings.entries_max { Ok(()) } else { Err(LaneRefusal::Full) }
     }
 
-    /// Cheap checks, the spent set, the owner's signature, the inputs' certificates; then all inputs are reserved.
-    fn spend(
+    /// Confirms what it can of a broker's batch; the answer says what it excludes. A retry is answered like the first.
+    fn confirm_batch(
         &mut self,
         log: &impl LaneLog,
         peer: LanePeer,
+        requests: &[&[u8]],
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        let mut parsed = Vec::with_capacity(requests.len());
+        for request in requests {
+            match RequestView::parse(request)? {
+                RequestView::Spend { payment, signature, proofs } => parsed.push((payment, signature, proofs)),
+                _ => return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
+            }
+        }
+        let owner = parsed[0].0.owner();
+        let (mut digests, mut excluded) = (Vec::with_capacity(parsed.len()), Vec::new());
+        for (place, (payment, signature, proofs)) in (0..).zip(parsed) {
+            let digest = payment.digest();
+            match self.confirm(log, &payment, &digest, (&signature, proofs), budget) {
+                Ok(()) => {}
+                Err(refusal @ LaneRefusal::Muted(_)) => return Err(refusal),
+                Err(_) => excluded.push(place),
+            }
+            digests.push(digest);
+        }
+        if excluded.len() < digests.len() {
+            self.open_batches.push(Batch { peer, owner, digests, excluded, position: 0 });
+            return Ok(());
+        }
+        Err(LaneRefusal::Malformed("no payment of the batch can be confirmed; send them one by one to learn why"))
+    }
+
+    /// Cheap checks, the spent set, the owner's signature, the inputs' certificates; then all inputs are reserved.
+    fn confirm(
+        &mut self,
+        log: &impl LaneLog,
         payment: &PaymentView<'_>,
-        signature: &Signature,
-        proofs: Proofs<'_>,
+        digest: &Digest,
+        (signature, proofs): (&Signature, Proofs<'_>),
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
         payment.check(&self.settings.rules)?;
         self.check_place(payment.home(), &payment.owner())?;
-        let digest = payment.digest();
-        if !self.is_reserved(log, payment, &digest, budget)? {
+        if !self.is_reserved(log, payment, digest, budget)? {
             let into = payment.into_epoch();
             if !self.phase().signs(self.home(), into, payment.is_exit()) {
                 return Err(LaneRefusal::WrongEpoch { into, now: self.epoch });
@@ -571,7 +655,7 @@ impl LaneValidator {
             self.check_barred(payment)?;
             let inputs = payment.inputs().count();
             self.check_room(self.spent.len(), inputs)?;
-            let message = owner_message(&self.settings.rules.network, payment.home(), &digest);
+            let message = owner_message(&self.settings.rules.network, payment.home(), digest);
             if !self.phase().sends_anyone_home() && !payment.owner().verify(&message, signature) {
                 return Err(LaneRefusal::WrongOwnerSignature);
             }
@@ -579,7 +663,6 @@ impl LaneValidator {
             self.check_proofs(payment, &proofs, budget)?;
             self.reserve(payment, signature);
         }
-        self.add(StatementKind::Confirmation, Asker::Peer(peer), digest);
         Ok(())
     }
 
@@ -684,7 +767,7 @@ impl LaneValidator {
         if let Some(at) = offset.checked_sub(self.written) {
             return Ok(self.tail[at as usize..].to_vec());
         }
-        budget.spend()?;
+        budget.spend(1)?;
         LogKey::fetch(log, offset).ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))
     }
 
@@ -767,6 +850,7 @@ impl LaneValidator {
             trees
         });
         self.waiting.extend(trees);
+        self.batches.extend(self.open_batches.drain(..).map(|batch| Batch { position, ..batch }));
         self.sign(effects);
     }
 
@@ -777,9 +861,18 @@ impl LaneValidator {
         {
             effects.push(LaneEffect::Barred { case, seen });
         }
+        while self.batches.front().is_some_and(|batch| batch.position <= self.durable)
+            && let Some(batch) = self.batches.pop_front()
+        {
+            effects.push(self.sign_batch(batch));
+        }
         while self.waiting.front().is_some_and(|tree| tree.position <= self.durable)
             && let Some(closed) = self.waiting.pop_front()
         {
+            let closed = self.sign_bls(closed, effects);
+            if closed.leaves.is_empty() {
+                continue;
+            }
             let leaf = |(_, digest): &(Asker, Digest)| merkle::leaf(Family::Signed, &digest.0);
             let tree = Tree::new(Family::Signed, closed.leaves.iter().map(leaf).collect());
             let header = RootHeader {
@@ -809,6 +902,43 @@ impl LaneValidator {
                 });
             }
         }
+    }
+}
+
+impl LaneValidator {
+    /// Answers clients under the BLS scheme, if it is this shard's; what is left is signed with the other key.
+    fn sign_bls(&self, mut closed: ClosedTree, effects: &mut Vec<LaneEffect>) -> ClosedTree {
+        let Some(key) = &self.bls else { return closed };
+        let (network, epoch, kind) = (&self.settings.rules.network, self.home(), closed.kind);
+        closed.leaves.retain(|(asker, digest)| match asker {
+            &Asker::Peer(peer) => {
+                let signature = key.sign(network, epoch, kind, digest);
+                effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
+                false
+            }
+            Asker::Vote(..) | Asker::View(..) => true,
+        });
+        closed
+    }
+
+    fn sign_batch(&self, batch: Batch) -> LaneEffect {
+        let Batch { peer, owner, digests, excluded, position } = batch;
+        let size = digests.len() as u32;
+        let leaves = digests.iter().map(|digest| merkle::leaf(Family::Signed, &digest.0)).collect();
+        let digest = shared_digest(&Tree::new(Family::Signed, leaves).root(), size, &excluded);
+        let (committee, validator) = (&self.settings.committee, self.settings.validator);
+        let signature = match &self.bls {
+            Some(key) => {
+                let kind = StatementKind::SharedConfirmation;
+                SharedSignature::Bls(key.sign(&self.settings.rules.network, self.home(), kind, &digest))
+            }
+            None => {
+                let header = batch_header(committee, validator, &owner, (size, position), digest);
+                let header = RootHeader { shard: self.settings.shard, ..header.expect("it is a member") };
+                SharedSignature::Lane(self.key.sign(&header.bytes()))
+            }
+        };
+        LaneEffect::BatchAnswer(peer, BatchAnswer { validator, position, excluded, signature })
     }
 }
 

@@ -96,7 +96,8 @@ fn completing_the_only_reported_payment_spends_an_output_twice_and_ours_does_not
     nodes[0].ask(&x.request).expect("X reaches one validator");
     let committee = nodes[0].settings.committee.clone();
     let mut collector = AnswerCollector::new(StatementKind::Confirmation, body(&z).payment.summary());
-    let answers: Vec<_> = nodes[1..].iter_mut().map(|node| node.ask(&z.request).expect("Z reaches the others")).collect();
+    let answers: Vec<_> =
+        nodes[1..].iter_mut().map(|node| node.ask(&z.request).expect("Z reaches the others")).collect();
     let z_is_certified = answers
         .into_iter()
         .filter_map(|answer| collector.add(&committee, &mut RootCache::new(0), answer).expect("a correct answer"));
@@ -176,7 +177,8 @@ fn an_output_without_any_payment_goes_home_by_votes_and_the_deposit_comes_back()
     let case = contested(&coins[0], 0, 1);
     // Two accounts open the same case in one block: one pays the deposit.
     let events = block(&mut bridge, vec![open(case), open(case)]);
-    let returned = |events: &[BridgeEvent]| events.iter().filter(|e| matches!(e, BridgeEvent::ReturnDeposit(..))).count();
+    let returned =
+        |events: &[BridgeEvent]| events.iter().filter(|e| matches!(e, BridgeEvent::ReturnDeposit(..))).count();
     assert_eq!((returned(&events), bridge.case_deposits()), (1, 3));
     let exit = exit_of(&case);
     let events = block(&mut bridge, (0..3).map(|validator| vote(&coins[0], validator, &exit)).collect());
@@ -229,11 +231,8 @@ fn the_order_of_a_block_changes_nothing() {
     let [x, y] = [2, 3].map(|to| body(&pay(1, &coins[..1], vec![output(owner(to).public(), 10)])));
     let account = Output { to: Recipient::Account(Address([7; 20])), asset: ASSET, amount: 20 };
     let z = body(&pay(1, &coins[1..], vec![account]));
-    let withdraw = |sequence| BridgeFact::Withdraw {
-        account: Address([4; 20]),
-        sequence,
-        output: output(owner(5).public(), 8),
-    };
+    let withdraw =
+        |sequence| BridgeFact::Withdraw { account: Address([4; 20]), sequence, output: output(owner(5).public(), 8) };
     let mut facts = vec![
         open(contested(&coins[0], 0, 1)),
         vote(&coins[0], 0, &x),

@@ -251,9 +251,8 @@ impl State {
             }
             let lapsed = |output: usize| self.credited(scenario, output) == Some(Taken::Lapsed);
             let void = |payment| (0..2).any(|input| scenario.spends(payment, input) && lapsed(input));
-            let certified = |payment| {
-                scenario.spends(payment, output) && self.certified(scenario, payment) && !void(payment)
-            };
+            let certified =
+                |payment| scenario.spends(payment, output) && self.certified(scenario, payment) && !void(payment);
             if credited == Some(Taken::Freed) && (0..scenario.payments.len()).any(certified) {
                 return Some(format!("output {output} was freed, and a payment of it is certified"));
             }
@@ -279,7 +278,9 @@ impl State {
     }
 
     fn mask(scenario: &Scenario, digests: impl Iterator<Item = Digest>) -> u8 {
-        digests.filter_map(|digest| scenario.payments.iter().position(|of| of.digest == digest)).fold(0, |m, p| m | 1 << p)
+        digests
+            .filter_map(|digest| scenario.payments.iter().position(|of| of.digest == digest))
+            .fold(0, |m, p| m | 1 << p)
     }
 
     fn seen(scenario: &Scenario, candidates: &BTreeSet<Digest>, mask: u8) -> BTreeSet<Digest> {

@@ -39,6 +39,14 @@ impl Random {
     }
 }
 
+/// The answers of a certificate.
+pub fn list(certificate: &mut PaymentCertificate) -> &mut Vec<LaneAnswer> {
+    match certificate {
+        PaymentCertificate::Answers(answers) => answers,
+        _ => panic!("another form of certificate"),
+    }
+}
+
 /// What a Byzantine validator signs: anything.
 pub fn forge(
     committee: &LaneCommittee,
