@@ -104,32 +104,50 @@
 //! from a torn write by the log alone: a signature of the shard above the end of its log, which the shard looks for in
 //! every certificate it verifies, mutes it, and peers are to be asked for [`RootCache::highest`] before it starts.
 
+mod bls;
+mod bridge;
+mod broker;
 mod certificate;
+mod epochs;
 mod layout;
 mod merkle;
+mod outflow;
 mod payment;
 mod quorum;
 mod record;
 mod refusal;
 mod request;
+mod resolve;
 mod spent;
 mod statement;
 mod validator;
 mod wallet;
 
-pub use certificate::{CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
+pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
+pub use bridge::{
+    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, BridgeRules, EscrowClaim, EscrowTotals,
+};
+pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
+pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
+pub use epochs::{
+    HomePhase, LaneClock, LaneSchedule, REDEEM_EPOCHS, SPEND_EPOCHS, UNBONDING_EPOCHS_MIN, is_redeemable,
+};
 pub use merkle::LEAVES_MAX;
+pub use outflow::{OutflowLimit, OutflowQueue};
 pub use payment::{
     ASSETS_MAX, AssetRule, INPUTS_MAX, LaneRules, OUTPUTS_MAX, Output, OutputId, PAYMENT_BYTES_MAX, PAYMENT_VERSION,
-    Payment, PaymentSummary, PaymentView, Recipient, SpentOutput,
+    Payment, PaymentBody, PaymentSummary, PaymentView, Recipient, SpentOutput,
 };
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{LaneRefusal, MuteReason};
 pub use request::{OutputProof, PaidProof, request_bytes_max, settle_request, spend_request};
-pub use statement::{LaneCommittee, RootHeader, StatementKind, owner_message};
-pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator};
-pub use wallet::{AnswerCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
+pub use resolve::{CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
+pub use statement::{
+    BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
+};
+pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
+pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 
 /// The number of a lane epoch. An output's *home* is the epoch whose committee alone signs what spends it.
 pub type HomeEpoch = u64;

@@ -71,6 +71,12 @@ pub enum LaneRefusal {
     /// A signature of a certificate is not valid.
     #[error("validator {0} did not sign this; collect its answer again")]
     WrongSignature(u8),
+    /// A BLS key that is not in the subgroup, is the identity, or whose possession is not proved; or there is none.
+    #[error("a BLS key is not valid, not registered, or its possession is not proved")]
+    WrongBlsKey,
+    /// An aggregated signature is not valid.
+    #[error("the signers of the aggregate did not sign this; collect their answers again")]
+    WrongAggregate,
     /// The certificate is of an epoch whose keys are not known here.
     #[error("the committee of epoch {0} is not known here")]
     UnknownCommittee(HomeEpoch),
@@ -91,6 +97,12 @@ pub enum LaneRefusal {
     /// The validator does not sign.
     #[error("the validator does not sign: {0}; ask the others")]
     Muted(MuteReason),
+    /// The lane is halted: nothing new is signed.
+    #[error("the lane is halted; send the same bytes again later")]
+    Halted,
+    /// The payment, or the one that created an input, is a candidate of an open case or void.
+    #[error("payment {0} is contested; post its certificate to the ledger")]
+    Barred(Digest),
     /// The home epoch of the inputs has ended.
     #[error("epoch {0} has ended and its keys are destroyed")]
     Ended(HomeEpoch),

@@ -1,18 +1,21 @@
 //! One shard of one validator in one home epoch, as a state machine.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
+use crate::broker::{batch_header, shared_digest};
 use crate::merkle::{self, Family, LEAVES_MAX, Tree};
 use crate::payment::INPUTS_MAX;
-use crate::record::{self, LogKey, Record, RecordKind};
+use crate::record::{self, BarredPayment, LogKey, Record, RecordKind};
 use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::{
-    CheckBudget, HomeEpoch, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output,
-    OutputId, OutputProof, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader,
-    SpentOutput, StatementKind, owner_message,
+    BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase, LaneAnswer,
+    LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof, PaymentBody,
+    PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature, SpentOutput,
+    StatementKind, Verdict, owner_message, view_digest,
 };
 
 /// Whoever sent a request, as the shell numbers connections or addresses.
@@ -31,6 +34,8 @@ pub struct LaneSettings {
     pub validator: u8,
     /// Its shard.
     pub shard: u16,
+    /// The lane epoch by certified height when the shard starts.
+    pub now: HomeEpoch,
     /// A tree is closed at this many leaves: 1 is the naive scheme.
     pub leaves: usize,
     /// Most entries of the spent set, and most acknowledgements.
@@ -98,6 +103,38 @@ pub enum LaneInput<'a> {
     Epoch(HomeEpoch),
     /// A certified block or the genesis created an output with this shard's home.
     Backed(OutputId, Output),
+    /// Whether the lane is halted, by certified height.
+    Halted(bool),
+    /// A case about an output of this home, or of the one before, is open.
+    CaseOpened(ContestedOutput),
+    /// The candidates of an open case are fixed.
+    CandidatesFixed(OutputId, &'a [Arc<PaymentBody>]),
+    /// All shards of this validator have barred the candidates: what they had accepted, together ([`ViewParts`]). The
+    /// shard that signs for the owner of the output gets it.
+    AllBarred(OutputId, BTreeSet<Digest>),
+    /// A case is closed.
+    CaseRuled(OutputId, Verdict),
+}
+
+/// What the shards of one validator say about the candidates of one case.
+#[derive(Clone, Debug)]
+pub struct ViewParts {
+    missing: BTreeSet<u16>,
+    seen: BTreeSet<Digest>,
+}
+
+impl ViewParts {
+    /// Of a validator with so many shards.
+    pub fn new(shards: u16) -> ViewParts {
+        ViewParts { missing: (0..shards).collect(), seen: BTreeSet::new() }
+    }
+
+    /// Adds what a shard's [`LaneEffect::Barred`] says; all of it, once no shard is missing.
+    pub fn add(&mut self, shard: u16, seen: BTreeSet<Digest>) -> Option<&BTreeSet<Digest>> {
+        self.missing.remove(&shard);
+        self.seen.extend(seen);
+        self.missing.is_empty().then_some(&self.seen)
+    }
 }
 
 /// What a shard asks its shell to do, in this order.
@@ -118,6 +155,19 @@ pub enum LaneEffect {
         /// The signature.
         answer: LaneAnswer,
     },
+    /// Send an answer under the BLS scheme.
+    BlsAnswer {
+        /// To whom.
+        peer: LanePeer,
+        /// Confirmation or acknowledgement.
+        kind: StatementKind,
+        /// Of which payment.
+        digest: Digest,
+        /// The signature.
+        signature: BlsSignature,
+    },
+    /// Send a broker the answer to a batch.
+    BatchAnswer(LanePeer, BatchAnswer),
     /// Send a refusal.
     Refuse {
         /// To whom.
@@ -125,15 +175,72 @@ pub enum LaneEffect {
         /// Why.
         refusal: LaneRefusal,
     },
+    /// Post a vote to the ledger: the payment of the contested output that this validator is bound to, and its signature.
+    Vote {
+        /// The contested output.
+        case: OutputId,
+        /// The payment.
+        payment: Vec<u8>,
+        /// The signature.
+        answer: LaneAnswer,
+    },
+    /// This shard bars the candidates of a case, durably. Tell the shard that posts the view.
+    Barred {
+        /// The contested output.
+        case: OutputId,
+        /// Which it had acknowledged, or accepted outputs of, before.
+        seen: BTreeSet<Digest>,
+    },
+    /// Post a view to the ledger.
+    View {
+        /// The contested output.
+        case: OutputId,
+        /// What the shards of this validator had accepted.
+        seen: BTreeSet<Digest>,
+        /// The signature on [`view_digest`].
+        answer: LaneAnswer,
+    },
     /// The shard signs nothing more in this home epoch. Tell the operator.
     Mute(MuteReason),
+    /// The home epoch has ended: destroy the key, remove the log, drop the shard.
+    Destroy,
+}
+
+/// Whom an answer is for.
+#[derive(Clone, Debug)]
+enum Asker {
+    Peer(LanePeer),
+    /// A vote in a case for the payment with this encoding.
+    Vote(OutputId, Vec<u8>),
+    View(OutputId, BTreeSet<Digest>),
+}
+
+/// Digests that will be leaves of one tree.
+type Leaves = Vec<(Asker, Digest)>;
+
+/// A broker's tree whose records are written but perhaps not durable.
+#[derive(Debug)]
+struct Batch {
+    peer: LanePeer,
+    owner: PublicKey,
+    digests: Vec<Digest>,
+    excluded: Vec<u16>,
+    position: u64,
+}
+
+/// A payment that was read in the log.
+struct Spender {
+    offset: u64,
+    inputs: Vec<OutputId>,
+    digest: Digest,
+    bytes: Vec<u8>,
 }
 
 /// A tree whose records are written but perhaps not durable.
 #[derive(Debug)]
 struct ClosedTree {
     kind: StatementKind,
-    leaves: Vec<(LanePeer, Digest)>,
+    leaves: Leaves,
     position: u64,
 }
 
@@ -141,6 +248,7 @@ struct ClosedTree {
 pub struct LaneValidator {
     settings: LaneSettings,
     key: SecretKey,
+    bls: Option<BlsSecretKey>,
     epoch: HomeEpoch,
     log_key: LogKey,
     /// Records of the open trees: they will stand at `written`.
@@ -150,9 +258,19 @@ pub struct LaneValidator {
     spent: SpentSet,
     acknowledged: SpentSet,
     backed: HashMap<OutputId, Output>,
-    confirmations: Vec<(LanePeer, Digest)>,
-    acknowledgements: Vec<(LanePeer, Digest)>,
+    /// Candidates of open cases, and void payments.
+    barred: HashSet<Digest>,
+    barred_outputs: HashMap<OutputId, Digest>,
+    viewed: HashMap<OutputId, Digest>,
+    open_cases: BTreeMap<OutputId, ContestedOutput>,
+    halted: bool,
+    destroyed: bool,
+    open: BTreeMap<StatementKind, Leaves>,
+    /// What is said of barred candidates once the log is durable up to a position.
+    notices: VecDeque<(u64, OutputId, BTreeSet<Digest>)>,
     waiting: VecDeque<ClosedTree>,
+    open_batches: Vec<Batch>,
+    batches: VecDeque<Batch>,
     roots: RootCache,
     checks_left: u32,
     checks_by_peer: HashMap<LanePeer, u32>,
@@ -177,7 +295,7 @@ impl LaneValidator {
     ) -> (LaneValidator, Option<u64>) {
         settings.assert_consistent(&key);
         let mut validator = LaneValidator {
-            epoch: settings.committee.epoch(),
+            epoch: settings.now,
             log_key: LogKey::none(),
             tail: Vec::new(),
             written: 0,
@@ -185,9 +303,18 @@ impl LaneValidator {
             spent: SpentSet::new(fingerprint_key),
             acknowledged: SpentSet::new(fingerprint_key),
             backed: HashMap::new(),
-            confirmations: Vec::new(),
-            acknowledgements: Vec::new(),
+            barred: HashSet::new(),
+            barred_outputs: HashMap::new(),
+            viewed: HashMap::new(),
+            open_cases: BTreeMap::new(),
+            halted: false,
+            destroyed: false,
+            open: BTreeMap::new(),
+            notices: VecDeque::new(),
             waiting: VecDeque::new(),
+            open_batches: Vec::new(),
+            batches: VecDeque::new(),
+            bls: None,
             roots: RootCache::new(settings.roots_per_validator),
             checks_left: settings.checks_per_tick,
             checks_by_peer: HashMap::new(),
@@ -203,14 +330,30 @@ impl LaneValidator {
 
     fn recover(&mut self, log: &impl LaneLog) -> Result<(), MuteReason> {
         let (spent, acknowledged) = (&mut self.spent, &mut self.acknowledged);
+        let (barred, viewed) = (&mut Vec::new(), &mut self.viewed);
         let network = self.settings.rules.network;
         let (key, intact) = record::recover(log, &self.settings.owner(), |offset, record| match record {
             Record::Mark(_) => {}
             Record::Payment(payment) => payment.inputs().for_each(|input| spent.insert(&input.id.0, offset)),
             Record::Acknowledgement(summary) => acknowledged.insert(&summary.digest(&network).0, offset),
+            Record::Bar(payment) => barred.push(payment),
+            Record::View(case, digest) => drop(viewed.insert(case, digest)),
         })?;
+        barred.iter().for_each(|payment| self.remember_bar(*payment));
         (self.log_key, self.written, self.durable) = (key, intact, intact);
         Ok(())
+    }
+
+    /// The same shard under the BLS scheme: it answers clients and brokers with BLS signatures. Votes and views are
+    /// signed with the other key.
+    ///
+    /// # Panics
+    /// If the key is not the registered one.
+    pub fn with_bls(mut self, key: BlsSecretKey) -> LaneValidator {
+        let registered = self.settings.committee.bls_key(self.settings.validator, self.settings.shard);
+        assert_eq!(registered, Ok(&key.public()), "the BLS key of the shard is registered");
+        self.bls = Some(key);
+        self
     }
 
     /// Why it does not sign, if it does not.
@@ -243,7 +386,7 @@ impl LaneValidator {
                     effects.push(LaneEffect::Refuse { peer, refusal });
                 }
                 self.mute_if_rolled_back(&mut effects);
-                if self.confirmations.len().max(self.acknowledgements.len()) >= self.settings.leaves {
+                if self.open.values().any(|leaves| leaves.len() >= self.settings.leaves) {
                     self.close(&mut effects);
                 }
             }
@@ -258,10 +401,128 @@ impl LaneValidator {
                 self.sign(&mut effects);
             }
             LaneInput::SyncFailed => self.mute(MuteReason::SyncFailed, &mut effects),
-            LaneInput::Epoch(epoch) => self.epoch = self.epoch.max(epoch),
+            LaneInput::Epoch(epoch) => {
+                self.epoch = self.epoch.max(epoch);
+                self.destroy_if_ended(&mut effects);
+            }
             LaneInput::Backed(id, output) => drop(self.backed.insert(id, output)),
+            LaneInput::Halted(halted) => self.halted = halted,
+            LaneInput::CaseOpened(contested) => {
+                self.open_cases.insert(contested.output.id, contested);
+                let result = self.vote(log, &contested);
+                self.mute_if_damaged(result, &mut effects);
+            }
+            LaneInput::CandidatesFixed(case, candidates) => {
+                let result = self.bar(log, case, candidates);
+                self.mute_if_damaged(result, &mut effects);
+            }
+            LaneInput::AllBarred(case, seen) => self.post_view(case, seen),
+            LaneInput::CaseRuled(case, verdict) => {
+                self.open_cases.remove(&case);
+                if let Verdict::Confirmed(digest, _) = verdict {
+                    self.barred.remove(&digest);
+                    self.barred_outputs.retain(|_, by| *by != digest);
+                }
+                self.destroy_if_ended(&mut effects);
+            }
         }
         effects
+    }
+
+    fn home(&self) -> HomeEpoch {
+        self.settings.committee.epoch()
+    }
+
+    fn phase(&self) -> HomePhase {
+        HomePhase::of(self.home(), self.epoch)
+    }
+
+    /// Whether it signs and bars for this case, now.
+    fn acts(&self) -> bool {
+        self.muted.is_none() && !self.destroyed
+    }
+
+    /// The keys go and the set is dropped after h+2, unless an open case needs them.
+    fn destroy_if_ended(&mut self, effects: &mut Vec<LaneEffect>) {
+        if !self.destroyed && self.phase() == HomePhase::Ended && self.open_cases.is_empty() {
+            self.destroyed = true;
+            self.drop_open_work();
+            effects.push(LaneEffect::Destroy);
+        }
+    }
+
+    fn mute_if_damaged(&mut self, result: Result<(), LaneRefusal>, effects: &mut Vec<LaneEffect>) {
+        if let Err(LaneRefusal::Muted(reason)) = result {
+            self.mute(reason, effects);
+        }
+    }
+
+    fn add(&mut self, kind: StatementKind, asker: Asker, digest: Digest) {
+        self.open.entry(kind).or_default().push((asker, digest));
+    }
+
+    /// Votes for the payment that the output is locked to, and locks it to its exit if it is not.
+    fn vote(&mut self, log: &impl LaneLog, contested: &ContestedOutput) -> Result<(), LaneRefusal> {
+        if !self.acts() || self.check_place(contested.home, &contested.owner).is_err() {
+            return Ok(());
+        }
+        let (case, mut last) = (contested.output.id, None);
+        let bound = self.spender(log, &case, &mut last, &mut CheckBudget(u32::MAX))?;
+        let (payment, digest) = match (bound, last) {
+            (Some(digest), Some(spender)) => (spender.bytes, digest),
+            _ => {
+                let exit = PaymentBody::new(contested.exit(self.settings.rules.network));
+                let bytes = exit.payment.encode();
+                let view = PaymentView::parse(&bytes).expect("an exit is well-formed");
+                self.reserve(&view, &Signature([0; 64]));
+                (bytes, exit.digest)
+            }
+        };
+        self.add(StatementKind::Confirmation, Asker::Vote(case, payment), digest);
+        Ok(())
+    }
+
+    /// Bars candidates, and notes which of them this shard has acknowledged or accepted. An output of a candidate is in
+    /// the spent set exactly if it was accepted as an input.
+    fn bar(&mut self, log: &impl LaneLog, case: OutputId, candidates: &[Arc<PaymentBody>]) -> Result<(), LaneRefusal> {
+        if !self.acts() {
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        let budget = &mut CheckBudget(u32::MAX);
+        for candidate in candidates {
+            let payment = BarredPayment::of(candidate);
+            let mut accepted = self.is_acknowledged(log, &payment.digest, budget)?;
+            for output in payment.output_ids() {
+                accepted |= self.spender(log, &output, &mut None, budget)?.is_some();
+            }
+            if accepted {
+                seen.insert(payment.digest);
+            }
+            if !self.barred.contains(&payment.digest) {
+                self.write(RecordKind::Bar, &[&payment.bytes()]);
+                self.remember_bar(payment);
+            }
+        }
+        self.notices.push_back((self.written + self.tail.len() as u64, case, seen));
+        Ok(())
+    }
+
+    fn remember_bar(&mut self, payment: BarredPayment) {
+        self.barred.insert(payment.digest);
+        self.barred_outputs.extend(payment.output_ids().map(|output| (output, payment.digest)));
+    }
+
+    /// Signs one view of a case, and no other one, ever.
+    fn post_view(&mut self, case: OutputId, seen: BTreeSet<Digest>) {
+        let digest = view_digest(&case, &seen);
+        if !self.acts() || self.viewed.get(&case).is_some_and(|before| *before != digest) {
+            return;
+        }
+        if self.viewed.insert(case, digest).is_none() {
+            self.write(RecordKind::View, &[&case.0, &digest.0]);
+        }
+        self.add(StatementKind::View, Asker::View(case, seen), digest);
     }
 
     fn mute(&mut self, reason: MuteReason, effects: &mut Vec<LaneEffect>) {
@@ -269,9 +530,15 @@ impl LaneValidator {
             self.muted = Some(reason);
             effects.push(LaneEffect::Mute(reason));
         }
-        self.confirmations.clear();
-        self.acknowledgements.clear();
+        self.drop_open_work();
+    }
+
+    fn drop_open_work(&mut self) {
+        self.open.clear();
+        self.notices.clear();
         self.waiting.clear();
+        self.open_batches.clear();
+        self.batches.clear();
         self.tail.clear();
     }
 
@@ -286,25 +553,32 @@ impl LaneValidator {
         if let Some(reason) = self.muted {
             return Err(LaneRefusal::Muted(reason));
         }
-        let home = self.settings.committee.epoch();
-        if self.epoch > home.saturating_add(2) {
-            return Err(LaneRefusal::Ended(home));
+        if self.destroyed {
+            return Err(LaneRefusal::Ended(self.home()));
         }
-        if self.waiting.len() >= self.settings.trees_waiting_max {
+        if self.waiting.len() + self.batches.len() + self.open_batches.len() >= self.settings.trees_waiting_max {
             return Err(LaneRefusal::Busy);
         }
-        if bytes.len() > request_bytes_max(self.settings.largest_quorum()) {
+        let request = RequestView::parse(bytes)?;
+        let largest = request_bytes_max(self.settings.largest_quorum());
+        let fits = match &request {
+            RequestView::Batch(requests) => requests.iter().all(|request| request.len() <= largest),
+            _ => bytes.len() <= largest,
+        };
+        if !fits {
             return Err(LaneRefusal::Malformed("it is larger than any request"));
         }
-        let request = RequestView::parse(bytes)?;
         let used = self.checks_by_peer.get(&peer).copied().unwrap_or(0);
         let allowed = self.settings.checks_per_peer.saturating_sub(used).min(self.checks_left);
         let mut budget = CheckBudget(allowed);
         let result = match request {
             RequestView::Spend { payment, signature, proofs } => {
-                self.spend(log, peer, &payment, &signature, proofs, &mut budget)
+                let digest = payment.digest();
+                self.confirm(log, &payment, &digest, (&signature, proofs), &mut budget)
+                    .map(|()| self.add(StatementKind::Confirmation, Asker::Peer(peer), digest))
             }
             RequestView::Settle { summary, certificate } => self.settle(log, peer, &summary, &certificate, &mut budget),
+            RequestView::Batch(requests) => self.confirm_batch(log, peer, &requests, &mut budget),
         };
         let spent = allowed - budget.0;
         if spent > 0 {
@@ -326,35 +600,76 @@ impl LaneValidator {
         if entries + more <= self.settings.entries_max { Ok(()) } else { Err(LaneRefusal::Full) }
     }
 
-    /// Cheap checks, the spent set, the owner's signature, the inputs' certificates; then all inputs are reserved.
-    fn spend(
+    /// Confirms what it can of a broker's batch; the answer says what it excludes. A retry is answered like the first.
+    fn confirm_batch(
         &mut self,
         log: &impl LaneLog,
         peer: LanePeer,
+        requests: &[&[u8]],
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        let mut parsed = Vec::with_capacity(requests.len());
+        for request in requests {
+            match RequestView::parse(request)? {
+                RequestView::Spend { payment, signature, proofs } => parsed.push((payment, signature, proofs)),
+                _ => return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
+            }
+        }
+        let owner = parsed[0].0.owner();
+        let (mut digests, mut excluded) = (Vec::with_capacity(parsed.len()), Vec::new());
+        for (place, (payment, signature, proofs)) in (0..).zip(parsed) {
+            let digest = payment.digest();
+            match self.confirm(log, &payment, &digest, (&signature, proofs), budget) {
+                Ok(()) => {}
+                Err(refusal @ LaneRefusal::Muted(_)) => return Err(refusal),
+                Err(_) => excluded.push(place),
+            }
+            digests.push(digest);
+        }
+        if excluded.len() < digests.len() {
+            self.open_batches.push(Batch { peer, owner, digests, excluded, position: 0 });
+            return Ok(());
+        }
+        Err(LaneRefusal::Malformed("no payment of the batch can be confirmed; send them one by one to learn why"))
+    }
+
+    /// Cheap checks, the spent set, the owner's signature, the inputs' certificates; then all inputs are reserved.
+    fn confirm(
+        &mut self,
+        log: &impl LaneLog,
         payment: &PaymentView<'_>,
-        signature: &Signature,
-        proofs: Proofs<'_>,
+        digest: &Digest,
+        (signature, proofs): (&Signature, Proofs<'_>),
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
         payment.check(&self.settings.rules)?;
         self.check_place(payment.home(), &payment.owner())?;
-        let digest = payment.digest();
-        if !self.is_reserved(log, payment, &digest, budget)? {
-            if payment.into_epoch() != self.epoch {
-                return Err(LaneRefusal::WrongEpoch { into: payment.into_epoch(), now: self.epoch });
+        if !self.is_reserved(log, payment, digest, budget)? {
+            let into = payment.into_epoch();
+            if !self.phase().signs(self.home(), into, payment.is_exit()) {
+                return Err(LaneRefusal::WrongEpoch { into, now: self.epoch });
             }
+            if self.halted {
+                return Err(LaneRefusal::Halted);
+            }
+            self.check_barred(payment)?;
             let inputs = payment.inputs().count();
             self.check_room(self.spent.len(), inputs)?;
-            let message = owner_message(&self.settings.rules.network, payment.home(), &digest);
-            if !payment.owner().verify(&message, signature) {
+            let message = owner_message(&self.settings.rules.network, payment.home(), digest);
+            if !self.phase().sends_anyone_home() && !payment.owner().verify(&message, signature) {
                 return Err(LaneRefusal::WrongOwnerSignature);
             }
             let proofs = proofs.read(inputs)?;
             self.check_proofs(payment, &proofs, budget)?;
             self.reserve(payment, signature);
         }
-        self.confirmations.push((peer, digest));
         Ok(())
+    }
+
+    /// Refuses a payment of what a barred payment would have created.
+    fn check_barred(&self, payment: &PaymentView<'_>) -> Result<(), LaneRefusal> {
+        let barred = payment.inputs().find_map(|input| self.barred_outputs.get(&input.id));
+        barred.map_or(Ok(()), |by| Err(LaneRefusal::Barred(*by)))
     }
 
     /// Notes that a payment has a certificate, once.
@@ -369,12 +684,15 @@ impl LaneValidator {
         self.check_place(summary.home, &summary.owner)?;
         let digest = summary.digest(&self.settings.rules.network);
         if !self.is_acknowledged(log, &digest, budget)? {
+            if self.barred.contains(&digest) {
+                return Err(LaneRefusal::Barred(digest));
+            }
             self.check_room(self.acknowledged.len(), 1)?;
             let (committee, kind) = (&self.settings.committee, StatementKind::Confirmation);
             verify_claim(committee, kind, summary, certificate, &mut self.roots, budget)?;
             self.note(summary, &digest);
         }
-        self.acknowledgements.push((peer, digest));
+        self.add(StatementKind::Acknowledgement, Asker::Peer(peer), digest);
         Ok(())
     }
 
@@ -405,21 +723,22 @@ impl LaneValidator {
         &self,
         log: &impl LaneLog,
         output: &OutputId,
-        last: &mut Option<(u64, Vec<OutputId>, Digest)>,
+        last: &mut Option<Spender>,
         budget: &mut CheckBudget,
     ) -> Result<Option<Digest>, LaneRefusal> {
         for offset in self.spent.candidates(&output.0) {
-            if last.as_ref().is_none_or(|(read, ..)| *read != offset) {
+            if last.as_ref().is_none_or(|read| read.offset != offset) {
                 let bytes = self.fetch(log, offset, budget)?;
                 let Some((Record::Payment(payment), _)) = self.log_key.read(&bytes, offset) else {
                     return Err(LaneRefusal::Muted(MuteReason::DamagedLog));
                 };
-                *last = Some((offset, payment.inputs().map(|input| input.id).collect(), payment.digest()));
+                let inputs = payment.inputs().map(|input| input.id).collect();
+                *last = Some(Spender { offset, inputs, digest: payment.digest(), bytes: payment.bytes().to_vec() });
             }
-            if let Some((_, inputs, digest)) = last
-                && inputs.contains(output)
+            if let Some(spender) = last
+                && spender.inputs.contains(output)
             {
-                return Ok(Some(*digest));
+                return Ok(Some(spender.digest));
             }
         }
         Ok(None)
@@ -448,7 +767,7 @@ impl LaneValidator {
         if let Some(at) = offset.checked_sub(self.written) {
             return Ok(self.tail[at as usize..].to_vec());
         }
-        budget.spend()?;
+        budget.spend(1)?;
         LogKey::fetch(log, offset).ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))
     }
 
@@ -521,21 +840,40 @@ impl LaneValidator {
             effects.push(LaneEffect::Sync(self.written));
         }
         let position = self.written;
-        let open = [
-            (StatementKind::Confirmation, std::mem::take(&mut self.confirmations)),
-            (StatementKind::Acknowledgement, std::mem::take(&mut self.acknowledgements)),
-        ];
-        let trees = open.into_iter().filter(|(_, leaves)| !leaves.is_empty());
-        self.waiting.extend(trees.map(|(kind, leaves)| ClosedTree { kind, leaves, position }));
+        let trees = std::mem::take(&mut self.open).into_iter().flat_map(|(kind, mut leaves)| {
+            // Votes and views may be more than a tree holds.
+            let mut trees = Vec::new();
+            while !leaves.is_empty() {
+                let rest = leaves.split_off(leaves.len().min(LEAVES_MAX));
+                trees.push(ClosedTree { kind, leaves: std::mem::replace(&mut leaves, rest), position });
+            }
+            trees
+        });
+        self.waiting.extend(trees);
+        self.batches.extend(self.open_batches.drain(..).map(|batch| Batch { position, ..batch }));
         self.sign(effects);
     }
 
     /// Signs the trees whose records are durable.
     fn sign(&mut self, effects: &mut Vec<LaneEffect>) {
+        while self.notices.front().is_some_and(|(position, ..)| *position <= self.durable)
+            && let Some((_, case, seen)) = self.notices.pop_front()
+        {
+            effects.push(LaneEffect::Barred { case, seen });
+        }
+        while self.batches.front().is_some_and(|batch| batch.position <= self.durable)
+            && let Some(batch) = self.batches.pop_front()
+        {
+            effects.push(self.sign_batch(batch));
+        }
         while self.waiting.front().is_some_and(|tree| tree.position <= self.durable)
             && let Some(closed) = self.waiting.pop_front()
         {
-            let leaf = |(_, digest): &(LanePeer, Digest)| merkle::leaf(Family::Signed, &digest.0);
+            let closed = self.sign_bls(closed, effects);
+            if closed.leaves.is_empty() {
+                continue;
+            }
+            let leaf = |(_, digest): &(Asker, Digest)| merkle::leaf(Family::Signed, &digest.0);
             let tree = Tree::new(Family::Signed, closed.leaves.iter().map(leaf).collect());
             let header = RootHeader {
                 network: self.settings.rules.network,
@@ -548,7 +886,7 @@ impl LaneValidator {
                 root: tree.root(),
             };
             let signature = self.key.sign(&header.bytes());
-            for (index, (peer, digest)) in closed.leaves.into_iter().enumerate() {
+            for (index, (asker, digest)) in closed.leaves.into_iter().enumerate() {
                 let answer = LaneAnswer {
                     validator: header.validator,
                     size: header.size,
@@ -557,9 +895,50 @@ impl LaneValidator {
                     signature,
                     path: tree.path(index),
                 };
-                effects.push(LaneEffect::Answer { peer, kind: closed.kind, digest, answer });
+                effects.push(match asker {
+                    Asker::Peer(peer) => LaneEffect::Answer { peer, kind: closed.kind, digest, answer },
+                    Asker::Vote(case, payment) => LaneEffect::Vote { case, payment, answer },
+                    Asker::View(case, seen) => LaneEffect::View { case, seen, answer },
+                });
             }
         }
+    }
+}
+
+impl LaneValidator {
+    /// Answers clients under the BLS scheme, if it is this shard's; what is left is signed with the other key.
+    fn sign_bls(&self, mut closed: ClosedTree, effects: &mut Vec<LaneEffect>) -> ClosedTree {
+        let Some(key) = &self.bls else { return closed };
+        let (network, epoch, kind) = (&self.settings.rules.network, self.home(), closed.kind);
+        closed.leaves.retain(|(asker, digest)| match asker {
+            &Asker::Peer(peer) => {
+                let signature = key.sign(network, epoch, kind, digest);
+                effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
+                false
+            }
+            Asker::Vote(..) | Asker::View(..) => true,
+        });
+        closed
+    }
+
+    fn sign_batch(&self, batch: Batch) -> LaneEffect {
+        let Batch { peer, owner, digests, excluded, position } = batch;
+        let size = digests.len() as u32;
+        let leaves = digests.iter().map(|digest| merkle::leaf(Family::Signed, &digest.0)).collect();
+        let digest = shared_digest(&Tree::new(Family::Signed, leaves).root(), size, &excluded);
+        let (committee, validator) = (&self.settings.committee, self.settings.validator);
+        let signature = match &self.bls {
+            Some(key) => {
+                let kind = StatementKind::SharedConfirmation;
+                SharedSignature::Bls(key.sign(&self.settings.rules.network, self.home(), kind, &digest))
+            }
+            None => {
+                let header = batch_header(committee, validator, &owner, (size, position), digest);
+                let header = RootHeader { shard: self.settings.shard, ..header.expect("it is a member") };
+                SharedSignature::Lane(self.key.sign(&header.bytes()))
+            }
+        };
+        LaneEffect::BatchAnswer(peer, BatchAnswer { validator, position, excluded, signature })
     }
 }
 
@@ -592,6 +971,7 @@ mod tests {
             previous: None,
             validator: 0,
             shard: 0,
+            now: 0,
             leaves: 1,
             entries_max: 100,
             trees_waiting_max: 1,

@@ -161,12 +161,12 @@ fn certificates_need_a_quorum_of_distinct_signers_and_the_right_tree() {
     };
     let signers = Err(LaneRefusal::WrongSigners { needed: 3 });
     assert_eq!(check(&|_| {}), Ok(()));
-    assert_eq!(check(&|r| drop(r.proof.certificate.0.pop())), signers);
-    assert_eq!(check(&|r| r.proof.certificate.0[1] = r.proof.certificate.0[0].clone()), signers);
-    assert_eq!(check(&|r| r.proof.certificate.0.reverse()), signers);
-    assert_eq!(check(&|r| r.proof.certificate.0[2].validator = 4), signers);
-    assert!(check(&|r| r.proof.certificate.0[2].validator = 3).is_err(), "another's signature");
-    assert_eq!(check(&|r| r.proof.certificate.0[0].path.push(Digest([0; 32]))), Err(LaneRefusal::WrongPath));
+    assert_eq!(check(&|r| drop(list(&mut r.proof.certificate).pop())), signers);
+    assert_eq!(check(&|r| list(&mut r.proof.certificate)[1] = list(&mut r.proof.certificate)[0].clone()), signers);
+    assert_eq!(check(&|r| list(&mut r.proof.certificate).reverse()), signers);
+    assert_eq!(check(&|r| list(&mut r.proof.certificate)[2].validator = 4), signers);
+    assert!(check(&|r| list(&mut r.proof.certificate)[2].validator = 3).is_err(), "another's signature");
+    assert_eq!(check(&|r| list(&mut r.proof.certificate)[0].path.push(Digest([0; 32]))), Err(LaneRefusal::WrongPath));
     assert_eq!(check(&|r| r.proof.path[0].0[0] ^= 1), Err(LaneRefusal::WrongPath));
     assert_eq!(check(&|r| r.proof.index = 1), Err(LaneRefusal::WrongPath));
     assert_eq!(check(&|r| r.output.amount += 1), Err(LaneRefusal::WrongPath));

@@ -27,6 +27,49 @@ impl LaneLog for Disk {
     }
 }
 
+/// SplitMix64: a schedule is a function of its seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+}
+
+/// The answers of a certificate.
+pub fn list(certificate: &mut PaymentCertificate) -> &mut Vec<LaneAnswer> {
+    match certificate {
+        PaymentCertificate::Answers(answers) => answers,
+        _ => panic!("another form of certificate"),
+    }
+}
+
+/// What a Byzantine validator signs: anything.
+pub fn forge(
+    committee: &LaneCommittee,
+    validator: usize,
+    kind: StatementKind,
+    owner: &PublicKey,
+    digest: Digest,
+) -> LaneAnswer {
+    let shard = committee.shard_of(validator as u8, owner).expect("a member");
+    let mut tree = LaneAnswer {
+        validator: validator as u8,
+        size: 1,
+        index: 0,
+        position: 1,
+        signature: primitives::Signature([0; 64]),
+        path: vec![],
+    };
+    let claim = Claim { kind, owner, digest: &digest };
+    let header = tree.header(committee, &claim).expect("a tree of one leaf");
+    tree.signature = validator_key(committee.epoch(), validator, shard.into()).sign(&header.bytes());
+    tree
+}
+
 pub fn rules() -> LaneRules {
     LaneRules { network: NETWORK, assets: BTreeMap::new(), other: AssetRule { least_units: 1, fee: 0 } }
 }
@@ -61,6 +104,7 @@ pub fn settings(committee: &LaneCommittee, validator: usize, leaves: usize) -> L
         previous: None,
         validator: validator as u8,
         shard: 0,
+        now: committee.epoch(),
         leaves,
         entries_max: 1 << 20,
         trees_waiting_max: 64,
