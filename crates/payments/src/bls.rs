@@ -326,7 +326,7 @@ mod tests {
             };
             assert_eq!(change(&|wrong| wrong.signers[0] &= !1), signers, "too few");
             assert_eq!(change(&|wrong| wrong.signers.push(0)), signers, "longer");
-            assert_eq!(change(&|wrong| drop(wrong.signers.pop())), signers, "shorter");
+            assert_eq!(change(&|wrong| wrong.signers.truncate(usize::from(n) / 9)), signers, "shorter");
             assert_eq!(
                 change(&|wrong| *wrong.signers.last_mut().unwrap() |= 0x80),
                 signers,

@@ -467,12 +467,12 @@ impl BridgeOperation {
     }
 }
 
-fn write_payment(to: &mut Vec<u8>, payment: &[u8]) {
+pub(crate) fn write_payment(to: &mut Vec<u8>, payment: &[u8]) {
     to.extend(u16::try_from(payment.len()).expect("a payment has at most PAYMENT_BYTES_MAX bytes").to_le_bytes());
     to.extend(payment);
 }
 
-fn read_payment(reader: &mut Reader<'_>) -> Result<Vec<u8>, LaneRefusal> {
+pub(crate) fn read_payment(reader: &mut Reader<'_>) -> Result<Vec<u8>, LaneRefusal> {
     let length = u16::from_le_bytes(reader.array()?);
     reader.bytes(length.into()).map(<[u8]>::to_vec)
 }

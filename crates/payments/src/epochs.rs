@@ -102,6 +102,7 @@ pub struct LaneClock {
     schedule: LaneSchedule,
     height: u64,
     ticks: u64,
+    halted: bool,
     halted_until: u64,
     halts: u64,
     halt_votes: std::collections::BTreeSet<u8>,
@@ -115,7 +116,7 @@ impl LaneClock {
     pub fn new(schedule: LaneSchedule) -> LaneClock {
         assert!(schedule.epoch_heights >= 2, "a lane epoch has at least 2 heights");
         let halt_votes = std::collections::BTreeSet::new();
-        LaneClock { schedule, height: 0, ticks: 0, halted_until: 0, halts: 0, halt_votes }
+        LaneClock { schedule, height: 0, ticks: 0, halted: false, halted_until: 0, halts: 0, halt_votes }
     }
 
     /// The height that it shows.
@@ -126,7 +127,8 @@ impl LaneClock {
     /// Begins the next height. The result says whether a new epoch begins with it.
     pub fn advance(&mut self) -> bool {
         self.height += 1;
-        if self.is_halted() {
+        self.halted = self.height < self.halted_until;
+        if self.halted {
             return false;
         }
         self.ticks += 1;
@@ -143,9 +145,9 @@ impl LaneClock {
         self.ticks / self.schedule.epoch_heights
     }
 
-    /// Whether validators sign no payments at this height.
+    /// Whether validators sign no payments at this height. A halt begins with the height after the one that decides it.
     pub fn is_halted(&self) -> bool {
-        self.height < self.halted_until
+        self.halted
     }
 
     /// Which halt the members vote on: the number of halts before it. It is part of what they sign, so that a vote
@@ -195,6 +197,7 @@ impl LaneClock {
         ] {
             to.extend(number.to_le_bytes());
         }
+        to.push(u8::from(self.halted));
         to.extend((self.halt_votes.len() as u16).to_le_bytes());
         to.extend(&self.halt_votes);
     }
@@ -206,12 +209,25 @@ impl LaneClock {
         }
         let (height, ticks) = (reader.u64()?, reader.u64()?);
         let (halted_until, halts) = (reader.u64()?, reader.u64()?);
+        let halted = match reader.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(LaneRefusal::Malformed("the lane is halted (1) or not (0)")),
+        };
         let count = u16::from_le_bytes(reader.array()?);
         let votes = reader.bytes(count.into())?;
         if votes.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(LaneRefusal::Malformed("votes to halt do not ascend strictly"));
         }
-        Ok(LaneClock { schedule, height, ticks, halted_until, halts, halt_votes: votes.iter().copied().collect() })
+        Ok(LaneClock {
+            schedule,
+            height,
+            ticks,
+            halted,
+            halted_until,
+            halts,
+            halt_votes: votes.iter().copied().collect(),
+        })
     }
 }
 

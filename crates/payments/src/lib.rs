@@ -104,11 +104,13 @@
 //! from a torn write by the log alone: a signature of the shard above the end of its log, which the shard looks for in
 //! every certificate it verifies, mutes it, and peers are to be asked for [`RootCache::highest`] before it starts.
 
+mod audit;
 mod bls;
 mod bridge;
 mod broker;
 mod certificate;
 mod epochs;
+mod evidence;
 mod layout;
 mod merkle;
 mod outflow;
@@ -122,7 +124,9 @@ mod spent;
 mod statement;
 mod validator;
 mod wallet;
+mod watch;
 
+pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
 pub use bridge::{
     Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, BridgeRules, EscrowClaim, EscrowTotals,
@@ -132,6 +136,7 @@ pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCer
 pub use epochs::{
     HomePhase, LaneClock, LaneSchedule, REDEEM_EPOCHS, SPEND_EPOCHS, UNBONDING_EPOCHS_MIN, is_redeemable,
 };
+pub use evidence::{Convicted, EvidenceFinder, LaneEvidence};
 pub use merkle::LEAVES_MAX;
 pub use outflow::{OutflowLimit, OutflowQueue};
 pub use payment::{
@@ -148,6 +153,7 @@ pub use statement::{
 };
 pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
+pub use watch::{LaneWatcher, WatchAction};
 
 /// The number of a lane epoch. An output's *home* is the epoch whose committee alone signs what spends it.
 pub type HomeEpoch = u64;

@@ -136,6 +136,11 @@ impl LaneCommittee {
         Ok(self)
     }
 
+    /// Whether its shards have BLS keys.
+    pub fn has_bls(&self) -> bool {
+        self.bls.is_some()
+    }
+
     /// The BLS key of a validator's shard.
     ///
     /// # Errors

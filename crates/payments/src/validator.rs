@@ -12,10 +12,10 @@ use crate::record::{self, BarredPayment, LogKey, Record, RecordKind};
 use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::{
-    BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase, LaneAnswer,
-    LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof, PaymentBody,
-    PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature, SpentOutput,
-    StatementKind, Verdict, owner_message, view_digest,
+    AGGREGATE_COST, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase,
+    LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof,
+    PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature,
+    SpentOutput, StatementKind, Verdict, owner_message, view_digest,
 };
 
 /// Whoever sent a request, as the shell numbers connections or addresses.
@@ -77,7 +77,10 @@ impl LaneSettings {
         assert!((1..=LEAVES_MAX).contains(&self.leaves), "a tree has 1 to {LEAVES_MAX} leaves");
         assert!(self.trees_waiting_max > 0, "a tree may wait for the disk");
         // A correct payment with the most inputs, each with cold roots and a record to read, fits a fresh budget.
-        let largest = INPUTS_MAX * (self.largest_quorum() + 1);
+        let aggregates =
+            [Some(&self.committee), self.previous.as_ref()].into_iter().flatten().any(LaneCommittee::has_bls);
+        let certificate = self.largest_quorum().max(if aggregates { AGGREGATE_COST as usize } else { 0 });
+        let largest = INPUTS_MAX * (certificate + 1);
         assert!(self.checks_per_peer as usize >= largest, "checks_per_peer must be at least {largest}");
         assert!(self.checks_per_tick >= self.checks_per_peer, "checks_per_tick must be at least checks_per_peer");
     }

@@ -47,6 +47,20 @@ pub fn list(certificate: &mut PaymentCertificate) -> &mut Vec<LaneAnswer> {
     }
 }
 
+pub fn bls_key(epoch: HomeEpoch, validator: usize) -> BlsSecretKey {
+    BlsSecretKey::from_seed(validator_key(epoch, validator, 77).to_seed())
+}
+
+/// A committee of one shard each with BLS keys besides.
+pub fn bls_committee(epoch: HomeEpoch, n: usize) -> LaneCommittee {
+    let account = primitives::Address([3; 20]);
+    let register = |validator| {
+        let key = bls_key(epoch, validator);
+        vec![(key.public(), account, key.prove_possession(&NETWORK, &account))]
+    };
+    committee_of(NETWORK, epoch, n, 1).with_bls((0..n).map(register).collect()).expect("proofs hold")
+}
+
 /// What a Byzantine validator signs: anything.
 pub fn forge(
     committee: &LaneCommittee,
@@ -154,6 +168,13 @@ impl Node {
             validator.step(&disk, LaneInput::Backed(holding.id, holding.output));
         }
         Node { settings, disk, validator, backed, starts: starts + 1 }
+    }
+
+    /// The same under the BLS scheme.
+    pub fn with_bls(mut self) -> Node {
+        let key = bls_key(self.settings.committee.epoch(), self.settings.validator.into());
+        self.validator = self.validator.with_bls(key);
+        self
     }
 
     /// A step whose appends reach the page cache, not the disk.
