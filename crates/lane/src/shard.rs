@@ -1,6 +1,6 @@
 //! A shard at work: its socket, its log and the threads between them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use payments::{
-    HomeEpoch, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneSettings, LaneValidator, LogOwner,
-    MuteReason, Output, OutputId, request_bytes_max,
+    BlsSecretKey, ContestedOutput, HomeEpoch, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneSettings,
+    LaneValidator, LogOwner, MuteReason, Output, OutputId, PaymentBody, Verdict, request_bytes_max,
 };
-use primitives::SecretKey;
+use primitives::{Digest, SecretKey};
 use store::{Disk, DiskFile};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf};
@@ -21,7 +21,10 @@ use tokio::time::Instant;
 
 use crate::client::{LaneDirectory, highest_told};
 use crate::log::{FileLog, LogError, REWRITTEN};
-use crate::wire::{HEAD_BYTES, PositionQuery, read_head, write_answer, write_position, write_refusal};
+use crate::wire::{
+    HEAD_BYTES, PositionQuery, read_head, write_answer, write_batch_answer, write_bls_answer, write_position,
+    write_refusal,
+};
 
 /// Batches of requests that wait for the machine; readers wait when there are so many.
 const BATCHES: usize = 256;
@@ -29,6 +32,8 @@ const BATCHES: usize = 256;
 const BATCHES_OF_A_STEP: usize = 64;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
+/// Bytes of the largest batch of a broker.
+const BATCH_BYTES_MAX: usize = 1 << 20;
 /// Chunks of replies that wait for one connection.
 const CHUNKS: usize = 1_024;
 /// Bytes that may be written and not synced; above, requests are refused as busy. A log is written again as far as this
@@ -70,6 +75,37 @@ pub enum ShardNews {
     Epoch(HomeEpoch),
     /// The ledger created an output with this shard's home.
     Backed(OutputId, Output),
+    /// Whether the lane is halted.
+    Halted(bool),
+    /// A case about an output is open.
+    CaseOpened(ContestedOutput),
+    /// The candidates of an open case are fixed.
+    CandidatesFixed(OutputId, Vec<Arc<PaymentBody>>),
+    /// All shards of this validator have barred the candidates; see [`payments::ViewParts`].
+    AllBarred(OutputId, BTreeSet<Digest>),
+    /// A case is closed.
+    CaseRuled(OutputId, Verdict),
+}
+
+/// What a shard is started with.
+pub struct ShardSetup {
+    /// Its rules, committee and place.
+    pub settings: LaneSettings,
+    /// Its registered key.
+    pub key: SecretKey,
+    /// Its registered BLS key, for that scheme.
+    pub bls_key: Option<BlsSecretKey>,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// What the ledger created with this home so far.
+    pub backed: Vec<(OutputId, Output)>,
+    /// The committee's shards, to be asked how far this one had signed; `None` if there is nobody to ask.
+    pub peers: Option<LaneDirectory>,
+    /// What it allows.
+    pub limits: ShardLimits,
+    /// Hears what is to be posted to the ledger ([`LaneEffect::Vote`], [`LaneEffect::View`]), told to the other shards
+    /// ([`LaneEffect::Barred`]) or done with the shard ([`LaneEffect::Destroy`]). It must not wait.
+    pub post: Box<dyn FnMut(LaneEffect) + Send>,
 }
 
 /// Why a shard cannot start.
@@ -146,29 +182,25 @@ struct Link {
 }
 
 impl Shard {
-    /// Opens the log of a shard, listens, and begins to sign once enough of `peers` have told how far the shard had
-    /// signed; at once where there are none to ask. `backed` is what the ledger created with this home so far.
+    /// Opens the log of a shard, listens, and begins to sign once enough of its peers have told how far the shard had
+    /// signed; at once where there are none to ask. Not to be called, nor the shard dropped, inside an asynchronous
+    /// runtime.
     ///
     /// # Errors
     /// [`ShardError`] says what keeps it from starting.
     ///
     /// # Panics
-    /// If the settings do not fit together, or the key is not the registered one.
-    pub fn start<D: Disk>(
-        settings: LaneSettings,
-        key: SecretKey,
-        disk: &D,
-        listen: SocketAddr,
-        backed: Vec<(OutputId, Output)>,
-        peers: Option<LaneDirectory>,
-        limits: ShardLimits,
-    ) -> Result<Shard, ShardError> {
+    /// If the settings do not fit together, or a key is not the registered one.
+    pub fn start<D: Disk>(setup: ShardSetup, disk: &D) -> Result<Shard, ShardError> {
+        let ShardSetup { settings, key, bls_key, listen, backed, peers, limits, post } = setup;
         let directory = |error| ShardError::Directory(disk.place(), error);
         let lock = disk.lock().map_err(directory)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
         let fingerprint_key = disk.entropy().map_err(directory)?;
         let owner = owner(&settings);
-        let body_max = request_bytes_max(settings.largest_quorum());
-        let (machine, query) = Machine::open(settings, key, fingerprint_key, FileLog::open(disk, &owner)?, &owner)?;
+        let body_max = request_bytes_max(settings.largest_quorum()).max(BATCH_BYTES_MAX);
+        let log = FileLog::open(disk, &owner)?.ok_or_else(|| ShardError::missing(disk, &owner))?;
+        let opened = LaneValidator::open(settings, key, fingerprint_key, Some(&log));
+        let (machine, query) = Machine::new(opened, bls_key, log, &owner, post)?;
         let length = machine.log.length();
 
         let (events, heard) = mpsc::channel(BATCHES);
@@ -246,6 +278,13 @@ impl Drop for Shard {
     }
 }
 
+impl ShardError {
+    fn missing(disk: &impl Disk, owner: &LogOwner) -> ShardError {
+        let place = format!("{}, shard {}", disk.place(), owner.shard);
+        ShardError::Mute { place, reason: MuteReason::MissingLog }
+    }
+}
+
 fn owner(settings: &LaneSettings) -> LogOwner {
     LogOwner {
         network: settings.rules.network,
@@ -275,6 +314,8 @@ fn sync(
 
 /// Whoever drives the validator.
 struct Machine<D: Disk> {
+    post: Box<dyn FnMut(LaneEffect) + Send>,
+    index: u8,
     validator: LaneValidator,
     log: FileLog<D>,
     links: HashMap<LanePeer, Link>,
@@ -286,24 +327,34 @@ struct Machine<D: Disk> {
 }
 
 impl<D: Disk> Machine<D> {
-    fn open(
-        settings: LaneSettings,
-        key: SecretKey,
-        fingerprint_key: [u8; 32],
-        log: Option<FileLog<D>>,
+    fn new(
+        (mut validator, intact): (LaneValidator, Option<u64>),
+        bls_key: Option<BlsSecretKey>,
+        mut log: FileLog<D>,
         owner: &LogOwner,
+        post: Box<dyn FnMut(LaneEffect) + Send>,
     ) -> Result<(Machine<D>, PositionQuery), ShardError> {
-        let place = log.as_ref().map_or_else(|| format!("the log of shard {}", owner.shard), |log| log.place().into());
-        let (validator, intact) = LaneValidator::open(settings, key, fingerprint_key, log.as_ref());
-        let (Some(intact), Some(mut log)) = (intact, log) else {
+        let Some(intact) = intact else {
             let reason = validator.muted().unwrap_or(MuteReason::MissingLog);
-            return Err(ShardError::Mute { place, reason });
+            return Err(ShardError::Mute { place: log.place().into(), reason });
         };
         log.cut(intact)?;
+        if let Some(key) = bls_key {
+            validator = validator.with_bls(key);
+        }
         let query = PositionQuery { home: owner.home, validator: owner.validator, shard: owner.shard };
-        let counts = Arc::new(ShardCounts::default());
-        let (links, out) = (HashMap::new(), HashMap::new());
-        Ok((Machine { validator, log, links, out, has_begun: false, durable: intact, counts }, query))
+        let machine = Machine {
+            post,
+            index: owner.validator,
+            validator,
+            log,
+            links: HashMap::new(),
+            out: HashMap::new(),
+            has_begun: false,
+            durable: intact,
+            counts: Arc::new(ShardCounts::default()),
+        };
+        Ok((machine, query))
     }
 
     fn run(
@@ -357,8 +408,15 @@ impl<D: Disk> Machine<D> {
                 tracing::error!(%error, log = self.log.place(), "the lane log cannot be synced");
                 self.step(LaneInput::SyncFailed, positions);
             }
-            Event::News(ShardNews::Epoch(epoch)) => self.step(LaneInput::Epoch(epoch), positions),
-            Event::News(ShardNews::Backed(id, output)) => self.step(LaneInput::Backed(id, output), positions),
+            Event::News(news) => match news {
+                ShardNews::Epoch(epoch) => self.step(LaneInput::Epoch(epoch), positions),
+                ShardNews::Backed(id, output) => self.step(LaneInput::Backed(id, output), positions),
+                ShardNews::Halted(halted) => self.step(LaneInput::Halted(halted), positions),
+                ShardNews::CaseOpened(contested) => self.step(LaneInput::CaseOpened(contested), positions),
+                ShardNews::CandidatesFixed(case, all) => self.step(LaneInput::CandidatesFixed(case, &all), positions),
+                ShardNews::AllBarred(case, seen) => self.step(LaneInput::AllBarred(case, seen), positions),
+                ShardNews::CaseRuled(case, verdict) => self.step(LaneInput::CaseRuled(case, verdict), positions),
+            },
             Event::Begin(None) => self.has_begun = true,
             Event::Begin(Some(reason)) => {
                 tracing::error!(%reason, log = self.log.place(), "this shard signs nothing until its next lane epoch");
@@ -403,7 +461,18 @@ impl<D: Disk> Machine<D> {
                     self.counts.answers.fetch_add(1, Ordering::Relaxed);
                     write_answer(self.out.entry(peer).or_default(), kind, &digest, &answer);
                 }
+                LaneEffect::BlsAnswer { peer, kind, digest, signature } => {
+                    self.counts.answers.fetch_add(1, Ordering::Relaxed);
+                    write_bls_answer(self.out.entry(peer).or_default(), kind, &digest, self.index, &signature);
+                }
+                LaneEffect::BatchAnswer(peer, answer) => {
+                    self.counts.answers.fetch_add(1, Ordering::Relaxed);
+                    write_batch_answer(self.out.entry(peer).or_default(), &answer);
+                }
                 LaneEffect::Refuse { peer, refusal } => self.refuse(peer, number, &refusal),
+                LaneEffect::Vote { .. } | LaneEffect::Barred { .. } | LaneEffect::View { .. } | LaneEffect::Destroy => {
+                    (self.post)(effect)
+                }
                 LaneEffect::Mute(reason) => {
                     tracing::error!(%reason, log = self.log.place(), "this shard signs nothing until its next lane epoch");
                 }

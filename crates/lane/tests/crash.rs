@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lane::{FileLog, LaneClient, LaneClientError, LaneDirectory, Shard, ShardError, ShardLimits};
+use lane::{FileLog, LaneClient, LaneClientError, LaneDirectory, Shard, ShardError, ShardLimits, ShardSetup};
 use payments::{
     AssetRule, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, Output, OutputId, OutputProof, Recipient,
     SignedPayment, build_payment,
@@ -50,6 +50,7 @@ fn settings() -> LaneSettings {
         previous: None,
         validator: 0,
         shard: 0,
+        now: 0,
         leaves: 4,
         entries_max: 1 << 20,
         trees_waiting_max: 64,
@@ -74,8 +75,17 @@ fn pay(index: u32, to: u8) -> SignedPayment {
 
 fn start(disk: &impl Disk) -> Result<Shard, ShardError> {
     let backed = (0..COINS).map(coin).map(|coin| (coin.id, coin.output)).collect();
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    Shard::start(settings(), key(), disk, listen, backed, None, ShardLimits::default())
+    let setup = ShardSetup {
+        settings: settings(),
+        key: key(),
+        bls_key: None,
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        backed,
+        peers: None,
+        limits: ShardLimits::default(),
+        post: Box::new(drop),
+    };
+    Shard::start(setup, disk)
 }
 
 fn client(address: SocketAddr) -> LaneClient {
