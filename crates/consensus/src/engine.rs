@@ -101,9 +101,18 @@ pub struct Setup {
     pub me: Index,
     /// The own key.
     pub secret: SecretKey,
-    /// How many transactions are in a payload; `None` if it is no sub-block. A pure function of the bytes: it knows
-    /// neither state nor clock, so that what one correct validator echoes all take.
-    pub check: fn(&[u8]) -> Option<usize>,
+    /// What is in a payload; `None` if it is no sub-block. A pure function of the bytes: it knows neither state nor
+    /// clock, so that what one correct validator echoes all take.
+    pub check: fn(&[u8]) -> Option<Contents>,
+}
+
+/// What consensus must know of a payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// How many transactions are in it.
+    pub transactions: usize,
+    /// The proposer's clock in milliseconds, if the payload has one that prevotes depend on.
+    pub time_ms: Option<u64>,
 }
 
 /// Where a validator begins: after the last height of which it has archived a certificate, or after the last one of the
@@ -271,7 +280,9 @@ pub struct Engine {
     pub(crate) rules: Rules,
     pub(crate) me: Index,
     secret: SecretKey,
-    check: fn(&[u8]) -> Option<usize>,
+    check: fn(&[u8]) -> Option<Contents>,
+    /// The own clock in milliseconds, as the last step told it.
+    pub(crate) clock_ms: Option<u64>,
     pub(crate) live: BTreeMap<u64, Live>,
     /// The last height that was output, and its superblock's digest.
     pub(crate) decided: (u64, Digest),
@@ -320,6 +331,7 @@ impl Engine {
             me: setup.me,
             secret: setup.secret,
             check: setup.check,
+            clock_ms: None,
             live: BTreeMap::new(),
             decided: (start.height, start.superblock),
             benches: start.benches,
@@ -570,6 +582,14 @@ impl Engine {
         match self.rules.protocol {
             Protocol::Dbft => self.carry_out(height, effects),
             Protocol::Tendermint => self.propose_payload(height, proposal.digest),
+        }
+    }
+
+    /// Tells the time, in milliseconds of a clock that may be wrong. Payloads that arrive are held against it.
+    pub fn set_clock(&mut self, clock_ms: u64) {
+        self.clock_ms = Some(clock_ms);
+        if self.rules.protocol == Protocol::Tendermint {
+            self.judge_payloads(clock_ms);
         }
     }
 
@@ -862,7 +882,11 @@ impl Engine {
         Commit::sign(&self.chain, statement, self.me, &self.secret)
     }
 
+    pub(crate) fn contents_of(&self, payload: &[u8]) -> Contents {
+        (self.check)(payload).unwrap_or_default()
+    }
+
     pub(crate) fn transactions_in(&self, payload: &[u8]) -> usize {
-        (self.check)(payload).unwrap_or(0)
+        self.contents_of(payload).transactions
     }
 }

@@ -141,7 +141,7 @@ pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};
 pub use committee::{Committee, Index, Members};
 pub use engine::{
-    Divergence, Engine, Entry, Finality, Opening, Protocol, Refused, Rules, Setup, Start, Superblock, Turn,
+    Contents, Divergence, Engine, Entry, Finality, Opening, Protocol, Refused, Rules, Setup, Start, Superblock, Turn,
 };
 pub use frame::{Decided, Frame, Status, Votes};
 pub use height::{Decision, Height, HeightSettings};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use consensus::committee::MEMBERS_MAX;
-use consensus::{Chain, Index, Rules, Setup};
+use consensus::{Chain, Contents, Index, Rules, Setup};
 use ledger::{Ledger, Member};
 use primitives::{Digest, PublicKey, SecretKey};
 
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Network {
 
 impl Network {
     /// What the engine is made of.
-    pub(crate) fn setup(&self, check: fn(&[u8]) -> Option<usize>) -> Setup {
+    pub(crate) fn setup(&self, check: fn(&[u8]) -> Option<Contents>) -> Setup {
         let Network { chain, rules, me, secret, .. } = self.clone();
         Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, secret, check }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use consensus::{Committee, Engine, Entry, Finality, Members, Start};
+use consensus::{Committee, Contents, Engine, Entry, Finality, Members, Start};
 use ledger::{Ledger, outcome_root};
 use primitives::{Digest, Height, SubBlock};
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
@@ -12,9 +12,10 @@ use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 use crate::machine::Replica;
 use crate::{Defect, Handovers, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
-/// Whether bytes are a sub-block, and how many transactions it has.
-pub fn check_payload(bytes: &[u8]) -> Option<usize> {
-    SubBlock::from_payload(0, bytes).ok().map(|sub_block| sub_block.native.len())
+/// Whether bytes are a sub-block, and what consensus must know of it.
+pub fn check_payload(bytes: &[u8]) -> Option<Contents> {
+    let sub_block = SubBlock::from_payload(0, bytes).ok()?;
+    Some(Contents { transactions: sub_block.native.len(), time_ms: Some(sub_block.time_ms) })
 }
 
 /// A replica that was opened, and what works beside it.
