@@ -92,7 +92,8 @@ bench: build ## Run every measurement
 soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --seeds 10000
 	./$(WALRAS) sim --crash-points 500
-	./$(WALRAS) sim --consensus --seeds 1000
+	for engine in dbft tendermint; do for twins in '' --twins; do \
+	  ./$(WALRAS) sim --consensus --engine $$engine $$twins --seeds 1000 || exit 1; done; done
 	./$(WALRAS) bench clearing --suite hostile --books 1000000
 	./$(WALRAS) bench clearing --suite minimum --books 1000000
 

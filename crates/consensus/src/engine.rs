@@ -89,9 +89,9 @@ impl Rules {
     }
 }
 
-/// How many transactions are in a payload; `None` if it is no sub-block. A pure function of the bytes and of what all
+/// What is in a payload; `None` if it is no sub-block. A pure function of the bytes and of what all
 /// validators agree on: it knows neither state nor clock, so that what one correct validator echoes all take.
-pub type PayloadCheck = Arc<dyn Fn(&[u8]) -> Option<usize> + Send + Sync>;
+pub type PayloadCheck = Arc<dyn Fn(&[u8]) -> Option<Contents> + Send + Sync>;
 
 /// Who a validator is, and among whom.
 #[derive(Clone)]
@@ -108,6 +108,15 @@ pub struct Setup {
     pub secret: SecretKey,
     /// What a payload must be.
     pub check: PayloadCheck,
+}
+
+/// What consensus must know of a payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// How many transactions are in it.
+    pub transactions: usize,
+    /// The proposer's clock in milliseconds, if the payload has one that prevotes depend on.
+    pub time_ms: Option<u64>,
 }
 
 /// Where a validator begins: after the last height of which it has archived a certificate, or after the last one of the
@@ -276,6 +285,8 @@ pub struct Engine {
     pub(crate) me: Index,
     secret: SecretKey,
     check: PayloadCheck,
+    /// The own clock in milliseconds, as the last step told it.
+    pub(crate) clock_ms: Option<u64>,
     pub(crate) live: BTreeMap<u64, Live>,
     /// The last height that was output, and its superblock's digest.
     pub(crate) decided: (u64, Digest),
@@ -324,6 +335,7 @@ impl Engine {
             me: setup.me,
             secret: setup.secret,
             check: setup.check,
+            clock_ms: None,
             live: BTreeMap::new(),
             decided: (start.height, start.superblock),
             benches: start.benches,
@@ -574,6 +586,14 @@ impl Engine {
         match self.rules.protocol {
             Protocol::Dbft => self.carry_out(height, effects),
             Protocol::Tendermint => self.propose_payload(height, proposal.digest),
+        }
+    }
+
+    /// Tells the time, in milliseconds of a clock that may be wrong. Payloads that arrive are held against it.
+    pub fn set_clock(&mut self, clock_ms: u64) {
+        self.clock_ms = Some(clock_ms);
+        if self.rules.protocol == Protocol::Tendermint {
+            self.judge_payloads(clock_ms);
         }
     }
 
@@ -866,7 +886,11 @@ impl Engine {
         Commit::sign(&self.chain, statement, self.me, &self.secret)
     }
 
+    pub(crate) fn contents_of(&self, payload: &[u8]) -> Contents {
+        (self.check)(payload).unwrap_or_default()
+    }
+
     pub(crate) fn transactions_in(&self, payload: &[u8]) -> usize {
-        (self.check)(payload).unwrap_or(0)
+        self.contents_of(payload).transactions
     }
 }

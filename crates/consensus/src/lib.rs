@@ -141,8 +141,8 @@ pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};
 pub use committee::{Committee, Index, Members};
 pub use engine::{
-    Divergence, Engine, Entry, Finality, Opening, PayloadCheck, Protocol, Refused, Rules, Setup, Start, Superblock,
-    Turn,
+    Contents, Divergence, Engine, Entry, Finality, Opening, PayloadCheck, Protocol, Refused, Rules, Setup, Start,
+    Superblock, Turn,
 };
 pub use frame::{Decided, Frame, Status, Votes};
 pub use height::{Decision, Height, HeightSettings};

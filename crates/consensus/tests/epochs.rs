@@ -1,7 +1,7 @@
 //! Where one committee ends and the next begins.
 
 use consensus::{
-    ALL_HEIGHTS, Certificate, CertificateError, Chain, Engine, Frame, Index, Refused, Rules, Setup, Start,
+    ALL_HEIGHTS, Certificate, CertificateError, Chain, Contents, Engine, Frame, Index, Refused, Rules, Setup, Start,
 };
 use consensus::{Commit, Statement, Status, Turn};
 use primitives::{Digest, SecretKey};
@@ -22,7 +22,14 @@ fn engine(me: Index) -> Engine {
     let start = Start { height: 10, superblock: Digest([5; 32]), benches, applied: 10, roots: Vec::new() };
     let secret = secret(usize::from(me));
     Engine::new(
-        Setup { chain, rules, followers: 1, me, secret, check: std::sync::Arc::new(|bytes| Some(bytes.len())) },
+        Setup {
+            chain,
+            rules,
+            followers: 1,
+            me,
+            secret,
+            check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
+        },
         start,
     )
 }

@@ -2,8 +2,8 @@
 
 use consensus::tendermint::{self, Kind, Message, Messages, Value};
 use consensus::{
-    ALL_HEIGHTS, Certificate, Chain, Commit, Engine, Frame, HEIGHT_MAX, Index, Members, Payload, Proposal, Refused,
-    Rules, Setup, Start, Statement, Status, Turn, Vote, Votes, payload_digest,
+    ALL_HEIGHTS, Certificate, Chain, Commit, Contents, Engine, Frame, HEIGHT_MAX, Index, Members, Payload, Proposal,
+    Refused, Rules, Setup, Start, Statement, Status, Turn, Vote, Votes, payload_digest,
 };
 use primitives::{Digest, SecretKey, Signature};
 
@@ -28,7 +28,7 @@ fn engine(rules: Rules) -> Engine {
         followers: 1,
         me: ME,
         secret: secret(ME),
-        check: std::sync::Arc::new(|bytes| Some(bytes.len())),
+        check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
     };
     let roots = vec![(0, Digest([1; 32]))];
     let mut engine = Engine::new(setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots });
@@ -233,7 +233,7 @@ fn a_certificate_that_comes_before_the_decision_is_compared_with_it() {
         followers: 1,
         me: ME,
         secret: secret(ME),
-        check: std::sync::Arc::new(|bytes| Some(bytes.len())),
+        check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
     };
     let statement = Statement { height: 1, superblock: Digest([9; 32]), root: Digest([1; 32]) };
     let commit = Commit::sign(&lone, statement, ME, &secret(ME));

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{
-    ALL_HEIGHTS, Chain, Engine, Entry, Evidence, Frame, Index, Payload, Proposal, Rules, Setup, Start, payload_digest,
+    ALL_HEIGHTS, Chain, Contents, Engine, Entry, Evidence, Frame, Index, Payload, Proposal, Rules, Setup, Start, Timer,
+    payload_digest,
 };
 use primitives::{Digest, SecretKey, Signature};
 use proptest::prelude::*;
@@ -18,17 +19,20 @@ fn chain(size: Index) -> Chain {
     Chain { genesis: Digest([4; 32]), epoch: 0, heights: ALL_HEIGHTS, keys }
 }
 
+/// Payloads in these tests say nothing, or begin with a time.
+fn contents(bytes: &[u8]) -> Option<Contents> {
+    let time_ms = bytes.strip_prefix(b"at ").and_then(|rest| Some(u64::from_le_bytes(rest.try_into().ok()?)));
+    Some(Contents { transactions: bytes.len(), time_ms })
+}
+
+fn payload_at(time_ms: u64) -> Payload {
+    [&b"at "[..], &time_ms.to_le_bytes()].concat().into()
+}
+
 fn engine(size: Index, me: Index) -> Engine {
     let (chain, rules) = (chain(size), Rules::tendermint());
     let benches = Engine::first_benches(&chain.committee(), &rules);
-    let setup = Setup {
-        chain,
-        rules,
-        followers: 0,
-        me,
-        secret: secret(me),
-        check: std::sync::Arc::new(|bytes| Some(bytes.len())),
-    };
+    let setup = Setup { chain, rules, followers: 0, me, secret: secret(me), check: std::sync::Arc::new(contents) };
     let roots = vec![(0, Digest([1; 32]))];
     Engine::new(setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots })
 }
@@ -41,6 +45,9 @@ struct Network {
     sent: BTreeMap<&'static str, usize>,
     logs: Vec<Vec<(u64, Entry)>>,
     decided: Vec<Vec<(Index, Payload)>>,
+    /// In which round the first validator saw each height decided.
+    rounds: Vec<u32>,
+    timers: Vec<(usize, u64, Timer)>,
 }
 
 fn kinds(frame: &Frame) -> Vec<&'static str> {
@@ -62,7 +69,15 @@ impl Network {
     fn new(size: Index) -> Network {
         let engines = (0..size).map(|me| engine(size, me)).collect();
         let logs = vec![Vec::new(); usize::from(size)];
-        let mut network = Network { engines, queue: Vec::new(), sent: BTreeMap::new(), logs, decided: Vec::new() };
+        let mut network = Network {
+            engines,
+            queue: Vec::new(),
+            sent: BTreeMap::new(),
+            logs,
+            decided: Vec::new(),
+            rounds: Vec::new(),
+            timers: Vec::new(),
+        };
         for a in 0..size {
             (0..size).filter(|b| *b != a).for_each(|b| network.engines[usize::from(a)].on_up(b));
         }
@@ -76,6 +91,7 @@ impl Network {
             for from in 0..self.engines.len() {
                 let turn = self.engines[from].take_turn();
                 self.logs[from].extend(turn.entries);
+                self.timers.extend(turn.timers.into_iter().map(|(height, timer)| (from, height, timer)));
                 for (to, frame) in turn.sends {
                     kinds(&frame).into_iter().for_each(|kind| *self.sent.entry(kind).or_default() += to.len());
                     self.queue.extend(to.iter().map(|to| (from as Index, to, frame.clone())));
@@ -84,6 +100,7 @@ impl Network {
                     self.engines[from].on_applied(superblock.height);
                     self.engines[from].on_root(superblock.height, superblock.digest);
                     if from == 0 {
+                        self.rounds.extend(superblock.rounds.iter().map(|(_, round)| *round));
                         self.decided.push(superblock.sub_blocks);
                     }
                 }
@@ -98,6 +115,79 @@ impl Network {
             }
         }
     }
+}
+
+impl Network {
+    /// Lets all timers fire that were set.
+    fn fire(&mut self) {
+        for (of, height, timer) in std::mem::take(&mut self.timers) {
+            self.engines[of].on_timer(height, timer);
+        }
+        self.run();
+    }
+
+    /// Proposes, by each clock, what is asked for, and lets time pass until a height is decided.
+    fn decide_by(&mut self, clock_ms: impl Fn(usize) -> u64) {
+        for _ in 0..200 {
+            for of in 0..self.engines.len() {
+                self.engines[of].set_clock(clock_ms(of));
+                let asked = self.engines[of].opening().filter(|opening| opening.urgent || self.timers.is_empty());
+                if let Some(opening) = asked {
+                    self.engines[of].propose(opening.height, payload_at(clock_ms(of)));
+                }
+            }
+            self.run();
+            if !self.decided.is_empty() {
+                return;
+            }
+            self.fire();
+        }
+        panic!("nothing is decided");
+    }
+}
+
+const NOON: u64 = 1_800_000_000_000;
+
+#[test]
+fn a_proposer_whose_clock_is_off_is_passed_by() {
+    for off in [-2_001, 2_001, i64::MAX, -(NOON as i64)] {
+        let mut network = Network::new(4);
+        let first = network.engines[0].first_proposer(1);
+        (0..4).for_each(|of| network.engines[of].set_clock(NOON));
+        network.engines[usize::from(first)].propose(1, payload_at(NOON.saturating_add_signed(off)));
+        network.run();
+        assert!(network.decided.is_empty(), "{off}");
+        network.fire();
+        network.decide_by(|_| NOON);
+        assert_eq!(network.rounds, [2], "{off}");
+        assert_ne!(network.decided[0][0].0, first, "{off}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_off_by_two_seconds_is_near_enough() {
+    for off in [-2_000, 0, 2_000] {
+        let mut network = Network::new(4);
+        network.decide_by(|of| NOON.saturating_add_signed(if of == 1 { off } else { 0 }));
+        assert_eq!(network.rounds, [1], "{off}");
+    }
+}
+
+#[test]
+fn clocks_an_hour_apart_still_decide() {
+    let mut network = Network::new(4);
+    network.decide_by(|of| NOON + of as u64 * 3_600_000);
+    // Two seconds, doubled eleven times, are more than an hour.
+    assert!((12..=15).contains(&network.rounds[0]), "{:?}", network.rounds);
+}
+
+/// Who finds a clock off does not keep the others from deciding, and takes what they have decided.
+#[test]
+fn a_height_that_the_others_decided_is_taken_whatever_its_clock_says() {
+    let mut network = Network::new(4);
+    network.decide_by(|of| if of == 3 { NOON + 86_400_000 } else { NOON });
+    assert_eq!(network.rounds, [1]);
+    assert!(network.engines.iter().all(|engine| engine.certified() == 1));
 }
 
 #[test]

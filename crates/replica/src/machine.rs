@@ -108,6 +108,7 @@ impl<D: Disk + Clone> Replica<D> {
         inputs: impl IntoIterator<Item = Input>,
     ) -> Result<Vec<Effect>, ReplicaError> {
         (self.now, self.waiting) = (now, waiting);
+        self.engine.set_clock(now.wall_ms);
         for input in inputs {
             self.on_input(input)?;
         }
@@ -487,6 +488,7 @@ impl<D: Disk + Clone> Replica<D> {
                 None => engine.rejoin(),
             },
         }
+        engine.set_clock(self.now.wall_ms);
         let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
         self.tell(Told::Epoch(epoch));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use consensus::{Committee, Engine, Entry, Finality, Members, PayloadCheck, Start};
+use consensus::{Committee, Contents, Engine, Entry, Finality, Members, PayloadCheck, Start};
 use ledger::contracts::check_in_lane;
 use ledger::{Ledger, outcome_root};
 use primitives::{Digest, Height, SubBlock};
@@ -16,14 +16,15 @@ use crate::{
 };
 
 /// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them invalid,
-/// within the quota of gas. Says how many transactions it has.
+/// within the quota of gas. Says what consensus must know of it.
 pub fn check_payload(lane: LaneRules) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
         let mut gas_left = lane.sub_block_gas;
         let mut is_sound = |bytes: &Vec<u8>| check_in_lane(bytes, lane.chain, &mut gas_left).is_ok();
-        let count = sub_block.native.len() + sub_block.ethereum.len();
-        sub_block.ethereum.iter().all(&mut is_sound).then_some(count)
+        let transactions = sub_block.native.len() + sub_block.ethereum.len();
+        let contents = Contents { transactions, time_ms: Some(sub_block.time_ms) };
+        sub_block.ethereum.iter().all(&mut is_sound).then_some(contents)
     })
 }
 

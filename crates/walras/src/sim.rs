@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use crate::founding::EngineName;
-use ::sim::validators::{self, run_validators};
+use ::sim::validators::{self, run_twins, run_validators};
 use ::sim::{Failure, SimOptions, SimReport, crash_points, run};
 use anyhow::Context;
 use consensus::Protocol;
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
   walras sim --seeds 200 --json
   walras sim --consensus --seeds 200   # validators among themselves: broken links, kills, lost logs, liars
   walras sim --consensus --engine tendermint --seeds 200   # the same, of the other engine
+  walras sim --consensus --twins --seeds 200   # as many of them as may be faulty run twice, with one key
   walras sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
@@ -45,6 +46,9 @@ pub struct Sim {
     /// With --consensus: how validators agree on blocks.
     #[arg(long, requires = "consensus", value_enum, default_value_t = EngineName::Dbft)]
     engine: EngineName,
+    /// With --consensus: as many validators as may be faulty are two instances of one key, and links come and go.
+    #[arg(long, requires = "consensus", conflicts_with_all = ["regions", "even"])]
+    twins: bool,
     /// With --consensus: so many correct validators in ten regions of the world instead, and how long certificates
     /// take.
     #[arg(long, requires = "consensus", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
@@ -79,7 +83,7 @@ impl Sim {
             return self.measure_consensus(validators, json);
         }
         if self.consensus {
-            return run_consensus(seeds, self.protocol()?, json);
+            return run_consensus(seeds, self.protocol()?, self.twins, json);
         }
         let results = run_all(seeds, |seed| run(seed, options));
         let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
@@ -141,10 +145,16 @@ impl Sim {
     }
 }
 
-fn run_consensus(seeds: impl Iterator<Item = u64> + Send, protocol: Protocol, json: bool) -> anyhow::Result<ExitCode> {
+fn run_consensus(
+    seeds: impl Iterator<Item = u64> + Send,
+    protocol: Protocol,
+    twins: bool,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     // What broke is told with its seed, below.
     std::panic::set_hook(Box::new(|_| {}));
-    let results = run_all(seeds, |seed| run_validators(seed, protocol));
+    let run = if twins { run_twins } else { run_validators };
+    let results = run_all(seeds, |seed| run(seed, protocol));
     let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     let sum = |count: fn(&validators::NetworkReport) -> u64| results.iter().flatten().map(count).sum::<u64>();
     let counts = [
@@ -165,8 +175,11 @@ fn run_consensus(seeds: impl Iterator<Item = u64> + Send, protocol: Protocol, js
     } else {
         counts.iter().for_each(|(name, count)| println!("{:<20} {count:>10}", name.replace('_', " ")));
         let engine = if protocol == Protocol::Dbft { "" } else { " --engine tendermint" };
+        let twins = if twins { " --twins" } else { "" };
         for Failure { seed, what, .. } in &failures {
-            println!("\nBROKEN: seed {seed}: {what}\nreplay it with: walras sim --consensus{engine} --seed {seed}");
+            println!(
+                "\nBROKEN: seed {seed}: {what}\nreplay it with: walras sim --consensus{engine}{twins} --seed {seed}"
+            );
         }
         if failures.is_empty() {
             println!("\nevery invariant held");

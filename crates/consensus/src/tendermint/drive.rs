@@ -170,14 +170,34 @@ impl Engine {
             return Ok(());
         }
         self.check_payload(&proposal, &payload)?;
+        let time_ms = self.contents_of(&payload).time_ms;
         self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
         if let Some(first) = self.open(height).hold(proposal, payload) {
             self.turn.evidence.push(Evidence::Proposals(first, proposal));
         }
-        self.advance_rounds(height, |instance| {
-            instance.on_held(Value { slot, digest });
-        });
+        self.hold_payload(height, Value { slot, digest }, time_ms);
         Ok(())
+    }
+
+    fn hold_payload(&mut self, height: u64, value: Value, time_ms: Option<u64>) {
+        let clock_ms = self.clock_ms;
+        self.advance_rounds(height, |instance| {
+            instance.on_held(value, time_ms);
+            clock_ms.into_iter().for_each(|clock_ms| instance.judge(clock_ms));
+        });
+    }
+
+    /// Holds payloads that came while the time was not known against the clock.
+    pub(crate) fn judge_payloads(&mut self, clock_ms: u64) {
+        let unjudged = |live: &crate::live::Live| match &live.height {
+            Agreement::Rounds(instance) => instance.is_to_judge(),
+            Agreement::Slots(_) => false,
+        };
+        let heights: Vec<u64> =
+            self.live.iter().filter(|(_, live)| unjudged(live)).map(|(height, _)| *height).collect();
+        for height in heights {
+            self.advance_rounds(height, |instance| instance.judge(clock_ms));
+        }
     }
 
     /// A timer that a turn set.
@@ -191,15 +211,19 @@ impl Engine {
 
     /// Takes back what the log says about a height. What is not in the log yet is written down.
     pub(crate) fn restore_rounds(&mut self, height: u64, held: Vec<(Proposal, Payload)>, records: Vec<Record>) {
-        let live = self.open(height);
-        let values: Vec<Value> =
-            held.iter().map(|(Proposal { slot, digest, .. }, _)| Value { slot: *slot, digest: *digest }).collect();
+        let of = |(Proposal { slot, digest, .. }, payload): &(Proposal, Payload)| {
+            (Value { slot: *slot, digest: *digest }, self.contents_of(payload).time_ms)
+        };
+        let values: Vec<(Value, Option<u64>)> = held.iter().map(of).collect();
+        let (me, live) = (self.me, self.open(height));
         for (proposal, payload) in held {
             live.hold(proposal, payload);
         }
         self.advance_rounds(height, |instance| {
             instance.restore(records);
-            values.into_iter().for_each(|value| instance.on_held(value));
+            for (value, time_ms) in values {
+                instance.on_held(value, time_ms.filter(|_| value.slot != me));
+            }
         });
     }
 

@@ -10,7 +10,7 @@ use arc_malachitebft_core_consensus::{
 use arc_malachitebft_core_types::{
     CertificateError, CommitCertificate, ExtendedCommitCertificate, ExtendedCommitSignature, NilOrVal,
     PolkaCertificate, PolkaSignature, Round as MaybeRound, RoundCertificate, RoundCertificateType, RoundSignature,
-    SignedMessage, SignedProposal, SignedVote, Timeout, TimeoutKind, Validity, ValueOrigin, ValueResponse,
+    SignedMessage, SignedProposal, SignedVote, Threshold, Timeout, TimeoutKind, Validity, ValueOrigin, ValueResponse,
     VoteExtensionPolicy, VoteType,
 };
 use primitives::{SecretKey, Signature};
@@ -25,6 +25,9 @@ use crate::proposal::Evidence;
 
 /// Messages that the round logic may keep for a height that it has not begun. None is: messages begin the height.
 const QUEUED: usize = 16;
+/// A proposer's clock may be off by so many milliseconds in the first round, and by twice as many in each that follows:
+/// whatever the clocks show, a height ends.
+const CLOCK_OFF_MS: u64 = 2_000;
 /// Values that are noted of each validator, at the most: a faulty one may vote for any.
 const VALUES_OF_ONE: usize = 4;
 
@@ -43,14 +46,25 @@ pub(crate) struct Instance {
     desk: Desk,
     begun: bool,
     halted: bool,
-    /// Payloads that are here, as far as the round logic was told.
+    /// Payloads that are here.
     held: BTreeSet<Value>,
+    /// Of these, those that it was not told of yet, as their proposer's clock is off: by how much it was when they came.
+    early_or_late: BTreeMap<Value, Clock>,
     /// Who prevoted for a value, and so holds its payload; the faulty aside.
     holders: BTreeMap<Value, Members>,
     /// What another's precommits decided; the payload may be missing.
     certified: Option<(Round, Value)>,
     /// The first value that was proposed in each round, and whether the proposer was seen to sign another.
     proposals: BTreeMap<Round, (Value, bool)>,
+}
+
+/// A proposer's clock, of a payload.
+#[derive(Clone, Copy, Debug)]
+enum Clock {
+    /// What it shows; the own one was not known yet.
+    At(u64),
+    /// How far it was from the own one, in milliseconds.
+    Off(u64),
 }
 
 /// Where the effects of the round logic end up.
@@ -101,6 +115,7 @@ impl Instance {
             begun: false,
             halted: false,
             held: BTreeSet::new(),
+            early_or_late: BTreeMap::new(),
             holders: BTreeMap::new(),
             certified: None,
             proposals: BTreeMap::new(),
@@ -187,6 +202,7 @@ impl Instance {
         self.begin();
         self.run(lift(message, self.desk.height));
         self.desk.checked = None;
+        self.tell_of_timely();
         if std::mem::take(&mut self.desk.refused) { Err(Refused::Signature) } else { Ok(()) }
     }
 
@@ -276,12 +292,59 @@ impl Instance {
         (!self.halted && !self.held.contains(&value)).then_some(value)
     }
 
-    /// A valid payload is here.
-    pub(crate) fn on_held(&mut self, value: Value) {
+    /// A valid payload is here. If it has a time, the round logic is told once that is near enough to the own clock:
+    /// see [`Instance::judge`].
+    pub(crate) fn on_held(&mut self, value: Value, time_ms: Option<u64>) {
         if self.halted || !self.held.insert(value) {
             return;
         }
         self.begin();
+        match time_ms {
+            None => self.tell_of(value),
+            Some(time_ms) => drop(self.early_or_late.insert(value, Clock::At(time_ms))),
+        }
+    }
+
+    /// Whether the clocks of some payloads were not compared yet.
+    pub(crate) fn is_to_judge(&self) -> bool {
+        self.early_or_late.values().any(|clock| matches!(clock, Clock::At(_)))
+    }
+
+    /// Compares the clocks of payloads with the own one, once for each.
+    pub(crate) fn judge(&mut self, clock_ms: u64) {
+        for clock in self.early_or_late.values_mut() {
+            if let Clock::At(time_ms) = *clock {
+                *clock = Clock::Off(time_ms.abs_diff(clock_ms));
+            }
+        }
+        self.tell_of_timely();
+    }
+
+    /// Tells the round logic of payloads whose time is near enough by now: what it is not told of it does not prevote
+    /// for.
+    fn tell_of_timely(&mut self) {
+        while let Some(value) = self.early_or_late.iter().find(|(value, clock)| self.is_timely(value, **clock)) {
+            let value = *value.0;
+            self.early_or_late.remove(&value);
+            self.tell_of(value);
+        }
+    }
+
+    /// Whether a proposer's clock is near enough in this round, or nothing depends on it any more: more than two thirds
+    /// have voted for the payload, so that correct validators found it near enough.
+    fn is_timely(&self, value: &Value, clock: Clock) -> bool {
+        let in_time = matches!(clock, Clock::Off(off_ms) if off_ms <= clock_off_max(self.round()));
+        in_time || self.certified.is_some_and(|(_, certified)| certified == *value) || self.is_voted_for(value)
+    }
+
+    /// Whether more than two thirds prevoted or precommitted for a value in one round.
+    fn is_voted_for(&self, value: &Value) -> bool {
+        let votes = self.state.driver.votes();
+        let met = |round: &MaybeRound, kind| votes.is_threshold_met(round, kind, Threshold::Value(*value));
+        votes.all_rounds().keys().any(|round| met(round, VoteType::Prevote) || met(round, VoteType::Precommit))
+    }
+
+    fn tell_of(&mut self, value: Value) {
         let certified = self.certified.filter(|(_, certified)| *certified == value);
         let origin = if certified.is_some() { ValueOrigin::Sync } else { ValueOrigin::Consensus };
         let round = certified.map_or_else(|| self.first_round_of(value.slot), |(round, _)| round);
@@ -307,6 +370,7 @@ impl Instance {
     pub(crate) fn on_timer(&mut self, step: Step, round: Round) {
         if self.begun && !self.halted {
             self.run(elapsed(step, round));
+            self.tell_of_timely();
         }
     }
 
@@ -354,6 +418,11 @@ impl Instance {
         );
         self.halted |= done.is_err();
     }
+}
+
+/// How far a proposer's clock may be off in a round.
+fn clock_off_max(round: Round) -> u64 {
+    CLOCK_OFF_MS.saturating_mul(1u64.checked_shl(round).unwrap_or(u64::MAX))
 }
 
 /// A payload that is valid, as the round logic is told.

@@ -236,6 +236,12 @@ impl SimNetwork {
         self.report.convicted = convicted;
         self.report.heights = of_first.0;
         self.report.transactions = self.transactions;
+        let most = |faulty: bool| {
+            let of = |(index, sent): (&Index, &u64)| (self.faults.contains_key(index) == faulty).then_some(*sent);
+            self.sent.iter().filter_map(of).max().unwrap_or(0)
+        };
+        self.report.received = (most(true), most(false));
+        self.report.duration = self.now;
         self.report.latencies.sort_unstable();
         self.report
     }

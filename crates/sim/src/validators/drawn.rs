@@ -6,10 +6,39 @@ use super::{Faults, NetworkReport, SimNetwork};
 use crate::dice::Dice;
 
 impl SimNetwork {
-    /// A network of 4 or 7 validators in which the seed decides what goes wrong.
+    /// A network of 4 to 7 validators of which as many are twins as may be faulty; the seed draws who has a link to
+    /// whom, and who is killed, torn writes included.
+    pub fn drawn_with_twins(seed: u64, protocol: Protocol) -> SimNetwork {
+        let mut dice = Dice::new(!seed ^ 0x7717_0000);
+        let size = 4 + dice.index(4);
+        let mut network = SimNetwork::of(protocol, size, seed);
+        network.rules.fast = dice.once_in(3);
+        network.draw_twins(&mut dice);
+        network.cuts = dice.below(6);
+        network.kills = dice.below(4);
+        network.tears = dice.below(4);
+        network.trades = dice.once_in(4);
+        network
+    }
+
+    /// Makes as many validators twins as may be faulty.
+    fn draw_twins(&mut self, dice: &mut Dice) {
+        self.make_twins(self.committee.faulty, dice.bits());
+        (self.kills, self.tears) = (dice.below(4), dice.below(3));
+    }
+
+    /// Makes so many validators twins, in scenes of which most are split.
+    pub fn make_twins(&mut self, count: usize, seed: u64) {
+        let mut who: Vec<Index> = self.committee.members().collect();
+        Dice::new(seed).shuffle(&mut who);
+        who.into_iter().take(count).for_each(|index| self.twin(index));
+        self.scenes = 2 + Dice::new(!seed).below(9);
+    }
+
+    /// A network of 4 to 7 validators in which the seed decides what goes wrong.
     pub fn drawn(seed: u64, protocol: Protocol) -> SimNetwork {
         let mut dice = Dice::new(!seed);
-        let size = [4, 4, 7][dice.index(3)];
+        let size = [4, 4, 5, 6, 7, 7][dice.index(6)];
         let mut network = SimNetwork::of(protocol, size, seed);
         network.rules.fast = dice.once_in(3);
         if dice.once_in(6) {
@@ -18,19 +47,20 @@ impl SimNetwork {
         network.cuts = dice.below(20);
         network.tails = !dice.once_in(4);
         let who = dice.index(size) as Index;
-        match dice.below(7) {
+        match dice.below(9) {
             0 => network.kills = 1 + dice.below(8),
             1 => network.blackouts = 1 + dice.below(3),
             2 => network.lost_logs = 1,
             3 => (network.late, network.liars) = (Some(1 + who % (size as Index - 1)), true),
             4 => network.slow = Some(who),
+            5 | 6 => network.draw_twins(&mut dice),
             _ => {
-                let faults = [Faults::Silent, Faults::Equivocating, Faults::Random, Faults::Garbage];
-                network.faults.insert(who, faults[dice.index(4)]);
+                let faults = [Faults::Silent, Faults::Equivocating, Faults::Random, Faults::Garbage, Faults::Flood];
+                network.faults.insert(who, faults[dice.index(5)]);
             }
         }
         // With one who follows there must still be four who vote.
-        if size > 4 && dice.once_in(2) {
+        if size > 4 && network.twins.len() < 2 && dice.once_in(2) {
             network.epoch_heights = Some(10 + dice.below(12));
         }
         network.trades = dice.once_in(3);
@@ -49,13 +79,25 @@ impl SimNetwork {
 /// # Errors
 /// What broke.
 pub fn run_validators(seed: u64, protocol: Protocol) -> Result<NetworkReport, crate::Failure> {
+    run_network(seed, || SimNetwork::drawn(seed, protocol))
+}
+
+/// Runs what a seed draws with as many twins as may be faulty.
+///
+/// # Errors
+/// What broke.
+pub fn run_twins(seed: u64, protocol: Protocol) -> Result<NetworkReport, crate::Failure> {
+    run_network(seed, || SimNetwork::drawn_with_twins(seed, protocol))
+}
+
+fn run_network(seed: u64, network: impl Fn() -> SimNetwork) -> Result<NetworkReport, crate::Failure> {
     let attempt = || {
-        let mut network = SimNetwork::drawn(seed, protocol);
+        let mut network = network();
         network.submit_everywhere(20);
         network.run_until_settled();
         network.check()
     };
-    std::panic::catch_unwind(attempt).map_err(|panic| crate::Failure {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(attempt)).map_err(|panic| crate::Failure {
         seed,
         height: 0,
         what: crate::message(&*panic).into(),

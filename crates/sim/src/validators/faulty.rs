@@ -4,26 +4,30 @@ use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
 use consensus::{Frame, Index, Mask, Proposal, Protocol, Status, Vote, Votes, payload_digest};
 use primitives::{Digest, Signature};
 
-use super::{Event, Faults, SimNetwork, key, ledgers};
+use super::{Event, Faults, SimNetwork, ledgers};
 
 impl SimNetwork {
     pub(super) fn misbehave(&mut self, me: Index, faults: Faults, event: Event) {
         let Event::Frame { bytes, from, .. } = event else { return };
+        let from = self.validator(from);
         let Ok(frame) = Frame::from_bytes(&bytes) else { return };
+        if faults == Faults::Flood {
+            return self.flood(me, bytes, &frame);
+        }
         if let (Frame::Status(status), true) = (&frame, faults != Faults::Silent) {
             // Who says nothing of itself is told nothing.
             let waits = self.rules.protocol == Protocol::Dbft;
             return self.send(me, from, &Frame::Status(Status { asks: false, waits, ..*status }));
         }
         match faults {
-            Faults::Silent => {}
+            Faults::Silent | Faults::Twins | Faults::Flood => {}
             Faults::Equivocating => self.equivocate(me, &frame),
             Faults::Random => self.answer_at_random(me, &frame),
             Faults::Garbage => self.send_garbage(me, from, &frame),
         }
     }
 
-    fn send_all(&mut self, me: Index, frame: impl Fn(&mut SimNetwork, Index) -> Option<Frame>) {
+    pub(super) fn send_all(&mut self, me: Index, frame: impl Fn(&mut SimNetwork, Index) -> Option<Frame>) {
         for to in self.committee.members().filter(|to| *to != me).collect::<Vec<_>>() {
             if let Some(frame) = frame(self, to) {
                 self.send(me, to, &frame);
@@ -147,8 +151,7 @@ impl SimNetwork {
             (0, _) => {
                 let at = self.dice.below(bytes.len() as u64) as usize;
                 bytes[at] ^= 1 << self.dice.below(8);
-                let link = self.links[&key(me, to)];
-                return self.push(500, to, Event::Frame { from: me, link, bytes: bytes.into() });
+                return self.transmit(me, to, bytes.into());
             }
             (1, Frame::Votes(votes)) => Frame::Votes(Votes::pack(votes.epoch + 7, votes.height, votes.unpack())),
             (2, Frame::Votes(votes)) => {

@@ -51,6 +51,9 @@ impl SimNetwork {
             Effect::Limit(peer) => {
                 let whom = order[usize::from(peer)];
                 assert!(self.faults.contains_key(&whom) || self.liars, "{of} disconnects {whom}, which is correct");
+                if let Some(host) = self.facing(of, whom) {
+                    self.disconnect(of, host, 1_000_000);
+                }
             }
             Effect::Connect(generation, network) => {
                 let process = self.process(of).expect("it runs");

@@ -12,6 +12,8 @@
 //! recovered; and in the end every correct validator has the same state, with every transaction that a correct one was
 //! given.
 //!
+//! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see [`SimNetwork::twin`].
+//!
 //! Where there are epochs, one validator of all sits out each of them, drawn by stake: it follows, and hands what it is
 //! given to another. Old blocks can be forgotten; then a validator that is late fetches a state.
 //!
@@ -20,9 +22,11 @@
 mod checks;
 mod drawn;
 mod faulty;
+mod flood;
 mod host;
 mod jobs;
 mod ledgers;
+mod twins;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -37,7 +41,7 @@ use store::Surviving;
 
 use self::host::{Host, Keeping, Process};
 use crate::dice::Dice;
-pub use drawn::run_validators;
+pub use drawn::{run_twins, run_validators};
 
 /// What a faulty validator does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,6 +54,11 @@ pub enum Faults {
     Random,
     /// Sends bytes that mean nothing, frames of other epochs and heights, false certificates and answers.
     Garbage,
+    /// Sends as much as it can: what it has heard again, requests for everything, statuses of changing epochs, commits
+    /// that contradict each other.
+    Flood,
+    /// Is two instances of one key, both correct code; see [`SimNetwork::twin`].
+    Twins,
 }
 
 const UNIT: u64 = 20_000;
@@ -105,13 +114,17 @@ enum Event {
     Cut {
         other: Index,
     },
+    /// Other hosts have links to one another.
+    Scene {
+        last: bool,
+    },
 }
 
 impl Event {
     /// Whether it comes from outside, and not from what validators do.
     fn is_outer(&self) -> bool {
-        use Event::{Cut, Kill, Submit, Tear, Wake};
-        matches!(self, Submit(_) | Kill { .. } | Tear | Wake | Cut { .. })
+        use Event::{Cut, Kill, Scene, Submit, Tear, Wake};
+        matches!(self, Submit(_) | Kill { .. } | Tear | Wake | Cut { .. } | Scene { .. })
     }
 }
 
@@ -138,6 +151,10 @@ pub struct NetworkReport {
     pub bytes: u64,
     /// Epochs that ended.
     pub epochs: u64,
+    /// Most bytes that a faulty validator was sent, and most that a correct one was.
+    pub received: (u64, u64),
+    /// How long it took, in microseconds.
+    pub duration: u64,
     /// Who was convicted.
     pub convicted: Vec<Index>,
     /// From a transaction's arrival to the certificate of its superblock at the validator that took it, in ascending
@@ -171,6 +188,8 @@ pub struct SimNetwork {
     pub lost_logs: u64,
     /// Who starts two seconds later than the others.
     pub late: Option<Index>,
+    /// How often it changes who has a link to whom; between the first and the last time the network may be split.
+    pub scenes: u64,
     /// Whether validator 0 lies to those who catch up.
     pub liars: bool,
     /// Whose ledger and disk are slow.
@@ -195,6 +214,8 @@ pub struct SimNetwork {
     pub grace: u64,
     /// After how long without a decision the next height begins with nothing to propose.
     pub heartbeat: u64,
+    /// After so long without progress the run ends: the network has stalled.
+    pub patience: u64,
     /// Heights of an epoch, if validators change; one then follows, each epoch another.
     pub epoch_heights: Option<u64>,
     /// Between two checkpoints; 0 for none.
@@ -209,7 +230,13 @@ pub struct SimNetwork {
     hosts: Vec<Host>,
     /// The committees by epoch, as correct validators began them.
     chains: BTreeMap<u64, Chain>,
+    /// The second hosts of twins, and whose they are.
+    twins: BTreeMap<Index, Index>,
+    /// Pairs of hosts, and how often the link between them was broken.
     links: BTreeMap<(Index, Index), u64>,
+    /// Pairs of hosts with a link, which may be down for a moment.
+    linked: BTreeSet<(Index, Index)>,
+    flood: flood::Flood,
     queue: BinaryHeap<Reverse<(u64, u64, Index)>>,
     events: BTreeMap<u64, Event>,
     count: u64,
@@ -236,6 +263,8 @@ pub struct SimNetwork {
     /// When something was last sent, broken, or committed for the first time.
     progress: u64,
     started: bool,
+    /// Bytes that were sent to each validator.
+    sent: BTreeMap<Index, u64>,
     report: NetworkReport,
 }
 
@@ -266,6 +295,7 @@ impl SimNetwork {
             blackouts: 0,
             lost_logs: 0,
             late: None,
+            scenes: 0,
             liars: false,
             slow: None,
             tails: true,
@@ -278,6 +308,7 @@ impl SimNetwork {
             unit: UNIT,
             grace: GRACE,
             heartbeat: HEARTBEAT,
+            patience: PATIENCE,
             epoch_heights: None,
             checkpoint_blocks: 0,
             keep_blocks: 0,
@@ -287,7 +318,10 @@ impl SimNetwork {
             genesis: Genesis::default(),
             hosts: (0..size as u64).map(|index| Host::new(seed.wrapping_mul(1_000).wrapping_add(index))).collect(),
             chains: BTreeMap::new(),
+            twins: BTreeMap::new(),
             links: BTreeMap::new(),
+            linked: BTreeSet::new(),
+            flood: flood::Flood::default(),
             queue: BinaryHeap::new(),
             events: BTreeMap::new(),
             count: 0,
@@ -306,6 +340,7 @@ impl SimNetwork {
             transactions: 0,
             arrived: BTreeMap::new(),
             started: false,
+            sent: BTreeMap::new(),
             report: NetworkReport::default(),
         }
     }
@@ -333,7 +368,7 @@ impl SimNetwork {
 
     /// The network at the genesis as a validator sees it.
     fn epoch_zero(&self, me: Index) -> Epoch {
-        let keys: Vec<_> = self.secrets.iter().map(SecretKey::public).collect();
+        let keys: Vec<_> = self.secrets[..self.committee.size].iter().map(SecretKey::public).collect();
         let schedule = self.schedule();
         let heights = if schedule.is_fixed() { ALL_HEIGHTS } else { 1..=schedule.last_height(0) };
         let peers = keys.iter().map(|key| PeerAddress { key: *key, address: "127.0.0.1:1".into() }).collect();
@@ -341,7 +376,7 @@ impl SimNetwork {
             chain: Chain { genesis: NETWORK, epoch: 0, heights, keys },
             rules: self.rules,
             lane: LaneRules::of(self.genesis.chain, &self.genesis.limits),
-            me,
+            me: self.validator(me),
             secret: self.secrets[usize::from(me)].clone(),
             listen: ([127, 0, 0, 1], 1).into(),
             peers,
@@ -381,20 +416,15 @@ impl SimNetwork {
             return;
         }
         let seats = if self.epoch_heights.is_some() { (self.committee.size - 1).max(1) } else { self.committee.size };
-        self.genesis = ledgers::genesis(&self.secrets, NETWORK, self.schedule(), seats);
+        self.genesis = ledgers::genesis(&self.secrets[..self.committee.size], NETWORK, self.schedule(), seats);
         self.chains.insert(0, self.epoch_zero(0).chain);
-        for index in self.correct() {
+        for index in self.running() {
             replica::create_votes(&self.host(index).home.votes).expect("a new disk");
             self.push(if self.late == Some(index) { 2_000_000 } else { 0 }, index, Event::Wake);
         }
-        for a in self.committee.members() {
-            for b in self.committee.members().filter(|b| *b > a) {
-                self.links.insert((a, b), 0);
-                self.connect(a, b, 100);
-            }
-        }
-        let correct = self.correct();
-        let some = |network: &mut SimNetwork| correct[network.dice.below(correct.len() as u64) as usize];
+        self.draw_scenes();
+        let running = self.running();
+        let some = |network: &mut SimNetwork| running[network.dice.below(running.len() as u64) as usize];
         for _ in 0..self.cuts {
             let (a, b) = (some(self), some(self));
             let when = self.dice.below(1_500_000);
@@ -412,12 +442,13 @@ impl SimNetwork {
         }
         // No more than f may forget at a time.
         for i in 0..self.lost_logs {
-            let who = some(self);
+            let correct = self.correct();
+            let who = correct[self.dice.index(correct.len())];
             self.push(300_000 + i * 2_000_000, who, Event::Kill { loses_log: true });
         }
         for i in 0..self.blackouts {
             let when = 200_000 * (i + 1) + self.dice.below(100_000);
-            for index in self.correct() {
+            for index in self.running() {
                 let apart = self.dice.below(200);
                 self.push(when + apart, index, Event::Kill { loses_log: false });
             }
@@ -432,8 +463,19 @@ impl SimNetwork {
                 self.transactions += 1;
                 let when = i * (1_500_000 / each) + self.dice.below(10_000);
                 self.push(when, index, Event::Submit(self.transactions));
+                // Twins are sent some of it too, each instance by itself: so they propose different sub-blocks.
+                if let Some(twin) = self.some_twin() {
+                    self.push(when, twin, Event::Submit(self.transactions));
+                }
             }
         }
+    }
+
+    /// One of the instances of twins, now and then.
+    fn some_twin(&mut self) -> Option<Index> {
+        let is_twin = |host: &Index| self.faults.get(&self.validator(*host)) == Some(&Faults::Twins);
+        let twins: Vec<Index> = self.all_hosts().filter(is_twin).collect();
+        (!twins.is_empty() && self.dice.once_in(2)).then(|| twins[self.dice.index(twins.len())])
     }
 
     fn connect(&mut self, a: Index, b: Index, delay: u64) {
@@ -444,19 +486,26 @@ impl SimNetwork {
     }
 
     fn disconnect(&mut self, a: Index, b: Index, pause: u64) {
-        let link = self.links.get_mut(&key(a, b)).expect("a link");
+        if self.is_linked(a, b) {
+            self.break_link(a, b, pause);
+            self.connect(a, b, pause);
+        }
+    }
+
+    /// Both ends notice before long that a link is down.
+    fn break_link(&mut self, a: Index, b: Index, noticed: u64) {
+        let link = self.links.get_mut(&key(a, b)).expect("a pair");
         *link += 1;
         let link = *link;
         for (at, other) in [(a, b), (b, a)] {
             let delay = self.dice.below(30_000);
-            self.push(delay.min(pause), at, Event::Down { peer: other, link });
+            self.push(delay.min(noticed), at, Event::Down { peer: other, link });
         }
-        self.connect(a, b, pause);
     }
 
     /// Breaks all links of a validator.
     fn disconnect_all(&mut self, of: Index, least: u64, range: u64) {
-        for other in self.committee.members().filter(|other| *other != of) {
+        for other in self.all_hosts().filter(|other| *other != of) {
             let pause = least + self.dice.below(range);
             self.disconnect(of, other, pause);
         }
@@ -465,14 +514,16 @@ impl SimNetwork {
     /// Runs until all is decided, applied and certified everywhere.
     pub fn run_until_settled(&mut self) {
         while !self.is_settled() {
-            assert!(self.count < 40_000_000 && self.now < self.progress + PATIENCE, "no end: {}", self.describe());
+            assert!(self.count < 40_000_000 && self.now < self.progress + self.patience, "no end: {}", self.describe());
             let Some(Reverse((time, number, to))) = self.queue.pop() else { panic!("stuck: {}", self.describe()) };
             self.now = time;
             let event = self.events.remove(&number).expect("listed");
             if event.is_outer() {
                 self.progress = time;
             }
-            if let Some(faults) = self.faults.get(&to).copied() {
+            if let Event::Scene { last } = event {
+                self.change_scene(last);
+            } else if let Some(faults) = self.fault_of(to) {
                 self.misbehave(to, faults, event);
             } else if !self.hosts[usize::from(to)].stopped {
                 self.handle(to, event);
@@ -534,6 +585,7 @@ impl SimNetwork {
     }
 
     fn hear(&mut self, to: Index, from: Index, event: Sight) {
+        let from = self.validator(from);
         let Some(process) = self.process(to) else { return };
         let Some(peer) = process.order.iter().position(|index| *index == from) else { return };
         process.inbox.push(Input::Link { generation: process.generation, peer: peer as Index, event });
@@ -589,12 +641,14 @@ impl SimNetwork {
     }
 
     fn transmit(&mut self, from: Index, to: Index, bytes: Arc<[u8]>) {
-        assert_ne!(from, to);
+        assert_ne!(self.validator(from), to);
+        *self.sent.entry(to).or_default() += bytes.len() as u64;
+        let Some(to) = self.facing(from, to) else { return };
         let link = self.links[&key(from, to)];
         let tail = if self.tails && self.dice.below(50) == 0 { self.dice.below(30_000) } else { 0 };
         let delay = match &self.delays {
             Some(delays) => {
-                let delay = delays[usize::from(from)][usize::from(to)];
+                let delay = delays[usize::from(self.validator(from))][usize::from(self.validator(to))];
                 delay + self.dice.below(delay / 20 + 100)
             }
             None => 300 + self.dice.below(1_500) + tail,
@@ -684,7 +738,7 @@ impl SimNetwork {
         let order = self.order_of(of);
         self.process(of).expect("just begun").order = order;
         given.into_iter().for_each(|number| self.admit(of, number));
-        let peers: Vec<Index> = self.committee.members().filter(|other| *other != of).collect();
+        let peers: Vec<Index> = self.all_hosts().filter(|other| self.is_linked(of, *other)).collect();
         for peer in peers {
             let link = self.links[&key(of, peer)];
             self.push(400_000, of, Event::Up { peer, link });

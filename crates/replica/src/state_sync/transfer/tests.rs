@@ -37,6 +37,7 @@ fn base(height: u64) -> Base {
         outcomes: Digest([5; 32]),
         modified: Digest([6; 32]),
         batch: Digest([8; 32]),
+        contracts: Digest([7; 32]),
         block: Digest([9; 32]),
     };
     let state = Digest([10; 32]);

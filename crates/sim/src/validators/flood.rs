@@ -1,0 +1,89 @@
+//! A validator that sends as much as it can.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use consensus::{Commit, Frame, Index, Protocol, Statement, Status, Vote};
+use primitives::Digest;
+
+use super::SimNetwork;
+
+/// Between two bursts.
+const PAUSE: u64 = 4_000;
+/// Frames that are kept to be sent again.
+const KEPT: usize = 64;
+/// Frames of each kind in a burst, to each validator.
+const BURST: usize = 6;
+
+/// What the flooding validator remembers.
+#[derive(Debug, Default)]
+pub(super) struct Flood {
+    heard: VecDeque<Arc<[u8]>>,
+    /// Sub-blocks that can be asked for.
+    known: VecDeque<(u64, Index, Digest)>,
+    status: Status,
+    next: u64,
+}
+
+impl SimNetwork {
+    /// Notes what can be asked for and repeated, and sends a burst of it now and then.
+    pub(super) fn flood(&mut self, me: Index, bytes: Arc<[u8]>, frame: &Frame) {
+        let flood = &mut self.flood;
+        keep(&mut flood.heard, bytes);
+        match frame {
+            Frame::Proposal(proposal, _) => keep(&mut flood.known, (proposal.height, proposal.slot, proposal.digest)),
+            Frame::Votes(votes) => {
+                for vote in votes.unpack() {
+                    if let Vote::Echo { slot, digest } = vote {
+                        keep(&mut flood.known, (votes.height, slot, digest));
+                    }
+                }
+            }
+            Frame::Status(status) if status.decided >= flood.status.decided => flood.status = *status,
+            _ => {}
+        }
+        if self.now >= flood.next {
+            flood.next = self.now + PAUSE;
+            self.send_burst(me);
+        }
+    }
+
+    fn send_burst(&mut self, me: Index) {
+        let Status { epoch, decided, .. } = self.flood.status;
+        let waits = self.rules.protocol == Protocol::Dbft;
+        for _ in 0..BURST {
+            self.send_all(me, |network, _| {
+                let (epoch, asks) = (epoch + network.dice.below(2), true);
+                Some(Frame::Status(Status { epoch, waits, asks, ..network.flood.status }))
+            });
+            self.send_all(me, |network, _| {
+                let known = &network.flood.known;
+                let (height, slot, digest) = *known.get(network.dice.index(known.len().max(1)))?;
+                Some(Frame::Fetch { height, slot, digest })
+            });
+            self.send_all(me, |network, _| {
+                let from = network.dice.below(decided + 2);
+                Some(Frame::SyncRequest { from, to: from + network.dice.below(64) })
+            });
+            self.send_all(me, |network, _| {
+                let (epoch, height) = (network.epoch_of(decided + 1), decided + 1 + network.dice.below(4));
+                let [superblock, root] = [(); 2].map(|()| Digest([network.dice.below(250) as u8; 32]));
+                let (signer, chain) = (network.local(epoch, me), network.chain(epoch));
+                let statement = Statement { height, superblock, root };
+                Some(Frame::Commit(Commit::sign(&chain, statement, signer, &network.secrets[usize::from(me)])))
+            });
+            for to in self.committee.members().filter(|to| *to != me).collect::<Vec<_>>() {
+                let heard = &self.flood.heard;
+                let bytes = heard[self.dice.index(heard.len())].clone();
+                self.transmit(me, to, bytes);
+            }
+        }
+    }
+}
+
+fn keep<T>(queue: &mut VecDeque<T>, new: T) {
+    queue.push_back(new);
+    if queue.len() > KEPT {
+        queue.pop_front();
+    }
+}
