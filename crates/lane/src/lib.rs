@@ -38,4 +38,4 @@ pub mod wire;
 pub use client::{LaneClient, LaneClientError, LaneDirectory};
 pub use log::{FileLog, LogError};
 pub use outbox::{Outbox, OutboxError};
-pub use shard::{Shard, ShardCounts, ShardError, ShardLimits, ShardNews, ShardSetup};
+pub use shard::{LaneShard, ShardCounts, ShardError, ShardLimits, ShardNews, ShardSetup};

@@ -155,7 +155,7 @@ pub struct ShardCounts {
 
 /// A shard at work. It stops when it is dropped.
 #[derive(Debug)]
-pub struct Shard {
+pub struct LaneShard {
     address: SocketAddr,
     events: mpsc::Sender<Event>,
     counts: Arc<ShardCounts>,
@@ -181,7 +181,7 @@ struct Link {
     waiting: Arc<AtomicUsize>,
 }
 
-impl Shard {
+impl LaneShard {
     /// Opens the log of a shard, listens, and begins to sign once enough of its peers have told how far the shard had
     /// signed; at once where there are none to ask. Not to be called, nor the shard dropped, inside an asynchronous
     /// runtime.
@@ -191,7 +191,7 @@ impl Shard {
     ///
     /// # Panics
     /// If the settings do not fit together, or a key is not the registered one.
-    pub fn start<D: Disk>(setup: ShardSetup, disk: &D) -> Result<Shard, ShardError> {
+    pub fn start<D: Disk>(setup: ShardSetup, disk: &D) -> Result<LaneShard, ShardError> {
         let ShardSetup { settings, key, bls_key, listen, backed, peers, limits, post } = setup;
         let directory = |error| ShardError::Directory(disk.place(), error);
         let lock = disk.lock().map_err(directory)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
@@ -244,7 +244,7 @@ impl Shard {
                 )?);
             }
         }
-        Ok(Shard { address, events, counts, sockets: Some(sockets), threads })
+        Ok(LaneShard { address, events, counts, sockets: Some(sockets), threads })
     }
 
     /// Where it listens.
@@ -264,7 +264,7 @@ impl Shard {
     }
 }
 
-impl Drop for Shard {
+impl Drop for LaneShard {
     fn drop(&mut self) {
         drop(self.events.blocking_send(Event::Stop));
         if let Some(sockets) = self.sockets.take() {

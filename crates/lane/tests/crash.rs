@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lane::{FileLog, LaneClient, LaneClientError, LaneDirectory, Shard, ShardError, ShardLimits, ShardSetup};
+use lane::{FileLog, LaneClient, LaneClientError, LaneDirectory, LaneShard, ShardError, ShardLimits, ShardSetup};
 use payments::{
     AssetRule, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, Output, OutputId, OutputProof, Recipient,
     SignedPayment, build_payment,
@@ -73,7 +73,7 @@ fn pay(index: u32, to: u8) -> SignedPayment {
     build_payment(&rules(), &owner(), 0, 0, vec![coin(index)], outputs).expect("correct")
 }
 
-fn start(disk: &impl Disk) -> Result<Shard, ShardError> {
+fn start(disk: &impl Disk) -> Result<LaneShard, ShardError> {
     let backed = (0..COINS).map(coin).map(|coin| (coin.id, coin.output)).collect();
     let setup = ShardSetup {
         settings: settings(),
@@ -85,7 +85,7 @@ fn start(disk: &impl Disk) -> Result<Shard, ShardError> {
         limits: ShardLimits::default(),
         post: Box::new(drop),
     };
-    Shard::start(setup, disk)
+    LaneShard::start(setup, disk)
 }
 
 fn client(address: SocketAddr) -> LaneClient {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
 use lane::{
-    FileLog, LaneClient, LaneClientError, LaneDirectory, Outbox, OutboxError, Shard, ShardError, ShardLimits,
+    FileLog, LaneClient, LaneClientError, LaneDirectory, LaneShard, Outbox, OutboxError, ShardError, ShardLimits,
     ShardNews, ShardSetup,
 };
 use payments::{
@@ -62,7 +62,7 @@ struct Network {
     coins: usize,
     leaves: usize,
     limits: ShardLimits,
-    shards: Vec<Vec<Option<Shard>>>,
+    shards: Vec<Vec<Option<LaneShard>>>,
 }
 
 fn free_address() -> SocketAddr {
@@ -136,7 +136,7 @@ impl Network {
             limits: self.limits,
             post: Box::new(drop),
         };
-        self.shards[validator][shard] = Some(Shard::start(setup, &self.disk(validator, shard))?);
+        self.shards[validator][shard] = Some(LaneShard::start(setup, &self.disk(validator, shard))?);
         Ok(())
     }
 
