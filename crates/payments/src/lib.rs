@@ -128,9 +128,7 @@ mod watch;
 
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
-pub use bridge::{
-    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, BridgeRules, EscrowClaim, EscrowTotals,
-};
+pub use bridge::{Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals};
 pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
 pub use epochs::{
@@ -145,7 +143,7 @@ pub use payment::{
 };
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
-pub use refusal::{LaneRefusal, MuteReason};
+pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
 pub use request::{OutputProof, PaidProof, request_bytes_max, settle_request, spend_request};
 pub use resolve::{CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
 pub use statement::{
