@@ -20,7 +20,7 @@
 //! Delays are steps that are not taken yet. Two pairs of events are one step without loss: a validator locks and its vote
 //! is committed (before the commit, a locked validator does what one does to which nobody sends anything); it bars and its
 //! view is committed. Symmetry: correct validators are sorted by what they did, as the ledger's state names none of them
-//! beside its votes and views. States are kept in a set by their canonical bytes; the search ends when there is no new one.
+//! beside its votes and views; of correct validators that are in the same state, the first takes steps. States are kept in a set by their canonical bytes; the search ends when there is no new one.
 //!
 //! # What is checked in each state
 //!
@@ -165,7 +165,14 @@ impl Scenario {
         if self.broken == Break::HomeViewsAlone {
             ledger.epochs.get_mut(&1).expect("registered").thresholds.lapse = 0;
         }
-        State { home: Default::default(), next: Default::default(), ledger, now: 1, paid_void: 0, alarm: false }
+        State {
+            home: Default::default(),
+            next: Default::default(),
+            ledger: Rc::new(ledger),
+            now: 1,
+            paid_void: 0,
+            alarm: false,
+        }
     }
 }
 
@@ -192,7 +199,7 @@ struct Next {
 struct State {
     home: [Home; CORRECT],
     next: [Next; CORRECT],
-    ledger: Resolver,
+    ledger: Rc<Resolver>,
     now: HomeEpoch,
     paid_void: u8,
     alarm: bool,
@@ -280,10 +287,11 @@ impl State {
     }
 
     fn apply(&mut self, scenario: &Scenario, facts: Vec<CaseFact>) {
-        let events = self.ledger.apply(self.now, facts);
+        let ledger = Rc::make_mut(&mut self.ledger);
+        let events = ledger.apply(self.now, facts);
         self.alarm |= events.iter().any(|event| matches!(event, CaseEvent::Alarm(_)));
         if scenario.broken == Break::ForgetRedemptions {
-            for facts in self.ledger.epochs.values_mut() {
+            for facts in ledger.epochs.values_mut() {
                 facts.certified.clear();
                 facts.taken.retain(|_, taken| !matches!(taken, Taken::By(_)));
             }
@@ -392,20 +400,23 @@ impl State {
 
     fn steps(&self, scenario: &Scenario) -> Vec<Step> {
         let mut steps = Vec::new();
+        let first: [[bool; CORRECT]; 2] =
+            [0, 1].map(|committee| std::array::from_fn(|v| self.is_first(scenario, v, committee)));
         for (payment, body) in scenario.payments.iter().enumerate() {
             let inputs: Vec<usize> = (0..2).filter(|output| scenario.spends(payment, *output)).collect();
             let (certified, stands) = (self.certified(scenario, payment), self.stands(body));
             for validator in 0..CORRECT {
                 let home = &self.home[validator];
-                if inputs.iter().all(|input| home.locks[*input] == 0) {
+                if first[0][validator] && inputs.iter().all(|input| home.locks[*input] == 0) {
                     steps.push(Step::Sign { validator, payment });
                 }
-                if certified && home.accepted >> payment & 1 == 0 && (home.barred >> payment & 1 == 0 || stands) {
+                let may = home.accepted >> payment & 1 == 0 && (home.barred >> payment & 1 == 0 || stands);
+                if first[0][validator] && certified && may {
                     steps.push(Step::Accept { validator, payment });
                 }
                 let next = &self.next[validator];
                 let may = next.accepted >> payment & 1 == 0 && (next.barred >> payment & 1 == 0 || stands);
-                if certified && may && body.payment.into == 1 {
+                if first[1][validator] && certified && may && body.payment.into == 1 {
                     steps.push(Step::AcceptNext { validator, payment });
                 }
             }
@@ -428,7 +439,7 @@ impl State {
                     steps.push(Step::Open(output));
                 }
                 None => {}
-                Some(case) => self.case_steps(scenario, output, case, &mut steps),
+                Some(case) => self.case_steps(scenario, output, case, &first, &mut steps),
             }
         }
         let passings = (self.now - 1) / 2;
@@ -438,10 +449,19 @@ impl State {
         steps
     }
 
-    fn case_steps(&self, scenario: &Scenario, output: usize, case: &Case, steps: &mut Vec<Step>) {
+    fn case_steps(
+        &self,
+        scenario: &Scenario,
+        output: usize,
+        case: &Case,
+        first: &[[bool; CORRECT]; 2],
+        steps: &mut Vec<Step>,
+    ) {
         let left: Vec<usize> = (0..CORRECT).filter(|validator| !case.votes.contains_key(&(*validator as u8))).collect();
         for &validator in &left {
-            steps.push(Step::Vote { validator, output });
+            if first[0][validator] {
+                steps.push(Step::Vote { validator, output });
+            }
             for &other in left.iter().filter(|other| scenario.pairs_of_votes && **other > validator) {
                 steps.push(Step::VoteTogether { validators: [validator, other], output });
             }
@@ -455,7 +475,8 @@ impl State {
         let mask = Self::mask(scenario, candidates.iter().copied());
         for committee in 0..=u64::from(scenario.crosses()) {
             let viewed = |validator: u8| case.views[committee as usize].contains_key(&validator);
-            for validator in (0..CORRECT).filter(|validator| !viewed(*validator as u8)) {
+            let first = &first[committee as usize];
+            for validator in (0..CORRECT).filter(|validator| first[*validator] && !viewed(*validator as u8)) {
                 steps.push(match committee {
                     0 => Step::View { validator, output },
                     _ => Step::ViewNext { validator, output },
@@ -468,38 +489,56 @@ impl State {
         }
     }
 
+    fn place(scenario: &Scenario, digest: &Digest) -> u8 {
+        let payment = scenario.payments.iter().position(|of| of.digest == *digest);
+        payment.map_or(EXIT, |payment| payment as u8 + 1)
+    }
+
+    /// The votes and views of a validator that the ledger knows.
+    fn said(&self, scenario: &Scenario, validator: u8, committee: usize) -> [u8; 4] {
+        let part = |output: usize| {
+            let Some(case) = self.case(scenario, output) else { return [0; 2] };
+            let vote = case.votes.get(&validator).filter(|_| committee == 0);
+            let view = case.views[committee].get(&validator);
+            [
+                vote.map_or(0, |digest| Self::place(scenario, digest)),
+                view.map_or(EXIT, |seen| Self::mask(scenario, seen.iter().copied())),
+            ]
+        };
+        let [a, b] = [part(0), part(1)];
+        [a[0], a[1], b[0], b[1]]
+    }
+
+    /// All that there is of a correct validator.
+    fn part(&self, scenario: &Scenario, validator: usize, committee: usize) -> [u8; 8] {
+        let [a, b, c, d] = self.said(scenario, validator as u8, committee);
+        if committee == 0 {
+            let Home { locks, accepted, barred } = self.home[validator];
+            return [locks[0], locks[1], accepted, barred, a, b, c, d];
+        }
+        let Next { accepted, barred } = self.next[validator];
+        [0, 0, accepted, barred, a, b, c, d]
+    }
+
+    /// Whether no validator before it is the same: steps of the others lead to the same states.
+    fn is_first(&self, scenario: &Scenario, validator: usize, committee: usize) -> bool {
+        let mine = self.part(scenario, validator, committee);
+        (0..validator).all(|other| self.part(scenario, other, committee) != mine)
+    }
+
     /// Canonical bytes: correct validators sorted, with what the ledger says of them.
     fn key(&self, scenario: &Scenario) -> Vec<u8> {
-        let place = |digest: &Digest| match scenario.payments.iter().position(|of| of.digest == *digest) {
-            Some(payment) => payment as u8 + 1,
-            None => EXIT,
-        };
-        let of_ledger = |validator: u8, committee: usize| {
-            let part = |output: usize| {
-                let Some(case) = self.case(scenario, output) else { return [0; 2] };
-                let vote = case.votes.get(&validator).filter(|_| committee == 0).map_or(0, &place);
-                let view = case.views[committee].get(&validator);
-                [vote, view.map_or(EXIT, |seen| Self::mask(scenario, seen.iter().copied()))]
-            };
-            [part(0), part(1)].concat()
-        };
-        let mut home: Vec<Vec<u8>> = (0..CORRECT)
-            .map(|v| {
-                let Home { locks, accepted, barred } = self.home[v];
-                [vec![locks[0], locks[1], accepted, barred], of_ledger(v as u8, 0)].concat()
-            })
-            .collect();
-        let mut next: Vec<Vec<u8>> = (0..CORRECT)
-            .map(|v| [vec![self.next[v].accepted, self.next[v].barred], of_ledger(v as u8, 1)].concat())
-            .collect();
+        let mut home: [[u8; 8]; CORRECT] = std::array::from_fn(|validator| self.part(scenario, validator, 0));
+        let mut next: [[u8; 8]; CORRECT] = std::array::from_fn(|validator| self.part(scenario, validator, 1));
         home.sort_unstable();
         next.sort_unstable();
-        let mut key = [home.concat(), next.concat(), of_ledger(BYZANTINE, 0), of_ledger(BYZANTINE, 1)].concat();
+        let byzantine = [0, 1].map(|committee| self.said(scenario, BYZANTINE, committee));
+        let mut key = [home.concat(), next.concat(), byzantine.concat()].concat();
         key.extend([self.now as u8, self.paid_void]);
         for output in 0..2 {
             key.push(match self.ledger.taken(0, &scenario.outputs[output].output.id) {
                 None => 0,
-                Some(Taken::By(digest)) => place(&digest),
+                Some(Taken::By(digest)) => Self::place(scenario, &digest),
                 Some(Taken::Freed) => 0xf0,
                 Some(Taken::Lapsed) => 0xf1,
                 Some(Taken::Void) => 0xf2,
