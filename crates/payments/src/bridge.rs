@@ -8,7 +8,7 @@
 //!
 //! | operation | requirement | sums | once-key | debits |
 //! |---|---|---|---|---|
-//! | withdraw | the asset is listed, the lane has begun | `Spent(asset)` | none: the id names account and sequence | amount, to escrow |
+//! | withdraw | the asset is listed | `Spent(asset)` | none: the id names account and sequence | amount, to escrow |
 //! | redeem | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Payment`]`)` | fee |
 //! | resolve | [`Bridge::check`] | `Spent(0)`: the deposit | `KeepOne(`[`BridgeKey::Case`]`)` | fee, deposit |
 //! | vote, view | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Vote`]` or `[`BridgeKey::View`]`)` | fee |
@@ -283,8 +283,8 @@ impl Bridge {
         self.backed.get(&home).into_iter().flatten()
     }
 
-    /// Whether the state before a block permits what the operation says. What was done already is permitted: a copy does
-    /// nothing.
+    /// Whether the state before a block permits what the operation says. What was done already is permitted: a copy
+    /// does nothing.
     ///
     /// # Errors
     /// Why not.

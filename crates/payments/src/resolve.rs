@@ -3,8 +3,8 @@
 //! An output is *contested* if its owner signed two payments of it, or if a payment of it has too few signatures and
 //! can get no more. The ledger creates nothing from fewer than q signatures, and time alone decides nothing.
 //!
-//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q and *witness* is f + 1; both are what the
-//! text of the design calls 2f+1 and f+1 where n = 3f+1.
+//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q and *witness* is f + 1; both are what
+//! the text of the design calls 2f+1 and f+1 where n = 3f+1.
 //!
 //! # The protocol
 //!
@@ -18,20 +18,20 @@
 //!    one stands it neither acknowledges it nor accepts its outputs as inputs. Then it posts which of them any of its
 //!    shards had acknowledged or accepted before.
 //! 4. **Verdict**, in this order, from what is committed:
-//!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger saw,
-//!      as by a redemption, before or after), or a certificate that spends an output of T, or *witness* views of one
-//!      committee that saw T. E(o) is credited if it is T.
+//!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger
+//!      saw, as by a redemption, before or after), or a certificate that spends an output of T, or *witness* views of
+//!      one committee that saw T. E(o) is credited if it is T.
 //!    * **o is freed**: for each candidate, *binding* validators voted for something else. o is credited in full.
-//!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the case
-//!      was opened has ended. o is credited less a penalty, and its candidates are void.
+//!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the
+//!      case was opened has ended. o is credited less a penalty, and its candidates are void.
 //!
 //! # Why it is safe
 //!
 //! (i) A correct validator signs one payment of o, so at most one T is certified; it is a candidate, because a binding
 //! set of voters includes a correct signer of T, and that one votes for T. (ii) If o is freed, the correct ones of a
 //! binding set are bound to something else, and the others cannot make a certificate of T. (iii) If T is settled or an
-//! output of it is spent, q validators of one committee accepted T. Binding views of that committee include a correct one
-//! of these; it accepted before it barred, and its view is not empty, or after it barred, and then T was confirmed.
+//! output of it is spent, q validators of one committee accepted T. Binding views of that committee include a correct
+//! one of these; it accepted before it barred, and its view is not empty, or after it barred, and then T was confirmed.
 //! (iv) After o lapsed, the correct ones of binding views bar every candidate: nobody settles or spends it, and the
 //! ledger does not redeem it. So the value of o exists once. The model in `resolve/model.rs` checks these, see there.
 //!
@@ -40,9 +40,9 @@
 //! * **The committee of the next epoch posts views too**, if a candidate creates outputs in that epoch. Counterexample
 //!   (n = 4, disjoint committees, nobody faulty): in epoch 1 Alice spends o, of home 0, into output o' of home 1. The
 //!   certificate of T is complete, and Bob spends o' by a payment that all of committee 1 sign. No member of committee
-//!   0 was shown the certificate of T. Alice contests o. All views of committee 0 are empty, because its members neither
-//!   acknowledged T nor sign for o'; o lapses and is credited, though Bob's payment is certified and may be settled. The
-//!   test `views_of_the_home_committee_alone_lose_money_across_a_boundary` replays it.
+//!   0 was shown the certificate of T. Alice contests o. All views of committee 0 are empty, because its members
+//!   neither acknowledged T nor sign for o'; o lapses and is credited, though Bob's payment is certified and may be
+//!   settled. The test `views_of_the_home_committee_alone_lose_money_across_a_boundary` replays it.
 //! * **A candidate that cannot stand any more is ignored.** T = {a, b} cannot be certified, or is void, once b was
 //!   credited or another payment of b stands. Counting it for a case of a would freeze a for ever.
 //! * **Signatures are counted over all cases.** A validator's vote for T in a case of a counts for T in a case of b.

@@ -1,4 +1,5 @@
-//! The canonical encoding of what the ledger knows of cases: sets and maps ascend strictly, bodies stand once and are named by their place.
+//! The canonical encoding of what the ledger knows of cases: sets and maps ascend strictly, bodies stand once and are
+//! named by their place.
 //!
 //! ```text
 //! resolver  network 32 · count 4 · epoch[] · count 4 · case[]

@@ -17,10 +17,11 @@
 //! * anybody opens a case, posts a certificate that the signatures make, or one of a payment that spends an output.
 //! * the epochs pass, at any time.
 //!
-//! Delays are steps that are not taken yet. Two pairs of events are one step without loss: a validator locks and its vote
-//! is committed (before the commit, a locked validator does what one does to which nobody sends anything); it bars and its
-//! view is committed. Symmetry: correct validators are sorted by what they did, as the ledger's state names none of them
-//! beside its votes and views; of correct validators that are in the same state, the first takes steps. States are kept in a set by their canonical bytes; the search ends when there is no new one.
+//! Delays are steps that are not taken yet. Two pairs of events are one step without loss: a validator locks and its
+//! vote is committed (before the commit, a locked validator does what one does to which nobody sends anything); it bars
+//! and its view is committed. Symmetry: correct validators are sorted by what they did, as the ledger's state names
+//! none of them beside its votes and views; of correct validators that are in the same state, the first takes steps.
+//! States are kept in a set by their canonical bytes; the search ends when there is no new one.
 //!
 //! # What is checked in each state
 //!
@@ -42,10 +43,10 @@
 //!
 //! # Machines that are broken on purpose
 //!
-//! The search finds a loss in each of these: views without barring, in the home committee or in the next one; views that
-//! say nothing; votes without a lock; votes that forget a signature; candidates fixed by 2 votes; freeing with 2 votes;
-//! lapsing with 2 empty views, or by time alone; confirming by 1 view; views of the home committee alone; forgetting
-//! redemptions; redeeming void payments. So each rule is needed.
+//! The search finds a loss in each of these: views without barring, in the home committee or in the next one; views
+//! that say nothing; votes without a lock; votes that forget a signature; candidates fixed by 2 votes; freeing with 2
+//! votes; lapsing with 2 empty views, or by time alone; confirming by 1 view; views of the home committee alone;
+//! forgetting redemptions; redeeming void payments. So each rule is needed.
 
 use std::collections::HashSet;
 use std::rc::Rc;

@@ -162,7 +162,8 @@ pub enum LaneEffect {
         /// Why.
         refusal: LaneRefusal,
     },
-    /// Post a vote to the ledger: the payment of the contested output that this validator is bound to, and its signature.
+    /// Post a vote to the ledger: the payment of the contested output that this validator is bound to, and its
+    /// signature.
     Vote {
         /// The contested output.
         case: OutputId,
