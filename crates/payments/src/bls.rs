@@ -10,10 +10,10 @@
 //! aggregate              bytes of the bitmap 1 · bitmap · signature 48
 //! ```
 //!
-//! Keys are checked when they are registered: in the subgroup, not the identity, with a proof of possession that is bound
-//! to network, account and scheme. So no key can be made out of others' keys to cancel them. A signature is checked for
-//! the subgroup, and the identity is refused. A bitmap has exactly the bytes that the committee needs, no bit above it,
-//! and at least q bits. Weights of a batch come from a hash of the whole batch.
+//! Keys are checked when they are registered: in the subgroup, not the identity, with a proof of possession that is
+//! bound to network, account and scheme. So no key can be made out of others' keys to cancel them. A signature is
+//! checked for the subgroup, and the identity is refused. A bitmap has exactly the bytes that the committee needs, no
+//! bit above it, and at least q bits. Weights of a batch come from a hash of the whole batch.
 
 use blst::min_sig::{
     AggregatePublicKey, AggregateSignature, PublicKey as Point, SecretKey as Scalar, Signature as Curve,
@@ -158,8 +158,8 @@ impl BlsAggregate {
     /// Adds up signatures of distinct validators of a committee of `validators`. It does not verify them.
     ///
     /// # Errors
-    /// [`LaneRefusal::WrongSigners`] if one is no member or signs twice, [`LaneRefusal::WrongSignature`] if one is not a
-    /// point of the subgroup.
+    /// [`LaneRefusal::WrongSigners`] if one is no member or signs twice, [`LaneRefusal::WrongSignature`] if one is not
+    /// a point of the subgroup.
     pub fn of(committee: &LaneCommittee, parts: &[(u8, BlsSignature)]) -> Result<BlsAggregate, LaneRefusal> {
         let wrong = LaneRefusal::WrongSigners { needed: committee.quorums().certificate };
         let mut signers = vec![0; committee.quorums().validators.div_ceil(8)];
@@ -226,8 +226,8 @@ impl BlsAggregate {
     }
 }
 
-/// Verifies many aggregates together, cheaper than one by one. The weights of the equation come from a hash of the whole
-/// batch, so that whoever chooses the signatures cannot choose the weights. If it fails, some aggregate is wrong.
+/// Verifies many aggregates together, cheaper than one by one. The weights of the equation come from a hash of the
+/// whole batch, so that whoever chooses the signatures cannot choose the weights. If it fails, some aggregate is wrong.
 ///
 /// # Errors
 /// The first thing that is wrong, or [`LaneRefusal::WrongAggregate`] if the equation does not hold.

@@ -8,7 +8,7 @@
 //!
 //! | operation | requirement | sums | once-key | debits |
 //! |---|---|---|---|---|
-//! | withdraw | the asset is listed, the lane has begun | `Spent(asset)` | none: the id names account and sequence | amount, to escrow |
+//! | withdraw | the asset is listed | `Spent(asset)` | none: the id names account and sequence | amount, to escrow |
 //! | redeem | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Payment`]`)` | fee |
 //! | resolve | [`Bridge::check`] | `Spent(0)`: the deposit | `KeepOne(`[`BridgeKey::Case`]`)` | fee, deposit |
 //! | vote, view | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Vote`]` or `[`BridgeKey::View`]`)` | fee |
@@ -19,32 +19,27 @@
 //! cost [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds.
 //! Escrow is one more custody place: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`]. The whole state has
 //! one encoding, which stands under the state root.
-//!
-//! # Layouts
-//!
-//! ```text
-//! operation  1 withdraw · to 32 · asset 4 · amount 8
-//!            2 redeem   · length 2 · payment · certificate
-//!            3 resolve  · output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64 · proof
-//!            4 vote     · case 32 · length 2 · payment · answer
-//!            5 view     · case 32 · committee 8 · owner 32 · count 1 · digest 32 each · answer
-//!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
-//! ```
+
+mod encoding;
+mod operation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest, PublicKey, Signature};
 
+pub use operation::BridgeOperation;
+pub(crate) use operation::{read_payment, write_payment};
+
 use crate::layout::Reader;
 use crate::outflow::{OutflowLimit, OutflowQueue};
 use crate::request::verify_claim;
 use crate::resolve::{NotHonoured, read_map};
 use crate::{
-    CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, HomeEpoch, LaneAnswer, LaneClock,
-    LaneCommittee, LaneRefusal, LaneSchedule, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate, Quorums,
-    Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest, is_redeemable, owner_message,
-    view_digest,
+    BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, HomeEpoch, LaneAnswer,
+    LaneClock, LaneCommittee, LaneRefusal, LaneSchedule, Output, OutputId, OutputProof, PaymentBody,
+    PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest,
+    is_redeemable, owner_message, view_digest,
 };
 
 /// What a network's genesis says of the bridge.
@@ -62,69 +57,6 @@ pub struct BridgeRules {
     pub outflow: BTreeMap<AssetId, OutflowLimit>,
 }
 
-/// An operation of the ledger about the lane.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BridgeOperation {
-    /// The sender's funds go to escrow and become an output.
-    Withdraw {
-        /// Who spends the output in the lane.
-        to: PublicKey,
-        /// Of what.
-        asset: AssetId,
-        /// How much.
-        amount: Amount,
-    },
-    /// A certified payment's outputs to accounts are paid out.
-    Redeem {
-        /// The payment's encoding.
-        payment: Vec<u8>,
-        /// Of its home's committee.
-        certificate: PaymentCertificate,
-    },
-    /// Opens a case.
-    Resolve {
-        /// What is contested.
-        contested: ContestedOutput,
-        /// The owner's signature on the exit.
-        signature: Signature,
-        /// Why the output exists.
-        proof: OutputProof,
-    },
-    /// A validator's vote in a case.
-    Vote {
-        /// The contested output.
-        case: OutputId,
-        /// The encoding of the payment that the validator is bound to.
-        payment: Vec<u8>,
-        /// Its signature on it.
-        answer: LaneAnswer,
-    },
-    /// A validator's view of a case.
-    View {
-        /// The contested output.
-        case: OutputId,
-        /// The validator's committee.
-        committee: HomeEpoch,
-        /// The owner of the contested output: it decides the shard.
-        owner: PublicKey,
-        /// Which candidates it had accepted.
-        seen: BTreeSet<Digest>,
-        /// Its signature.
-        answer: LaneAnswer,
-    },
-    /// A validator's vote to halt the lane.
-    Halt {
-        /// The validator's committee.
-        epoch: HomeEpoch,
-        /// [`LaneClock::halt_round`].
-        round: u64,
-        /// Any key: it decides which shard of the validator signs.
-        owner: PublicKey,
-        /// Its signature.
-        answer: LaneAnswer,
-    },
-}
-
 /// What may happen once in a block, and whose copies do nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BridgeKey {
@@ -138,37 +70,6 @@ pub enum BridgeKey {
     View(OutputId, HomeEpoch, u8),
     /// A validator votes to halt in a round.
     Halt(HomeEpoch, u64, u8),
-}
-
-/// Why the state does not permit an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BridgeRefusal {
-    /// Redeemed too early or too late.
-    #[error("certificates of committee {0} are redeemable from epoch {0} until three epochs later")]
-    NotRedeemable(HomeEpoch),
-    /// An input was credited to its owner, or does not exist.
-    #[error("the payment is void: an input was credited to its owner by a verdict")]
-    Void,
-    /// The payment contradicts another certificate.
-    #[error("the payment contradicts another certificate: more validators are Byzantine than the lane tolerates")]
-    Contradiction,
-    /// No case of such an output may be opened now.
-    #[error("a case about an output of epoch {0} can be opened until the middle of the second epoch after it")]
-    TooLate(HomeEpoch),
-    /// No such output was withdrawn.
-    #[error("the ledger has no such output; show the certificate of the payment that created it")]
-    UnknownOutput,
-    /// There is no such case.
-    #[error("there is no open case about this output")]
-    NoCase,
-    /// It votes for another round or epoch than the present one.
-    #[error("the lane is in epoch {epoch}, round {round}; vote in that round")]
-    WrongRound {
-        /// The present epoch.
-        epoch: HomeEpoch,
-        /// The present round.
-        round: u64,
-    },
 }
 
 /// An operation whose signatures are valid, with who sent it.
@@ -298,188 +199,11 @@ pub struct Bridge {
     queue: OutflowQueue,
 }
 
-impl BridgeOperation {
-    /// Signatures that verifying it costs at most: units of a block's budget.
-    pub fn cost(&self, largest_quorum: usize) -> usize {
-        match self {
-            BridgeOperation::Withdraw { .. } => 0,
-            BridgeOperation::Redeem { .. } => largest_quorum,
-            BridgeOperation::Resolve { proof: OutputProof::Ledger, .. } => 1,
-            BridgeOperation::Resolve { .. } => largest_quorum + 1,
-            BridgeOperation::Vote { .. } | BridgeOperation::View { .. } | BridgeOperation::Halt { .. } => 1,
-        }
-    }
-
-    /// Checks signatures and paths; what the operation says if it is valid. `account` and `sequence` are those of its
-    /// transaction, `committee` finds the committee of an epoch.
-    ///
-    /// # Errors
-    /// The first thing that is wrong.
-    pub fn verify<'a>(
-        &self,
-        network: &Digest,
-        account: Address,
-        sequence: u64,
-        committee: impl Fn(HomeEpoch) -> Option<&'a LaneCommittee>,
-        roots: &mut RootCache,
-        budget: &mut CheckBudget,
-    ) -> Result<BridgeFact, LaneRefusal> {
-        let of = |epoch| committee(epoch).ok_or(LaneRefusal::UnknownCommittee(epoch));
-        Ok(match self {
-            &BridgeOperation::Withdraw { to, asset, amount } => {
-                BridgeFact::Withdraw { account, sequence, output: Output { to: Recipient::Key(to), asset, amount } }
-            }
-            BridgeOperation::Redeem { payment, certificate } => {
-                let body = parse_body(network, payment)?;
-                let summary = body.payment.summary();
-                let (committee, kind) = (of(body.payment.home)?, StatementKind::Confirmation);
-                verify_claim(committee, kind, &summary, certificate, roots, budget)?;
-                BridgeFact::Redeem(Arc::new(body))
-            }
-            BridgeOperation::Resolve { contested, signature, proof } => {
-                let exit = PaymentBody::parse(&contested.exit(*network).encode())?;
-                if !contested.owner.verify(&owner_message(network, contested.home, &exit.digest), signature) {
-                    return Err(LaneRefusal::WrongOwnerSignature);
-                }
-                let parent = match proof {
-                    OutputProof::Ledger => None,
-                    OutputProof::Payment(proof) => {
-                        let SpentOutput { id, asset, amount } = contested.output;
-                        let output = Output { to: Recipient::Key(contested.owner), asset, amount };
-                        if proof.id_of(network, &output)? != id || proof.summary.into != contested.home {
-                            return Err(LaneRefusal::ProofOfAnother(id));
-                        }
-                        proof.verify(of(proof.summary.home)?, roots, budget)?;
-                        Some((proof.summary.home, proof.summary.digest(network)))
-                    }
-                };
-                BridgeFact::Resolve { opener: account, contested: *contested, parent }
-            }
-            BridgeOperation::Vote { case, payment, answer } => {
-                let body = parse_body(network, payment)?;
-                let claim =
-                    Claim { kind: StatementKind::Confirmation, owner: &body.payment.owner, digest: &body.digest };
-                roots.verify(of(body.payment.home)?, &claim, answer, budget)?;
-                BridgeFact::Vote { case: *case, validator: answer.validator, payment: Arc::new(body) }
-            }
-            BridgeOperation::View { case, committee, owner, seen, answer } => {
-                let digest = view_digest(case, seen);
-                let claim = Claim { kind: StatementKind::View, owner, digest: &digest };
-                roots.verify(of(*committee)?, &claim, answer, budget)?;
-                let (case, committee, validator) = (*case, *committee, answer.validator);
-                BridgeFact::View { case, committee, validator, seen: seen.clone() }
-            }
-            BridgeOperation::Halt { epoch, round, owner, answer } => {
-                let digest = halt_digest(*epoch, *round);
-                let claim = Claim { kind: StatementKind::Halt, owner, digest: &digest };
-                roots.verify(of(*epoch)?, &claim, answer, budget)?;
-                BridgeFact::Halt { epoch: *epoch, round: *round, validator: answer.validator }
-            }
-        })
-    }
-
-    /// Its layout.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut to = Vec::new();
-        match self {
-            BridgeOperation::Withdraw { to: key, asset, amount } => {
-                to.push(1);
-                to.extend(key.0);
-                to.extend(asset.0.to_le_bytes());
-                to.extend(amount.to_le_bytes());
-            }
-            BridgeOperation::Redeem { payment, certificate } => {
-                to.push(2);
-                write_payment(&mut to, payment);
-                certificate.write(&mut to);
-            }
-            BridgeOperation::Resolve { contested, signature, proof } => {
-                to.push(3);
-                contested.write(&mut to);
-                to.extend(signature.0);
-                proof.write(&mut to);
-            }
-            BridgeOperation::Vote { case, payment, answer } => {
-                to.push(4);
-                to.extend(case.0);
-                write_payment(&mut to, payment);
-                answer.write(&mut to);
-            }
-            BridgeOperation::View { case, committee, owner, seen, answer } => {
-                to.push(5);
-                to.extend(case.0);
-                to.extend(committee.to_le_bytes());
-                to.extend(owner.0);
-                to.push(u8::try_from(seen.len()).expect("a view names at most 255 candidates"));
-                seen.iter().for_each(|digest| to.extend(digest.0));
-                answer.write(&mut to);
-            }
-            BridgeOperation::Halt { epoch, round, owner, answer } => {
-                to.push(6);
-                to.extend(epoch.to_le_bytes());
-                to.extend(round.to_le_bytes());
-                to.extend(owner.0);
-                answer.write(&mut to);
-            }
-        }
-        to
-    }
-
-    /// Reads an operation that fills `bytes`.
-    ///
-    /// # Errors
-    /// [`LaneRefusal::Malformed`] for anything that [`BridgeOperation::encode`] does not write.
-    pub fn parse(bytes: &[u8]) -> Result<BridgeOperation, LaneRefusal> {
-        let mut reader = Reader::new(bytes);
-        let read = &mut reader;
-        let operation = match read.u8()? {
-            1 => BridgeOperation::Withdraw {
-                to: read.key()?,
-                asset: AssetId(read.u32()?),
-                amount: crate::payment::read_amount(read)?,
-            },
-            2 => {
-                let payment = read_payment(read)?;
-                BridgeOperation::Redeem { payment, certificate: PaymentCertificate::read(read)? }
-            }
-            3 => {
-                let (contested, signature) = (ContestedOutput::read(read)?, read.signature()?);
-                BridgeOperation::Resolve { contested, signature, proof: OutputProof::read(read)? }
-            }
-            4 => {
-                let (case, payment) = (OutputId(read.array()?), read_payment(read)?);
-                BridgeOperation::Vote { case, payment, answer: LaneAnswer::read(read)? }
-            }
-            5 => {
-                let (case, committee, owner) = (OutputId(read.array()?), read.u64()?, read.key()?);
-                let count = read.u8()?;
-                let seen = read_map(read, count.into(), |read| Ok((read.digest()?, ())))?.into_keys().collect();
-                BridgeOperation::View { case, committee, owner, seen, answer: LaneAnswer::read(read)? }
-            }
-            6 => {
-                let (epoch, round, owner) = (read.u64()?, read.u64()?, read.key()?);
-                BridgeOperation::Halt { epoch, round, owner, answer: LaneAnswer::read(read)? }
-            }
-            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 1 to 6")),
-        };
-        reader.end()?;
-        Ok(operation)
-    }
-}
-
-pub(crate) fn write_payment(to: &mut Vec<u8>, payment: &[u8]) {
-    to.extend(u16::try_from(payment.len()).expect("a payment has at most PAYMENT_BYTES_MAX bytes").to_le_bytes());
-    to.extend(payment);
-}
-
-pub(crate) fn read_payment(reader: &mut Reader<'_>) -> Result<Vec<u8>, LaneRefusal> {
-    let length = u16::from_le_bytes(reader.array()?);
-    reader.bytes(length.into()).map(<[u8]>::to_vec)
-}
-
-fn parse_body(network: &Digest, payment: &[u8]) -> Result<PaymentBody, LaneRefusal> {
-    let body = PaymentBody::parse(payment)?;
-    if body.payment.network == *network { Ok(body) } else { Err(LaneRefusal::ForeignNetwork(body.payment.network)) }
+/// Takes the lowest address that opened a case about this output in this block.
+fn first_opener(openers: &mut BTreeMap<OutputId, Vec<Address>>, output: &OutputId) -> Option<Address> {
+    let all = openers.get_mut(output)?;
+    let first = all.iter().enumerate().min_by_key(|(_, address)| **address).map(|(place, _)| place)?;
+    Some(all.swap_remove(first))
 }
 
 impl BridgeFact {
@@ -559,8 +283,8 @@ impl Bridge {
         self.backed.get(&home).into_iter().flatten()
     }
 
-    /// Whether the state before a block permits what the operation says. What was done already is permitted: a copy does
-    /// nothing.
+    /// Whether the state before a block permits what the operation says. What was done already is permitted: a copy
+    /// does nothing.
     ///
     /// # Errors
     /// Why not.
@@ -657,7 +381,9 @@ impl Bridge {
             self.follow(event, &mut openers, &mut events);
         }
         // Whoever did not open a case has the deposit back.
-        for opener in openers.into_values().flatten() {
+        let mut left: Vec<Address> = openers.into_values().flatten().collect();
+        left.sort_unstable();
+        for opener in left {
             events.push(BridgeEvent::ReturnDeposit(opener, self.rules.case_deposit));
         }
         for (round, validator) in halts {
@@ -684,9 +410,9 @@ impl Bridge {
         match &event {
             CaseEvent::Opened(contested) => {
                 let id = contested.output.id;
-                let all = openers.get_mut(&id).expect("somebody opened it");
-                all.sort_unstable();
-                self.deposits.insert(id, (all.remove(0), self.rules.case_deposit));
+                if let Some(opener) = first_opener(openers, &id) {
+                    self.deposits.insert(id, (opener, self.rules.case_deposit));
+                }
             }
             CaseEvent::Stands(body) => self.owe_outputs(body),
             CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, events),
@@ -728,7 +454,7 @@ impl Bridge {
             self.queue.push(self.clock.height(), output, claim);
         }
         let opened_before = self.deposits.remove(&id);
-        let opened_now = || openers.get_mut(&id).map(|all| (all.remove(0), self.rules.case_deposit));
+        let opened_now = || first_opener(openers, &id).map(|opener| (opener, self.rules.case_deposit));
         // A case about an output that a certified payment spends is never opened, and costs the deposit.
         let Some((opener, deposit)) = opened_before.or_else(opened_now) else { return };
         let needless = matches!(verdict, Verdict::Confirmed(_, by) if by != ConfirmedBy::Votes);
@@ -755,76 +481,5 @@ impl Bridge {
             self.clock.halt();
             events.push(BridgeEvent::Uncovered(asset));
         }
-    }
-}
-
-/// The canonical encoding of the state:
-///
-/// ```text
-/// clock · resolver · count 4 · (home 8 · count 4 · (id 32 · output 45)[])[]
-/// · count 4 · (asset 4 · backing 16 · deposits 16 · redemptions 16 · verdicts 16)[]
-/// · count 4 · (output 32 · opener 20 · deposit 8)[] · queue
-/// ```
-impl Bridge {
-    /// Its encoding. The rules are not part of it: they are the genesis'.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut to = Vec::new();
-        self.clock.write(&mut to);
-        self.resolver.write(&mut to);
-        to.extend((self.backed.len() as u32).to_le_bytes());
-        for (home, outputs) in &self.backed {
-            to.extend(home.to_le_bytes());
-            to.extend((outputs.len() as u32).to_le_bytes());
-            for (id, output) in outputs {
-                to.extend(id.0);
-                output.write(&mut to);
-            }
-        }
-        to.extend((self.totals.len() as u32).to_le_bytes());
-        for (asset, totals) in &self.totals {
-            to.extend(asset.0.to_le_bytes());
-            let EscrowTotals { backing, deposits, redemptions, verdicts } = totals;
-            [backing, deposits, redemptions, verdicts].iter().for_each(|sum| to.extend(sum.to_le_bytes()));
-        }
-        to.extend((self.deposits.len() as u32).to_le_bytes());
-        for (output, (opener, deposit)) in &self.deposits {
-            to.extend(output.0);
-            to.extend(opener.0);
-            to.extend(deposit.to_le_bytes());
-        }
-        self.queue.write(&mut to);
-        to
-    }
-
-    /// Reads a state that fills `bytes`.
-    ///
-    /// # Errors
-    /// [`LaneRefusal::Malformed`] for anything that [`Bridge::encode`] does not write.
-    pub fn parse(rules: BridgeRules, bytes: &[u8]) -> Result<Bridge, LaneRefusal> {
-        let mut reader = Reader::new(bytes);
-        let read = &mut reader;
-        let (clock, resolver) = (LaneClock::read(read)?, Resolver::read(read)?);
-        let count = read.u32()?;
-        let backed = read_map(read, count, |read| {
-            let (home, count) = (read.u64()?, read.u32()?);
-            let output = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), Output::read(read)?));
-            Ok((home, read_map(read, count, output)?))
-        })?;
-        let count = read.u32()?;
-        let totals = read_map(read, count, |read| {
-            let asset = AssetId(read.u32()?);
-            let mut sums = [0; 4];
-            for sum in &mut sums {
-                *sum = u128::from_le_bytes(read.array()?);
-            }
-            let [backing, deposits, redemptions, verdicts] = sums;
-            Ok((asset, EscrowTotals { backing, deposits, redemptions, verdicts }))
-        })?;
-        let count = read.u32()?;
-        let deposit = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), (Address(read.array()?), read.u64()?)));
-        let deposits = read_map(read, count, deposit)?;
-        let queue = OutflowQueue::read(read)?;
-        reader.end()?;
-        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, queue })
     }
 }

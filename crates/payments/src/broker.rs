@@ -130,12 +130,12 @@ impl SharedPlace {
         merkle::root_of(Family::Signed, leaf, size, index, &self.path).ok_or(LaneRefusal::WrongPath)
     }
 
-    /// The shared digest, if this place is not excluded.
-    fn digest(&self, payment: &Digest, excluded: &[u16]) -> Result<Digest, LaneRefusal> {
+    /// The shared digest under this root, if this place is not excluded.
+    fn digest(&self, root: &Digest, excluded: &[u16]) -> Result<Digest, LaneRefusal> {
         if excluded.iter().any(|place| u32::from(*place) == self.index) {
             return Err(LaneRefusal::WrongPath);
         }
-        Ok(shared_digest(&self.root(payment)?, self.size, excluded))
+        Ok(shared_digest(root, self.size, excluded))
     }
 }
 
@@ -220,7 +220,7 @@ impl SharedCertificate {
         }
         match self {
             SharedCertificate::Aggregate(place, excluded, aggregate) => {
-                let digest = place.digest(claim.digest, excluded)?;
+                let digest = place.digest(&place.root(claim.digest)?, excluded)?;
                 let kind = StatementKind::SharedConfirmation;
                 roots.verify_aggregate(committee, &Claim { kind, digest: &digest, ..*claim }, aggregate, budget)
             }
@@ -229,8 +229,9 @@ impl SharedCertificate {
                 if answers.len() != needed || !ascend {
                     return Err(LaneRefusal::WrongSigners { needed });
                 }
+                let root = place.root(claim.digest)?;
                 let check = |answer: &BatchAnswer| {
-                    let digest = place.digest(claim.digest, &answer.excluded)?;
+                    let digest = place.digest(&root, &answer.excluded)?;
                     let numbers = (place.size, answer.position);
                     let header = batch_header(committee, answer.validator, claim.owner, numbers, digest)?;
                     match answer.signature {

@@ -1,6 +1,7 @@
 //! Answers of validators, certificates made of them, and the cache of verified roots.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::LazyLock;
 
 use primitives::{Digest, PublicKey, Signature};
 
@@ -219,7 +220,9 @@ impl RootCache {
     ) -> Result<(), LaneRefusal> {
         let bytes = header.bytes();
         // The key names all signed bytes and the signature, so that a false signature beside a cached root is refused.
-        let key = Digest::of(CACHE_CONTEXT, &[&bytes[..], &signature.0].concat());
+        static CACHE_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key(CACHE_CONTEXT, &[]));
+        let mut hasher = blake3::Hasher::new_keyed(&CACHE_KEY);
+        let key = Digest(*hasher.update(&bytes).update(&signature.0).finalize().as_bytes());
         if self.verified.get(&(header.epoch, header.validator)).is_some_and(|recent| recent.keys.contains(&key)) {
             return Ok(());
         }
@@ -264,8 +267,10 @@ impl RootCache {
         match certificate {
             PaymentCertificate::Answers(answers) => {
                 check_signers(answers, committee)?;
-                answers.iter().try_for_each(|answer| answer.header(committee, claim).map(drop))?;
-                answers.iter().try_for_each(|answer| self.verify(committee, claim, answer, budget))
+                let header = |answer: &LaneAnswer| answer.header(committee, claim);
+                let headers: Vec<RootHeader> = answers.iter().map(header).collect::<Result<_, _>>()?;
+                let mut signed = headers.into_iter().zip(answers);
+                signed.try_for_each(|(header, answer)| self.verify_header(committee, header, answer.signature, budget))
             }
             PaymentCertificate::Aggregate(aggregate) => self.verify_aggregate(committee, claim, aggregate, budget),
             PaymentCertificate::Shared(shared) => shared.verify(committee, claim, self, budget),

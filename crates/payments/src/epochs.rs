@@ -18,12 +18,12 @@
 //!
 //! * **An open case of home h postpones the end of committee h+1, too.** Its members report whether they accepted an
 //!   output of a candidate (see [`crate::Resolver`]), for which they need their set.
-//! * **A case of home h may be opened until the middle of h+2, not until its end.** Counterexample: Alice pays o to Bob,
-//!   output o' of home h, and contests o in the last block of h+2. The validators bar o', so that nobody signs the exit
-//!   of o'. Bob posts the certificate; the verdict is that his payment stands, but it comes in h+3, in which committee h
-//!   signs nothing. Bob's money stays in escrow for ever, and Alice only lost a deposit. With the rule Bob has half an
-//!   epoch to post the certificate and send o' home. An owner whose payment was stuck when h+1 ended has the other half
-//!   to contest it.
+//! * **A case of home h may be opened until the middle of h+2, not until its end.** Counterexample: Alice pays o to
+//!   Bob, output o' of home h, and contests o in the last block of h+2. The validators bar o', so that nobody signs the
+//!   exit of o'. Bob posts the certificate; the verdict is that his payment stands, but it comes in h+3, in which
+//!   committee h signs nothing. Bob's money stays in escrow for ever, and Alice only lost a deposit. With the rule Bob
+//!   has half an epoch to post the certificate and send o' home. An owner whose payment was stuck when h+1 ended has
+//!   the other half to contest it.
 
 use crate::HomeEpoch;
 use crate::layout::Reader;

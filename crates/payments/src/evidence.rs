@@ -4,8 +4,8 @@
 //! * Two views of one case with different contents.
 //!
 //! Two votes in one case are two confirmations of payments that share the contested output, so they need no variant of
-//! their own. Whoever holds evidence sends it to the ledger; it convicts once, so copies do nothing. Lane keys are apart
-//! from consensus keys, and so is this evidence.
+//! their own. Whoever holds evidence sends it to the ledger; it convicts once, so copies do nothing. Lane keys are
+//! apart from consensus keys, and so is this evidence.
 //!
 //! ```text
 //! evidence  1 · home 8 · length 2 · payment · answer · length 2 · payment · answer
@@ -24,8 +24,8 @@ use crate::{
     StatementKind, view_digest,
 };
 
-/// Two signatures that contradict each other. The second of two equal kinds is the greater one, so that one pair has one
-/// encoding.
+/// Two signatures that contradict each other. The second of two equal kinds is the greater one, so that one pair has
+/// one encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaneEvidence {
     /// Confirmations of two payments that share an input.
@@ -165,8 +165,8 @@ impl LaneEvidence {
     }
 }
 
-/// Finds evidence among confirmations that somebody meets, as a watcher or the ledger does with votes: for each validator
-/// and input the first one is kept.
+/// Finds evidence among confirmations that somebody meets, as a watcher or the ledger does with votes: for each
+/// validator and input the first one is kept.
 #[derive(Clone, Debug, Default)]
 pub struct EvidenceFinder {
     first: std::collections::BTreeMap<(u8, OutputId), (Digest, Vec<u8>, LaneAnswer)>,

@@ -4,6 +4,11 @@
 //! log     head record*
 //! head    "walras-lane-log\x01" · key 32 · network 32 · home 8 · validator 1 · shard 2 · check 16
 //! record  length 4 · kind 1 · payload [length] · check 16
+//!         1 mark            · position 8
+//!         2 payment         · payment · signature 64
+//!         3 acknowledgement · summary
+//!         4 bar             · digest 32 · into 8 · outputs 1      a candidate of a case
+//!         5 view            · output 32 · digest 32               the one view of a case
 //! ```
 //!
 //! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing that
@@ -74,8 +79,8 @@ pub(crate) enum RecordKind {
 #[derive(Clone, Debug)]
 pub(crate) enum Record<'a> {
     Mark(u64),
-    /// The owner's signature, which follows the payment, is for audits. Under an exit that a case or anybody asked for it
-    /// is zeros.
+    /// The owner's signature, which follows the payment, is for audits. Under an exit that a case or anybody asked for
+    /// it is zeros.
     Payment(PaymentView<'a>),
     Acknowledgement(PaymentSummary),
     /// A candidate of a case is barred.

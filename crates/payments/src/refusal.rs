@@ -108,6 +108,37 @@ pub enum LaneRefusal {
     Ended(HomeEpoch),
 }
 
+/// Why the state does not permit an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BridgeRefusal {
+    /// Redeemed too early or too late.
+    #[error("certificates of committee {0} are redeemable from epoch {0} until three epochs later")]
+    NotRedeemable(HomeEpoch),
+    /// An input was credited to its owner, or does not exist.
+    #[error("the payment is void: an input was credited to its owner by a verdict")]
+    Void,
+    /// The payment contradicts another certificate.
+    #[error("the payment contradicts another certificate: more validators are Byzantine than the lane tolerates")]
+    Contradiction,
+    /// No case of such an output may be opened now.
+    #[error("a case about an output of epoch {0} can be opened until the middle of the second epoch after it")]
+    TooLate(HomeEpoch),
+    /// No such output was withdrawn.
+    #[error("the ledger has no such output; show the certificate of the payment that created it")]
+    UnknownOutput,
+    /// There is no such case.
+    #[error("there is no open case about this output")]
+    NoCase,
+    /// It votes for another round or epoch than the present one.
+    #[error("the lane is in epoch {epoch}, round {round}; vote in that round")]
+    WrongRound {
+        /// The present epoch.
+        epoch: HomeEpoch,
+        /// The present round.
+        round: u64,
+    },
+}
+
 /// Why a validator has stopped signing for the rest of its home epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MuteReason {

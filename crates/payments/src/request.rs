@@ -16,11 +16,12 @@ pub(crate) const BATCH: u8 = 3;
 /// Bytes of the largest answer: 12 digests lead from one of 4,096 leaves to the root.
 const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
 
-/// Bytes of the largest request of one payment where certificates have at most `quorum` answers. A shell closes a connection that
-/// announces more.
+/// Bytes of the largest request of one payment where certificates have at most `quorum` answers. A shell closes a
+/// connection that announces more.
 ///
 /// Other forms of a certificate are smaller than so many answers, but for lists of excluded leaves, which an honest
-/// broker's batch hardly has; a certificate whose lists make a request larger than this is made anew without the broker.
+/// broker's batch hardly has; a certificate whose lists make a request larger than this is made anew without the
+/// broker.
 pub fn request_bytes_max(quorum: usize) -> usize {
     let proof = 1 + PaymentSummary::BYTES + 1 + 4 * 32 + 1 + quorum * ANSWER_BYTES_MAX;
     1 + PAYMENT_BYTES_MAX + 64 + INPUTS_MAX * proof

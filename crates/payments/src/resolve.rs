@@ -3,8 +3,8 @@
 //! An output is *contested* if its owner signed two payments of it, or if a payment of it has too few signatures and
 //! can get no more. The ledger creates nothing from fewer than q signatures, and time alone decides nothing.
 //!
-//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q and *witness* is f + 1; both are what the
-//! text of the design calls 2f+1 and f+1 where n = 3f+1.
+//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q and *witness* is f + 1; both are what
+//! the text of the design calls 2f+1 and f+1 where n = 3f+1.
 //!
 //! # The protocol
 //!
@@ -18,20 +18,20 @@
 //!    one stands it neither acknowledges it nor accepts its outputs as inputs. Then it posts which of them any of its
 //!    shards had acknowledged or accepted before.
 //! 4. **Verdict**, in this order, from what is committed:
-//!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger saw,
-//!      as by a redemption, before or after), or a certificate that spends an output of T, or *witness* views of one
-//!      committee that saw T. E(o) is credited if it is T.
+//!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger
+//!      saw, as by a redemption, before or after), or a certificate that spends an output of T, or *witness* views of
+//!      one committee that saw T. E(o) is credited if it is T.
 //!    * **o is freed**: for each candidate, *binding* validators voted for something else. o is credited in full.
-//!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the case
-//!      was opened has ended. o is credited less a penalty, and its candidates are void.
+//!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the
+//!      case was opened has ended. o is credited less a penalty, and its candidates are void.
 //!
 //! # Why it is safe
 //!
 //! (i) A correct validator signs one payment of o, so at most one T is certified; it is a candidate, because a binding
 //! set of voters includes a correct signer of T, and that one votes for T. (ii) If o is freed, the correct ones of a
 //! binding set are bound to something else, and the others cannot make a certificate of T. (iii) If T is settled or an
-//! output of it is spent, q validators of one committee accepted T. Binding views of that committee include a correct one
-//! of these; it accepted before it barred, and its view is not empty, or after it barred, and then T was confirmed.
+//! output of it is spent, q validators of one committee accepted T. Binding views of that committee include a correct
+//! one of these; it accepted before it barred, and its view is not empty, or after it barred, and then T was confirmed.
 //! (iv) After o lapsed, the correct ones of binding views bar every candidate: nobody settles or spends it, and the
 //! ledger does not redeem it. So the value of o exists once. The model in `resolve/model.rs` checks these, see there.
 //!
@@ -40,9 +40,9 @@
 //! * **The committee of the next epoch posts views too**, if a candidate creates outputs in that epoch. Counterexample
 //!   (n = 4, disjoint committees, nobody faulty): in epoch 1 Alice spends o, of home 0, into output o' of home 1. The
 //!   certificate of T is complete, and Bob spends o' by a payment that all of committee 1 sign. No member of committee
-//!   0 was shown the certificate of T. Alice contests o. All views of committee 0 are empty, because its members neither
-//!   acknowledged T nor sign for o'; o lapses and is credited, though Bob's payment is certified and may be settled. The
-//!   test `views_of_the_home_committee_alone_lose_money_across_a_boundary` replays it.
+//!   0 was shown the certificate of T. Alice contests o. All views of committee 0 are empty, because its members
+//!   neither acknowledged T nor sign for o'; o lapses and is credited, though Bob's payment is certified and may be
+//!   settled. The test `views_of_the_home_committee_alone_lose_money_across_a_boundary` replays it.
 //! * **A candidate that cannot stand any more is ignored.** T = {a, b} cannot be certified, or is void, once b was
 //!   credited or another payment of b stands. Counting it for a case of a would freeze a for ever.
 //! * **Signatures are counted over all cases.** A validator's vote for T in a case of a counts for T in a case of b.
@@ -50,130 +50,19 @@
 //! * **A non-empty view does not block a lapse by itself**; it only is not one of the *binding* empty ones. Else one
 //!   Byzantine validator could freeze each contested output.
 
+mod encoding;
+mod interface;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use primitives::{Digest, PublicKey};
 
+pub(crate) use encoding::read_map;
+pub use interface::{CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Verdict};
+
 use crate::layout::Reader;
 use crate::{HomeEpoch, LaneRefusal, OutputId, Payment, PaymentBody, Quorums, SpentOutput};
-
-/// An output that its owner contests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContestedOutput {
-    /// What it is.
-    pub output: SpentOutput,
-    /// Its home.
-    pub home: HomeEpoch,
-    /// Whose it is.
-    pub owner: PublicKey,
-}
-
-impl ContestedOutput {
-    /// Its exit: E(o).
-    pub fn exit(&self, network: Digest) -> Payment {
-        Payment::exit(network, self.home, self.owner, self.output)
-    }
-
-    pub(crate) fn write(&self, to: &mut Vec<u8>) {
-        to.extend(self.output.id.0);
-        to.extend(self.output.asset.0.to_le_bytes());
-        to.extend(self.output.amount.to_le_bytes());
-        to.extend(self.home.to_le_bytes());
-        to.extend(self.owner.0);
-    }
-
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<ContestedOutput, LaneRefusal> {
-        let (id, asset) = (OutputId(reader.array()?), primitives::AssetId(reader.u32()?));
-        let output = SpentOutput { id, asset, amount: crate::payment::read_amount(reader)? };
-        Ok(ContestedOutput { output, home: reader.u64()?, owner: reader.key()? })
-    }
-}
-
-/// Something about contested outputs that a block commits. Whoever makes one has checked the signatures.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CaseFact {
-    /// A certificate of a payment.
-    Certified(Arc<PaymentBody>),
-    /// A certificate of a payment of which only the digest is known, as in the proof of an output.
-    CertifiedDigest(HomeEpoch, Digest),
-    /// A case is opened.
-    Open(ContestedOutput),
-    /// A validator of the home committee votes with its signature on a payment of the output.
-    Vote {
-        /// The contested output.
-        case: OutputId,
-        /// Who.
-        validator: u8,
-        /// For what.
-        payment: Arc<PaymentBody>,
-    },
-    /// A validator says which candidates it had accepted before it barred them.
-    View {
-        /// The contested output.
-        case: OutputId,
-        /// The validator's committee: the home of the output or the one after it.
-        committee: HomeEpoch,
-        /// Who.
-        validator: u8,
-        /// What it saw, among the candidates.
-        seen: BTreeSet<Digest>,
-    },
-}
-
-impl CaseFact {
-    /// The order inside a block: nothing depends on who comes first.
-    fn rank(&self) -> (u8, OutputId, HomeEpoch, u8, Digest) {
-        let none = Digest([0; 32]);
-        match self {
-            CaseFact::Certified(body) => (0, OutputId(none.0), body.payment.home, 0, body.digest),
-            CaseFact::CertifiedDigest(home, digest) => (1, OutputId(none.0), *home, 0, *digest),
-            CaseFact::Open(contested) => (2, contested.output.id, contested.home, 0, none),
-            CaseFact::Vote { case, validator, payment } => (3, *case, 0, *validator, payment.digest),
-            CaseFact::View { case, committee, validator, .. } => (4, *case, *committee, *validator, none),
-        }
-    }
-}
-
-/// Why a payment stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConfirmedBy {
-    /// q validators voted for it.
-    Votes,
-    /// The ledger saw its certificate.
-    Certificate,
-    /// The ledger saw a certificate that spends an output of it.
-    Child,
-    /// f+1 validators of one committee had accepted it.
-    Views,
-}
-
-/// What becomes of a contested output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// This payment of it stands.
-    Confirmed(Digest, ConfirmedBy),
-    /// No payment of it can be certified, but perhaps void ones: it is credited in full.
-    Freed,
-    /// No payment of it is settled or spent: it is credited less a penalty, and all candidates are void.
-    Lapsed,
-}
-
-/// What a block changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CaseEvent {
-    /// A case is open: validators of its home vote.
-    Opened(ContestedOutput),
-    /// Candidates are fixed: validators bar them and post views.
-    Fixed(OutputId, Vec<Arc<PaymentBody>>),
-    /// A payment of a contested output stands: what it pays to accounts is due, once.
-    Stands(Arc<PaymentBody>),
-    /// A case is closed.
-    Ruled(ContestedOutput, Verdict),
-    /// More than f validators must be Byzantine: this payment contradicts what was decided. Nothing is paid for it. The
-    /// lane is to be halted.
-    Alarm(Digest),
-}
 
 /// Why a certified payment is not honoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -519,191 +408,6 @@ impl Resolver {
         if let Some(facts) = self.epochs.get_mut(&home) {
             facts.taken.entry(output).or_insert(taken);
         }
-    }
-}
-
-/// The canonical encoding: sets and maps ascend strictly, bodies stand once and are named by their place.
-///
-/// ```text
-/// resolver  network 32 · count 4 · epoch[] · count 4 · case[]
-/// epoch     number 8 · validators 2 · count 4 · certified digest 32 each · count 4 · taken[]
-/// taken     output 32 · (0 · digest 32 | 1 freed | 2 lapsed | 3 void)
-/// case      output 32 · asset 4 · amount 8 · home 8 · owner 32 · opened 8 · count 2 · body[] · count 2 · vote[]
-///           · (0 | 1 · count 2 · place 2 each) · count 2 · view[] · count 2 · view[]
-/// body      length 2 · payment
-/// vote      validator 1 · place 2
-/// view      validator 1 · count 2 · place 2 each
-/// ```
-impl Resolver {
-    /// Writes its encoding.
-    pub(crate) fn write(&self, to: &mut Vec<u8>) {
-        to.extend(self.network.0);
-        put_count(to, self.epochs.len());
-        for (epoch, facts) in &self.epochs {
-            to.extend(epoch.to_le_bytes());
-            to.extend((facts.thresholds.validators as u16).to_le_bytes());
-            put_count(to, facts.certified.len());
-            facts.certified.iter().for_each(|digest| to.extend(digest.0));
-            put_count(to, facts.taken.len());
-            for (output, taken) in &facts.taken {
-                to.extend(output.0);
-                taken.write(to);
-            }
-        }
-        put_count(to, self.cases.len());
-        self.cases.values().for_each(|case| case.write(to));
-    }
-
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Resolver, LaneRefusal> {
-        let mut resolver = Resolver::new(reader.digest()?);
-        let epochs = reader.u32()?;
-        resolver.epochs = read_map(reader, epochs, |reader| Ok((reader.u64()?, EpochFacts::read(reader)?)))?;
-        let cases = reader.u32()?;
-        let network = resolver.network;
-        resolver.cases = read_map(reader, cases, |reader| {
-            let case = Case::read(reader, network)?;
-            Ok((case.contested.output.id, case))
-        })?;
-        if resolver.cases.values().any(|case| !resolver.epochs.contains_key(&case.contested.home)) {
-            return Err(LaneRefusal::Malformed("a case is of an epoch that is not registered"));
-        }
-        Ok(resolver)
-    }
-}
-
-fn put_count(to: &mut Vec<u8>, count: usize) {
-    to.extend(u32::try_from(count).expect("bounded by the blocks of a few epochs").to_le_bytes());
-}
-
-fn put_short(to: &mut Vec<u8>, count: usize) {
-    to.extend(u16::try_from(count).expect("bounded by the members of a committee").to_le_bytes());
-}
-
-fn read_short(reader: &mut Reader<'_>) -> Result<u32, LaneRefusal> {
-    reader.array().map(u16::from_le_bytes).map(u32::from)
-}
-
-/// Reads a map whose keys must ascend strictly.
-pub(crate) fn read_map<'a, K: Ord, V>(
-    reader: &mut Reader<'a>,
-    count: u32,
-    mut entry: impl FnMut(&mut Reader<'a>) -> Result<(K, V), LaneRefusal>,
-) -> Result<BTreeMap<K, V>, LaneRefusal> {
-    let mut map = BTreeMap::new();
-    for _ in 0..count {
-        let (key, value) = entry(reader)?;
-        if map.last_key_value().is_some_and(|(last, _)| *last >= key) {
-            return Err(LaneRefusal::Malformed("keys do not ascend strictly"));
-        }
-        map.insert(key, value);
-    }
-    Ok(map)
-}
-
-impl Taken {
-    fn write(self, to: &mut Vec<u8>) {
-        match self {
-            Taken::By(digest) => {
-                to.push(0);
-                to.extend(digest.0);
-            }
-            Taken::Freed => to.push(1),
-            Taken::Lapsed => to.push(2),
-            Taken::Void => to.push(3),
-        }
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Taken, LaneRefusal> {
-        match reader.u8()? {
-            0 => reader.digest().map(Taken::By),
-            1 => Ok(Taken::Freed),
-            2 => Ok(Taken::Lapsed),
-            3 => Ok(Taken::Void),
-            _ => Err(LaneRefusal::Malformed("an output is taken in one of four ways")),
-        }
-    }
-}
-
-impl EpochFacts {
-    fn read(reader: &mut Reader<'_>) -> Result<EpochFacts, LaneRefusal> {
-        let validators = read_short(reader)? as usize;
-        if !(1..=crate::VALIDATORS_MAX).contains(&validators) {
-            return Err(LaneRefusal::Malformed("a committee has 1 to 256 validators"));
-        }
-        let count = reader.u32()?;
-        let certified = read_map(reader, count, |reader| Ok((reader.digest()?, ())))?.into_keys().collect();
-        let count = reader.u32()?;
-        let taken = read_map(reader, count, |reader| Ok((OutputId(reader.array()?), Taken::read(reader)?)))?;
-        Ok(EpochFacts { thresholds: Thresholds::of(Quorums::new(validators)), certified, taken })
-    }
-}
-
-impl Case {
-    fn write(&self, to: &mut Vec<u8>) {
-        self.contested.write(to);
-        to.extend(self.opened.to_le_bytes());
-        put_short(to, self.bodies.len());
-        for body in self.bodies.values() {
-            let bytes = body.payment.encode();
-            put_short(to, bytes.len());
-            to.extend(bytes);
-        }
-        let place = |digest: &Digest| self.bodies.keys().position(|of| of == digest).expect("votes have bodies");
-        let put_places = |to: &mut Vec<u8>, digests: &BTreeSet<Digest>| {
-            put_short(to, digests.len());
-            digests.iter().for_each(|digest| put_short(to, place(digest)));
-        };
-        put_short(to, self.votes.len());
-        for (validator, digest) in &self.votes {
-            to.push(*validator);
-            put_short(to, place(digest));
-        }
-        to.push(u8::from(self.candidates.is_some()));
-        self.candidates.iter().for_each(|candidates| put_places(to, candidates));
-        for views in &self.views {
-            put_short(to, views.len());
-            for (validator, seen) in views {
-                to.push(*validator);
-                put_places(to, seen);
-            }
-        }
-    }
-
-    fn read(reader: &mut Reader<'_>, network: Digest) -> Result<Case, LaneRefusal> {
-        let wrong = LaneRefusal::Malformed("a case names what it does not hold");
-        let contested = ContestedOutput::read(reader)?;
-        let exit = PaymentBody::parse(&contested.exit(network).encode())?.digest;
-        let opened = reader.u64()?;
-        let count = read_short(reader)?;
-        let bodies = read_map(reader, count, |reader| {
-            let length = read_short(reader)? as usize;
-            let body = PaymentBody::parse(reader.bytes(length)?)?;
-            Ok((body.digest, Arc::new(body)))
-        })?;
-        let place = |reader: &mut Reader<'_>| {
-            let place = read_short(reader)? as usize;
-            bodies.keys().nth(place).copied().ok_or(wrong.clone())
-        };
-        let places = |reader: &mut Reader<'_>| -> Result<BTreeSet<Digest>, LaneRefusal> {
-            let count = read_short(reader)?;
-            Ok(read_map(reader, count, |reader| Ok((place(reader)?, ())))?.into_keys().collect())
-        };
-        let count = read_short(reader)?;
-        let votes = read_map(reader, count, |reader| Ok((reader.u8()?, place(reader)?)))?;
-        let candidates = match reader.u8()? {
-            0 => None,
-            1 => Some(places(reader)?),
-            _ => return Err(wrong),
-        };
-        let mut views: [BTreeMap<u8, BTreeSet<Digest>>; 2] = Default::default();
-        for views in &mut views {
-            let count = read_short(reader)?;
-            *views = read_map(reader, count, |reader| Ok((reader.u8()?, places(reader)?)))?;
-        }
-        if bodies.keys().any(|digest| !votes.values().any(|vote| vote == digest)) {
-            return Err(wrong);
-        }
-        Ok(Case { contested, exit, opened, votes, bodies: bodies.clone(), candidates, views })
     }
 }
 

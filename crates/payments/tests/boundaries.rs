@@ -101,7 +101,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
     let payment = pay(alice, &coins, vec![output(owner(bob).public(), 10)]);
     let certificate = certify(&mut alices, StatementKind::Confirmation, &payment, &payment.request);
     let holding = receipts(&payment, &certificate)[0].verify(&committee, &mut RootCache::new(0)).unwrap();
-    let child = pay(bob, &[holding.clone()], vec![output(owner(9).public(), 10)]);
+    let child = pay(bob, std::slice::from_ref(&holding), vec![output(owner(9).public(), 10)]);
     let case = contested(&coins[0], 0, alice);
     let bodies = [body(&payment)];
     // Bob's shards of two validators accept before they bar; those of the others bar first.
@@ -126,7 +126,7 @@ fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
         assert!(validator < 2 || again == Err(LaneRefusal::Barred(payment.digest)));
         let settle = receipts(&payment, &certificate)[0].settle_request();
         assert!(node.ask(&settle).is_err(), "another shard");
-        assert_eq!(alices[validator].ask(&settle).is_ok(), true, "Alice's shard has not barred yet");
+        assert!(alices[validator].ask(&settle).is_ok(), "Alice's shard has not barred yet");
     }
     let all = BTreeSet::from([payment.digest]);
     assert_eq!(seen, [all.clone(), all.clone(), BTreeSet::new(), BTreeSet::new()]);
@@ -170,7 +170,8 @@ fn votes_bars_and_views_survive_a_crash_at_every_point() {
     let certificate = certify(&mut full, StatementKind::Confirmation, &payment, &payment.request);
     let settle = receipts(&payment, &certificate)[0].settle_request();
     let run = |node: &mut Node, stop: usize| -> Vec<LaneEffect> {
-        let steps: [&dyn Fn(&mut Node) -> Vec<LaneEffect>; 9] = [
+        type Act<'a> = &'a dyn Fn(&mut Node) -> Vec<LaneEffect>;
+        let steps: [Act<'_>; 9] = [
             &|node| node.step(LaneInput::CaseOpened(signed)),
             &|node| node.step(LaneInput::CaseOpened(empty)),
             &|node| node.step(LaneInput::Tick),

@@ -1,6 +1,8 @@
 //! Validators with disks that crash, and helpers to pay.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod ledger;
+
 use std::collections::BTreeMap;
 
 use payments::*;
