@@ -66,7 +66,7 @@ use std::sync::Arc;
 
 use primitives::{Address, Amount, Digest, Fraction, Height};
 
-use crate::contracts::{Contracts, ContractsHead, Engine};
+use crate::contracts::{Contracts, ContractsHead, EvmEngine};
 
 /// The hot state of the exchange after some block.
 ///
@@ -87,7 +87,7 @@ pub struct Ledger {
     validators: Arc<Validators>,
     contracts: Contracts,
     /// What executes contracts; no part of the state.
-    engine: Engine,
+    engine: EvmEngine,
     /// Whether as many offers rest as may before no more are taken.
     is_book_full: bool,
 }
@@ -128,7 +128,7 @@ impl Ledger {
             book: OrderBook::default(),
             validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
             contracts: limits.has_contracts().then(|| Contracts::new(head())).unwrap_or_default(),
-            engine: Engine::default(),
+            engine: EvmEngine::default(),
             is_book_full: false,
         })
     }

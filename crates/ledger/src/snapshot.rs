@@ -13,7 +13,7 @@ use primitives::{Address, Amount, Digest, Fraction, Height, MAX_ISSUED};
 use crate::account::{Account, AccountState, EvmRecord};
 use crate::accounts::{Accounts, shard_of};
 use crate::book::{Offer, OrderBook, Pair};
-use crate::contracts::{Contracts, ContractsHead, Engine, SlotKey};
+use crate::contracts::{Contracts, ContractsHead, EvmEngine, SlotKey};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 use crate::{AuditError, GenesisError, Ledger, Limits, RULES, Validators};
@@ -338,7 +338,7 @@ impl Restore {
             book,
             validators,
             contracts: self.contracts,
-            engine: Engine::default(),
+            engine: EvmEngine::default(),
             is_book_full,
         };
         if !is_counted || ledger.limits.has_contracts() != ledger.contracts.head().is_some() {

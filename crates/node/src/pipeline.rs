@@ -38,6 +38,9 @@ const INTAKE_BATCH: usize = 8_192;
 /// Between two looks for receipts that are being archived, once an epoch.
 const WAIT_FOR_RECEIPTS: Duration = Duration::from_millis(1);
 
+/// Bytes of Ethereum transactions in a block of a validator that makes its own.
+const LANE_BYTES: usize = 8 << 20;
+
 /// A block that is durable and applied, on its way to the publisher.
 pub(crate) struct Made {
     block: Superblock,
@@ -241,7 +244,7 @@ fn next_entries(shared: &Shared) -> Option<Vec<PoolEntry>> {
     loop {
         let stopping = shared.stopping.load(Ordering::Acquire);
         let failed = poisoned(shared.failure.lock()).is_some();
-        if failed || (stopping && mempool.ready() == 0) {
+        if failed || (stopping && mempool.ready() == 0 && mempool.ethereum.waits_since_ms().is_none()) {
             return None;
         }
         let age = mempool.oldest_ms().map(|arrived| shared.now_ms().saturating_sub(arrived));
@@ -282,7 +285,8 @@ fn assemble(shared: &Shared, entries: &[PoolEntry]) -> Option<Superblock> {
     let foundation = foundation(shared)?;
     let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
     let height = shared.read_ledger().height() + 1;
-    Some(foundation.own_block(height, native, clock_ms()))
+    let ethereum = shared.lock_mempool().ethereum.take(LANE_BYTES);
+    Some(foundation.own_block(height, native, ethereum, clock_ms()))
 }
 
 type Commit = (Applied, Changes, Vec<(&'static str, f64)>);

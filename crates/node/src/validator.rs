@@ -272,6 +272,7 @@ fn work_on_pool(shared: &Arc<Shared>, key: SecretKey, jobs: &Receiver<PoolJob>, 
         if let (Some(own), Some(Input::Assembled { payload, .. })) = (own, &result) {
             // Its transactions were checked one by one when clients sent them.
             let sub_block = SubBlock::from_payload(u32::from(own), payload).expect("made here");
+            let sub_block = replica::own_sub_block(sub_block);
             shared.verified.put((own, payload_digest(payload)), sub_block);
         }
         if result.is_some_and(|result| !results.put_result(result)) {

@@ -7,7 +7,8 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ledger::{BlockReceipts, Genesis, Ledger, Listing, Roots, Signatures, Snapshot};
+use ledger::contracts::{EthereumKey, EthereumRequest, contract_address, recover_senders};
+use ledger::{BlockReceipts, Genesis, Ledger, Limits, Listing, Roots, Signatures, Snapshot};
 use node::genesis_file;
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, SubBlock, Superblock};
 use store::{CheckpointReader, Options, RealDisk, SnapshotWriter, Store};
@@ -15,9 +16,12 @@ use store::{CheckpointReader, Options, RealDisk, SnapshotWriter, Store};
 const HEIGHTS: u64 = 6;
 const CHECKPOINT: u64 = 3;
 
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats-1")
+fn fixtures(format: u8) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/formats-{format}"))
 }
+
+/// The format in force.
+const FORMAT: u8 = 2;
 
 fn key(person: u8) -> SecretKey {
     SecretKey::from_seed([person + 1; 32])
@@ -33,9 +37,22 @@ fn genesis() -> Genesis {
         assets: ["USD", "EUR"].map(|symbol| Listing::new(symbol, 6, Address([9; 20]))).to_vec(),
         balances: (0..4)
             .flat_map(|one| (0..2).map(move |asset| (account(one), AssetId(asset), 1_000_000_000)))
+            .chain([(EthereumKey::from_seed([77; 32]).expect("a key").address(), AssetId(0), 1_000_000)])
             .collect(),
+        limits: Limits { block_gas: 1 << 25, sub_block_gas: 1 << 24, least_base_fee: 1_000, ..Limits::default() },
         ..Genesis::default()
     }
+}
+
+/// Creates a contract that stores its creation's NUMBER in slot 0 and logs nothing, then sends it value.
+fn ethereum(height: u64) -> Vec<u8> {
+    let key = EthereumKey::from_seed([77; 32]).expect("a key");
+    let (to, data, value) = match height % 2 {
+        1 => (None, vec![0x43, 0x5f, 0x55], 0),
+        _ => (Some(contract_address(&key.address(), height - 2)), Vec::new(), 5),
+    };
+    let (gas_limit, max_fee) = (100_000, 100_000);
+    key.sign(&EthereumRequest { chain: 7, nonce: height - 1, to, value, gas_limit, max_fee, max_tip: 1, data })
 }
 
 /// Offers that trade and rest, a payment, a cancellation, and a transaction that is refused.
@@ -62,7 +79,9 @@ fn block(ledger: &Ledger, parent_root: Digest) -> Superblock {
     let time_ms = 1_800_000_000_000 + height;
     let sub_blocks = [first_part, second_part];
     let sub = |(proposer, native)| SubBlock { proposer, time_ms, native, ..SubBlock::default() };
-    let sub_blocks = (0..).zip(sub_blocks).map(sub).collect();
+    let mut sub_blocks: Vec<SubBlock> = (0..).zip(sub_blocks).map(sub).collect();
+    sub_blocks[1].ethereum = vec![ethereum(height)];
+    sub_blocks[1].senders = recover_senders(&sub_blocks[1].ethereum);
     Superblock { height, parent: ledger.last_block(), time_ms, parent_root, sub_blocks }
 }
 
@@ -73,7 +92,7 @@ fn make(path: &Path) {
 #[test]
 #[ignore = "writes the files that the other test reads"]
 fn write_fixtures() {
-    let (folder, data) = (fixtures(), tempfile::tempdir().expect("a folder"));
+    let (folder, data) = (fixtures(FORMAT), tempfile::tempdir().expect("a folder"));
     std::fs::create_dir_all(&folder).expect("made");
     let genesis = genesis();
     genesis_file::write(&folder.join("genesis.json"), &genesis).expect("written");
@@ -108,9 +127,44 @@ fn write_fixtures() {
     std::fs::write(folder.join("root.txt"), roots.parts().root().to_string()).expect("written");
 }
 
+/// Files of an earlier format are refused, and the message names the format.
 #[test]
-fn files_of_format_1_open() {
-    let (from, folder) = (fixtures(), tempfile::tempdir().expect("a folder"));
+fn files_of_format_1_are_refused_by_version() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    make(&data);
+    for entry in std::fs::read_dir(fixtures(1)).expect("the fixtures").flatten() {
+        std::fs::copy(entry.path(), data.join(entry.file_name())).expect("copied");
+    }
+    let genesis = genesis_file::read(&data.join("genesis.json")).expect_err("other rules").to_string();
+    assert!(genesis.contains("the chain follows rules 2, this binary follows rules 3"), "{genesis}");
+    let snapshot = CheckpointReader::of_snapshot(&data.join("state.snapshot")).expect("a snapshot");
+    let state = node::restore(snapshot).err().expect("refused");
+    let state = with_causes(&state);
+    assert!(state.contains("the snapshot is of format 1, and this program reads 2"), "{state}");
+    let (store, _) = Store::open(RealDisk::existing(&data).expect("a directory"), Options::default()).expect("opens");
+    let block = borsh::from_slice::<Superblock>(&store.block(1).expect("sound").expect("there"));
+    let message = block.expect_err("refused").to_string();
+    assert!(message.contains("a block of format 1, and this program reads 2"), "{message}");
+    let receipts = borsh::from_slice::<BlockReceipts>(&store.receipts(1).expect("sound").expect("there"));
+    let message = receipts.expect_err("refused").to_string();
+    assert!(message.contains("receipts of format 1, and this program reads 2"), "{message}");
+}
+
+/// An error with its causes, on one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+#[test]
+fn files_of_format_2_open() {
+    let (from, folder) = (fixtures(FORMAT), tempfile::tempdir().expect("a folder"));
     let data = folder.path().join("data");
     make(&data);
     for entry in std::fs::read_dir(&from).expect("the fixtures").flatten() {
@@ -133,10 +187,11 @@ fn files_of_format_1_open() {
         let receipts = store.receipts(height).expect("sound").expect("there");
         let receipts: BlockReceipts = borsh::from_slice(&receipts).expect("receipts");
         assert_eq!((block.height, receipts.height, receipts.outcomes.len()), (height, height, 5));
-        assert!(!receipts.batch.fills.is_empty());
+        assert!(!receipts.batch.fills.is_empty() && receipts.contracts.receipts.len() == 1);
     }
     // A snapshot is the whole state.
     let snapshot = CheckpointReader::of_snapshot(&data.join("state.snapshot")).expect("a snapshot");
     let ledger = node::restore(snapshot).expect("a state");
     assert_eq!(Roots::of(&ledger).parts().root(), root);
+    assert!(ledger.contracts().slots() == 3 && ledger.contracts().head().is_some());
 }

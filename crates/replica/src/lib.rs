@@ -54,6 +54,7 @@
 pub mod accusations;
 mod effect;
 mod error;
+pub mod ethereum_pool;
 pub mod handover;
 mod home;
 mod input;
@@ -71,6 +72,7 @@ mod status;
 
 pub use effect::{Agreed, Effect, Job, Told};
 pub use error::ReplicaError;
+pub use ethereum_pool::{EthereumPool, EthereumReject};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
@@ -79,7 +81,9 @@ pub use mempool::{Mempool, PoolEntry, Reject};
 pub use network::{LaneRules, Network, PeerAddress};
 pub use opening::{Opened, check_payload, create_votes};
 pub use past::Past;
-pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, forget, log, settle};
+pub use pipeline::{
+    Foundation, apply, archive, begin_checkpoint, checked, follow, forget, log, own_sub_block, settle,
+};
 pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,

@@ -257,7 +257,7 @@ impl<D: Disk + Clone> Replica<D> {
 
     fn on_tick(&mut self) {
         if self.network.rules.protocol == Protocol::Dbft {
-            self.engine.set_waiting(self.waiting.ready > 0);
+            self.engine.set_waiting(self.waiting.ready > 0 || self.waiting.oldest_ms.is_some());
         }
         self.engine.on_tick();
         self.offences.values_mut().for_each(|count| *count = count.saturating_sub(1));

@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use crate::EthereumPool;
 use ledger::{Ledger, Refusal, Reservations, ReserveError};
 use primitives::{Address, Amount, Sequence, Transaction, TransactionId};
 use rayon::prelude::*;
@@ -46,6 +47,8 @@ pub struct Mempool {
     ids: HashSet<TransactionId>,
     sequences: HashMap<Address, Vec<Sequence>>,
     reserved: Reservations,
+    /// Ethereum transactions, which reserve nothing natively.
+    pub ethereum: EthereumPool,
 }
 
 impl Mempool {
@@ -58,10 +61,11 @@ impl Mempool {
             ids: HashSet::new(),
             sequences: HashMap::new(),
             reserved: Reservations::default(),
+            ethereum: EthereumPool::new(limit),
         }
     }
 
-    /// Number of waiting transactions, those taken and not settled included.
+    /// Number of waiting native transactions, those taken and not settled included.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
@@ -81,9 +85,10 @@ impl Mempool {
         self.queue.len()
     }
 
-    /// When the longest waiting transaction came.
+    /// When the longest waiting transaction came, of either kind.
     pub fn oldest_ms(&self) -> Option<u64> {
-        self.queue.front().map(|entry| entry.arrived_ms)
+        let native = self.queue.front().map(|entry| entry.arrived_ms);
+        native.into_iter().chain(self.ethereum.waits_since_ms()).min()
     }
 
     /// The highest sequence number of an account that waits.

@@ -27,10 +27,16 @@ impl Foundation {
     }
 
     /// The next block of a validator that makes its own, with what its pool gave.
-    pub fn own_block(&self, height: Height, native: Vec<Transaction>, wall_ms: u64) -> Superblock {
+    pub fn own_block(
+        &self,
+        height: Height,
+        native: Vec<Transaction>,
+        ethereum: Vec<Vec<u8>>,
+        wall_ms: u64,
+    ) -> Superblock {
         let Foundation { parent, parent_ms, parent_root } = *self;
         let time_ms = block_time(parent_ms, &[wall_ms], 1);
-        let sub_blocks = vec![SubBlock { time_ms, native, ..SubBlock::default() }];
+        let sub_blocks = vec![own_sub_block(SubBlock { time_ms, native, ethereum, ..SubBlock::default() })];
         Superblock { height, parent, time_ms, parent_root, sub_blocks }
     }
 }
@@ -72,6 +78,12 @@ pub fn checked(proposer: Index, payload: &[u8]) -> SubBlock {
     sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
     sub_block.senders = recover_senders(&sub_block.ethereum);
     sub_block
+}
+
+/// A sub-block that was made here, of transactions whose signatures were checked when they came. It names the senders
+/// of its Ethereum transactions, as everybody else does.
+pub fn own_sub_block(sub_block: SubBlock) -> SubBlock {
+    SubBlock { senders: recover_senders(&sub_block.ethereum), ..sub_block }
 }
 
 /// Makes a block durable.
@@ -123,6 +135,7 @@ pub fn settle(pool: &mut Mempool, ledger: &Ledger, block: &Superblock, ids: &[Tr
     let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
     let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
     pool.settle(settled.map(|(_, settled)| settled), ledger.fee());
+    pool.ethereum.settle(ledger, block);
 }
 
 /// Archives the receipts of a block that is durable.

@@ -50,12 +50,19 @@ pub enum PoolJob {
     Accuse,
 }
 
+/// What a sub-block from here holds.
+#[derive(Default)]
+struct Assembled {
+    entries: Vec<PoolEntry>,
+    ethereum: Vec<Vec<u8>>,
+}
+
 /// The worker of the pool: it remembers what it gave out.
 pub struct Proposals {
     /// Of the account that accuses.
     key: SecretKey,
     /// What was assembled for heights that are not decided yet.
-    assembled: BTreeMap<Height, Vec<PoolEntry>>,
+    assembled: BTreeMap<Height, Assembled>,
     accusations: Accusations,
 }
 
@@ -70,21 +77,23 @@ impl Proposals {
     pub fn perform(&mut self, job: PoolJob, pool: &mut Mempool, ledger: Option<&Ledger>, now: Now) -> Option<Input> {
         match job {
             PoolJob::Assemble { height, proposer, room, count } => {
-                let entries = room.map_or(Vec::new(), |room| fitting(pool, room, count));
-                let payload = payload(proposer, &entries, now);
+                let (entries, room) = room.map_or_else(Default::default, |room| fitting(pool, room, count));
+                let assembled = Assembled { entries, ethereum: pool.ethereum.take(room) };
+                let payload = payload(proposer, &assembled, now);
                 // An earlier epoch may have asked for the same height.
-                pool.put_back(self.assembled.insert(height, entries).unwrap_or_default());
+                put_back(pool, self.assembled.insert(height, assembled), now);
                 Some(Input::Assembled { height, payload })
             }
             PoolJob::HandOver { to, proposer, room, count } => {
-                let entries = fitting(pool, room, count);
-                let (payload, count) = (payload(proposer, &entries, now), entries.len());
-                pool.hand_over(entries, now.milliseconds());
+                let (entries, _) = fitting(pool, room, count);
+                let handed = Assembled { entries, ethereum: Vec::new() };
+                let (payload, count) = (payload(proposer, &handed, now), handed.entries.len());
+                pool.hand_over(handed.entries, now.milliseconds());
                 Some(Input::HandedOver { to, payload, count })
             }
             PoolJob::TakeBack { before_ms } => (pool.take_back(before_ms) > 0).then_some(Input::TakenBack),
             PoolJob::PutBack(height) => {
-                pool.put_back(self.assembled.remove(&height).unwrap_or_default());
+                put_back(pool, self.assembled.remove(&height), now);
                 None
             }
             PoolJob::Decided(height) => {
@@ -127,20 +136,31 @@ impl Proposals {
     }
 }
 
-/// As many waiting transactions as fit.
-fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> Vec<PoolEntry> {
+/// What was assembled and is in no block waits again.
+fn put_back(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
+    let Assembled { entries, ethereum } = assembled.unwrap_or_default();
+    pool.put_back(entries);
+    pool.ethereum.put_back(&ethereum, now.milliseconds());
+}
+
+/// As many waiting native transactions as fit, and the room that is left.
+fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> (Vec<PoolEntry>, usize) {
     let mut quota = Quota::default();
     let fits = |entry: &PoolEntry| {
         let bytes = encode(&entry.transaction).len();
         let fits = bytes <= room;
-        room = room.saturating_sub(bytes);
+        if fits {
+            room -= bytes;
+        }
         fits && quota.admits(&entry.transaction.body.operation)
     };
-    pool.take_while(count, fits)
+    let entries = pool.take_while(count, fits);
+    (entries, room)
 }
 
-fn payload(proposer: Index, entries: &[PoolEntry], now: Now) -> Payload {
-    let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
-    let sub_block = SubBlock { proposer: u32::from(proposer), time_ms: now.wall_ms, native, ..SubBlock::default() };
+fn payload(proposer: Index, assembled: &Assembled, now: Now) -> Payload {
+    let native = assembled.entries.iter().map(|entry| entry.transaction.clone()).collect();
+    let (time_ms, ethereum) = (now.wall_ms, assembled.ethereum.clone());
+    let sub_block = SubBlock { proposer: u32::from(proposer), time_ms, native, ethereum, ..SubBlock::default() };
     sub_block.to_payload().into()
 }

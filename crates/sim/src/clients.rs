@@ -7,6 +7,7 @@ use primitives::{
 };
 
 use crate::dice::Dice;
+use crate::ethereum::EthereumClients;
 
 pub(crate) const CHAIN: u64 = 4_242;
 const HOLDING: u64 = 100_000_000;
@@ -38,6 +39,7 @@ pub(crate) struct Clients {
     committee: (u64, Vec<Member>),
     /// Every transaction ever sent, for replays.
     sent: Vec<Transaction>,
+    pub ethereum: EthereumClients,
 }
 
 fn key(dice: &mut Dice) -> SecretKey {
@@ -53,8 +55,9 @@ impl Clients {
             let address = address_key.public().address();
             Person { address, keys: vec![address_key], next: 1, nodes: vec![node], offers: Vec::new() }
         };
-        let people = (0..people).map(person).collect();
-        Clients { people, assets, committee: (0, Vec::new()), sent: Vec::new() }
+        let people: Vec<Person> = (0..people).map(person).collect();
+        let ethereum = EthereumClients::new(people.iter().map(|person| person.address));
+        Clients { people, assets, committee: (0, Vec::new()), sent: Vec::new(), ethereum }
     }
 
     /// Everybody holds some of everything; the first issues all assets.
@@ -70,7 +73,8 @@ impl Clients {
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
             assets: (0..assets).map(|asset| Listing::new(format!("A{asset}"), 2, issuer)).collect(),
-            balances: self.people.iter().flat_map(holdings).collect(),
+            balances: self.people.iter().flat_map(holdings).chain(self.ethereum.balances()).collect(),
+            limits: crate::ethereum::limits(),
             membership: Some(self.membership()),
             ..Genesis::default()
         }

@@ -8,7 +8,7 @@
 //!
 //! After every block and every restart:
 //!
-//! 1. Money is conserved, for every asset ([`ledger::Ledger::audit`]).
+//! 1. Money is conserved, for every asset ([`ledger::Ledger::audit`]), and wei while contracts are executed.
 //! 2. Accounts, offers, sequence numbers and what is issued are those that plain bookkeeping from the receipts gives;
 //!    nobody is overdrawn, no number is used twice, no fill is below its limit.
 //! 3. The clearing verifies on the book that the batch met, and keeps what it should.
@@ -28,6 +28,7 @@ mod bugs;
 mod clients;
 mod crash_points;
 mod dice;
+mod ethereum;
 mod oracle;
 mod pipeline;
 mod shadow;

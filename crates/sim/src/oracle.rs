@@ -81,7 +81,7 @@ impl Oracle {
         let receipts = replica::receipts(block, &applied);
         verify_batch(&ledger, &receipts, applied.report.clone()).map_err(|error| format!("clearing: {error}"))?;
         let mut shadow = last.shadow.clone();
-        shadow.apply(block, &receipts, &last.ledger).map_err(|error| format!("bookkeeping: {error}"))?;
+        shadow.apply(block, &receipts, &last.ledger, &ledger).map_err(|error| format!("bookkeeping: {error}"))?;
         shadow.hold(&ledger).map_err(|error| format!("bookkeeping: {error}"))?;
         let root = root_anew(&ledger);
         self.check_shuffled(block, &receipts, root, dice)?;

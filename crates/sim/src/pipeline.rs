@@ -4,13 +4,15 @@ use std::collections::{HashMap, VecDeque};
 
 use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
 use primitives::{Height, Superblock, Transaction, TransactionId, verify_all};
-use replica::{Foundation, Mempool, PoolEntry, Reject, ReplicaError, Restored};
+use replica::{EthereumReject, Foundation, Mempool, PoolEntry, Reject, ReplicaError, Restored};
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
 use crate::bugs::{Bug, execute};
 use crate::dice::Dice;
 use crate::oracle::Oracle;
 
+/// Bytes of Ethereum transactions in a block.
+const LANE_BYTES: usize = 4_000;
 /// Blocks that wait for the publisher and for the tries, as in the exchange.
 const QUEUE: usize = 2;
 
@@ -124,6 +126,11 @@ impl SimNode {
         }
     }
 
+    /// The intake's step for an Ethereum transaction.
+    pub fn submit_ethereum(&mut self, bytes: Vec<u8>, now_ms: u64) -> Result<TransactionId, EthereumReject> {
+        self.mempool.ethereum.admit(bytes, now_ms, &self.ledger)
+    }
+
     /// The producer's step: a block, if one is due. Says how many transactions it took.
     pub fn produce(&mut self, now_ms: u64, wall_ms: u64, oracle: &mut Oracle, dice: &mut Dice) -> Result<usize, Stop> {
         let old =
@@ -137,7 +144,8 @@ impl SimNode {
         }
         let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
         let foundation = Foundation::of(&self.ledger, self.roots.parts().root());
-        let block = foundation.own_block(self.ledger.height() + 1, native, wall_ms);
+        let ethereum = self.mempool.ethereum.take(LANE_BYTES);
+        let block = foundation.own_block(self.ledger.height() + 1, native, ethereum, wall_ms);
         oracle.extend(&block, dice)?;
         if self.has(Bug::AnswerBeforeSync) {
             let receipts: BlockReceipts = borsh::from_slice(oracle.receipts(block.height)).expect("receipts");
@@ -262,7 +270,11 @@ impl SimNode {
 
     /// Whether everything that was admitted is published, and the tries and the checkpoint are done.
     pub fn is_idle(&self) -> bool {
-        self.mempool.ready() == 0 && self.made.is_empty() && self.changes.is_empty() && self.checkpoint.is_none()
+        self.mempool.ready() == 0
+            && self.mempool.ethereum.waits_since_ms().is_none()
+            && self.made.is_empty()
+            && self.changes.is_empty()
+            && self.checkpoint.is_none()
     }
 }
 

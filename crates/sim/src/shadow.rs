@@ -8,6 +8,7 @@ use primitives::{Address, Amount, AssetId, Operation, Price, PublicKey, Sequence
 
 use crate::bonds::Bonds;
 use crate::bugs::transactions;
+use crate::ethereum::WeiBooks;
 
 #[derive(Clone, Default)]
 struct Holder {
@@ -25,6 +26,7 @@ pub(crate) struct Shadow {
     offers: BTreeMap<(Pair, Place), Amount>,
     least: Vec<Amount>,
     bonds: Bonds,
+    wei: WeiBooks,
 }
 
 impl Shadow {
@@ -34,7 +36,8 @@ impl Shadow {
         let bonds = Bonds::new(&membership);
         let (fee, holders, offers) = (genesis.fee, BTreeMap::new(), BTreeMap::new());
         let least = genesis.assets.iter().map(|listing| listing.least_units).collect();
-        let mut shadow = Shadow { fee, issued, holders, offers, least, bonds };
+        let wei = WeiBooks::default();
+        let mut shadow = Shadow { fee, issued, holders, offers, least, bonds, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -53,8 +56,15 @@ impl Shadow {
         *self.holders.entry(account).or_default().balances.entry(asset).or_default() += units;
     }
 
-    /// Takes in what a block did on top of `before`.
-    pub fn apply(&mut self, block: &Superblock, receipts: &BlockReceipts, before: &Ledger) -> Result<(), String> {
+    /// Takes in what a block did on top of `before`. What contracts did is read from `after`, and held against the wei
+    /// that went.
+    pub fn apply(
+        &mut self,
+        block: &Superblock,
+        receipts: &BlockReceipts,
+        before: &Ledger,
+        after: &Ledger,
+    ) -> Result<(), String> {
         let effective: Vec<(&Transaction, Outcome)> = transactions(block)
             .zip(&receipts.outcomes)
             .map(|(transaction, (_, outcome))| (transaction, *outcome))
@@ -72,7 +82,23 @@ impl Shadow {
         for (account, units) in self.bonds.apply(block, receipts, &operations, before)? {
             self.add(account, AssetId(0), units);
         }
-        self.settle(receipts, effective.len())
+        self.settle(receipts, effective.len())?;
+        self.follow_contracts(receipts, after)
+    }
+
+    fn follow_contracts(&mut self, receipts: &BlockReceipts, after: &Ledger) -> Result<(), String> {
+        let gas_asset = AssetId(0);
+        let holders = &self.holders;
+        let units = |address: &Address| {
+            let holder = holders.get(address);
+            holder.and_then(|holder| holder.balances.get(&gas_asset)).copied().unwrap_or(0)
+        };
+        let (now, burnt) = self.wei.follow(receipts, after, units)?;
+        for (address, units) in now {
+            self.holders.entry(address).or_default().balances.insert(gas_asset, units);
+        }
+        self.issued[0] -= burnt;
+        Ok(())
     }
 
     fn debit(&mut self, transaction: &Transaction) -> Result<(), String> {

@@ -158,7 +158,22 @@ impl World {
         }
     }
 
+    /// A client sends an Ethereum transaction. It hears nothing of it: what becomes of it is in the receipts.
+    fn submit_ethereum(&mut self) {
+        let node = self.node.as_ref().expect("a node runs between steps");
+        let bytes = self.clients.ethereum.draw(&node.ledger, &mut self.dice);
+        let now = self.now_ms;
+        let answer = self.node().submit_ethereum(bytes, now);
+        self.report.submitted += 1;
+        self.report.refused += u64::from(answer.is_err());
+        self.trace.update(format!("{answer:?}").as_bytes());
+    }
+
     fn submit(&mut self) -> Result<(), String> {
+        if self.dice.once_in(4) {
+            self.submit_ethereum();
+            return Ok(());
+        }
         let Drawn { transaction, must_refuse } =
             if self.unanswered.len() > 60 || (!self.unanswered.is_empty() && self.dice.once_in(8)) {
                 // A client that was not answered asks again.

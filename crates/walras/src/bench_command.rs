@@ -199,6 +199,26 @@ pub enum Bench {
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
     },
+    /// Contracts: payments, transfers of a token, swaps and a hot slot, against the best sequential loop over revm.
+    #[command(after_help = "Examples:\n  walras bench evm --json\n  walras bench evm --threads 1,2,16 --pools 1000")]
+    Evm {
+        /// Numbers of threads.
+        #[arg(long, value_delimiter = ',', default_values_t = [1u32, 2],
+              value_parser = clap::value_parser!(u32).range(1..=1_024))]
+        threads: Vec<u32>,
+        /// Transactions in a block.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+        transactions: u32,
+        /// Accounts that send them.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(2..))]
+        accounts: u32,
+        /// Pools that swaps meet in.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        pools: u32,
+        /// Measured rounds; medians are told.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        rounds: u32,
+    },
     /// Frames between validators on loopback: bulk, votes alone and beside bulk, superblocks.
     #[command(
         after_help = "Examples:\n  walras bench transport --json\n  walras bench transport --frame-bytes 4000000 --validators 10"
@@ -347,6 +367,16 @@ impl Bench {
                     rounds: rounds as usize,
                 };
                 print(&bench::stm::run(&options, &mut say), json);
+            }
+            Bench::Evm { threads, transactions, accounts, pools, rounds } => {
+                let options = bench::evm::EvmOptions {
+                    threads: threads.into_iter().map(|threads| threads as usize).collect(),
+                    transactions: transactions as usize,
+                    accounts: accounts as usize,
+                    pools: pools as usize,
+                    rounds: rounds as usize,
+                };
+                print(&bench::evm::run(&options, &mut say), json);
             }
             Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
                 let options = bench::transport::TransportOptions {

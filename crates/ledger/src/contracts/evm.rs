@@ -54,7 +54,7 @@ pub struct EvmContext {
 
 /// A transaction to execute.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct EvmJob {
     /// The state that it belongs to.
     pub space: u32,
     /// What it is executed under.
@@ -257,7 +257,7 @@ thread_local! {
 ///
 /// # Errors
 /// [`Waits`] if a read did.
-pub(super) fn execute<S: EvmState, A: Access>(state: &S, job: &Job, access: &mut A) -> Result<EvmOutcome, Waits> {
+pub(super) fn execute<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     if !access.is_final() {
         return run(state, job, access);
     }
@@ -267,7 +267,7 @@ pub(super) fn execute<S: EvmState, A: Access>(state: &S, job: &Job, access: &mut
     }
 }
 
-fn run<S: EvmState, A: Access>(state: &S, job: &Job, access: &mut A) -> Result<EvmOutcome, Waits> {
+fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     let spec = *job.context.rules.spec();
     let parts = PARTS.take().filter(|parts| parts.spec == spec).unwrap_or_else(|| Parts::new(spec));
     let Parts { journal, local, frames, precompiles, .. } = parts;
@@ -361,7 +361,7 @@ fn write_all<'a, A: Access>(
     Written { lost, is_destructive, contracts }
 }
 
-fn executed(job: &Job, result: ExecutionResult, tip: U256, written: Written) -> EvmExecution {
+fn executed(job: &EvmJob, result: ExecutionResult, tip: U256, written: Written) -> EvmExecution {
     let Written { lost, is_destructive, contracts } = written;
     let gas_price = job.transaction.effective_gas_price(job.context.block.basefee.into());
     let gas_used = result.tx_gas_used();
@@ -376,7 +376,7 @@ fn executed(job: &Job, result: ExecutionResult, tip: U256, written: Written) -> 
 
 /// The outcome of a transaction that the interpreter could not execute although its reads were final: it pays for all
 /// its gas. If it could not have paid, it is skipped.
-fn halt<A: Access>(job: &Job, access: &mut A) -> Result<EvmOutcome, Waits> {
+fn halt<A: Access>(job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     let (transaction, base_fee) = (&job.transaction, u128::from(job.context.block.basefee));
     let place = EvmPlace { space: job.space, address: transaction.caller, slot: None };
     let EvmContent::Account(Some(mut sender)) = access.read(&place)? else {

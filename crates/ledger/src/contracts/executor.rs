@@ -4,8 +4,10 @@ use stm::{Blocked, CommitSink, Proceed, Tally, TransactionView, Tuning, Vm, Work
 
 use hashbrown::HashMap;
 
-use super::evm::{Access, EvmContent, EvmOutcome, EvmPlace, EvmState, Job, Waits, execute};
+use super::evm::{Access, EvmContent, EvmJob, EvmOutcome, EvmPlace, EvmState, Waits, execute};
 
+/// Blocks whose transactions declare less gas than this, on average, run sequentially.
+const WORTHWHILE_GAS: u64 = 30_000;
 /// Bytes of a helper's stack.
 const STACK: usize = 8 << 20;
 
@@ -19,11 +21,11 @@ pub struct EvmBlock {
 }
 
 /// A block to execute: its transactions and the state that they begin with.
-pub struct Program<S> {
+pub struct EvmProgram<S> {
     /// The state before the block.
     pub state: S,
     /// The transactions, in order.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<EvmJob>,
 }
 
 /// What is written above a state.
@@ -46,7 +48,7 @@ impl<S: EvmState> Access for Above<'_, S> {
     }
 }
 
-impl<S: EvmState> Access for TransactionView<'_, Program<S>> {
+impl<S: EvmState> Access for TransactionView<'_, EvmProgram<S>> {
     fn read(&mut self, place: &EvmPlace) -> Result<EvmContent, Waits> {
         Ok(TransactionView::read(self, place)?)
     }
@@ -67,7 +69,7 @@ fn load<S: EvmState>(state: &S, place: &EvmPlace) -> EvmContent {
     }
 }
 
-impl<S: EvmState> Vm for Program<S> {
+impl<S: EvmState> Vm for EvmProgram<S> {
     type Key = EvmPlace;
     type Value = EvmContent;
     type Output = EvmOutcome;
@@ -91,7 +93,7 @@ impl CommitSink<EvmOutcome> for Outcomes {
     }
 }
 
-impl<S: EvmState> Program<S> {
+impl<S: EvmState> EvmProgram<S> {
     /// Executes the transactions one after another.
     pub fn execute_sequentially(&self) -> EvmBlock {
         let mut above = Above { state: &self.state, written: HashMap::new() };
@@ -119,6 +121,15 @@ impl<S: EvmState> Program<S> {
 /// stack is as deep as the deepest precompile needs.
 pub fn evm_workers(threads: usize) -> Workers {
     Workers::with_stacks(threads, STACK)
+}
+
+/// How a ledger executes these transactions. Payments alone cost less than it takes to run them side by side, and each
+/// of them declares little gas: so blocks of such transactions run sequentially.
+pub fn evm_tuning(jobs: &[EvmJob]) -> Tuning {
+    let gas: u64 = jobs.iter().map(|job| job.transaction.gas_limit).fold(0, u64::saturating_add);
+    let is_cheap = gas / (jobs.len() as u64).max(1) < WORTHWHILE_GAS;
+    let transactions_per_thread = if is_cheap { usize::MAX } else { Tuning::default().transactions_per_thread };
+    Tuning { transactions_per_thread, ..Tuning::default() }
 }
 
 /// Everything in parallel, however small the block: for tests.

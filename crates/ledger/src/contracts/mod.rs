@@ -77,13 +77,13 @@ mod tests;
 mod transaction;
 
 pub use evm::{
-    AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmExecution, EvmOutcome, EvmPlace, EvmState,
-    EvmStatus, Job, Skip, SpecId, TxEnv, evm_code,
+    AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, EvmPlace,
+    EvmState, EvmStatus, Skip, SpecId, TxEnv, evm_code,
 };
-pub use executor::{EvmBlock, Program, evm_workers, parallel_tuning};
+pub use executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers, parallel_tuning};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
 pub use order::{check_in_lane, recover_senders};
-pub(crate) use phase::{Engine, Phase};
+pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
 /// Ethereum's numbers, addresses and hashes.
 pub use revm::primitives as ethereum;

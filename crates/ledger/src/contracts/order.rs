@@ -13,7 +13,7 @@ use super::transaction::{EthereumFault, EthereumTransaction};
 
 /// A transaction that will be executed.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct Ordered {
     /// Its position among the block's Ethereum transactions, by sub-block and lane.
     pub position: u32,
     /// The position of its sub-block in the block.
@@ -42,7 +42,7 @@ pub fn recover_senders(lane: &[Vec<u8>]) -> Vec<Option<Address>> {
 }
 
 /// The transactions to execute, in order, and those that are skipped, by position.
-pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64) -> (Vec<Standing>, Vec<(u32, Skip)>) {
+pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64) -> (Vec<Ordered>, Vec<(u32, Skip)>) {
     let (mut standing, mut skipped) = (Vec::new(), Vec::new());
     let mut seen: HashSet<Digest> = HashSet::new();
     let count = block.sub_blocks.len();
@@ -70,7 +70,7 @@ pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64) -> (Vec<Stand
             });
             match judged {
                 Ok((_, transaction)) if !seen.insert(transaction.hash()) => skipped.push((position, Skip::Duplicate)),
-                Ok((sender, transaction)) => standing.push(Standing { position, sub_block, sender, transaction }),
+                Ok((sender, transaction)) => standing.push(Ordered { position, sub_block, sender, transaction }),
                 Err(EthereumFault::Quota { .. }) => skipped.push((position, Skip::OverQuota)),
                 Err(EthereumFault::Signature) => skipped.push((position, Skip::BadSignature)),
                 Err(_) => skipped.push((position, Skip::Malformed)),
@@ -81,7 +81,7 @@ pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64) -> (Vec<Stand
 }
 
 /// Gives the positions that each sender holds to its transactions in the order of their nonces.
-fn by_nonce(standing: Vec<Standing>) -> Vec<Standing> {
+fn by_nonce(standing: Vec<Ordered>) -> Vec<Ordered> {
     let mut places: Vec<(Address, usize)> = standing.iter().enumerate().map(|(at, one)| (one.sender, at)).collect();
     places.sort_unstable();
     let mut nonces: Vec<(Address, u64, usize)> =
@@ -90,6 +90,6 @@ fn by_nonce(standing: Vec<Standing>) -> Vec<Standing> {
     let mut order: Vec<(usize, usize)> =
         places.iter().zip(&nonces).map(|((_, place), (_, _, from))| (*place, *from)).collect();
     order.sort_unstable();
-    let mut from: Vec<Option<Standing>> = standing.into_iter().map(Some).collect();
+    let mut from: Vec<Option<Ordered>> = standing.into_iter().map(Some).collect();
     order.into_iter().map(|(_, at)| from[at].take().expect("each stands once")).collect()
 }

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use hashbrown::HashMap;
 use primitives::{Address, Digest, Height, Superblock};
 use revm::primitives::{Address as EvmAddress, B256, U256, U256 as Wei};
-use stm::{Tuning, Workers};
+use stm::Workers;
 
-use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmExecution, EvmOutcome, Job, SpecId};
-use super::executor::{EvmBlock, Program, evm_workers};
-use super::order::{Standing, in_order};
+use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, SpecId};
+use super::executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers};
+use super::order::{Ordered, in_order};
 use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::state::{BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, shown_nonce, slot_key, split, wei_of};
 use crate::account::EvmRecord;
@@ -22,7 +22,7 @@ const BASE_FEE_PARTS: u64 = 64;
 /// Threads that execute contracts. They persist between blocks and are no part of the state: a clone of a ledger has
 /// the same.
 #[derive(Clone, Default)]
-pub(crate) struct Engine(Arc<OnceLock<Mutex<Workers>>>);
+pub(crate) struct EvmEngine(Arc<OnceLock<Mutex<Workers>>>);
 
 /// What the phase changed, for digests and receipts.
 #[derive(Default)]
@@ -68,19 +68,19 @@ impl Ledger {
         phase.receipts.skipped = skipped;
         let contexts: Vec<Arc<EvmContext>> =
             (0..block.sub_blocks.len()).map(|sub| Arc::new(self.context(block, sub, base_fee))).collect();
-        let job = |one: &Standing| Job {
+        let job = |one: &Ordered| EvmJob {
             space: 0,
             context: contexts[one.sub_block].clone(),
             transaction: one.transaction.to_job(&one.sender),
         };
-        let jobs: Vec<Job> = standing.iter().map(job).collect();
+        let jobs: Vec<EvmJob> = standing.iter().map(job).collect();
         let state = LedgerState {
             accounts: self.accounts.clone(),
             contracts: self.contracts.clone(),
             wei_per_unit: self.wei_per_unit(),
             height: block.height,
         };
-        let (EvmBlock { outcomes, writes }, state, _) = self.engine.run(Program { state, jobs });
+        let (EvmBlock { outcomes, writes }, state, _) = self.engine.run(EvmProgram { state, jobs });
         drop(state);
         let mut books = Books::default();
         let mut tips: HashMap<usize, u128> = HashMap::new();
@@ -128,6 +128,16 @@ impl Ledger {
     fn proposer_account(&self, block: &Superblock, sub_block: usize) -> Option<Address> {
         let members = self.committee(self.schedule().epoch_of(block.height))?;
         members.get(block.sub_blocks[sub_block].proposer as usize).map(|member| member.account)
+    }
+
+    /// Wei that an account has: its units of asset 0, and what is below one.
+    pub fn wei(&self, address: &Address) -> u128 {
+        self.accounts.get(address).map_or(0, |account| wei_of(account, self.wei_per_unit()))
+    }
+
+    /// The nonce of the next Ethereum transaction of an account.
+    pub fn ethereum_nonce(&self, address: &Address) -> u64 {
+        self.accounts.get(address).map_or(0, shown_nonce)
     }
 
     /// Wei of one unit of asset 0.
@@ -226,11 +236,12 @@ impl Ledger {
     }
 }
 
-impl Engine {
-    fn run(&self, program: Program<LedgerState>) -> (EvmBlock, LedgerState, stm::Tally) {
+impl EvmEngine {
+    fn run(&self, program: EvmProgram<LedgerState>) -> (EvmBlock, LedgerState, stm::Tally) {
         let workers = self.0.get_or_init(|| Mutex::new(evm_workers(rayon::current_num_threads())));
         let mut workers = workers.lock().unwrap_or_else(PoisonError::into_inner);
-        program.execute(&mut workers, &Tuning::default())
+        let tuning = evm_tuning(&program.jobs);
+        program.execute(&mut workers, &tuning)
     }
 }
 
@@ -255,7 +266,7 @@ fn wei(amount: U256) -> u128 {
     u128::try_from(amount).expect("wei that exist have 128 bits")
 }
 
-fn receipt(one: &Standing, execution: EvmExecution) -> EthereumReceipt {
+fn receipt(one: &Ordered, execution: EvmExecution) -> EthereumReceipt {
     let log = |log: revm::primitives::Log| EthereumLog {
         address: Address(log.address.0.0),
         topics: log.data.topics().iter().map(|topic| topic.0).collect(),

@@ -37,12 +37,12 @@ impl EvmState for Planted {
     }
 }
 
-fn jobs() -> Vec<Job> {
+fn jobs() -> Vec<EvmJob> {
     let rules = CfgEnv::new().with_spec_and_mainnet_gas_params(SpecId::OSAKA);
     let mut block = BlockEnv { basefee: 7, gas_limit: 1 << 30, prevrandao: Some(B256::ZERO), ..BlockEnv::default() };
     block.set_blob_excess_gas_and_price(0, rules.blob_base_fee_update_fraction());
     let context = Arc::new(EvmContext { block, rules });
-    let job = |(nonce, (caller, to)): (u64, (Address, Address))| Job {
+    let job = |(nonce, (caller, to)): (u64, (Address, Address))| EvmJob {
         space: 0,
         context: context.clone(),
         transaction: Arc::new(TxEnv {
@@ -63,7 +63,7 @@ fn jobs() -> Vec<Job> {
 /// What panics where nothing can change any more is a transaction that failed and pays all its gas; the block goes on.
 #[test]
 fn a_planted_panic_is_the_transactions_failure() {
-    let expected = Program { state: Planted, jobs: jobs() }.execute_sequentially();
+    let expected = EvmProgram { state: Planted, jobs: jobs() }.execute_sequentially();
     for (at, outcome) in expected.outcomes.iter().enumerate() {
         let EvmOutcome::Executed(execution) = outcome else { panic!("{outcome:?}") };
         let is_trap = at % 4 == 0 || at % 4 == 3;
@@ -73,11 +73,11 @@ fn a_planted_panic_is_the_transactions_failure() {
         assert_eq!(execution.tip, U256::from(execution.gas_used * 2));
     }
     for threads in [1, 2, 7] {
-        let program = Program { state: Planted, jobs: jobs() };
+        let program = EvmProgram { state: Planted, jobs: jobs() };
         let (found, ..) = program.execute(&mut Workers::new(threads), &parallel_tuning());
         assert_eq!(found, expected, "{threads} threads");
     }
-    let (found, ..) = Program { state: Planted, jobs: jobs() }.execute(&mut Workers::new(2), &Tuning::default());
+    let (found, ..) = EvmProgram { state: Planted, jobs: jobs() }.execute(&mut Workers::new(2), &Tuning::default());
     assert_eq!(found, expected);
 }
 

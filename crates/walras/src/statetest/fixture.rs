@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
@@ -44,14 +45,32 @@ pub struct FixtureFile {
     pub unsupported: Vec<(String, String)>,
 }
 
+/// A value that is written as a string.
+struct Written<T>(T);
+
+impl<'de, T: FromStr<Err: std::fmt::Display>> Deserialize<'de> for Written<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Written<T>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Written).map_err(|error| serde::de::Error::custom(format!("{text:?}: {error}")))
+    }
+}
+
 #[derive(Deserialize)]
 struct Test {
+    #[serde(default, rename = "_info")]
+    info: Info,
     env: Env,
-    pre: BTreeMap<Address, PreAccount>,
+    pre: BTreeMap<String, PreAccount>,
     transaction: Signer,
     post: BTreeMap<String, Vec<Post>>,
     #[serde(default)]
     config: Config,
+}
+
+#[derive(Default, Deserialize)]
+struct Info {
+    #[serde(default, rename = "filling-tool-version")]
+    tool: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -62,13 +81,13 @@ struct Config {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Env {
-    current_coinbase: Address,
+    current_coinbase: Written<Address>,
     current_gas_limit: String,
     current_number: String,
     current_timestamp: String,
     current_difficulty: Option<String>,
     current_base_fee: Option<String>,
-    current_random: Option<B256>,
+    current_random: Option<String>,
     current_excess_blob_gas: Option<String>,
 }
 
@@ -76,21 +95,21 @@ struct Env {
 struct PreAccount {
     balance: String,
     nonce: String,
-    code: Bytes,
+    code: Written<Bytes>,
     storage: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
 struct Signer {
-    sender: Option<Address>,
+    sender: Option<Written<Address>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Post {
-    hash: B256,
-    logs: B256,
-    txbytes: Option<Bytes>,
+    hash: Written<B256>,
+    logs: Written<B256>,
+    txbytes: Option<Written<Bytes>>,
     expect_exception: Option<String>,
     indexes: Indexes,
 }
@@ -149,7 +168,7 @@ pub fn read(path: &Path) -> Result<FixtureFile> {
 
 fn add(file: &mut FixtureFile, name: &str, test: Test) -> Result<()> {
     let pre: Result<FixtureState> =
-        test.pre.iter().map(|(address, account)| Ok((*address, account.to_account()?))).collect();
+        test.pre.iter().map(|(address, account)| Ok((address.parse()?, account.to_account()?))).collect();
     let pre = Arc::new(pre?);
     for (fork, posts) in &test.post {
         let rules = rules(fork);
@@ -159,17 +178,27 @@ fn add(file: &mut FixtureFile, name: &str, test: Test) -> Result<()> {
             let name = format!("{name} {fork} [{data} {gas} {value}]");
             match (&context, &post.txbytes) {
                 (None, _) => file.unsupported.push((name, format!("rules of {fork}: the chain begins with Cancun"))),
+                (Some(_), _) if is_draft(fork, &test.info) => {
+                    file.unsupported.push((name, format!("a draft of {fork}, made before the fork was final")));
+                }
                 (_, None) => file.unsupported.push((name, "the test has no signed transaction".into())),
                 (Some(_), _) if unreachable_storage(&pre) => file
                     .unsupported
                     .push((name, "storage at an address without code and nonce cannot come about".into())),
                 (Some(context), Some(bytes)) => {
-                    file.cases.push(case(name, &pre, context, bytes, post, test.transaction.sender)?);
+                    let sender = test.transaction.sender.as_ref().map(|sender| sender.0);
+                    file.cases.push(case(name, &pre, context, &bytes.0, post, sender)?);
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Whether what was later than Cancun was made by a tool that knew Cancun: then the fork was not final, and became
+/// another one.
+fn is_draft(fork: &str, info: &Info) -> bool {
+    fork != "Cancun" && info.tool.contains("-cancun")
 }
 
 /// Whether an account has storage and neither code nor nonce, so that a contract could be created over it (EIP-7610).
@@ -202,7 +231,7 @@ fn case(
         }
     };
     let (pre, context) = (pre.clone(), context.clone());
-    Ok(Case { name, pre, context, transaction, is_refused, root: post.hash, logs: post.logs })
+    Ok(Case { name, pre, context, transaction, is_refused, root: post.hash.0, logs: post.logs.0 })
 }
 
 /// A fork with the most blobs of a transaction, and how fast the price of blobs changes.
@@ -230,12 +259,12 @@ impl Env {
         let difficulty = optional(&self.current_difficulty)?;
         let mut block = BlockEnv {
             number: number(&self.current_number)?,
-            beneficiary: self.current_coinbase,
+            beneficiary: self.current_coinbase.0,
             timestamp: number(&self.current_timestamp)?,
             gas_limit: small(&self.current_gas_limit)?,
             basefee: optional(&self.current_base_fee)?.try_into().context("currentBaseFee")?,
             difficulty,
-            prevrandao: Some(self.current_random.unwrap_or_else(|| difficulty.into())),
+            prevrandao: Some(self.current_random.as_deref().map_or(Ok(difficulty), number)?.into()),
             ..BlockEnv::default()
         };
         let excess = optional(&self.current_excess_blob_gas)?.try_into().context("currentExcessBlobGas")?;
@@ -249,9 +278,10 @@ impl PreAccount {
         let storage: Result<BTreeMap<U256, U256>> =
             self.storage.iter().map(|(slot, value)| Ok((number(slot)?, number(value)?))).collect();
         let storage = storage?.into_iter().filter(|(_, value)| !value.is_zero()).collect();
-        let code = evm_code(self.code.clone());
+        let code = evm_code(self.code.0.clone());
         let (balance, nonce) = (number(&self.balance)?, small(&self.nonce)?);
-        let info = AccountInfo { balance, nonce, code_hash: keccak256(&self.code), code: Some(code), account_id: None };
+        let info =
+            AccountInfo { balance, nonce, code_hash: keccak256(&self.code.0), code: Some(code), account_id: None };
         Ok(FixtureAccount { info, storage })
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use ledger::contracts::ethereum::{Address, B256, U256};
 use ledger::contracts::{
-    AccountInfo, EvmContent, EvmOutcome, EvmPlace, EvmState, Job, Program, TxEnv, evm_workers, parallel_tuning,
+    AccountInfo, EvmContent, EvmJob, EvmOutcome, EvmPlace, EvmProgram, EvmState, TxEnv, evm_workers, parallel_tuning,
 };
 use serde_json::json;
 
@@ -115,8 +115,8 @@ impl EvmState for Spaces {
     }
 }
 
-fn job(space: u32, case: &Case, transaction: &Arc<TxEnv>) -> Job {
-    Job { space, context: case.context.clone(), transaction: transaction.clone() }
+fn job(space: u32, case: &Case, transaction: &Arc<TxEnv>) -> EvmJob {
+    EvmJob { space, context: case.context.clone(), transaction: transaction.clone() }
 }
 
 /// What a case came to, held against what was published.
@@ -153,7 +153,8 @@ impl Report {
         let verdict = match &case.transaction {
             None => check(case, &EvmOutcome::Skipped(ledger::contracts::Skip::Malformed), Vec::new()),
             Some(transaction) => {
-                let program = Program { state: Spaces(vec![case.pre.clone()]), jobs: vec![job(0, case, transaction)] };
+                let program =
+                    EvmProgram { state: Spaces(vec![case.pre.clone()]), jobs: vec![job(0, case, transaction)] };
                 let block = program.execute_sequentially();
                 check(case, &block.outcomes[0], block.writes)
             }
@@ -167,7 +168,7 @@ impl Report {
             cases.iter().filter_map(|case| Some((case, case.transaction.as_ref()?))).collect();
         let jobs = (0..).zip(&cases).map(|(space, (case, transaction))| job(space, case, transaction)).collect();
         let state = Spaces(cases.iter().map(|(case, _)| case.pre.clone()).collect());
-        let (block, ..) = Program { state, jobs }.execute(workers, &parallel_tuning());
+        let (block, ..) = EvmProgram { state, jobs }.execute(workers, &parallel_tuning());
         let mut writes = block.writes.into_iter().peekable();
         for (space, ((case, _), outcome)) in (0..).zip(cases.iter().zip(&block.outcomes)) {
             let own = std::iter::from_fn(|| writes.next_if(|(place, _)| place.space == space)).collect();
@@ -187,8 +188,8 @@ impl Report {
             *nonce = nonce.saturating_add(1);
             Some(job(0, case, &following))
         };
-        let jobs: Vec<Job> = cases.iter().filter_map(&mut follow).collect();
-        let program = |jobs| Program { state: Spaces(vec![cases[0].pre.clone()]), jobs };
+        let jobs: Vec<EvmJob> = cases.iter().filter_map(&mut follow).collect();
+        let program = |jobs| EvmProgram { state: Spaces(vec![cases[0].pre.clone()]), jobs };
         let expected = program(jobs.clone()).execute_sequentially();
         let count = jobs.len();
         let (found, ..) = program(jobs).execute(workers, &parallel_tuning());

@@ -1,0 +1,347 @@
+//! The Ethereum transactions that wait for a block.
+//!
+//! Pure: no clock and no locks. A transaction enters if no state makes it invalid, its nonce is free and at most
+//! [`NONCES_AHEAD`] above the account's, it offers the base fee, and the account can pay for all that waits of it at
+//! the highest price. One nonce has one transaction: another one replaces it if it offers a tenth more, until it has
+//! been proposed. A sub-block takes the transactions of a sender in the order of their nonces, without gaps.
+//!
+//! Ethereum accounts reserve nothing natively: no native transaction spends of them, because an address of secp256k1
+//! has no ed25519 key. So this pool and that of native transactions never promise the same units.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ledger::Ledger;
+use ledger::contracts::{EthereumFault, EthereumTransaction};
+use primitives::{Address, Superblock, TransactionId};
+
+/// A nonce may be so far above that of the account.
+pub const NONCES_AHEAD: u64 = 64;
+
+/// Bytes of a lane beside its transactions: its type and their number.
+const LANE_HEAD: usize = 5;
+
+/// Why an Ethereum transaction does not enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EthereumReject {
+    /// The chain executes none.
+    #[error("this chain has no contracts")]
+    NoContracts,
+    /// No state makes it valid.
+    #[error(transparent)]
+    Fault(#[from] EthereumFault),
+    /// It waits already.
+    #[error("the transaction waits already")]
+    Waiting,
+    /// Its nonce is used.
+    #[error("nonce {nonce} is used: the account's next is {next}")]
+    NonceTooLow {
+        /// Its nonce.
+        nonce: u64,
+        /// The account's.
+        next: u64,
+    },
+    /// Its nonce is too far ahead.
+    #[error("nonce {nonce} is more than 64 above {next}, the account's next")]
+    NonceTooHigh {
+        /// Its nonce.
+        nonce: u64,
+        /// The account's.
+        next: u64,
+    },
+    /// The account cannot pay for it and for what waits of it.
+    #[error("the account cannot pay for this and for what waits of it")]
+    Funds,
+    /// It offers less than the base fee, or not a tenth more than what it would replace.
+    #[error("it offers {offered} wei for gas, and {needed} are needed")]
+    Price {
+        /// What it offers.
+        offered: u128,
+        /// What is needed.
+        needed: u128,
+    },
+    /// Another one of its nonce has been proposed.
+    #[error("another transaction of this nonce has been proposed")]
+    Proposed,
+    /// The pool is full.
+    #[error("the pool is full")]
+    Full,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    id: TransactionId,
+    bytes: Vec<u8>,
+    gas: u64,
+    max_fee: u128,
+    cost: u128,
+    /// The order of arrival.
+    arrival: u64,
+    is_proposed: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Sender {
+    /// The nonce that its account had when it was looked at last.
+    next: u64,
+    waiting: BTreeMap<u64, Entry>,
+}
+
+/// The waiting transactions; see the module text.
+#[derive(Default)]
+pub struct EthereumPool {
+    limit: usize,
+    /// Gas that a sub-block may declare, as the ledger said last.
+    quota: u64,
+    /// The base fee of the next block.
+    base_fee: u128,
+    /// When the longest of those that were not proposed came, or earlier.
+    waits_since_ms: Option<u64>,
+    senders: BTreeMap<Address, Sender>,
+    ids: HashMap<TransactionId, (Address, u64)>,
+    arrivals: u64,
+}
+
+impl EthereumPool {
+    /// A pool for at most `limit` transactions.
+    pub fn new(limit: usize) -> EthereumPool {
+        EthereumPool { limit, ..EthereumPool::default() }
+    }
+
+    /// Number of waiting transactions, proposed ones included.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Takes a transaction in, which recovers its sender.
+    ///
+    /// # Errors
+    /// [`EthereumReject`] says why not; the pool is unchanged.
+    pub fn admit(&mut self, bytes: Vec<u8>, now_ms: u64, ledger: &Ledger) -> Result<TransactionId, EthereumReject> {
+        let head = ledger.contracts().head().ok_or(EthereumReject::NoContracts)?;
+        let transaction = EthereumTransaction::decode(&bytes)?;
+        transaction.check(ledger.chain())?;
+        let (id, nonce, max_fee) = (transaction.hash(), transaction.nonce(), transaction.max_fee());
+        let cost = transaction.cost_max().ok_or(EthereumReject::Funds)?;
+        if self.ids.contains_key(&id) {
+            return Err(EthereumReject::Waiting);
+        }
+        let needed = head.base_fee.into();
+        if max_fee < needed {
+            return Err(EthereumReject::Price { offered: max_fee, needed });
+        }
+        let address = transaction.recover_sender()?;
+        let next = ledger.ethereum_nonce(&address);
+        let known = self.senders.get(&address);
+        let rival = known.and_then(|sender| sender.waiting.get(&nonce));
+        let others: u128 = known.map_or(0, |sender| sender.cost_but(nonce));
+        match rival {
+            _ if nonce < next => return Err(EthereumReject::NonceTooLow { nonce, next }),
+            _ if nonce - next > NONCES_AHEAD => return Err(EthereumReject::NonceTooHigh { nonce, next }),
+            _ if others.saturating_add(cost) > ledger.wei(&address) => return Err(EthereumReject::Funds),
+            Some(rival) if rival.is_proposed => return Err(EthereumReject::Proposed),
+            Some(rival) if max_fee < rival.replaced_by() => {
+                return Err(EthereumReject::Price { offered: max_fee, needed: rival.replaced_by() });
+            }
+            None if self.ids.len() >= self.limit => return Err(EthereumReject::Full),
+            _ => {}
+        }
+        let arrival = rival.map_or(self.arrivals, |rival| rival.arrival);
+        self.arrivals += 1;
+        let gas = transaction.gas_limit();
+        let sender = self.senders.entry(address).or_default();
+        sender.next = next;
+        let entry = Entry { id, bytes, gas, max_fee, cost, arrival, is_proposed: false };
+        if let Some(replaced) = sender.waiting.insert(nonce, entry) {
+            self.ids.remove(&replaced.id);
+        }
+        self.ids.insert(id, (address, nonce));
+        (self.quota, self.base_fee) = (ledger.limits().sub_block_gas, head.base_fee.into());
+        self.waits_since_ms.get_or_insert(now_ms);
+        Ok(id)
+    }
+
+    /// When the longest of those that can be proposed came, or earlier; `None` if there is none.
+    pub fn waits_since_ms(&self) -> Option<u64> {
+        self.waits_since_ms
+    }
+
+    /// Gives transactions for a sub-block: in the order of arrival as far as nonces permit, with at most so many bytes
+    /// and the gas of a sub-block together. They wait on, as proposed ones.
+    pub fn take(&mut self, mut room: usize) -> Vec<Vec<u8>> {
+        let (mut gas, base_fee) = (self.quota, self.base_fee);
+        room = room.saturating_sub(LANE_HEAD);
+        let mut taken = Vec::new();
+        let mut is_rest = false;
+        // The next transaction of each sender, by arrival.
+        let ready = self.senders.iter().filter_map(|(address, sender)| Some((sender.ready(0, base_fee)?, *address)));
+        let mut ready: BTreeMap<u64, (Address, u64)> =
+            ready.map(|((nonce, entry), address)| (entry.arrival, (address, nonce))).collect();
+        while let Some((_, (address, nonce))) = ready.pop_first() {
+            let sender = self.senders.get_mut(&address).expect("it has transactions");
+            let entry = sender.waiting.get_mut(&nonce).expect("it waits");
+            let size = entry.bytes.len() + 4;
+            if size > room || entry.gas > gas {
+                is_rest = true;
+                continue;
+            }
+            (room, gas) = (room - size, gas - entry.gas);
+            entry.is_proposed = true;
+            taken.push(entry.bytes.clone());
+            if let Some((nonce, entry)) = sender.ready(nonce + 1, base_fee) {
+                ready.insert(entry.arrival, (address, nonce));
+            }
+        }
+        self.waits_since_ms = self.waits_since_ms.filter(|_| is_rest);
+        taken
+    }
+
+    /// Notes that proposed transactions are in no block: they may be proposed again.
+    pub fn put_back(&mut self, lane: &[Vec<u8>], now_ms: u64) {
+        for bytes in lane {
+            let id = EthereumTransaction::decode(bytes).map(|transaction| transaction.hash());
+            let Some((address, nonce)) = id.ok().and_then(|id| self.ids.get(&id)) else { continue };
+            let sender = self.senders.get_mut(address).expect("it has transactions");
+            sender.waiting.get_mut(nonce).expect("it waits").is_proposed = false;
+            self.waits_since_ms.get_or_insert(now_ms);
+        }
+    }
+
+    /// Forgets what cannot stand any more after a block: used nonces, and from the first that its account cannot pay for
+    /// on. What the block skipped for a gap can be proposed again.
+    pub fn settle(&mut self, ledger: &Ledger, block: &Superblock) {
+        self.base_fee = ledger.contracts().head().map_or(0, |head| head.base_fee.into());
+        if self.senders.is_empty() || block.ethereum_len() == 0 {
+            return;
+        }
+        self.senders.retain(|address, sender| {
+            sender.next = ledger.ethereum_nonce(address);
+            let (mut wei, next) = (ledger.wei(address), sender.next);
+            sender.waiting.retain(|nonce, entry| {
+                let stands = *nonce >= next && wei >= entry.cost;
+                wei = if *nonce < next { wei } else { wei.saturating_sub(entry.cost) };
+                if !stands {
+                    self.ids.remove(&entry.id);
+                }
+                stands
+            });
+            !sender.waiting.is_empty()
+        });
+        block.sub_blocks.iter().for_each(|sub| self.put_back(&sub.ethereum, 0));
+    }
+}
+
+impl Entry {
+    /// What replaces it offers at least so much.
+    fn replaced_by(&self) -> u128 {
+        self.max_fee.saturating_add(self.max_fee.div_ceil(10))
+    }
+}
+
+impl Sender {
+    /// What all but the transaction of one nonce may cost.
+    fn cost_but(&self, nonce: u64) -> u128 {
+        let others = self.waiting.iter().filter(|(other, _)| **other != nonce);
+        others.map(|(_, entry)| entry.cost).fold(0, u128::saturating_add)
+    }
+
+    /// The lowest transaction from a nonce on that has not been proposed. Below it there is no gap, and no transaction
+    /// that offers too little.
+    fn ready(&self, from: u64, base_fee: u128) -> Option<(u64, &Entry)> {
+        let from = from.max(self.next);
+        let without_gap = (self.next..)
+            .zip(&self.waiting)
+            .take_while(|(expected, (nonce, entry))| expected == *nonce && entry.max_fee >= base_fee);
+        let mut ready = without_gap.map(|(nonce, (_, entry))| (nonce, entry));
+        ready.find(|(nonce, entry)| *nonce >= from && !entry.is_proposed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::contracts::{EthereumKey, EthereumRequest, recover_senders};
+    use ledger::{Genesis, Limits, Listing, Signatures};
+    use primitives::{AssetId, Fraction, SubBlock, Superblock};
+
+    use super::*;
+
+    const GWEI: u128 = 1_000_000_000;
+
+    fn key(number: u8) -> EthereumKey {
+        EthereumKey::from_seed([number; 32]).expect("a key")
+    }
+
+    fn ledger() -> Ledger {
+        let limits =
+            Limits { block_gas: 1 << 27, sub_block_gas: 1 << 25, least_base_fee: GWEI as u64, ..Limits::default() };
+        let assets = vec![Listing::new("USD", 6, Address([1; 20]))];
+        // 0.01 of asset 0: enough for a few transfers at a hundred gwei.
+        let balances = (1..4).map(|one| (key(one).address(), AssetId(0), 10_000)).collect();
+        let mu = Fraction::power_of_two(10);
+        Ledger::new(&Genesis { chain: 7, mu, limits, assets, balances, ..Genesis::default() }).expect("sound")
+    }
+
+    fn pay(from: u8, nonce: u64, max_fee: u128) -> Vec<u8> {
+        let (to, gas_limit) = (Some(Address([5; 20])), 21_000);
+        let request = EthereumRequest { chain: 7, nonce, to, gas_limit, max_fee, value: 1, ..Default::default() };
+        key(from).sign(&request)
+    }
+
+    #[test]
+    fn nonces_prices_and_funds_are_held_at_the_door() {
+        let (ledger, mut pool) = (ledger(), EthereumPool::new(6));
+        let fee = 100 * GWEI;
+        let first = pool.admit(pay(1, 0, fee), 5, &ledger).expect("enters");
+        assert_eq!(first, EthereumTransaction::decode(&pay(1, 0, fee)).expect("sound").hash());
+        assert_eq!(pool.admit(pay(1, 0, fee), 5, &ledger), Err(EthereumReject::Waiting));
+        let needed = 110 * GWEI;
+        let offered = needed - 1;
+        assert_eq!(pool.admit(pay(1, 0, offered), 5, &ledger), Err(EthereumReject::Price { offered, needed }));
+        pool.admit(pay(1, 0, needed), 5, &ledger).expect("a tenth more replaces it");
+        assert_eq!(pool.len(), 1);
+        let low = EthereumReject::Price { offered: 5, needed: GWEI };
+        assert_eq!(pool.admit(pay(2, 0, 5), 5, &ledger), Err(low));
+        assert_eq!(pool.admit(pay(2, 65, fee), 5, &ledger), Err(EthereumReject::NonceTooHigh { nonce: 65, next: 0 }));
+        assert_eq!(pool.admit(pay(9, 0, fee), 5, &ledger), Err(EthereumReject::Funds), "nobody paid it");
+        (0..4).for_each(|nonce| drop(pool.admit(pay(2, nonce, fee), 5, &ledger).expect("four are paid for")));
+        assert_eq!(pool.admit(pay(2, 4, fee), 5, &ledger), Err(EthereumReject::Funds), "0.0021 each, of 0.01");
+        pool.admit(pay(3, 0, fee), 5, &ledger).expect("the last place");
+        assert_eq!(pool.admit(pay(3, 1, fee), 5, &ledger), Err(EthereumReject::Full));
+        assert!(matches!(pool.admit(vec![1, 2], 5, &ledger), Err(EthereumReject::Fault(EthereumFault::Undecodable))));
+    }
+
+    #[test]
+    fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
+        let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+        let fee = 10 * GWEI;
+        for nonce in [2, 0, 1, 4] {
+            pool.admit(pay(1, nonce, fee), 5, &ledger).expect("enters");
+        }
+        pool.admit(pay(2, 0, fee), 5, &ledger).expect("enters");
+        pool.quota = 42_000;
+        assert_eq!(pool.take(1 << 20), [pay(1, 0, fee), pay(1, 1, fee)], "first come, within the gas");
+        assert_eq!(pool.waits_since_ms(), Some(5));
+        pool.quota = 1 << 30;
+        let rest = pool.take(1 << 20);
+        assert_eq!(rest, [pay(1, 2, fee), pay(2, 0, fee)], "nonce 4 waits for 3");
+        assert!(pool.take(1 << 20).is_empty() && pool.waits_since_ms().is_none(), "proposed once");
+        assert_eq!(pool.admit(pay(1, 2, 2 * fee), 5, &ledger), Err(EthereumReject::Proposed));
+        pool.put_back(&rest, 6);
+        assert_eq!(pool.take(LANE_HEAD + rest[0].len() + 4), [pay(1, 2, fee)]);
+        let ethereum = vec![pay(1, 0, fee), pay(1, 1, fee), pay(1, 2, fee)];
+        let senders = recover_senders(&ethereum);
+        let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
+        let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+        ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+        pool.settle(&ledger, &block);
+        assert_eq!(pool.len(), 2, "nonce 4, and the other sender's");
+        let (nonce, next) = (1, 3);
+        assert_eq!(pool.admit(pay(1, 1, fee), 5, &ledger), Err(EthereumReject::NonceTooLow { nonce, next }));
+        pool.admit(pay(1, 3, fee), 5, &ledger).expect("fills the gap");
+        assert_eq!(pool.take(1 << 20).len(), 3);
+    }
+}
