@@ -68,7 +68,7 @@ mod transfer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use consensus::Index;
+use consensus::{Index, Rules};
 use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey};
 use store::{CheckpointReader, Disk};
@@ -283,7 +283,8 @@ impl<D: Disk + Clone> StateSync<D> {
                 Some(_) => self.network.chain.clone(),
                 None => self.network.at(ledger, ledger.height() + 1).chain,
             };
-            Lineage { schedule: ledger.schedule(), lag: self.network.rules.lag, chain }
+            let Rules { lag, begins, .. } = self.network.rules;
+            Lineage { schedule: ledger.schedule(), lag, begins, chain }
         })
     }
 
