@@ -6,6 +6,7 @@ pub mod consensus;
 pub mod daily;
 pub mod exchange;
 pub mod filter;
+pub mod hostile;
 pub mod impostor;
 pub mod payments;
 pub mod population;
