@@ -87,13 +87,16 @@ check: ## Formatting, lints, documentation, licences and duplicates of dependenc
 
 bench: build ## Run every measurement
 	for suite in scaling assets hard coingecko decomposition figure2; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
-	for suite in exchange payments filter recovery consensus transaction-management transport stm evm; do ./$(WALRAS) bench $$suite || exit 1; done
+	for suite in exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane; do ./$(WALRAS) bench $$suite || exit 1; done
 
 soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --seeds 10000
 	./$(WALRAS) sim --crash-points 500
 	for engine in dbft tendermint; do for twins in '' --twins; do \
 	  ./$(WALRAS) sim --consensus --engine $$engine $$twins --seeds 1000 || exit 1; done; done
+	FUZZ_CASES=300000 $(CARGO) test --locked --release -p fuzz -p doors --test decoders --test fuzz
+	FUZZ_CASES=300000 $(CARGO) test --locked --release -p transport -p walras strangers
+	./$(WALRAS) bench hostile --tries 600
 	./$(WALRAS) bench clearing --suite hostile --books 1000000
 	./$(WALRAS) bench clearing --suite minimum --books 1000000
 

@@ -143,6 +143,7 @@ export type Batch = {
 export type Balance = { asset: string; available: Units; locked: Units };
 export type Account = {
   address: string;
+  checked_address: string;
   height: number;
   key: string | null;
   sequence: { highest: number | string; next: number | string };

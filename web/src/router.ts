@@ -24,7 +24,7 @@ export const href = {
   transaction: (id: string) => `#/transaction/${id}`,
 };
 
-const ADDRESS = /^0x[0-9a-f]{40}$/;
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const DIGEST = /^0x[0-9a-f]{64}$/;
 const HEIGHT = /^\d{1,15}$/;
 
@@ -48,7 +48,8 @@ export function find(text: string, symbols: string[]): string | null {
   const wanted = text.trim();
   if (HEIGHT.test(wanted.replace(/[, #]/g, ""))) return href.block(Number(wanted.replace(/[, #]/g, "")));
   const hex = wanted.toLowerCase();
-  if (ADDRESS.test(hex)) return href.account(hex);
+  // Letters of both sizes are a checksum, which the node looks at.
+  if (ADDRESS.test(hex)) return href.account(/^0x.*[a-f]/.test(wanted) ? wanted : hex);
   if (DIGEST.test(hex)) return href.transaction(hex);
   const [base, quote] = wanted.split(/\s*[/ ]\s*/).map((part) => matching(part, symbols));
   return base && quote && base !== quote ? href.market(base, quote) : null;

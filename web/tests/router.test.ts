@@ -28,6 +28,9 @@ it("finds blocks, accounts, transactions and pairs", () => {
   const symbols = ["USD", "EUR", "Gold"];
   expect(find("1,234", symbols)).toBe(href.block(1234));
   expect(find(" #17 ", symbols)).toBe(href.block(17));
+  const mixed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+  expect(find(mixed, symbols)).toBe(href.account(mixed));
+  expect(parseRoute(href.account(mixed))).toEqual({ view: "account", address: mixed });
   expect(find(ADDRESS.toUpperCase().replace("0X", "0x"), symbols)).toBe(href.account(ADDRESS));
   expect(find(DIGEST, symbols)).toBe(href.transaction(DIGEST));
   expect(find("eur/usd", symbols)).toBe(href.market("EUR", "USD"));

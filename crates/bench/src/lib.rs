@@ -7,6 +7,7 @@ pub mod daily;
 pub mod evm;
 pub mod exchange;
 pub mod filter;
+pub mod hostile;
 pub mod impostor;
 pub mod payments;
 pub mod payments_lane;

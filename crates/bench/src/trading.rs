@@ -1,7 +1,7 @@
 //! The workload of SPEEDEX §7: of every 500,000 transactions about 375,000 new offers, 110,000 cancellations, 15,000
 //! payments and a hundred new accounts; valuations move by a geometric Brownian motion from block to block.
 
-use ledger::{LEAST_UNITS, Ledger};
+use ledger::{LEAST_UNITS, Ledger, Pair, Place};
 use primitives::{Address, AssetId, Operation, Price, SecretKey};
 use rayon::prelude::*;
 
@@ -112,7 +112,8 @@ impl Trading {
         }
     }
 
-    fn pay(&mut self, block: &mut Vec<Unsigned>) {
+    /// A payment between two accounts.
+    pub fn pay(&mut self, block: &mut Vec<Unsigned>) {
         let from = self.population.draw(&mut self.random);
         let to = self.random.below(self.population.len() as u64) as usize;
         let to = if to == from { (to + 1) % self.population.len() } else { to };
@@ -120,7 +121,8 @@ impl Trading {
         block.push(self.population.act(from, Operation::Pay { to, asset, amount: self.random.below(100_000) + 1 }));
     }
 
-    fn open_account(&mut self, block: &mut Vec<Unsigned>) {
+    /// A new account.
+    pub fn open_account(&mut self, block: &mut Vec<Unsigned>) {
         let mut seed = [0x11; 32];
         seed[..8].copy_from_slice(&self.random.bits().to_le_bytes());
         let key = SecretKey::from_seed(seed).public();
@@ -132,6 +134,21 @@ impl Trading {
         let of = |account: &u32| self.population.address(*account as usize);
         let at = self.by_address.binary_search_by_key(address, of).ok()?;
         Some(self.by_address[at] as usize)
+    }
+
+    /// The true price of an asset in units of another.
+    pub fn rate(&self, sell: AssetId, buy: AssetId) -> f64 {
+        self.values[sell.0 as usize] / self.values[buy.0 as usize]
+    }
+
+    /// Cancels a resting offer, if its owner may act.
+    pub fn cancel_one(&mut self, pair: Pair, place: Place, block: &mut Vec<Unsigned>) {
+        let owner = self.owner(&place.account).filter(|owner| self.population.may_act(*owner));
+        if let Some(owner) = owner {
+            let (sell, buy) = (pair.sell, pair.buy);
+            let operation = Operation::CancelOffer { sell, buy, limit: place.limit, offer: place.id };
+            block.push(self.population.act(owner, operation));
+        }
     }
 
     /// Cancels about `count` resting offers, each as likely as the other.

@@ -60,6 +60,9 @@ pub struct Rules {
     pub bench_after: u32,
     /// Most bytes of a sub-block.
     pub payload_bytes: usize,
+    /// The height that the network begins with: 0, or that of the state which it was restarted with. Nobody has
+    /// certified that one in this network.
+    pub begins: u64,
 }
 
 impl Default for Rules {
@@ -72,6 +75,7 @@ impl Default for Rules {
             lag: 2,
             bench_after: 3,
             payload_bytes: 4 << 20,
+            begins: 0,
         }
     }
 }
@@ -86,6 +90,11 @@ impl Rules {
     /// whose ledger is a window behind still follows.
     pub fn horizon(&self) -> u64 {
         2 * self.window
+    }
+
+    /// The height whose outcome a commit of `height` signs.
+    pub fn signed_by(&self, height: u64) -> u64 {
+        height.saturating_sub(self.lag).max(self.begins)
     }
 }
 

@@ -59,6 +59,10 @@
 //! **Catching up** (`sync`). Who does not move while others have certificates asks one of them for decided heights,
 //! checks each against its certificate and the chain of superblocks, and asks another if one lied.
 //!
+//! **Restarts of a network** ([`Rules::begins`]). A network may begin with a state of a certain height instead of a
+//! genesis, under an identity of its own. Its first heights sign the outcome of that state, as those after a genesis
+//! do.
+//!
 //! **Epochs** ([`Chain`]). A committee decides the heights of its epoch and no others: no vote, proposal or certificate
 //! of it counts above the last one, so that keys which were given up later prove nothing about later heights. When the
 //! last height is decided, certified and applied, the next epoch's engine begins there with its own committee, which

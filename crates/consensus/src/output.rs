@@ -69,13 +69,13 @@ impl Engine {
 
     /// Commits to every height whose root is known by now.
     pub(crate) fn commit_due(&mut self) {
-        let lag = self.rules.lag;
+        let rules = self.rules;
         let due: Vec<Statement> = self
             .live
             .iter()
             .filter(|(_, live)| live.commit.is_none())
             .filter_map(|(height, live)| {
-                let root = self.roots.get(&height.saturating_sub(lag))?;
+                let root = self.roots.get(&rules.signed_by(*height))?;
                 live.statement(*height, *root)
             })
             .collect();
@@ -169,7 +169,7 @@ impl Engine {
     /// Holds a certified root against the own one, if that is known.
     pub(crate) fn compare_root(&mut self, certificate: &Certificate) {
         let theirs = certificate.statement;
-        if let Some(root) = self.roots.get(&theirs.height.saturating_sub(self.rules.lag)) {
+        if let Some(root) = self.roots.get(&self.rules.signed_by(theirs.height)) {
             self.compare(Statement { root: *root, ..theirs }, theirs);
         }
     }
@@ -191,7 +191,7 @@ impl Engine {
     pub(crate) fn collect(&mut self) {
         let over = self.settled();
         self.live.retain(|height, _| *height > over);
-        let keep = (over + 1).saturating_sub(self.rules.lag);
+        let keep = self.rules.signed_by(over + 1);
         self.roots.retain(|height, _| *height >= keep);
         let recent = over.saturating_sub(self.rules.horizon());
         self.certificates.retain(|height, _| *height > recent);

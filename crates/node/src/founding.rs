@@ -10,7 +10,7 @@ use std::time::Duration;
 use borsh::BorshSerialize;
 use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules};
-use ledger::{BLOCK_BYTES_MAX, Genesis, Member, Membership, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes};
+use ledger::{BLOCK_BYTES_MAX, Genesis, Member, Membership, Restart, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes};
 use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_network_address};
 use replica::{LaneRules, Lineage, Network, PeerAddress};
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,29 @@ pub struct Founding {
     pub grace: Duration,
     /// An empty sub-block is proposed after so long without any.
     pub heartbeat: Duration,
+    /// With what the network has begun again, if it has.
+    pub restarted: Option<Restarted>,
+}
+
+/// The beginning of a network that began again with a state of an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restarted {
+    /// Its number, and the snapshot: they and the first network's identity are its identity.
+    pub restart: Restart,
+    /// The height of the state.
+    pub height: u64,
+    /// The committee of the next height, as the state has it.
+    pub keys: Vec<PublicKey>,
+}
+
+/// [`Restarted`] in the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RestartEntry {
+    number: u32,
+    snapshot: String,
+    height: u64,
+    keys: Vec<String>,
 }
 
 /// The part of the file, with the defaults of what it leaves out.
@@ -139,6 +162,9 @@ pub(crate) struct Part {
     reward_pool: String,
     #[serde(default = "defaults::slash")]
     slash: String,
+    /// Of a network that began again with a state; `walras restart` writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    restart: Option<RestartEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -216,13 +242,20 @@ impl Founding {
             unit: Duration::from_millis(defaults::timer_unit_ms()),
             grace: Duration::from_millis(defaults::grace_ms()),
             heartbeat: Duration::from_millis(defaults::heartbeat_ms()),
+            restarted: None,
         }
     }
 
-    /// The identity of the network that they make of a genesis.
+    /// The identity of the network that they make of a genesis, or if it has begun again of the restarted one.
     pub fn digest(&self, genesis: &Genesis) -> Digest {
+        let first = self.first_digest(genesis);
+        self.restarted.as_ref().map_or(first, |restarted| restarted.restart.identity(&first))
+    }
+
+    /// The identity of the network when it was founded.
+    pub fn first_digest(&self, genesis: &Genesis) -> Digest {
         // The protocol is the engine's.
-        let Rules { enough, fast, window, lag, bench_after, payload_bytes, protocol: _ } = self.rules;
+        let Rules { enough, fast, window, lag, bench_after, payload_bytes, protocol: _, begins: _ } = self.rules;
         let founder = |one: &Founder| (one.key, one.account, one.stake);
         let validators: Vec<(PublicKey, Address, Amount)> = self.validators.iter().map(founder).collect();
         let rules = (enough.map(|enough| enough as u64), fast, window, lag, bench_after, payload_bytes as u64);
@@ -254,6 +287,12 @@ impl Founding {
 
     /// The first epoch of the chain that they found.
     pub fn chain(&self, genesis: &Genesis) -> Chain {
+        if let Some(Restarted { height, keys, .. }) = &self.restarted {
+            let (schedule, first) = (self.schedule(), height + 1);
+            let epoch = schedule.epoch_of(first);
+            let heights = first..=schedule.last_height(epoch);
+            return Chain { genesis: self.digest(genesis), epoch, heights, keys: keys.clone() };
+        }
         let keys = self.validators.iter().map(|one| one.key).collect();
         Chain { genesis: self.digest(genesis), epoch: 0, heights: 1..=self.schedule().last_height(0), keys }
     }
@@ -261,7 +300,7 @@ impl Founding {
     /// What a client trusts that has the genesis, and nothing else yet.
     pub fn lineage(&self, genesis: &Genesis) -> Lineage {
         let schedule = genesis.membership.as_ref().map_or(Schedule::default(), |membership| membership.terms.schedule);
-        Lineage { schedule, lag: self.rules.lag, chain: self.chain(genesis) }
+        Lineage { schedule, lag: self.rules.lag, begins: self.rules.begins, chain: self.chain(genesis) }
     }
 
     /// When committees change. A committee begins two windows behind its drawing: no validator works on a height that
@@ -320,6 +359,12 @@ impl Founding {
             reward: self.succession.reward.to_string(),
             reward_pool: self.succession.reward_pool.to_string(),
             slash: self.succession.slash.to_string(),
+            restart: self.restarted.as_ref().map(|Restarted { restart, height, keys }| RestartEntry {
+                number: restart.number,
+                snapshot: restart.snapshot.to_string(),
+                height: *height,
+                keys: keys.iter().map(PublicKey::to_string).collect(),
+            }),
         }
     }
 }
@@ -357,7 +402,9 @@ impl Part {
         {
             within(field, ms, TIME_MS)?;
         }
+        let restarted = self.restart.map(restarted).transpose()?;
         let rules = Rules {
+            begins: restarted.as_ref().map_or(0, |restarted| restarted.height),
             protocol: defaults.protocol,
             enough: self.enough,
             fast: self.fast_path,
@@ -374,8 +421,27 @@ impl Part {
             unit: Duration::from_millis(self.timer_unit_ms),
             grace: Duration::from_millis(self.grace_ms),
             heartbeat: Duration::from_millis(self.heartbeat_ms),
+            restarted,
         })
     }
+}
+
+/// What the part says of a restart.
+fn restarted(entry: RestartEntry) -> Result<Restarted, Fault> {
+    let wrong = |field: &str, why: String| (format!("consensus.restart.{field}"), why);
+    let snapshot =
+        entry.snapshot.parse().map_err(|_| wrong("snapshot", format!("{:?} is no digest", entry.snapshot)))?;
+    let key = |text: &String| text.parse().map_err(|_| wrong("keys", format!("{text:?} is no public key")));
+    let keys: Vec<PublicKey> = entry.keys.iter().map(key).collect::<Result<_, _>>()?;
+    if entry.number == 0 {
+        return Err(wrong(
+            "number",
+            "0: restarts are counted from 1; take the genesis that `walras restart` wrote".into(),
+        ));
+    }
+    within("restart.height", entry.height, 1..=consensus::HEIGHT_MAX)?;
+    within("restart.keys", keys.len(), 1..=MEMBERS_MAX)?;
+    Ok(Restarted { restart: Restart { number: entry.number, snapshot }, height: entry.height, keys })
 }
 
 impl Part {

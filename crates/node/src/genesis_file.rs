@@ -119,12 +119,20 @@ pub fn read(path: &Path) -> Result<Genesis, GenesisFileError> {
 pub fn read_with_founding(path: &Path) -> Result<(Genesis, Option<Founding>), GenesisFileError> {
     let name = path.display().to_string();
     let text = std::fs::read(path).map_err(|error| GenesisFileError::Io(name.clone(), error))?;
-    let mut file: File = serde_json::from_slice(&text).map_err(|error| GenesisFileError::Json(name.clone(), error))?;
-    let wrong = |(field, message)| GenesisFileError::Field { file: name.clone(), field, message };
+    parse(&name, &text)
+}
+
+/// Reads and checks the text of a genesis file, which errors call `name`.
+///
+/// # Errors
+/// As [`read_with_founding`].
+pub fn parse(name: &str, text: &[u8]) -> Result<(Genesis, Option<Founding>), GenesisFileError> {
+    let mut file: File = serde_json::from_slice(text).map_err(|error| GenesisFileError::Json(name.into(), error))?;
+    let wrong = |(field, message)| GenesisFileError::Field { file: name.into(), field, message };
     let founding = file.consensus.take().map(Part::read).transpose().map_err(wrong)?;
-    let genesis = file.into_genesis(&name)?;
+    let genesis = file.into_genesis(name)?;
     let genesis = founding.iter().fold(genesis, |genesis, founding| founding.found(genesis));
-    genesis.issued_assets().map_err(|error| GenesisFileError::Unsound(name, error))?;
+    genesis.issued_assets().map_err(|error| GenesisFileError::Unsound(name.into(), error))?;
     Ok((genesis, founding))
 }
 

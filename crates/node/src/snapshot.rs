@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use ledger::{Genesis, Ledger};
-use replica::{Replay, ReplicaError, begin, restore, write_checkpoint, write_state};
+use replica::{Home, Lineage, Replay, ReplicaError, begin, restore, write_checkpoint, write_state};
 use store::{CheckpointReader, Disk, Options, RealDisk, SnapshotWriter, Store, View};
 
 /// Brings the state of a store up to its last durable block, and leaves the store as it is. `each` hears of every block
@@ -56,4 +56,13 @@ pub fn install(state: &Ledger, data: &Path) -> Result<(), ReplicaError> {
         return Err(ReplicaError::NotEmpty(data.display().to_string()));
     }
     write_checkpoint(state, store.begin_checkpoint(state.height())?)
+}
+
+/// Makes the data directory of a validator in a network that begins again with a state.
+///
+/// # Errors
+/// [`ReplicaError::NotEmpty`] if it holds anything, or it cannot be written.
+pub fn begin_again(state: &Ledger, data: &Path, lineage: Lineage) -> Result<(), ReplicaError> {
+    let directory = |error| ReplicaError::Directory(data.display().to_string(), error);
+    replica::begin_again(&Home::at(data).map_err(directory)?, state, lineage)
 }

@@ -239,7 +239,7 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
     let proof = |net: &Net| {
         let shared = &net.node(0).shared;
         let certificates = shared.certificates.get().expect("a validator").1.clone();
-        let past = Past { blocks: shared.archive.clone(), certificates };
+        let past = Past { blocks: shared.archive.clone(), certificates, begins: 0 };
         Base::read(&past, shared.newest_root(), ledger.height(), 2).expect("readable")
     };
     net.wait_until("it is certified", |net| proof(net).is_some());

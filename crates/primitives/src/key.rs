@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use borsh::{BorshDeserialize, BorshSerialize};
 use rayon::prelude::*;
+use tiny_keccak::{Hasher, Keccak};
 use zeroize::Zeroize;
 
 use crate::hash::{HexError, from_hex, to_hex};
@@ -176,6 +177,115 @@ macro_rules! hex_text {
     };
 }
 
-hex_text!(Address);
+impl Address {
+    /// The text form for people: which letters are capitals is a checksum over the digits, as Ethereum's tools write
+    /// and check it (EIP-55). Machines write small letters alone, as [`fmt::Display`] does.
+    pub fn checked(&self) -> String {
+        let digits = to_hex(&self.0);
+        let mut hash = [0; 32];
+        let mut keccak = Keccak::v256();
+        keccak.update(digits.as_bytes());
+        keccak.finalize(&mut hash);
+        let is_capital = |at: usize| hash[at / 2] >> (4 * (1 - at % 2)) & 8 != 0;
+        let letter = |(at, digit): (usize, char)| if is_capital(at) { digit.to_ascii_uppercase() } else { digit };
+        digits
+            .chars()
+            .enumerate()
+            .map(letter)
+            .fold("0x".into(), |text: String, digit| text + digit.encode_utf8(&mut [0; 4]))
+    }
+}
+
+/// Why a text is no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// Not 20 bytes in hexadecimal.
+    #[error(transparent)]
+    Hex(#[from] HexError),
+    /// Letters of both sizes that are not the checksum of the digits.
+    #[error("the checksum of {0} is wrong: a character was mistyped; copy the address again from where it came")]
+    Checksum(String),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{}", to_hex(&self.0))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    /// Takes the form for people, whose checksum must be right, and digits whose letters are all small or all capitals,
+    /// which have none.
+    fn from_str(text: &str) -> Result<Address, AddressError> {
+        let address = Address(from_hex(text)?);
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let has = |is: fn(&u8) -> bool| digits.bytes().any(|digit| is(&digit));
+        let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+        if is_mixed && address.checked()[2..] != *digits {
+            return Err(AddressError::Checksum(text.into()));
+        }
+        Ok(address)
+    }
+}
+
 hex_text!(PublicKey);
 hex_text!(Signature);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of EIP-55.
+    const CHECKED: [&str; 4] = [
+        "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+        "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+        "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+        "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+    ];
+
+    #[test]
+    fn addresses_for_people_are_those_of_ethereum() {
+        for text in CHECKED {
+            let address: Address = text.parse().expect("its checksum is right");
+            assert_eq!(address.checked(), text);
+            // The form of machines, and that of capitals, say nothing of mistakes.
+            assert_eq!(address.to_string(), text.to_lowercase());
+            assert_eq!(address.to_string().parse(), Ok(address));
+            assert_eq!(format!("0x{}", text[2..].to_uppercase()).parse(), Ok(address));
+            assert_eq!(text[2..].parse(), Ok(address));
+        }
+    }
+
+    /// Every mistyped digit of the examples, and every pair of neighbours that changed places.
+    #[test]
+    fn mistyped_addresses_are_refused_by_name() {
+        let (mut tried, mut caught) = (0, 0);
+        let mut judge = |text: String, right: &str| {
+            if text.to_lowercase() != right.to_lowercase() {
+                let parsed = text.parse::<Address>();
+                tried += 1;
+                caught += usize::from(parsed.is_err_and(|error| error.to_string().contains("copy the address again")));
+            }
+        };
+        for right in CHECKED {
+            for at in 2..right.len() {
+                for digit in "0123456789abcdefABCDEF".chars() {
+                    judge(format!("{}{digit}{}", &right[..at], &right[at + 1..]), right);
+                }
+                if let Some((a, b)) = right[at..].chars().next().zip(right[at + 1..].chars().next()) {
+                    judge(format!("{}{b}{a}{}", &right[..at], &right[at + 2..]), right);
+                }
+            }
+        }
+        // Of a letter's size the checksum decides one in two; of forty digits about fifteen are letters.
+        assert!(caught * 1_000 >= tried * 999, "{caught} of {tried}");
+    }
+}

@@ -19,7 +19,7 @@ pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsErro
 pub use block::{Height, SubBlock, Superblock};
 pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, to_hex};
-pub use key::{Address, PublicKey, SecretKey, Signature, Signed, verify_all};
+pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use price::{Price, PriceError};
 pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Stake, VoteKind,

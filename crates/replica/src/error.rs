@@ -55,6 +55,23 @@ pub enum ReplicaError {
         /// In the genesis.
         genesis: u64,
     },
+    /// A state of another network than the genesis makes.
+    #[error(
+        "the state here is of network {stored}, and the genesis makes network {genesis}: give the genesis.json that this home \
+         came with, or the home of the other network; `walras restart` makes a home of a restarted one"
+    )]
+    OtherNetwork {
+        /// Of the state.
+        stored: Digest,
+        /// Of the genesis.
+        genesis: Digest,
+    },
+    /// The genesis names a restart, and the state that it began with is not here.
+    #[error(
+        "the genesis is of a network that was restarted with the state of height {0}, and the data directory does not hold \
+         it: make the home with `walras restart` from that snapshot"
+    )]
+    NotRestarted(Height),
     /// A root that differs from the logged one.
     #[error(
         "after block {height} the state root is {ours}, but the log says {logged}: the state has diverged; stop and report this"

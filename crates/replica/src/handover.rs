@@ -31,9 +31,9 @@
 //!
 //! - The specification of epochs (§2.9) puts the digest of the next committee into the certificate of an epoch's last
 //!   height. Here the certificate is an ordinary one: committees stand in every state root anyway.
-//! - Keys of past committees prove the past for ever. Who can buy f+1 of an old committee's keys *and* keep a client
-//!   from every honest node can show that client another history; a client that comes back begins with what it last
-//!   proved (`walras light --trust`), not with the genesis.
+//! - Keys of past committees prove the past for ever: whoever buys them can sign another history from there on. So a
+//!   client walks no further than to the last epoch in which the stakes of the committee that it began with can still
+//!   be punished, and begins with a state root that somebody tells it ([`Lineage::begin_at`]) if it is older than that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,6 +101,8 @@ pub struct Lineage {
     pub schedule: Schedule,
     /// How many heights below its own the outcome of a certificate is.
     pub lag: u64,
+    /// The height that the network begins with.
+    pub begins: Height,
     /// The epoch that is trusted.
     pub chain: Chain,
 }
@@ -110,12 +112,15 @@ impl Lineage {
     /// which the epoch before certifies.
     pub fn state_height(&self, epoch: u64) -> Height {
         let first_certified = self.schedule.first_height(epoch.saturating_sub(1)).saturating_sub(self.lag);
-        self.schedule.boundary(epoch).max(first_certified)
+        self.schedule.boundary(epoch).max(first_certified).max(self.begins)
     }
 
     /// The height of the certificate of the handover to an epoch.
     pub fn certificate_height(&self, epoch: u64) -> Height {
-        self.state_height(epoch).saturating_add(self.lag)
+        let state_height = self.state_height(epoch);
+        // The first height of a restarted network signs the outcome of the state that it begins with.
+        let above = if state_height == self.begins { 1 } else { self.lag };
+        state_height.saturating_add(above)
     }
 
     /// The last epoch whose handover a state of this height, if it is certified, has behind it.
@@ -134,10 +139,33 @@ impl Lineage {
             return Err(HandoverError::Fixed(epoch));
         }
         let members = self.committee(epoch, handover)?;
+        self.chain = self.chain_of(epoch, members);
+        Ok(())
+    }
+
+    /// Trusts the committee of an epoch because somebody who is trusted names the root of the state that holds it. No
+    /// signature counts for this, so that keys of earlier committees, which may have been sold since, prove nothing.
+    ///
+    /// # Errors
+    /// [`HandoverError`]; then it trusts what it did.
+    pub fn begin_at(&mut self, epoch: u64, state: &Digest, validators: &ValidatorsProof) -> Result<(), HandoverError> {
+        if self.schedule.is_fixed() {
+            return Err(HandoverError::Fixed(epoch));
+        }
+        let members = self.registered(epoch, state, validators)?;
+        self.chain = self.chain_of(epoch, members);
+        Ok(())
+    }
+
+    /// The epoch whose handover shows the state of a height, if one does.
+    pub fn epoch_shown_at(&self, height: Height) -> Option<u64> {
+        Some(self.last_behind(height)).filter(|epoch| *epoch > 0 && self.state_height(*epoch) == height)
+    }
+
+    fn chain_of(&self, epoch: u64, members: &[Member]) -> Chain {
         let heights = self.schedule.first_height(epoch)..=self.schedule.last_height(epoch);
         let keys = members.iter().map(|member| member.key).collect();
-        self.chain = Chain { genesis: self.chain.genesis, epoch, heights, keys };
-        Ok(())
+        Chain { genesis: self.chain.genesis, epoch, heights, keys }
     }
 
     /// The committee that a handover proves.
@@ -151,8 +179,18 @@ impl Lineage {
         if certificate.statement.root != outcome_root(&state, receipts) {
             return Err(HandoverError::OtherOutcome(epoch));
         }
+        self.registered(epoch, &state, validators)
+    }
+
+    /// The committee of an epoch, as the registry of a state holds it.
+    fn registered<'a>(
+        &self,
+        epoch: u64,
+        state: &Digest,
+        validators: &'a ValidatorsProof,
+    ) -> Result<&'a [Member], HandoverError> {
         let validators: &Validators =
-            validators.verify(&state).map_err(|fault| HandoverError::Registry(epoch, fault))?;
+            validators.verify(state).map_err(|fault| HandoverError::Registry(epoch, fault))?;
         if validators.terms().network != self.chain.genesis || validators.terms().schedule != self.schedule {
             return Err(HandoverError::OtherNetwork(epoch));
         }
@@ -218,6 +256,22 @@ impl<D: Disk> HandoverLog<D> {
         keep(&mut self.store, epoch, &Kept { receipts, validators, certificate: None })?;
         self.held.last.store(self.store.last_height(), Ordering::Release);
         Ok(())
+    }
+}
+
+impl<D: Disk> HandoverLog<D> {
+    /// Writes down the registry of the state that a restarted network begins with, for the handover to the next epoch,
+    /// if its committee is drawn already.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if it cannot be written.
+    pub(crate) fn keep_first(&mut self, ledger: &Ledger) -> Result<(), ReplicaError> {
+        let Lineage { schedule, chain, .. } = &self.held.lineage;
+        let next = chain.epoch + 1;
+        if ledger.validators().last_epoch() < next || schedule.is_fixed() {
+            return Ok(());
+        }
+        self.keep(next, ledger, &mut Roots::of(ledger), Digest::default())
     }
 }
 
@@ -300,10 +354,10 @@ fn keep<D: Disk>(store: &mut Store<D>, epoch: u64, kept: &Kept) -> Result<(), Re
     Ok(())
 }
 
-/// Keeps handovers that were checked, from the first epoch on, on an empty disk that no node has open.
-pub(crate) fn put_all<D: Disk>(disk: D, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
+/// Keeps handovers that were checked, from an epoch on, on an empty disk that no node has open.
+pub(crate) fn put_all<D: Disk>(disk: D, first_epoch: u64, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
     let mut store = Store::open(disk, Options::default())?.0;
-    for (epoch, Handover { certificate, receipts, validators }) in (1..).zip(handovers) {
+    for (epoch, Handover { certificate, receipts, validators }) in (first_epoch..).zip(handovers) {
         keep(&mut store, epoch, &Kept { receipts, validators, certificate: Some(certificate) })?;
     }
     Ok(())

@@ -66,6 +66,7 @@ mod past;
 mod pipeline;
 mod proposals;
 pub mod recovery;
+mod restarted;
 mod settings;
 pub mod state_sync;
 mod status;
@@ -88,6 +89,7 @@ pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,
 };
+pub use restarted::begin_again;
 pub use settings::{Defect, ReplicaSettings};
 pub use state_sync::{Own, StateEffect, StateSync};
 pub use status::{PeerStatus, ValidatorStatus};

@@ -56,12 +56,21 @@ impl<D: Disk + Clone> Replica<D> {
         newest: (Height, Digest),
         blocks: store::Archive<D>,
     ) -> Result<Opened<D>, ReplicaError> {
+        if ledger.height() < network.rules.begins {
+            return Err(ReplicaError::NotRestarted(network.rules.begins));
+        }
+        let (stored, genesis) = (ledger.validators().terms().network, network.chain.genesis);
+        if stored != genesis {
+            return Err(ReplicaError::OtherNetwork { stored, genesis });
+        }
         let (finality, _) = Store::open(home.certificates.clone(), Options::default())?;
-        let past = Past { blocks, certificates: finality.archive() };
-        let lineage = Lineage { schedule: ledger.schedule(), lag: network.rules.lag, chain: network.chain.clone() };
+        let begins = network.rules.begins;
+        let past = Past { blocks, certificates: finality.archive(), begins };
+        let (lag, chain) = (network.rules.lag, network.chain.clone());
+        let lineage = Lineage { schedule: ledger.schedule(), lag, begins, chain };
         let handovers = HandoverLog::open(home.handovers.clone(), lineage, finality.archive())?;
         let unproved = unproved(&finality, ledger, &past)?;
-        let height = unproved.unwrap_or(finality.last_height().min(ledger.height()));
+        let height = unproved.unwrap_or(finality.last_height().max(begins).min(ledger.height()));
         let network = network.at(ledger, height + 1);
         let start = start(&network, &past, ledger, height, newest)?;
         let mut engine = Engine::new(network.setup(check_payload(network.lane)), start);
@@ -157,7 +166,7 @@ fn open_votes<D: Disk + Clone>(
 
 /// The height of a state that was restored from a file: blocks between it and the last certificate are not here.
 fn unproved<D: Disk>(finality: &Store<D>, ledger: &Ledger, past: &Past<D>) -> Result<Option<Height>, ReplicaError> {
-    let (applied, certified) = (ledger.height(), finality.last_height());
+    let (applied, certified) = (ledger.height(), finality.last_height().max(past.begins));
     let lacks = applied > certified && past.blocks.block(certified + 1)?.is_none();
     Ok(lacks.then_some(applied))
 }
@@ -182,7 +191,7 @@ fn start<D: Disk>(
         None => (Digest::default(), first),
     };
     let mut roots = Vec::new();
-    for of in height.saturating_sub(network.rules.lag)..=applied {
+    for of in network.rules.signed_by(height)..=applied {
         let Some((state, receipts)) = past.outcome(of, newest)? else { continue };
         roots.push((of, outcome_root(&state, &receipts)));
     }

@@ -14,11 +14,13 @@ pub struct Past<D: Disk> {
     pub blocks: Archive<D>,
     /// Certificates.
     pub certificates: Archive<D>,
+    /// The height that the network begins with: its outcome has no receipts.
+    pub begins: Height,
 }
 
 impl<D: Disk> Clone for Past<D> {
     fn clone(&self) -> Past<D> {
-        Past { blocks: self.blocks.clone(), certificates: self.certificates.clone() }
+        Past { blocks: self.blocks.clone(), certificates: self.certificates.clone(), begins: self.begins }
     }
 }
 
@@ -56,10 +58,10 @@ impl<D: Disk> Past<D> {
         let state = if height == newest.0 {
             newest.1
         } else {
-            let Some(above) = self.block(height + 1)? else { return Ok(None) };
+            let Some(above) = self.block(height.saturating_add(1))? else { return Ok(None) };
             above.parent_root
         };
-        if height == 0 {
+        if height == self.begins {
             return Ok(Some((state, Digest::default())));
         }
         Ok(self.receipts(height)?.map(|receipts| (state, ReceiptsTrie::new(&receipts).root())))

@@ -237,6 +237,20 @@ mod tests {
         }
     }
 
+    /// Other tests of this program allocate at the same time; that a length alone makes room for nothing is tested
+    /// above.
+    #[test]
+    fn streams_of_strangers() {
+        let hello = Hello { version: VERSION, network: Digest([3; 32]), incarnation: [4; 16], clock_ms: 5 };
+        let sent = [Message::Hello(hello), Message::Votes(vec![1, 2, 3]), Message::Ping([7; 8]), Message::Pong([8; 8])];
+        let stream: Vec<u8> = sent.iter().flat_map(|message| control(message).to_vec()).collect();
+        fuzz::Target { room: None, ..fuzz::Target::new("wire", vec![stream]) }.run(|bytes| {
+            let (whole, end) = decode(bytes, &[bytes.len().max(1)]);
+            assert_eq!((&whole, &end), (&decode(bytes, &[1, 7, 3]).0, &decode(bytes, &[1, 7, 3]).1), "pieces matter");
+            end.map(|()| format!("{} messages", whole.len())).map_err(|reason| format!("{reason:?}"))
+        });
+    }
+
     #[test]
     fn lengths_are_held_to_their_kinds() {
         let refused = |kind, bytes: usize| decode(&header(kind, bytes), &[]).1;

@@ -185,6 +185,24 @@ mod tests {
         Ok(numbered(rows.map_err(|error| error.to_string())?, Vec::new(), Vec::new()))
     }
 
+    /// Other tests of this program allocate at the same time.
+    #[test]
+    fn files_of_strangers() {
+        let seeds =
+            ["sell,buy,amount,min_price\nA,B,10,0.5\nB,A,7,1.00000000000000001\n", "note,min_price,sell,buy,amount\n"];
+        let words = [",", "\n", "\"", "min_price", "9223372036854775807", "1e400", "-0", "NaN", "\u{feff}", "\r"];
+        let seeds = seeds.map(|text| text.as_bytes().to_vec()).to_vec();
+        fuzz::Target { words: &words, room: None, ..fuzz::Target::new("csv", seeds) }.run(|bytes| {
+            let mut totals = Totals::new();
+            let rows = read_csv(bytes, Path::new("F.csv"), &OFFERS, |fields| offer(fields, &mut totals));
+            let rows = rows.map_err(|error| error.to_string())?;
+            let count = rows.len();
+            let read = numbered(rows, Vec::new(), Vec::new());
+            assert_eq!(read.offers.book().pairs.iter().map(|pair| pair.offers().count()).sum::<usize>(), count);
+            Ok(format!("{} assets", read.symbols.len()))
+        });
+    }
+
     fn problem(text: &str) -> String {
         read_text(text).err().expect("an error")
     }

@@ -64,6 +64,27 @@ pub enum Bench {
         #[arg(long)]
         directory: Option<PathBuf>,
     },
+    /// The worst block within the limits that a search finds, against an ordinary one of the same size.
+    #[command(after_help = "Examples:
+  walras bench hostile --json
+  walras bench hostile --tries 2000 --transactions 50000 --resting 500000")]
+    Hostile {
+        /// Transactions of the ordinary block.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(10..))]
+        transactions: u32,
+        /// Offers that rest.
+        #[arg(long, default_value_t = 50_000)]
+        resting: usize,
+        /// Accounts.
+        #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1_000..))]
+        accounts: u32,
+        /// Blocks that are tried in each row.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+        tries: u32,
+        /// Of the search.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Checkpoints beside execution, and recovery from them.
     #[command(after_help = "Examples:
   walras bench recovery
@@ -313,6 +334,12 @@ impl Bench {
                 let figures =
                     bench::exchange::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
                 print(&figures, json);
+            }
+            Bench::Hostile { transactions, resting, accounts, tries, seed } => {
+                let (transactions, tries) = (transactions as usize, tries as usize);
+                let options =
+                    bench::hostile::HostileOptions { transactions, resting, accounts: accounts as usize, tries, seed };
+                print(&bench::hostile::run(&options, &bench::hostile::ROWS, &mut say), json);
             }
             Bench::Recovery { accounts, offers, assets, transactions, blocks, directory } => {
                 let blocks = blocks as usize;

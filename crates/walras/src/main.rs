@@ -24,6 +24,7 @@ mod output;
 mod parquet_file;
 mod remedy;
 mod replay;
+mod restart;
 mod rows;
 mod rows_parquet;
 mod sim;
@@ -89,6 +90,8 @@ enum Command {
     /// Take, check and restore snapshots of the state.
     #[command(subcommand)]
     Snapshot(snapshot::SnapshotCommand),
+    /// Let a network begin again with a snapshot, under an identity of its own.
+    Restart(restart::RestartCommand),
     /// Write the history of a home as Parquet files.
     Export(export::Export),
     /// Print a shell's completions.
@@ -133,6 +136,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Statetest(tests) => tests.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Snapshot(snapshot) => snapshot.run(json),
+        Command::Restart(restart) => restart.run(json),
         Command::Export(export) => export.run(json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());

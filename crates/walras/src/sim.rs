@@ -131,8 +131,8 @@ impl Sim {
             ("certificate_ms_p50", ms(0.5)),
             ("certificate_ms_p99", ms(0.99)),
             ("certificate_delays_p50", ms(0.5) * 1_000.0 / longest as f64),
-            ("frames_per_superblock", report.frames as f64 / report.heights as f64),
-            ("bytes_per_superblock", report.bytes as f64 / report.heights as f64),
+            ("frames_per_superblock", report.frames as f64 / report.heights.max(1) as f64),
+            ("bytes_per_superblock", report.bytes as f64 / report.heights.max(1) as f64),
         ];
         if json {
             let fields: serde_json::Map<String, Value> =

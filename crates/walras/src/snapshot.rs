@@ -158,7 +158,7 @@ fn home_of(home: &Path) -> anyhow::Result<(Genesis, PathBuf)> {
 }
 
 /// Reads a snapshot, and holds its state root against the one that is asked for.
-fn read(file: &Path, root: Option<Digest>) -> anyhow::Result<(Ledger, Digest)> {
+pub fn read(file: &Path, root: Option<Digest>) -> anyhow::Result<(Ledger, Digest)> {
     let reading = spinner("reading and checking");
     let ledger = read_snapshot(file)?;
     reading.set_message("hashing");

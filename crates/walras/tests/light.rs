@@ -2,7 +2,7 @@
 
 mod process;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,133 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn light(genesis: &Path, server: &str, trust: Option<&Path>, asked: &[&str]) -> Output {
+fn light(genesis: &Path, server: &str, memory: Option<&Path>, asked: &[&str]) -> Output {
     let mut command = walras();
     command.args(["light", asked[0], "--json", "--server", server, "--genesis"]).arg(genesis).args(&asked[1..]);
-    if let Some(trust) = trust {
-        command.arg("--trust").arg(trust);
+    if let Some(memory) = memory {
+        command.arg("--remember").arg(memory);
     }
     command.output().expect("walras runs")
+}
+
+/// Why nothing was proved.
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+/// The folder of a network of one validator, with a block every 30 ms, and epochs of so many heights.
+fn network(folder: &Path, epoch_heights: u64, unbonding_epochs: u64) -> PathBuf {
+    let network = folder.join("network");
+    let init = format!(
+        "init --json --validators 1 --asset USD:2 --supply 1000 --stake 500 --fee 0 --reward 5 --reward-pool 1000000 \
+         --epoch-heights {epoch_heights} --unbonding-epochs {unbonding_epochs} --home"
+    );
+    let output = walras().args(init.split_whitespace()).arg(&network).output().expect("walras runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let genesis = network.join("validator-0/genesis.json");
+    let mut hasty = read(&genesis);
+    hasty["consensus"]["heartbeat_ms"] = json!(30);
+    write(&genesis, &hasty);
+    network
+}
+
+fn start(home: &Path) -> Process {
+    Process::start(home, &[("WALRAS_BLOCKS__INTERVAL_MS", "10"), ("WALRAS_NETWORK__LISTEN", "127.0.0.1:0")])
+}
+
+/// Waits until a node shows the handover to an epoch.
+fn wait_for_handover(node: &Process, epoch: u64) {
+    let begun = Instant::now();
+    while get(&agent(), &node.server, "/v1/handovers").1["last"].as_u64().unwrap_or(0) < epoch {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no handover to epoch {epoch}: {}", node.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// With the modes of files, which a home needs.
+fn copy(from: &Path, to: &Path) {
+    let copied = std::process::Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(copied.expect("cp runs").success());
+}
+
+/// The issuer of a network pays somebody.
+fn pay(network: &Path, server: &str, to: &str, amount: &str) {
+    let mut command = walras();
+    command.args(["wallet", "pay", "--json", "--asset", "USD", "--to", to, "--amount", amount, "--server", server]);
+    let output = command.arg("--key").arg(network.join("issuer-key.json")).output().expect("walras runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+const ALICE: &str = "0x00000000000000000000000000000000000000a1";
+
+/// Two histories of one genesis under the same keys: what one can sign who has bought the keys of old validators.
+#[test]
+fn a_history_forged_with_old_keys_is_not_believed() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let network = network(folder.path(), 20, 1_000);
+    let (home, forged_home) = (network.join("validator-0"), folder.path().join("forged"));
+    copy(&home, &forged_home);
+    let genesis = home.join("genesis.json");
+    let (node, forger) = (start(&home), start(&forged_home));
+    pay(&network, &node.server, ALICE, "1");
+    pay(&network, &forger.server, ALICE, "900");
+    wait_for_handover(&node, 3);
+    wait_for_handover(&forger, 3);
+
+    // The genesis alone cannot tell them apart: this is the attack.
+    let shown = proved(&light(&genesis, &forger.server, None, &["account", ALICE]));
+    assert_eq!(shown["spendable"]["USD"], "90000", "{shown}");
+    let honest = proved(&light(&genesis, &node.server, None, &["account", ALICE]));
+    assert_eq!(honest["spendable"]["USD"], "100", "{honest}");
+
+    // Who was told a state of the true history is not shown another.
+    let pin = proved(&light(&genesis, &node.server, None, &["pin", "--own-node"]));
+    let pin = pin["pin"].as_str().expect("a pin").to_string();
+    let trusting = ["account", "--trust", pin.as_str(), ALICE];
+    let why = refused(&light(&genesis, &forger.server, None, &trusting));
+    assert!(why.contains("another state") && why.contains("--server"), "{why}");
+    let shown = proved(&light(&genesis, &node.server, None, &trusting));
+    assert_eq!((&shown["begun_with"], &shown["spendable"]["USD"]), (&json!("pin"), &json!("100")), "{shown}");
+
+    // Nor who asks somebody else too, whichever of the two lies.
+    for (server, witness) in [(&forger.server, &node.server), (&node.server, &forger.server)] {
+        let why = refused(&light(&genesis, server, None, &["account", "--witness", witness, ALICE]));
+        assert!(why.contains("shows another block") && why.contains("--trust HEIGHT:DIGEST"), "{why}");
+    }
+    let same = ["account", "--witness", &node.server, "--witness", &node.server, ALICE];
+    assert_eq!(proved(&light(&genesis, &node.server, None, &same))["witnesses"], 2);
+
+    // Nor who has proved it long ago.
+    let memory = folder.path().join("memory.json");
+    proved(&light(&genesis, &node.server, Some(&memory), &["account", ALICE]));
+    let mut old = read(&memory);
+    old["proved_ms"] = json!(1_700_000_000_000_u64);
+    write(&memory, &old);
+    let why = refused(&light(&genesis, &forger.server, Some(&memory), &["account", ALICE]));
+    assert!(why.contains("trust period") && why.contains("--trust HEIGHT:DIGEST"), "{why}");
+}
+
+#[test]
+fn validators_whose_stakes_are_paid_back_are_not_believed() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let home = network(folder.path(), 20, 1).join("validator-0");
+    let node = start(&home);
+    wait_for_handover(&node, 4);
+    let why = refused(&light(&home.join("genesis.json"), &node.server, None, &["account", ALICE]));
+    assert!(why.contains("stakes have been paid back") && why.contains("--trust HEIGHT:DIGEST"), "{why}");
+}
+
+#[test]
+fn an_answer_that_is_old_is_not_believed() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let home = network(folder.path(), 1_000_000, 1).join("validator-0");
+    let node = start(&home);
+    let genesis = home.join("genesis.json");
+    proved(&light(&genesis, &node.server, None, &["account", ALICE]));
+    // Time passes for everybody but this node.
+    let why = refused(&light(&genesis, &node.server, None, &["account", "--max-age", "0s", ALICE]));
+    assert!(why.contains("--max-age") && why.contains("another --server"), "{why}");
 }
 
 fn proved(output: &Output) -> Value {
@@ -38,18 +158,10 @@ fn write(path: &Path, value: &Value) {
 #[test]
 fn a_light_client_walks_from_the_genesis_to_the_present() {
     let folder = tempfile::TempDir::new().expect("a folder");
-    let network = folder.path().join("network");
-    let init = "init --json --validators 1 --asset USD:2 --supply 1000 --stake 500 --epoch-heights 3 --reward 5 \
-                --reward-pool 1000000 --home";
-    let output = walras().args(init.split_whitespace()).arg(&network).output().expect("walras runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let home = network.join("validator-0");
+    let home = network(folder.path(), 3, 10_000).join("validator-0");
     let genesis = home.join("genesis.json");
     let mut hasty = read(&genesis);
-    hasty["consensus"]["heartbeat_ms"] = json!(30);
-    write(&genesis, &hasty);
-    let node =
-        Process::start(&home, &[("WALRAS_BLOCKS__INTERVAL_MS", "10"), ("WALRAS_NETWORK__LISTEN", "127.0.0.1:0")]);
+    let node = start(&home);
     let begun = Instant::now();
     let (mut epoch, mut held) = (0, 0);
     while epoch < 40 || held < 36 {
@@ -63,6 +175,12 @@ fn a_light_client_walks_from_the_genesis_to_the_present() {
     let of_page = page["handovers"].as_array().expect("a list");
     assert_eq!((&page["from"], of_page.len(), &of_page[31]["epoch"]), (&json!(3), 32, &json!(34)));
     assert_eq!(get(&agent(), &node.server, "/v1/handovers?from=1000000").1["handovers"], json!([]));
+
+    // No height that somebody asks for is too large to be looked up.
+    for path in ["certificate", "receipts", "raw", "batch"] {
+        let asked = agent().get(format!("{}/v1/blocks/{}/{path}", node.server, u64::MAX)).call();
+        assert_eq!(asked.expect("an answer").status().as_u16(), 404, "{path}");
+    }
 
     let account = read(&home.join("validator-key.json"))["public_key"].as_str().expect("a key").to_string();
     let validators = get(&agent(), &node.server, "/v1/validators").1;
@@ -83,18 +201,17 @@ fn a_light_client_walks_from_the_genesis_to_the_present() {
     let mut other = remembered.clone();
     other["keys"] = json!([primitives::SecretKey::from_seed([9; 32]).public().to_string()]);
     write(&trust, &other);
-    let refused = light(&genesis, &node.server, Some(&trust), &["account", address]);
-    assert!(refused.status.code() == Some(1), "{}", text(&refused.stdout));
+    refused(&light(&genesis, &node.server, Some(&trust), &["account", address]));
     assert_eq!(read(&trust), other, "nothing is remembered of what was not proved");
     other["network"] = json!(primitives::Digest([3; 32]).to_string());
     write(&trust, &other);
-    let refused = light(&genesis, &node.server, Some(&trust), &["account", address]);
-    assert!(text(&refused.stderr).contains("another network"), "{}", text(&refused.stderr));
+    let why = refused(&light(&genesis, &node.server, Some(&trust), &["account", address]));
+    assert!(why.contains("another network") && why.contains("another --remember"), "{why}");
     // Nor does who holds another genesis.
     hasty["consensus"]["validators"][0]["key"] = json!(primitives::SecretKey::from_seed([9; 32]).public().to_string());
     let elsewhere = folder.path().join("elsewhere.json");
     write(&elsewhere, &hasty);
-    let refused = light(&elsewhere, &node.server, None, &["account", address]);
-    assert!(text(&refused.stderr).contains("epoch 1"), "{}", text(&refused.stderr));
+    let why = refused(&light(&elsewhere, &node.server, None, &["account", address]));
+    assert!(why.contains("epoch 1") && why.contains("get the file from somebody who runs a validator"), "{why}");
     assert_eq!(node.terminate().code(), Some(0));
 }

@@ -79,7 +79,7 @@ function placesToStart(live: Live, address: string | null) {
     update() {
       if (count === live.assets.size) return;
       count = live.assets.size;
-      const recent = recentAccounts().filter((one) => one !== address);
+      const recent = recentAccounts().filter((one) => one !== address?.toLowerCase());
       const links = [...recent.map((one) => place(one, "seen before")), ...issuers(live).map(([one, symbols]) => place(one, `issues ${symbols}`))];
       list.replaceChildren(...links);
       element.hidden = links.length === 0;
@@ -112,7 +112,7 @@ function accountPanels(live: Live, address: string) {
   let done: (IdOutcome & { height: number })[] = [];
 
   const loading = refresh(load, failed, OFFERS_PAUSE_MS);
-  const stop = live.stream.subscribe(`account:${address}`, receive);
+  const stop = live.stream.subscribe(`account:${address.toLowerCase()}`, receive);
   loading.request();
 
   function failed(error: unknown): void {
@@ -125,9 +125,10 @@ function accountPanels(live: Live, address: string) {
       get<Account>(place, signal),
       get<{ offers: Offer[]; more: boolean }>(`${place}/offers?limit=${OFFERS_SHOWN}`, signal),
     ]);
+    summary.set("address", h("code", {}, loaded.checked_address));
     problem.say(answer.more ? `Only the first ${OFFERS_SHOWN} offers are shown.` : null);
     become(loaded, answer.offers);
-    remember(address);
+    remember(loaded.address);
   }
 
   function become(loaded: Account | null, offers: Offer[]): void {

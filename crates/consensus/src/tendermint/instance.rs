@@ -48,7 +48,8 @@ pub(crate) struct Instance {
     halted: bool,
     /// Payloads that are here.
     held: BTreeSet<Value>,
-    /// Of these, those that it was not told of yet, as their proposer's clock is off: by how much it was when they came.
+    /// Of these, those that it was not told of yet, as their proposer's clock is off: by how much it was when they
+    /// came.
     early_or_late: BTreeMap<Value, Clock>,
     /// Who prevoted for a value, and so holds its payload; the faulty aside.
     holders: BTreeMap<Value, Members>,

@@ -18,8 +18,8 @@
 //! **Clocks.** A payload says what its proposer's clock showed. Upon a payload whose clock is off by more than two
 //! seconds from the own one when it arrives, a validator does not prevote for it; in each later round it takes twice as
 //! much. Once more than two thirds have voted for the payload, or when it is fetched as a decided height, nothing is
-//! compared. So a proposer cannot move the time of a block by more than clocks differ anyway, and a height ends whatever
-//! the clocks show: with clocks an hour apart in the twelfth round.
+//! compared. So a proposer cannot move the time of a block by more than clocks differ anyway, and a height ends
+//! whatever the clocks show: with clocks an hour apart in the twelfth round.
 //!
 //! **Beginning.** A height begins at a validator when a message about it arrives, when it or another has something to
 //! propose, or, at ticks, while an outcome waits to be certified. From then on a silent proposer is passed by.

@@ -72,6 +72,7 @@ impl Api {
         let highest = account.window.highest();
         json::AccountBody {
             address: account.address.to_string(),
+            checked_address: account.address.checked(),
             height: views.height(),
             key: account.key.map(|key| key.to_string()),
             sequence: json::SequenceBody { highest, next: highest.max(waiting).saturating_add(1) },

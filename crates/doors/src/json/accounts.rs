@@ -8,6 +8,8 @@ use utoipa::ToSchema;
 pub struct AccountBody {
     /// Its address.
     pub address: String,
+    /// The same for people: its capitals are a checksum (EIP-55).
+    pub checked_address: String,
     /// Height of the state that was read.
     pub height: u64,
     /// The key it registered, if it ever did.

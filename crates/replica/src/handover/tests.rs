@@ -60,7 +60,7 @@ impl World {
             let receipts: BlockReceipts = crate::recovery::receipts(&block, &applied);
             proofs.push((ReceiptsTrie::new(&receipts).root(), roots.prove_validators(&ledger)));
         }
-        World { trusted: Lineage { schedule, lag, chain }, proofs, ledger }
+        World { trusted: Lineage { schedule, lag, begins: 0, chain }, proofs, ledger }
     }
 
     /// The outcome of a height, certified by so many of a committee.
@@ -114,7 +114,7 @@ proptest! {
     fn heights_are_in_their_epochs(epoch_heights in 1u64..300, delay in 1u64..200, lag in 1u64..64, epoch in 1u64..50) {
         prop_assume!(lag <= delay);
         let chain = Chain { genesis: NETWORK, epoch: 0, heights: 1..=1, keys: Vec::new() };
-        let lineage = Lineage { schedule: Schedule { epoch_heights, delay }, lag, chain };
+        let lineage = Lineage { schedule: Schedule { epoch_heights, delay }, lag, begins: 0, chain };
         let (state, certificate) = (lineage.state_height(epoch), lineage.certificate_height(epoch));
         prop_assert_eq!(lineage.schedule.epoch_of(certificate), epoch - 1);
         prop_assert!(state >= lineage.schedule.boundary(epoch) && state < lineage.state_height(epoch + 1));

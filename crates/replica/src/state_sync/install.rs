@@ -28,7 +28,8 @@ const ARRIVED: &str = "arrived";
 #[derive(BorshSerialize, BorshDeserialize)]
 struct Proof {
     base: Base,
-    /// From the genesis on.
+    /// The epoch of the first handover: the one after that of the genesis.
+    first_epoch: u64,
     handovers: Vec<Handover>,
 }
 
@@ -47,8 +48,13 @@ pub(crate) fn clear<D: Disk>(disk: &D) -> Result<(), ReplicaError> {
 }
 
 /// What came in, checked, takes the place of what is here when the node starts next; durable when this returns.
-pub(crate) fn commit<D: Disk>(incoming: &D, base: &Base, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
-    let bytes = encode(&Proof { base: base.clone(), handovers });
+pub(crate) fn commit<D: Disk>(
+    incoming: &D,
+    base: &Base,
+    first_epoch: u64,
+    handovers: Vec<Handover>,
+) -> Result<(), ReplicaError> {
+    let bytes = encode(&Proof { base: base.clone(), first_epoch, handovers });
     let write = || -> io::Result<()> {
         let proof = incoming.create(PROOF)?;
         proof.write_at(0, &bytes)?;
@@ -69,7 +75,7 @@ pub fn finish<D: Disk + Clone>(home: &Home<D>) -> Result<(), ReplicaError> {
     let incoming = &home.incoming;
     let there = names(incoming).map_err(failed(incoming))?;
     if there.iter().any(|name| name == ARRIVED) {
-        let Proof { base, handovers } = read(incoming).map_err(failed(incoming))?;
+        let Proof { base, first_epoch, handovers } = read(incoming).map_err(failed(incoming))?;
         tracing::info!(height = base.height, state = %base.state, "a fetched state takes the place of what was here");
         // Without one the state is here already, and only its proof was fetched.
         if there.iter().any(|name| name == STATE) {
@@ -78,7 +84,7 @@ pub fn finish<D: Disk + Clone>(home: &Home<D>) -> Result<(), ReplicaError> {
         put_certificate(&home.certificates, &base)?;
         // Those that are here rest on certificates that are gone now; all of them are in the proof.
         clear(&home.handovers)?;
-        handover::put_all(home.handovers.clone(), handovers)?;
+        handover::put_all(home.handovers.clone(), first_epoch, handovers)?;
         incoming.remove(ARRIVED).and_then(|()| incoming.sync_directory()).map_err(failed(incoming))?;
     }
     clear(incoming)

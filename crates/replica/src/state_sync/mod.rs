@@ -68,7 +68,7 @@ mod transfer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use consensus::Index;
+use consensus::{Index, Rules};
 use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey};
 use store::{CheckpointReader, Disk};
@@ -280,7 +280,8 @@ impl<D: Disk + Clone> StateSync<D> {
     /// replaces, and others are to be able to follow this validator from the genesis.
     fn lineage(&self, own: &impl Own) -> Result<Lineage, ReplicaError> {
         let (schedule, chain) = (own.read(Ledger::schedule), self.network.chain.clone());
-        let mut lineage = Lineage { schedule, lag: self.network.rules.lag, chain };
+        let Rules { lag, begins, .. } = self.network.rules;
+        let mut lineage = Lineage { schedule, lag, begins, chain };
         while let Some(handover) = self.server.handovers.get(lineage.chain.epoch + 1)?
             && lineage.follow(&handover).is_ok()
         {}
@@ -307,9 +308,10 @@ impl<D: Disk + Clone> StateSync<D> {
             self.not_before = now;
             return Ok(());
         }
-        let own: Result<Vec<_>, _> = (1..first_epoch).map(|epoch| self.server.handovers.get(epoch)).collect();
+        let first = self.network.chain.epoch + 1;
+        let own: Result<Vec<_>, _> = (first..first_epoch).map(|epoch| self.server.handovers.get(epoch)).collect();
         let handovers = own?.into_iter().flatten().chain(handovers).collect();
-        install::commit(&self.incoming, &base, handovers)?;
+        install::commit(&self.incoming, &base, first, handovers)?;
         self.transfer = None;
         self.not_before = u64::MAX;
         self.effects.push(StateEffect::BeginAgain(base.height));

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use consensus::{Entry, Finality, Frame, Index, Mask, Protocol, Record, Vote, tendermint};
 use ledger::{Applied, outcomes_by_id};
 use primitives::{Digest, Evidence, Height, Superblock};
-use replica::Lineage;
 use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
 
 use super::{Event, NetworkReport, SimNetwork, ledgers};
@@ -99,6 +98,7 @@ impl SimNetwork {
 
     pub(super) fn check_applied(&mut self, of: Index, block: &Superblock, applied: &Applied) {
         let height = block.height;
+        self.keep_state(of, height);
         let first = *self.applied.entry(height).or_insert(applied.block);
         assert_eq!(first, applied.block, "{of} applies another block at height {height}");
         let committee = self.chain(self.epoch_of(height)).committee();
@@ -124,6 +124,13 @@ impl SimNetwork {
             self.host(of).given.remove(&number);
         }
         self.host(of).blocks.insert(height, (block.clone(), applied.block));
+    }
+
+    /// Keeps the state after the height that was asked for.
+    fn keep_state(&mut self, of: Index, height: Height) {
+        if self.keep_state_of == Some(height) && of == self.correct()[0] {
+            self.kept_state = self.process(of).map(|process| process.ledger.clone());
+        }
     }
 
     /// Certificates hold; notes how long the transactions took that arrived here.
@@ -194,8 +201,7 @@ impl SimNetwork {
     /// Whoever has the genesis walks over the handovers to the present epoch, or to the one before if nothing of this
     /// one is certified yet. Who fetched a state can do so too.
     fn check_handovers(&self, process: &super::Process) {
-        let schedule = self.schedule();
-        let mut lineage = Lineage { schedule, lag: self.rules.lag, chain: self.epoch_zero(0).chain };
+        let mut lineage = self.lineage();
         loop {
             let page = process.handovers.held.page(lineage.chain.epoch + 1).expect("readable");
             if page.is_empty() {

@@ -12,7 +12,8 @@
 //! recovered; and in the end every correct validator has the same state, with every transaction that a correct one was
 //! given.
 //!
-//! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see [`SimNetwork::twin`].
+//! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
+//! [`SimNetwork::twin`].
 //!
 //! Where there are epochs, one validator of all sits out each of them, drawn by stake: it follows, and hands what it is
 //! given to another. Old blocks can be forgotten; then a validator that is late fetches a state.
@@ -34,9 +35,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
-use ledger::{Genesis, Schedule};
+use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
-use replica::{Defect, Effect, Input, LaneRules, Network as Epoch, Now, PeerAddress, Sight, Waiting};
+use replica::{Defect, Effect, Input, LaneRules, Lineage, Network as Epoch, Now, PeerAddress, Sight, Waiting};
 use store::Surviving;
 
 use self::host::{Host, Keeping, Process};
@@ -222,6 +223,13 @@ pub struct SimNetwork {
     pub checkpoint_blocks: u64,
     /// Blocks that are kept behind a checkpoint; 0 for all.
     pub keep_blocks: u64,
+    /// The identity of the network.
+    identity: Digest,
+    /// The state that the network began again with.
+    begun_with: Option<Ledger>,
+    /// A state to be kept for a restart: after this height, at the first correct validator.
+    pub keep_state_of: Option<Height>,
+    kept_state: Option<Ledger>,
     committee: Committee,
     secrets: Vec<SecretKey>,
     /// Validators by key.
@@ -258,6 +266,7 @@ pub struct SimNetwork {
     /// Height and round in which a faulty validator has made its two proposals.
     proposed_falsely: BTreeSet<(u64, u32)>,
     transactions: u64,
+    resubmitted: Vec<u64>,
     /// When and where each transaction arrived.
     arrived: BTreeMap<u64, (u64, Index)>,
     /// When something was last sent, broken, or committed for the first time.
@@ -312,6 +321,10 @@ impl SimNetwork {
             epoch_heights: None,
             checkpoint_blocks: 0,
             keep_blocks: 0,
+            identity: NETWORK,
+            begun_with: None,
+            keep_state_of: None,
+            kept_state: None,
             committee: Committee::new(size),
             secrets,
             by_key,
@@ -338,6 +351,7 @@ impl SimNetwork {
             checked: BTreeMap::new(),
             proposed_falsely: BTreeSet::new(),
             transactions: 0,
+            resubmitted: Vec::new(),
             arrived: BTreeMap::new(),
             started: false,
             sent: BTreeMap::new(),
@@ -373,7 +387,7 @@ impl SimNetwork {
         let heights = if schedule.is_fixed() { ALL_HEIGHTS } else { 1..=schedule.last_height(0) };
         let peers = keys.iter().map(|key| PeerAddress { key: *key, address: "127.0.0.1:1".into() }).collect();
         Epoch {
-            chain: Chain { genesis: NETWORK, epoch: 0, heights, keys },
+            chain: Chain { genesis: self.identity, epoch: 0, heights, keys },
             rules: self.rules,
             lane: LaneRules::of(self.genesis.chain, &self.genesis.limits),
             me: self.validator(me),
@@ -416,10 +430,10 @@ impl SimNetwork {
             return;
         }
         let seats = if self.epoch_heights.is_some() { (self.committee.size - 1).max(1) } else { self.committee.size };
-        self.genesis = ledgers::genesis(&self.secrets[..self.committee.size], NETWORK, self.schedule(), seats);
+        self.genesis = ledgers::genesis(&self.secrets[..self.committee.size], self.identity, self.schedule(), seats);
         self.chains.insert(0, self.epoch_zero(0).chain);
         for index in self.running() {
-            replica::create_votes(&self.host(index).home.votes).expect("a new disk");
+            self.make_home(index);
             self.push(if self.late == Some(index) { 2_000_000 } else { 0 }, index, Event::Wake);
         }
         self.draw_scenes();
@@ -455,9 +469,61 @@ impl SimNetwork {
         }
     }
 
+    /// The disks of a validator that has never run.
+    fn make_home(&mut self, of: Index) {
+        let lineage = self.lineage();
+        let home = &self.hosts[usize::from(of)].home;
+        match &self.begun_with {
+            None => replica::create_votes(&home.votes).expect("a new disk"),
+            Some(state) => replica::begin_again(home, state, lineage).expect("new disks"),
+        }
+    }
+
+    /// What is trusted at the beginning.
+    fn lineage(&self) -> Lineage {
+        let Rules { lag, begins, .. } = self.rules;
+        Lineage { schedule: self.schedule(), lag, begins, chain: self.epoch_zero(0).chain }
+    }
+
+    /// A network of the same validators that begins again with the state that was kept; the seed decides all.
+    ///
+    /// # Panics
+    /// If no state was kept.
+    pub fn restarted(&self, seed: u64) -> SimNetwork {
+        let mut state = self.kept_state.clone().expect("a state was kept");
+        let mut network = SimNetwork::of(self.rules.protocol, self.committee.size, seed);
+        let restart = Restart { number: 1, snapshot: Snapshot::digest(&state) };
+        network.identity = state.begin_again(&self.identity, &restart).expect("the state that was agreed on");
+        network.rules = Rules { begins: state.height(), ..self.rules };
+        network.transactions = self.transactions;
+        network.trades = self.trades;
+        // What was applied above the state is sent again by who sent it first.
+        for number in 1..=self.transactions {
+            let mut pool = replica::Mempool::new(1);
+            let transaction = ledgers::transaction(number, self.trades);
+            let entry = replica::PoolEntry { id: transaction.id(), arrived_ms: 0, transaction };
+            match pool.admit(entry, &state) {
+                Err(replica::Reject::Refused(_)) => drop(network.effective.insert(number)),
+                _ => network.resubmitted.push(number),
+            }
+        }
+        network.begun_with = Some(state);
+        network
+    }
+
+    /// Transactions of before that are sent again after a restart.
+    pub fn resubmitted(&self) -> usize {
+        self.resubmitted.len()
+    }
+
     /// So many transactions to each validator, over a second and a half.
     pub fn submit_everywhere(&mut self, each: u64) {
         self.start();
+        for number in self.resubmitted.clone() {
+            let correct = self.correct();
+            let (whom, when) = (correct[self.dice.index(correct.len())], self.dice.below(500_000));
+            self.push(when, whom, Event::Submit(number));
+        }
         for i in 0..each {
             for index in self.correct() {
                 self.transactions += 1;

@@ -325,9 +325,9 @@ fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicK
     }
     match public {
         // The address alone, for other commands to take.
-        None => println!("{address}"),
+        None => println!("{}", address.checked()),
         Some(public) => {
-            println!("Address     {address}");
+            println!("Address     {}", address.checked());
             println!("Public key  {public}");
             println!("Key file    {}", path.display());
         }

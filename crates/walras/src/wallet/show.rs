@@ -18,7 +18,7 @@ pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Res
         return Ok(ExitCode::SUCCESS);
     }
     let assets = server.assets()?;
-    println!("{address} at height {}", account["height"]);
+    println!("{} at height {}", address.checked(), account["height"]);
     for balance in account["balances"].as_array().into_iter().flatten() {
         let (available, locked) = (
             assets.money(&balance["available"], &balance["asset"]),
@@ -67,7 +67,9 @@ pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Re
             Some("heartbeat") => {}
             _ if json => println!("{event}"),
             Some("error") => bail!("{}", text(&event["message"])),
-            Some("snapshot") => println!("{address} holds {}", held(&event["account"]["balances"], &assets)),
+            Some("snapshot") => {
+                println!("{} holds {}", address.checked(), held(&event["account"]["balances"], &assets))
+            }
             _ => println!(
                 "block {}: {}; holds {}",
                 event["height"],

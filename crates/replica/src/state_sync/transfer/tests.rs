@@ -124,7 +124,7 @@ impl World {
 
     /// Lets a transfer go on until it ends: how, who was named, and who was asked for how many chunks.
     fn run(&self, goal: Goal, kinds: &[Kind]) -> Run {
-        let lineage = Lineage { schedule: Schedule::default(), lag: LAG, chain: chain() };
+        let lineage = Lineage { schedule: Schedule::default(), lag: LAG, begins: 0, chain: chain() };
         let peers: Vec<Index> = (0..kinds.len() as Index).collect();
         let incoming = RealDisk::new(self.directory.path().join("ours")).expect("a directory");
         let mut transfer = Transfer::new(goal, lineage, incoming, &peers, 0);

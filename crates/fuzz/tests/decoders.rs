@@ -1,0 +1,549 @@
+//! Everything that is read as bytes: what travels, what is signed, what lies on disks.
+
+use std::collections::BTreeMap;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
+use consensus::{
+    ALL_HEIGHTS, Certificate, Chain, Commit, Decided, Engine, Entry, Finality, Frame, Mask, Proposal, Record, Rules,
+    Statement, Status, Vote, Votes,
+};
+use fuzz::{Room, Target};
+use ledger::{
+    AccountProof, BlockReceipts, Genesis, Ledger, Listing, Member, Membership, ModifiedProof, OfferProof, Pair,
+    ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures, Snapshot, Terms, ValidatorsProof,
+};
+use payments::{
+    AssetRule, LaneCommittee, LaneInput, LaneLog, LanePeer, LaneRules, LaneSettings, LaneValidator, LogOwner, Output,
+    OutputId, OutputProof, Payment, PaymentView, Recipient, SpentOutput, new_log, owner_message, spend_request,
+};
+use primitives::{
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
+    Signature, Stake, SubBlock, Superblock, Transaction, verify_all,
+};
+use replica::Handover;
+use replica::state_sync::message::StateMessage;
+use store::{Disk, DiskFile, FaultDisk, Options, Store, VoteLog, VoteOptions};
+
+fn key(number: u8) -> SecretKey {
+    SecretKey::from_seed([number + 1; 32])
+}
+
+fn chain() -> Chain {
+    Chain { genesis: Digest([4; 32]), epoch: 3, heights: ALL_HEIGHTS, keys: (0..4).map(|n| key(n).public()).collect() }
+}
+
+/// A reader of what has one encoding.
+fn canonical<T: BorshDeserialize + BorshSerialize>(bytes: &[u8]) -> Result<T, String> {
+    let value: T = borsh::from_slice(bytes).map_err(|error| error.to_string())?;
+    assert_eq!(borsh::to_vec(&value).expect("in memory"), bytes, "a second encoding");
+    Ok(value)
+}
+
+fn encoded(value: &impl BorshSerialize) -> Vec<u8> {
+    borsh::to_vec(value).expect("in memory")
+}
+
+/// One of every operation.
+fn operations() -> Vec<Operation> {
+    let (one, two, units) = (AssetId(0), AssetId(1), 7_000);
+    let (to, key) = (Address([9; 20]), key(7));
+    let scope = Scope { network: Digest([4; 32]), epoch: 0 };
+    let commits = [2, 3].map(|root| {
+        let (superblock, root) = (Digest([1; 32]), Digest([root; 32]));
+        Committed { superblock, root, signature: key.sign(&scope.commit(1, &superblock, &root).0) }
+    });
+    let evidence = Evidence { epoch: 0, member: 0, height: 1, contradiction: Contradiction::Commits(commits) };
+    let limit = Price::from_f64(1.25).expect("in range");
+    vec![
+        Operation::Pay { to, asset: one, amount: units },
+        Operation::CreateOffer { sell: one, buy: two, amount: units, limit },
+        Operation::CancelOffer { sell: one, buy: two, limit, offer: 3 },
+        Operation::CreateAccount { account: to, key: key.public() },
+        Operation::Stake(Box::new(Stake::new(5, "a.example:9100".into(), 1, &to, &key))),
+        Operation::Issue { to, asset: two, amount: units },
+        Operation::Burn { asset: two, amount: units },
+        Operation::Unstake { units },
+        Operation::Accuse(Box::new(evidence)),
+    ]
+}
+
+fn transactions() -> Vec<Transaction> {
+    let own = |(sequence, operation)| {
+        Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&key(1))
+    };
+    (1..).zip(operations()).map(own).collect()
+}
+
+fn sub_block() -> SubBlock {
+    SubBlock { proposer: 2, time_ms: 1_800_000_000_000, native: transactions(), forged: vec![1, 3] }
+}
+
+fn superblock() -> Superblock {
+    let sub_blocks = vec![sub_block(), SubBlock::default()];
+    Superblock { height: 5, parent: Digest([1; 32]), time_ms: 9, parent_root: Digest([2; 32]), sub_blocks }
+}
+
+#[test]
+fn transactions_and_blocks() {
+    let seeds = transactions().iter().map(encoded).collect();
+    Target::new("transaction", seeds).run(|bytes| {
+        let transaction: Transaction = canonical(bytes)?;
+        let signed = verify_all(&[&transaction])[0];
+        Ok(format!("{signed} {:?}", std::mem::discriminant(&transaction.body.operation)))
+    });
+    let payloads = vec![sub_block().to_payload(), SubBlock::default().to_payload()];
+    Target::new("sub-block", payloads).run(|bytes| {
+        let read = SubBlock::from_payload(3, bytes).map_err(|error| error.to_string())?;
+        assert_eq!(read.to_payload(), bytes, "a second encoding");
+        Ok(format!("{} transactions", read.native.len()))
+    });
+    Target::new("superblock", vec![superblock().to_bytes(), Superblock::default().to_bytes()]).run(|bytes| {
+        let block: Superblock = canonical(bytes)?;
+        assert_eq!(block.to_bytes(), bytes);
+        Ok(format!("{} sub-blocks", block.sub_blocks.len()))
+    });
+}
+
+fn certificate() -> Certificate {
+    let statement = Statement { height: 6, superblock: Digest([8; 32]), root: Digest([9; 32]) };
+    let sign = |signer: u8| (signer, Commit::sign(&chain(), statement, signer, &key(signer)).signature);
+    Certificate { epoch: 3, statement, signatures: (0..3).map(sign).collect() }
+}
+
+fn rounds() -> Messages {
+    let value = Value { slot: 1, digest: Digest([5; 32]) };
+    let signature = Signature([6; 64]);
+    let vote = tendermint::Vote { height: 6, round: 2, kind: Kind::Prevote, value: Some(value), signer: 1, signature };
+    let quorum = Quorum { round: 2, value, signatures: vec![(0, signature), (1, signature)] };
+    let proposal = tendermint::Proposal { height: 6, round: 2, value, valid_round: Some(1), signer: 0, signature };
+    let entry = tendermint::Entry { round: 2, skips: true, votes: vec![vote] };
+    let messages = vec![
+        Message::Proposal(proposal),
+        Message::Vote(vote),
+        Message::Polka(quorum.clone()),
+        Message::Entry(entry),
+        Message::Decision(quorum),
+    ];
+    Messages { epoch: 3, height: 6, messages }
+}
+
+fn frames() -> Vec<Frame> {
+    let (digest, slot, round) = (Digest([5; 32]), 1, 2);
+    let votes = [
+        Vote::Echo { slot, digest },
+        Vote::Ready { slot: 2, digest },
+        Vote::Estimate { slot, round, value: true },
+        Vote::Estimate { slot: 3, round: 1, value: false },
+        Vote::Coordinate { slot, round, value: false },
+        Vote::Auxiliary { slot, round, values: Mask::Both },
+    ];
+    let payload: consensus::Payload = sub_block().to_payload().into();
+    let proposal = Proposal::sign(&chain(), 6, 1, &payload, &key(1));
+    let commit = Commit::sign(&chain(), certificate().statement, 2, &key(2));
+    let decided = Decided { certificate: certificate(), sub_blocks: vec![(1, payload.clone())] };
+    vec![
+        Frame::Votes(Votes::pack(3, 6, votes)),
+        Frame::Proposal(proposal, payload.clone()),
+        Frame::Fetch { height: 6, slot, digest },
+        Frame::Commit(commit),
+        Frame::Certificate(certificate()),
+        Frame::Status(Status { epoch: 3, decided: 9, certified: 8, live: 12, waits: true, asks: false }),
+        Frame::SyncRequest { from: 1, to: 40 },
+        Frame::Sync(vec![decided]),
+        Frame::Rounds(rounds()),
+        Frame::Transactions(payload),
+    ]
+}
+
+/// Whatever an engine is sent by whomever, it goes on; and it keeps no more of it than heights and slots allow.
+#[test]
+fn frames_of_consensus_and_what_an_engine_does_with_them() {
+    let check = |bytes: &[u8]| replica::check_payload(bytes);
+    let rules = [Rules::default(), Rules::tendermint()];
+    let seeds: Vec<Vec<u8>> = frames().iter().map(Frame::to_bytes).collect();
+    let mut engines: Vec<Engine> = rules
+        .into_iter()
+        .map(|rules| {
+            let benches = Engine::first_benches(&chain().committee(), &rules);
+            let setup = consensus::Setup { chain: chain(), rules, followers: 1, me: 0, secret: key(0), check };
+            let roots = vec![(0, Digest([1; 32]))];
+            let start = consensus::Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots };
+            let mut engine = Engine::new(setup, start);
+            engine.set_clock(1_800_000_000_000);
+            engine
+        })
+        .collect();
+    let mut from = 0;
+    let target = Target { room: Some(Room { base: 8 << 20, factor: 256 }), ..Target::new("frame", seeds) };
+    target.run(|bytes| {
+        let frame = Frame::from_bytes(bytes).map_err(|error| error.to_string())?;
+        assert_eq!(frame.to_bytes(), bytes, "a second encoding");
+        from = from % 4 + 1;
+        let mut kind = format!("{:?}", std::mem::discriminant(&frame));
+        for engine in &mut engines {
+            engine.on_frame(from, frame.clone());
+            let turn = engine.take_turn();
+            assert!(turn.diverged.is_none() && engine.live().count() <= 16);
+            kind += &format!("{:?} {}", turn.refused, turn.sends.len());
+        }
+        Ok(kind)
+    });
+}
+
+#[test]
+fn entries_of_vote_logs_and_certificates() {
+    let payload: consensus::Payload = sub_block().to_payload().into();
+    let held = Entry::Held(Proposal::sign(&chain(), 6, 1, &payload, &key(1)), payload);
+    let mut seeds = vec![
+        encoded(&held),
+        encoded(&Entry::Voted(Record::Sent(Vote::Echo { slot: 1, digest: Digest([5; 32]) }))),
+        encoded(&Entry::Committed(Commit::sign(&chain(), certificate().statement, 2, &key(2)))),
+    ];
+    for message in rounds().messages {
+        seeds.push(encoded(&Entry::Round(tendermint::Record::Taken(message))));
+    }
+    Target::new("vote-entry", seeds).run(|bytes| canonical::<Entry>(bytes).map(|_| "an entry".into()));
+    let benches = Engine::first_benches(&chain().committee(), &Rules::default());
+    let finality = Finality { certificate: certificate(), parent: Digest([1; 32]), benches };
+    Target::new("certificate", vec![encoded(&finality)]).run(|bytes| {
+        let finality: Finality = canonical(bytes)?;
+        Ok(format!("{:?}", finality.certificate.verify(&chain()).map_err(|error| std::mem::discriminant(&error))))
+    });
+}
+
+/// A ledger with validators, offers and some blocks behind it, and the receipts of the last.
+fn ledger() -> (Ledger, BlockReceipts) {
+    let founder = |number: u8| {
+        let key = key(number).public();
+        Member { account: key.address(), key, address: "v.example:1".into(), stake: 1_000 }
+    };
+    let terms = Terms {
+        network: Digest([4; 32]),
+        schedule: Schedule { epoch_heights: 4, delay: 2 },
+        committee: 3,
+        minimum_stake: 100,
+        reward: 1,
+        slash: Fraction::power_of_two(2),
+        ..Terms::default()
+    };
+    let owner = key(1).public().address();
+    let genesis = Genesis {
+        chain: 1,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        assets: ["USD", "EUR"].into_iter().map(|symbol| Listing::new(symbol, 2, owner)).collect(),
+        balances: vec![(owner, AssetId(0), 5_000_000), (Address([9; 20]), AssetId(1), 70_000)],
+        membership: Some(Membership { terms, reward_pool: 1_000, founders: (0..4).map(founder).collect() }),
+        ..Genesis::default()
+    };
+    let mut ledger = Ledger::new(&genesis).expect("sound");
+    let mut receipts = None;
+    for height in 1..=6 {
+        let sub_blocks = vec![SubBlock { native: transactions(), ..SubBlock::default() }];
+        let block =
+            Superblock { height, parent: ledger.last_block(), time_ms: height, sub_blocks, ..Superblock::default() };
+        let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("sound");
+        receipts = Some(replica::receipts(&block, &applied));
+    }
+    (ledger, receipts.expect("blocks"))
+}
+
+#[test]
+fn receipts_and_snapshots() {
+    let (ledger, receipts) = ledger();
+    let target =
+        Target { room: Some(Room { base: 4 << 20, factor: 128 }), ..Target::new("receipts", vec![encoded(&receipts)]) };
+    target.run(|bytes| {
+        let receipts: BlockReceipts = canonical(bytes)?;
+        ReceiptsTrie::new(&receipts).root();
+        Ok(format!("{} outcomes", receipts.outcomes.len()))
+    });
+    // All chunks of a state, each after its length.
+    let chunks: Vec<Vec<u8>> = Snapshot::of(&ledger).collect();
+    let whole = |chunks: &[Vec<u8>]| -> Vec<u8> {
+        chunks.iter().flat_map(|chunk| [&(chunk.len() as u32).to_le_bytes()[..], chunk].concat()).collect()
+    };
+    let target =
+        Target { room: Some(Room { base: 8 << 20, factor: 512 }), ..Target::new("snapshot", vec![whole(&chunks)]) };
+    target.run(|bytes| {
+        let (mut restore, mut rest, mut given) = (Restore::default(), bytes, Vec::new());
+        while let Some((length, after)) = rest.split_first_chunk::<4>() {
+            let (chunk, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or("cut off")?;
+            restore.push(chunk).map_err(|error| error.to_string())?;
+            given.push(chunk.to_vec());
+            rest = after;
+        }
+        let restored = restore.finish().map_err(|error| error.to_string())?;
+        assert_eq!(Snapshot::of(&restored).collect::<Vec<_>>(), given, "a second encoding");
+        Ok("a state".into())
+    });
+}
+
+#[test]
+fn proofs_for_light_clients() {
+    let (ledger, receipts) = ledger();
+    let mut roots = Roots::of(&ledger);
+    let (state, owner) = (roots.parts().root(), key(1).public().address());
+    let accounts = [owner, Address([7; 20])].map(|account| encoded(&roots.prove_account(&ledger, &account)));
+    let room = Some(Room::default());
+    let target = Target { room, ..Target::new("account-proof", accounts.to_vec()) };
+    target.run(|bytes| {
+        let proof: AccountProof = canonical(bytes)?;
+        proof
+            .verify(&state, &owner)
+            .map(|account| format!("{}", account.is_some()))
+            .or_else(|fault| Ok(fault.to_string()))
+    });
+    let pair = Pair { sell: AssetId(0), buy: AssetId(1) };
+    let place = ledger.book().iter().next().and_then(|(_, offers)| Some(offers.iter().next()?.place));
+    let place =
+        place.unwrap_or(ledger::Place { limit: Price::from_f64(1.0).expect("in range"), account: owner, id: 2 });
+    let target =
+        Target { room, ..Target::new("offer-proof", vec![encoded(&roots.prove_offer(&ledger, pair, &place))]) };
+    target.run(|bytes| {
+        let proof: OfferProof = canonical(bytes)?;
+        proof.verify(&state, pair, &place).map(|amount| format!("{amount:?}")).or_else(|fault| Ok(fault.to_string()))
+    });
+    let validators = roots.prove_validators(&ledger);
+    let target = Target { room, ..Target::new("validators-proof", vec![encoded(&validators)]) };
+    target.run(|bytes| {
+        let proof: ValidatorsProof = canonical(bytes)?;
+        proof.verify(&state).map(|_| "holds".into()).or_else(|fault| Ok(fault.to_string()))
+    });
+    let mut tries = ReceiptsTrie::new(&receipts);
+    let (root, id) = (tries.root(), receipts.outcomes[0].0);
+    let target = Target { room, ..Target::new("receipt-proof", vec![encoded(&tries.prove(&id, &receipts))]) };
+    target.run(|bytes| {
+        let proof: ReceiptProof = canonical(bytes)?;
+        proof.verify(&root, &id).map(|outcome| format!("{}", outcome.is_some())).or_else(|fault| Ok(fault.to_string()))
+    });
+    let target = Target { room, ..Target::new("modified-proof", vec![encoded(&tries.prove_modified(&owner))]) };
+    target.run(|bytes| {
+        let proof: ModifiedProof = canonical(bytes)?;
+        proof.verify(&root, &owner).map(|changed| format!("{changed}")).or_else(|fault| Ok(fault.to_string()))
+    });
+    let handover = Handover { certificate: certificate(), receipts: Digest([3; 32]), validators };
+    let schedule = Schedule { epoch_heights: 4, delay: 2 };
+    let lineage = replica::Lineage { schedule, lag: 2, begins: 0, chain: chain() };
+    let target = Target { room, ..Target::new("handover", vec![encoded(&handover)]) };
+    target.run(|bytes| {
+        let handover: Handover = canonical(bytes)?;
+        Ok(lineage.clone().follow(&handover).map_or_else(|error| error.to_string(), |()| "followed".into()))
+    });
+}
+
+#[test]
+fn messages_about_states() {
+    let (ledger, _) = ledger();
+    let validators = Roots::of(&ledger).prove_validators(&ledger);
+    let handover = Handover { certificate: certificate(), receipts: Digest([3; 32]), validators };
+    let messages = [
+        StateMessage::AskOffer { height: 7, bare: true },
+        StateMessage::StateOffer(None),
+        StateMessage::AskHandovers { from: 2 },
+        StateMessage::Handovers { from: 2, page: vec![handover] },
+        StateMessage::AskChunk { height: 7, number: 3 },
+        StateMessage::Chunk { height: 7, number: 3, bytes: Some(vec![1, 2, 3]) },
+    ];
+    let seeds = messages.iter().map(|message| message.to_bytes().to_vec()).collect();
+    Target::new("state-message", seeds).run(|bytes| {
+        let message = StateMessage::from_bytes(bytes).ok_or("no message")?;
+        assert_eq!(message.to_bytes()[..], *bytes, "a second encoding");
+        Ok(format!("{:?}", std::mem::discriminant(&message)))
+    });
+}
+
+/// A disk with these files.
+fn disk_of(files: &[(String, Vec<u8>)]) -> FaultDisk {
+    let disk = FaultDisk::new(1);
+    for (name, content) in files {
+        disk.create(name).and_then(|file| file.write_at(0, content)).expect("written");
+    }
+    disk
+}
+
+fn files_of(disk: &FaultDisk) -> Vec<(String, Vec<u8>)> {
+    let mut names: Vec<String> = disk.list().expect("listed").into_iter().map(|(name, _)| name).collect();
+    names.sort();
+    names.into_iter().map(|name| (name.clone(), disk.content(&name))).collect()
+}
+
+/// Gives one file after the other of a disk to a reader of the whole.
+fn each_file(name: &str, disk: &FaultDisk, open: impl Fn(FaultDisk) -> Result<String, String>) {
+    let files = files_of(disk);
+    for (at, (file, content)) in files.iter().enumerate() {
+        let name = format!("{name}-{at}");
+        let room = Some(Room { base: 8 << 20, factor: 64 });
+        Target { room, ..Target::new(&name, vec![content.clone()]) }.run(|bytes| {
+            let others = files.iter().filter(|(other, _)| other != file).cloned();
+            let files: Vec<_> = others.chain([(file.clone(), bytes.to_vec())]).collect();
+            open(disk_of(&files))
+        });
+    }
+}
+
+#[test]
+fn logs_checkpoints_and_vote_logs() {
+    let options = Options { segment_bytes: 900 };
+    let disk = FaultDisk::new(1);
+    let (mut store, _) = Store::open(disk.clone(), options).expect("a new store");
+    for height in 1..=4 {
+        store.append(height, &vec![height as u8; 300]).expect("appended");
+        store.sync().expect("synced");
+        store.put_receipts(height, &[7; 40]).expect("receipts put");
+        if height == 2 {
+            let mut writer = store.begin_checkpoint(height).expect("begun");
+            std::io::Write::write_all(&mut writer, &[5; 500]).expect("written");
+            writer.finish().expect("finished");
+        }
+    }
+    drop(store);
+    each_file("store", &disk, |disk| {
+        drop(store::inspect(disk.clone()).map_err(|error| error.to_string())?);
+        let (store, recovery) = Store::open(disk, options).map_err(|error| error.to_string())?;
+        let blocks = recovery.blocks.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let last = store.block(store.last_height()).map_err(|error| error.to_string())?;
+        Ok(format!("{} {} {:?}", blocks.len(), last.is_some(), recovery.repairs.len()))
+    });
+    let disk = FaultDisk::new(2);
+    let mut votes = VoteLog::create(disk.clone(), VoteOptions::default()).expect("a new log");
+    for height in 1..=3 {
+        votes.append(height, &[height as u8; 100]).expect("appended");
+        votes.sync().expect("synced");
+    }
+    drop(votes);
+    each_file("votes", &disk, |disk| {
+        let (_, found) = VoteLog::open(disk, VoteOptions::default()).map_err(|error| error.to_string())?;
+        Ok(format!("{} {} {}", found.floor, found.records.len(), found.repairs.len()))
+    });
+}
+
+struct Log(Vec<u8>);
+
+impl LaneLog for Log {
+    fn length(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        let start = usize::try_from(offset).ok()?;
+        self.0.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
+    }
+}
+
+#[test]
+fn the_payment_lane() {
+    let network = Digest([4; 32]);
+    let committee = LaneCommittee::new(network, 0, (0..4).map(|number| vec![key(number).public()]).collect());
+    let owner = key(20);
+    let held = Output { to: Recipient::Key(owner.public()), asset: AssetId(0), amount: 1_000 };
+    let id = OutputId::of_genesis(&network, 0, 1);
+    let payment = Payment {
+        network,
+        home: 0,
+        into: 0,
+        owner: owner.public(),
+        inputs: vec![SpentOutput { id, asset: held.asset, amount: held.amount }],
+        outputs: vec![Output { to: Recipient::Account(Address([3; 20])), asset: AssetId(0), amount: 1_000 }],
+    };
+    let encoded = payment.encode();
+    Target::new("payment", vec![encoded.clone()]).run(|bytes| {
+        let view = PaymentView::parse(bytes).map_err(|refusal| refusal.to_string())?;
+        assert_eq!(view.to_payment().encode(), bytes, "a second encoding");
+        Ok(format!("{} inputs", view.inputs().count()))
+    });
+    let rules = LaneRules { network, assets: BTreeMap::new(), other: AssetRule { least_units: 1, fee: 0 } };
+    let settings = LaneSettings {
+        rules,
+        committee,
+        previous: None,
+        validator: 0,
+        shard: 0,
+        leaves: 1,
+        entries_max: 1 << 20,
+        trees_waiting_max: 64,
+        checks_per_peer: 100_000,
+        checks_per_tick: 1_000_000,
+        roots_per_validator: 64,
+    };
+    let log = new_log(&LogOwner { network, home: 0, validator: 0, shard: 0 }, [3; 32]);
+    let open = |log: &[u8]| LaneValidator::open(settings.clone(), key(0), [0; 32], Some(&Log(log.to_vec())));
+    let digest = PaymentView::parse(&encoded).expect("sound").digest();
+    let request = spend_request(&encoded, &owner.sign(&owner_message(&network, 0, &digest)), &[OutputProof::Ledger]);
+    let mut written = log.clone();
+    let room = Some(Room { base: 4 << 20, factor: 128 });
+    let target = Target { room, takes_seeds: false, ..Target::new("lane-request", vec![request.clone()]) };
+    target.run(|bytes| {
+        let (mut validator, _) = open(&log);
+        validator.step(&Log(log.clone()), LaneInput::Backed(id, held));
+        let peer = LanePeer::default();
+        let effects = validator.step(&Log(log.clone()), LaneInput::Request { peer, bytes });
+        for effect in &effects {
+            if let (payments::LaneEffect::Append(record), true) = (effect, bytes == request) {
+                written = [&log[..], record].concat();
+            }
+        }
+        Ok(format!("{:?}", effects.iter().map(std::mem::discriminant).collect::<Vec<_>>()))
+    });
+    let target = Target { room, ..Target::new("lane-log", vec![log.clone(), written]) };
+    target.run(|bytes| {
+        let (validator, intact) = open(bytes);
+        validator.muted().map_or_else(|| Ok(format!("{intact:?}")), |reason| Err(format!("{reason:?}")))
+    });
+}
+
+#[test]
+fn addresses() {
+    let seeds = [Address([0xa7; 20]).checked(), Address([0x5b; 20]).to_string()].map(String::into_bytes).to_vec();
+    Target::new("address", seeds).run(|bytes| {
+        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+        let address: Address = text.parse().map_err(|error: primitives::AddressError| match error {
+            primitives::AddressError::Hex(_) => "no address",
+            primitives::AddressError::Checksum(_) => "a wrong checksum",
+        })?;
+        assert_eq!(address.checked().parse(), Ok(address));
+        Ok("an address".into())
+    });
+}
+
+#[test]
+fn genesis_files() {
+    let owner = Address([17; 20]);
+    let genesis = Genesis {
+        chain: 7,
+        fee: 100,
+        epsilon: Fraction::power_of_two(15),
+        mu: Fraction::power_of_two(10),
+        assets: vec![Listing::new("USD", 6, owner), Listing::new("EUR", 2, owner)],
+        balances: vec![(owner, AssetId(0), 1_000), (owner, AssetId(1), 70)],
+        ..Genesis::default()
+    };
+    let path = std::env::temp_dir().join(format!("walras-fuzz-{}.json", std::process::id()));
+    node::genesis_file::write(&path, &genesis).expect("written");
+    let written = std::fs::read(&path).expect("readable");
+    std::fs::remove_file(&path).expect("removed");
+    let words = [
+        "\"",
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "null",
+        "1e400",
+        "-1",
+        "\\u0000",
+        "18446744073709551616",
+        "\"consensus\":",
+    ];
+    let room = Some(Room { base: 8 << 20, factor: 256 });
+    let target = Target { words: &words, room, ..Target::new("genesis", vec![written]) };
+    target.run(|bytes| {
+        let (genesis, founding) =
+            node::genesis_file::parse("genesis.json", bytes).map_err(|error| error.to_string())?;
+        // What is taken makes a ledger, or says why not.
+        Ok(format!("{} {}", Ledger::new(&genesis).is_ok(), founding.is_some()))
+    });
+}

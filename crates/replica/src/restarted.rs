@@ -1,0 +1,30 @@
+//! The home of a validator in a network that begins again with a state (`ledger::Restart`).
+
+use ledger::Ledger;
+use store::{Disk, Options, Store};
+
+use crate::recovery::write_checkpoint;
+use crate::{Handovers, Home, Lineage, ReplicaError, create_votes};
+
+/// Makes the disks of a home: the state, archives that begin above it, and the vote log of a validator that has never
+/// voted in this network. The state has the network's identity already, and `lineage` is that of the network.
+///
+/// # Errors
+/// [`ReplicaError::NotEmpty`] if the home holds anything: a vote log is never made anew. [`ReplicaError`] if a disk
+/// fails; then the home must not be used.
+pub fn begin_again<D: Disk + Clone>(home: &Home<D>, state: &Ledger, lineage: Lineage) -> Result<(), ReplicaError> {
+    let height = state.height();
+    let open = |disk: &D| -> Result<Store<D>, ReplicaError> {
+        let (store, recovery) = Store::open(disk.clone(), Options::default())?;
+        let is_empty = recovery.checkpoint.is_none() && store.last_height() == 0;
+        if is_empty { Ok(store) } else { Err(ReplicaError::NotEmpty(disk.place())) }
+    };
+    let (mut blocks, mut certificates) = (open(&home.blocks)?, open(&home.certificates)?);
+    drop(open(&home.handovers)?);
+    create_votes(&home.votes)?;
+    certificates.begin_after(height)?;
+    let handovers = Handovers::open(home.handovers.clone(), lineage, certificates.archive())?;
+    handovers.keep_first(state)?;
+    // The state comes last: without it there is nothing to start with.
+    write_checkpoint(state, blocks.begin_checkpoint(height)?)
+}

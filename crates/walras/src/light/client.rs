@@ -1,0 +1,422 @@
+//! Asks nodes that are not trusted, and checks what they answer.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use borsh::BorshDeserialize;
+use consensus::{Certificate, Chain};
+use ledger::{AccountProof, Genesis, ModifiedProof, ReceiptProof, outcome_root};
+use node::{Handover, Lineage};
+use primitives::{Address, Digest, Height, Superblock, TransactionId};
+use serde_json::{Value, json};
+
+use super::Source;
+use super::trust::{self, Beginning, Pin};
+
+/// How long a certificate is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Most bytes of an answer.
+const ANSWER_BYTES: u64 = 256 << 20;
+
+/// A client that holds the genesis.
+pub struct Client {
+    server: String,
+    witnesses: Vec<String>,
+    pub genesis: Genesis,
+    base: Beginning,
+    unbonding_epochs: u64,
+    /// The committees that are trusted, from the first to the last of consecutive epochs.
+    chains: Vec<Chain>,
+    /// How far the walk has come.
+    lineage: Lineage,
+    /// The last epoch of which a certificate was asked for.
+    shown: u64,
+    source: Source,
+}
+
+/// What a certificate says of a block.
+struct Certified {
+    height: Height,
+    state: Digest,
+    receipts: Digest,
+    certificate: Certificate,
+    /// Of the committee.
+    validators: usize,
+    epoch: u64,
+}
+
+impl Client {
+    pub fn new(source: &Source) -> anyhow::Result<Client> {
+        let (genesis, founding) = node::genesis_file::read_with_founding(&source.genesis)?;
+        let founding = founding.with_context(|| {
+            format!("{}: names no validators, so nobody signs blocks of this chain", source.genesis.display())
+        })?;
+        let mut lineage = founding.lineage(&genesis);
+        let mut base = Beginning::Genesis;
+        if let Some(path) = source.remember.as_ref().filter(|path| path.exists() && source.trust.is_none()) {
+            base = trust::recall(path, &mut lineage)?;
+            if !lineage.schedule.is_fixed() {
+                base.check_age(trust::now_ms(), source.trust_period)?;
+            }
+        }
+        let mut client = Client {
+            server: source.server.clone(),
+            witnesses: source.witnesses.clone(),
+            genesis,
+            base,
+            unbonding_epochs: founding.succession.unbonding_epochs,
+            chains: vec![lineage.chain.clone()],
+            shown: lineage.chain.epoch,
+            lineage,
+            source: source.clone(),
+        };
+        if let Some(pin) = source.trust {
+            client.begin_at(&pin)?;
+        }
+        Ok(client)
+    }
+
+    /// Begins with the state that somebody has told. Where validators never change it only has to be the one that they
+    /// signed.
+    fn begin_at(&mut self, pin: &Pin) -> anyhow::Result<()> {
+        let Pin { height, state } = *pin;
+        if self.lineage.schedule.is_fixed() {
+            let certified = self.wait_for(height)?;
+            ensure!(
+                certified.state == state,
+                "the validators of this genesis signed another state of block {height} than --trust names: either the pin \
+                 is of another network, or more than a third of these validators have signed two histories. Believe \
+                 nothing of this network's answers until its operators have said which"
+            );
+        } else {
+            let epoch = self.lineage.epoch_shown_at(height).with_context(|| {
+                format!("--trust {pin}: no committee is shown by the state of block {height}; `walras light pin` prints a pin")
+            })?;
+            let body = self.get(&format!("/v1/handovers?from={epoch}"))?;
+            let handover: Handover = decode(&body["handovers"][0]["handover"])?;
+            self.lineage.begin_at(epoch, &state, &handover.validators).with_context(|| {
+                format!(
+                    "the node at {} shows another state of block {height} than --trust names: it is of another network, or \
+                     it shows a history that is not this network's. Give another --server",
+                    self.server
+                )
+            })?;
+            (self.chains, self.shown) = (vec![self.lineage.chain.clone()], epoch);
+        }
+        self.base = Beginning::Pin;
+        Ok(())
+    }
+
+    /// Writes down how far it has come: to the epoch of the newest certificate. The walk may have come further, but
+    /// then the next certificate could be of an epoch before the one that is trusted.
+    pub fn remember(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.source.remember else { return Ok(()) };
+        let shown = self.chains.iter().find(|chain| chain.epoch == self.shown);
+        trust::remember(path, shown.expect("the walk has come there"))
+    }
+
+    /// The committee of an epoch, proved by handovers from the last that is trusted.
+    fn committee(&mut self, epoch: u64) -> anyhow::Result<&Chain> {
+        let first = self.chains[0].epoch;
+        trust::check_epoch(self.base, first, epoch, self.unbonding_epochs)?;
+        while self.lineage.chain.epoch < epoch {
+            let from = self.lineage.chain.epoch + 1;
+            let body = self.get(&format!("/v1/handovers?from={from}")).with_context(|| {
+                format!("the node does not prove the committee of epoch {from}. {}", foreign(&self.server))
+            })?;
+            let page = body["handovers"].as_array().map(Vec::as_slice).unwrap_or_default();
+            ensure!(
+                !page.is_empty(),
+                "the node shows no handover to epoch {from}, which it takes to prove the committee of epoch {epoch}: give \
+                 another --server"
+            );
+            for entry in page {
+                let handover: Handover = decode(&entry["handover"])?;
+                self.lineage.follow(&handover).with_context(|| foreign(&self.server))?;
+                self.chains.push(self.lineage.chain.clone());
+            }
+        }
+        let known = epoch.checked_sub(first).and_then(|at| self.chains.get(usize::try_from(at).ok()?));
+        self.shown = self.shown.max(known.map_or(0, |chain| chain.epoch));
+        let begins = match self.base {
+            Beginning::Pin => "--trust",
+            Beginning::Memory { .. } | Beginning::Genesis => "--remember",
+        };
+        known.with_context(|| {
+            format!(
+                "the certificate is of epoch {epoch}, before epoch {first}, at which {begins} begins: leave {begins} out, \
+                 or ask for something later"
+            )
+        })
+    }
+
+    /// Waits until a block with the proof's state is certified.
+    pub fn account(&mut self, address: &Address) -> anyhow::Result<Value> {
+        let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
+        let height = body["height"].as_u64().context("the answer has no height")?;
+        let proof: AccountProof = decode(&body["proof"])?;
+        let root = proof.parts.root();
+        let begun = Instant::now();
+        // Where each block changes the state, this proof is good for one certificate, which is still to come.
+        let certified = 'found: loop {
+            // The last blocks may be empty ones that changed nothing.
+            for height in (height.saturating_sub(2 * self.lineage.lag)..=height).rev() {
+                let Some(certified) = self.certified(height)? else { continue };
+                if certified.state == root {
+                    break 'found certified;
+                }
+            }
+            ensure!(begun.elapsed() < PATIENCE, "no certificate of the state at height {height} appears");
+            std::thread::sleep(Duration::from_millis(200));
+        };
+        let time_ms = self.check_fresh(&certified)?;
+        self.ask_witnesses(&certified)?;
+        let account = proof.verify(&certified.state, address).context("the proof does not hold")?;
+        let symbol = |asset: primitives::AssetId| self.genesis.assets[asset.0 as usize].symbol.clone();
+        let balances = account.map(|account| {
+            let amounts = account.balances.iter().map(|(asset, amount)| (symbol(*asset), json!(amount.to_string())));
+            amounts.collect::<serde_json::Map<_, _>>()
+        });
+        let proved = json!({
+            "account": address.to_string(),
+            "exists": account.is_some(),
+            "spendable": balances,
+            "state_root": certified.state.to_string(),
+        });
+        Ok(self.signed(proved, &certified, time_ms))
+    }
+
+    pub fn transaction(&mut self, id: &TransactionId) -> anyhow::Result<Value> {
+        let head = self.head()?;
+        self.check_fresh(&head)?;
+        let body = self.get(&format!("/v1/transactions/{id}?proof=true"))?;
+        let height = body["height"].as_u64().context("the transaction is in no block yet")?;
+        let proof: ReceiptProof = decode(&body["proof"])?;
+        let certified = self.wait_for(height)?;
+        // Whoever signed it may have been paid back since, though the newest committee has not.
+        let at_risk = trust::last_epoch(certified.epoch, self.unbonding_epochs) >= head.epoch;
+        ensure!(
+            at_risk || !self.witnesses.is_empty(),
+            "block {height} is of epoch {}, whose validators' stakes have been paid back: their signatures alone prove \
+             nothing any more. Give one or more --witness that show the same",
+            certified.epoch
+        );
+        let time_ms = self.time_of(&certified)?;
+        self.ask_witnesses(&certified)?;
+        let outcome = proof.verify(&certified.receipts, id).context("the proof does not hold")?;
+        let proved = json!({
+            "transaction": id.to_string(),
+            "outcome": outcome.map(|outcome| match outcome.refusal() {
+                None => "committed".to_string(),
+                Some(refusal) => refusal.code().to_string(),
+            }),
+            "receipts_root": certified.receipts.to_string(),
+        });
+        Ok(self.signed(proved, &certified, time_ms))
+    }
+
+    /// What somebody else can begin with: the state that shows the newest committee, or where validators never change
+    /// the newest state.
+    pub fn pin(&mut self, own_node: bool) -> anyhow::Result<Value> {
+        if own_node && !self.lineage.schedule.is_fixed() {
+            self.believe_newest()?;
+        }
+        let head = self.head()?;
+        let time_ms = self.check_fresh(&head)?;
+        self.ask_witnesses(&head)?;
+        let pin = match head.epoch {
+            0 => Pin { height: head.height, state: head.state },
+            epoch => {
+                // The committee of its epoch, by the state that shows it.
+                let body = self.get(&format!("/v1/handovers?from={epoch}"))?;
+                let handover: Handover = decode(&body["handovers"][0]["handover"])?;
+                let pin = Pin { height: self.lineage.state_height(epoch), state: handover.validators.parts.root() };
+                let mut from_pin = self.lineage.clone();
+                from_pin.begin_at(epoch, &pin.state, &handover.validators).context("give another --server")?;
+                let known = self.chains.iter().find(|chain| chain.epoch == epoch).expect("the walk has come there");
+                ensure!(
+                    from_pin.chain == *known,
+                    "the node shows another committee of epoch {epoch} than the one that was proved: give another --server"
+                );
+                pin
+            }
+        };
+        Ok(self.signed(json!({ "pin": pin.to_string() }), &head, time_ms))
+    }
+
+    /// Begins with the newest committee that the node shows.
+    fn believe_newest(&mut self) -> anyhow::Result<()> {
+        let last = self.get("/v1/handovers")?["last"].as_u64().context("the answer has no epoch")?;
+        if last > 0 {
+            let body = self.get(&format!("/v1/handovers?from={last}"))?;
+            let handover: Handover = decode(&body["handovers"][0]["handover"])?;
+            let state = handover.validators.parts.root();
+            self.begin_at(&Pin { height: self.lineage.state_height(last), state })?;
+        }
+        Ok(())
+    }
+
+    /// What was proved, with who signed it.
+    fn signed(&self, mut proved: Value, certified: &Certified, time_ms: u64) -> Value {
+        let more = json!({
+            "height": certified.height,
+            "time_ms": time_ms,
+            "signed_by": certified.certificate.signatures.len(),
+            "validators": certified.validators,
+            "epoch": certified.epoch,
+            "witnesses": self.witnesses.len(),
+            "begun_with": self.base.name(),
+        });
+        let (Some(fields), Value::Object(more)) = (proved.as_object_mut(), more) else { unreachable!("objects") };
+        fields.extend(more);
+        proved
+    }
+
+    /// The newest block that is certified.
+    fn head(&mut self) -> anyhow::Result<Certified> {
+        let begun = Instant::now();
+        loop {
+            let newest = self.get("/v1/status")?["height"].as_u64().context("the answer has no height")?;
+            for height in (newest.saturating_sub(2 * self.lineage.lag + 2).max(1)..=newest).rev() {
+                if let Some(certified) = self.certified(height)? {
+                    return Ok(certified);
+                }
+            }
+            ensure!(
+                begun.elapsed() < PATIENCE,
+                "no certificate of a block near {newest} appears: give another --server"
+            );
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn wait_for(&mut self, height: Height) -> anyhow::Result<Certified> {
+        let begun = Instant::now();
+        loop {
+            if let Some(certified) = self.certified(height)? {
+                return Ok(certified);
+            }
+            ensure!(begun.elapsed() < PATIENCE, "no certificate of block {height} appears: give another --server");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// The certificate of a block's outcome, checked; `None` if there is none yet.
+    fn certified(&mut self, height: Height) -> anyhow::Result<Option<Certified>> {
+        let Ok(body) = self.get(&format!("/v1/blocks/{height}/certificate")) else { return Ok(None) };
+        let certificate: Certificate = decode(&body["certificate"])?;
+        let lag = self.lineage.lag;
+        let epoch = self.lineage.schedule.epoch_of(height.saturating_add(lag));
+        let server = self.server.clone();
+        let chain = self.committee(epoch)?;
+        certificate.verify(chain).with_context(|| {
+            format!(
+                "the certificate of block {height} does not hold under the validators that this client trusts. {}",
+                foreign(&server)
+            )
+        })?;
+        let validators = chain.keys.len();
+        let root = |field: &str| -> anyhow::Result<Digest> {
+            let text = body[field].as_str().with_context(|| format!("the answer has no {field}"))?;
+            text.parse().with_context(|| field.to_string())
+        };
+        let (state, receipts) = (root("state_root")?, root("receipts_root")?);
+        let statement = certificate.statement;
+        ensure!(
+            Some(statement.height) == height.checked_add(lag),
+            "the certificate is of another block: give another --server"
+        );
+        ensure!(
+            statement.root == outcome_root(&state, &receipts),
+            "the roots are not those that were signed: give another --server"
+        );
+        Ok(Some(Certified { height, state, receipts, certificate, validators, epoch }))
+    }
+
+    /// Refuses a block that is not new; its time.
+    fn check_fresh(&self, certified: &Certified) -> anyhow::Result<u64> {
+        let time_ms = self.time_of(certified)?;
+        trust::check_freshness(certified.height, time_ms, trust::now_ms(), self.source.max_age)?;
+        Ok(time_ms)
+    }
+
+    /// The time of a certified block: its receipts root names the block, and the block has its time.
+    fn time_of(&self, certified: &Certified) -> anyhow::Result<u64> {
+        let (height, lie) = (certified.height, "the node's answer proves nothing: give another --server");
+        let body = self.get(&format!("/v1/blocks/{height}/accounts/{}", Address([0; 20])))?;
+        let proof: ModifiedProof = decode(&body["proof"])?;
+        ensure!(proof.parts.root() == certified.receipts, "block {height}: {lie}");
+        let bytes = self.get_bytes(&self.server, &format!("/v1/blocks/{height}/raw"))?;
+        ensure!(Superblock::digest(&bytes) == proof.parts.block, "block {height}: {lie}");
+        let block: Superblock = borsh::from_slice(&bytes).with_context(|| format!("block {height}: {lie}"))?;
+        Ok(block.time_ms)
+    }
+
+    /// Every witness must show the same signed statement.
+    fn ask_witnesses(&self, certified: &Certified) -> anyhow::Result<()> {
+        let height = certified.height;
+        for witness in &self.witnesses {
+            let begun = Instant::now();
+            let body = loop {
+                match self.get_from(witness, &format!("/v1/blocks/{height}/certificate")) {
+                    Ok(body) => break body,
+                    Err(error) if begun.elapsed() >= PATIENCE => {
+                        return Err(
+                            error.context(format!("the witness {witness} shows no certificate of block {height}"))
+                        );
+                    }
+                    Err(_) => std::thread::sleep(Duration::from_millis(200)),
+                }
+            };
+            let shown: Certificate = decode(&body["certificate"])?;
+            ensure!(
+                shown.statement == certified.certificate.statement,
+                "the witness {witness} shows another block {height} than {}: one of the two shows a history that is not \
+                 this network's, or belongs to another network. Believe neither; compare \
+                 `walras light pin` with the pin of somebody whom you trust, and give that as --trust HEIGHT:DIGEST",
+                self.server
+            );
+        }
+        Ok(())
+    }
+
+    fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.get_from(&self.server, path)
+    }
+
+    fn get_from(&self, server: &str, path: &str) -> anyhow::Result<Value> {
+        let bytes = self.get_bytes(server, path)?;
+        let value: Value = serde_json::from_slice(&bytes).context("the node's answer is not JSON")?;
+        match &value["error"] {
+            Value::Null => Ok(value),
+            error => bail!("{}", error["message"].as_str().unwrap_or("the node refuses")),
+        }
+    }
+
+    fn get_bytes(&self, server: &str, path: &str) -> anyhow::Result<Vec<u8>> {
+        let config =
+            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
+        let agent: ureq::Agent = config.build().into();
+        let response = agent.get(format!("{server}{path}")).call();
+        let mut response = response.with_context(|| format!("no node answers at {server}; give another address"))?;
+        response.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec().context("the node's answer is cut off")
+    }
+}
+
+/// What it means that a node's answer is signed by others than those whom the client trusts.
+fn foreign(server: &str) -> String {
+    format!(
+        "Either the genesis file is of another network than the node at {server}: get the file from somebody who runs a \
+         validator of it; or the node lies: give another --server. Believe nothing of its answers until then"
+    )
+}
+
+/// What a node encoded in hexadecimal.
+fn decode<T: BorshDeserialize>(value: &Value) -> anyhow::Result<T> {
+    let text = value.as_str().context("the answer has no proof")?;
+    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+    let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
+    let bytes: Option<Vec<u8>> =
+        digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?)).collect();
+    borsh::from_slice(&bytes.context("a proof that is not hexadecimal")?).context("a proof that cannot be read")
+}

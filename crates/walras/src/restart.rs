@@ -1,0 +1,158 @@
+//! `walras restart`: a home in a network that begins again with a snapshot.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use consensus::Finality;
+use ledger::{BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restart, Roots, Snapshot, outcome_root};
+use node::founding::{Founding, Restarted};
+use primitives::{Digest, PublicKey};
+use serde_json::json;
+use store::{Options, RealDisk, Store};
+
+use crate::founding::KEY_FILE;
+use crate::init::make_home;
+use crate::snapshot;
+
+/// Makes a validator's home in a network that begins again with a snapshot of an earlier one.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  walras restart --from ./validator-0 --snapshot walras-1200.snapshot --root 0x4f1c… --home ./validator-0-again
+
+Every validator does this with the same snapshot and number, and compares the identity that is printed with the others'
+before it starts the new home. The identity is a digest of the founded network's, the number, and the snapshot: what
+was signed before means nothing under it, so that vote logs begin empty and no old one is ever edited. Blocks above the
+snapshot are gone; their transactions can be sent again, by anybody who has them. Keep the old home, and never run it
+again.")]
+pub struct RestartCommand {
+    /// The home in the network as it was; its node is stopped.
+    #[arg(long, value_name = "HOME")]
+    from: PathBuf,
+    /// The snapshot that all have agreed on; `walras snapshot create` makes one.
+    #[arg(long, value_name = "FILE")]
+    snapshot: PathBuf,
+    /// The new home.
+    #[arg(long)]
+    home: PathBuf,
+    /// The state root that the snapshot must have, as the others tell it.
+    #[arg(long)]
+    root: Option<Digest>,
+    /// How often the network has begun again, this time included; by default one more than the home says.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    number: Option<u32>,
+    /// Begin with a state that the home has no certificate of: all operators have compared its root by other means.
+    #[arg(long, requires = "root")]
+    uncertified: bool,
+}
+
+impl RestartCommand {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let (genesis, founding) = node::genesis_file::read_with_founding(&self.from.join("genesis.json"))
+            .with_context(|| format!("{} is no home", self.from.display()))?;
+        let founding = founding.with_context(|| {
+            format!("{}: one node alone begins again with `walras snapshot restore`", self.from.display())
+        })?;
+        let (mut ledger, root) = snapshot::read(&self.snapshot, self.root)?;
+        self.check(&genesis, &founding, &ledger, root)?;
+        let before = founding.restarted.as_ref().map_or(0, |restarted| restarted.restart.number);
+        let number = self.number.unwrap_or(before.saturating_add(1));
+        ensure!(number > before, "--number {number}: this home is of restart {before} already: give a higher one");
+        let restart = Restart { number, snapshot: Snapshot::digest(&ledger) };
+        let identity = ledger.begin_again(&founding.first_digest(&genesis), &restart)?;
+        let founding = restarted(founding, &ledger, restart)?;
+        let genesis = founding.found(genesis);
+        self.write(&genesis, &founding, &ledger)?;
+        let (height, root) = (ledger.height(), Roots::of(&ledger).parts().root());
+        if json {
+            println!(
+                "{}",
+                json!({
+                    "home": self.home, "network": identity.to_string(), "restart": number, "height": height,
+                    "snapshot": restart.snapshot.to_string(), "state_root": root.to_string(),
+                })
+            );
+        } else {
+            println!("Home       {}", self.home.display());
+            println!("Network    {identity}   (compare it with the other validators')");
+            println!("Restart    {number}");
+            println!("Height     {height}");
+            println!("State      {root}");
+            println!("\nStart it:  walras node --home {}", self.home.display());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Refuses a state of another network, and one that a quorum of it has not signed.
+    fn check(&self, genesis: &Genesis, founding: &Founding, ledger: &Ledger, root: Digest) -> anyhow::Result<()> {
+        let (file, network) = (self.snapshot.display(), founding.digest(genesis));
+        let of = ledger.validators().terms().network;
+        ensure!(
+            ledger.chain() == genesis.chain && of == network,
+            "{file} is of network {of}, and {} is of network {network}: take a snapshot of this network",
+            self.from.display()
+        );
+        ensure!(ledger.height() > 0, "{file} is the genesis: found the network again instead");
+        if self.uncertified {
+            return Ok(());
+        }
+        let certified = certified_outcome(&self.from.join("data"), founding, ledger.height())?;
+        let (receipts, signed) = certified.with_context(|| {
+            format!(
+                "{} holds no certificate of the state after block {}: take a snapshot of a certified height, or compare \
+                 the state root {root} with all other operators and give it with --root and --uncertified",
+                self.from.display(),
+                ledger.height()
+            )
+        })?;
+        ensure!(
+            signed == outcome_root(&root, &receipts),
+            "the validators certified another state after block {} than {file} has: take a snapshot of another validator",
+            ledger.height()
+        );
+        Ok(())
+    }
+
+    /// The genesis comes last: without it this is no home.
+    fn write(&self, genesis: &Genesis, founding: &Founding, ledger: &Ledger) -> anyhow::Result<()> {
+        make_home(&self.home)?;
+        for name in [KEY_FILE, "walras.toml"] {
+            let from = self.from.join(name);
+            if from.exists() {
+                let to = self.home.join(name);
+                std::fs::copy(&from, &to).with_context(|| to.display().to_string())?;
+                std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o600))?;
+            }
+        }
+        let data = self.home.join("data");
+        node::snapshot::begin_again(ledger, &data, founding.lineage(genesis))?;
+        node::genesis_file::write_with_founding(&self.home.join("genesis.json"), genesis, Some(founding))?;
+        Ok(())
+    }
+}
+
+/// The founding of the network that begins again with a state.
+fn restarted(founding: Founding, ledger: &Ledger, restart: Restart) -> anyhow::Result<Founding> {
+    let height = ledger.height();
+    let epoch = ledger.schedule().epoch_of(height + 1);
+    let committee = ledger.committee(epoch).context("the state holds no committee for the next height")?;
+    let keys: Vec<PublicKey> = committee.iter().map(|member| member.key).collect();
+    let rules = consensus::Rules { begins: height, ..founding.rules };
+    Ok(Founding { restarted: Some(Restarted { restart, height, keys }), rules, ..founding })
+}
+
+/// The receipts root of a height, and the outcome that a quorum has signed of it, as a stopped node's disks hold them.
+fn certified_outcome(data: &Path, founding: &Founding, height: u64) -> anyhow::Result<Option<(Digest, Digest)>> {
+    let open = |folder: &Path| -> anyhow::Result<Store<RealDisk>> {
+        let disk = RealDisk::existing(folder).with_context(|| folder.display().to_string())?;
+        let opened = Store::open(disk, Options::default());
+        Ok(opened.context("the old home is opened to look for the certificate: stop its node first")?.0)
+    };
+    let (blocks, certificates) = (open(data)?, open(&data.join("certificates"))?);
+    let Some(receipts) = blocks.receipts(height)? else { return Ok(None) };
+    let receipts: BlockReceipts = borsh::from_slice(&receipts).context("the receipts cannot be read")?;
+    let Some(finality) = certificates.block(height.saturating_add(founding.rules.lag))? else { return Ok(None) };
+    let finality: Finality = borsh::from_slice(&finality).context("the certificate cannot be read")?;
+    Ok(Some((ReceiptsTrie::new(&receipts).root(), finality.certificate.statement.root)))
+}

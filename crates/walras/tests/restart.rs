@@ -1,0 +1,129 @@
+//! A network of two validators is stopped, rolled back to a snapshot, and goes on as a network of its own: by
+//! processes.
+
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use process::{Process, agent, get, walras};
+use serde_json::{Value, json};
+
+const ALICE: &str = "0x00000000000000000000000000000000000000a1";
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn run(arguments: &[&str], paths: &[(&str, &Path)]) -> Output {
+    let mut command = walras();
+    command.args(arguments);
+    for (option, path) in paths {
+        command.arg(option).arg(path);
+    }
+    command.output().expect("walras runs")
+}
+
+fn good(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn bad(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+fn pay(network: &Path, server: &str, amount: &str) {
+    let pay = ["wallet", "pay", "--json", "--asset", "USD", "--to", ALICE, "--amount", amount, "--server", server];
+    let answer = good(&run(&pay, &[("--key", &network.join("issuer-key.json"))]));
+    assert_eq!(answer["outcome"]["result"], "applied", "{answer}");
+}
+
+fn height(node: &Process) -> u64 {
+    get(&agent(), &node.server, "/v1/status").1["height"].as_u64().unwrap_or(0)
+}
+
+fn wait_for_height(node: &Process, least: u64) {
+    let begun = Instant::now();
+    while height(node) < least {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no block {least}: {}", node.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn start(home: &Path) -> Process {
+    Process::start(home, &[("WALRAS_BLOCKS__INTERVAL_MS", "10")])
+}
+
+#[test]
+fn a_network_is_rolled_back_to_a_snapshot() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let network = folder.path().join("network");
+    let init = "init --json --validators 2 --asset USD:2 --supply 1000 --stake 500 --fee 0 --epoch-heights 8 \
+                --unbonding-epochs 1000 --home";
+    let mut command = walras();
+    command.args(init.split_whitespace()).arg(&network);
+    for _ in 0..2 {
+        command.arg("--address").arg(transport::free_address().expect("a free port").to_string());
+    }
+    good(&command.output().expect("walras runs"));
+    let homes: Vec<PathBuf> = (0..2).map(|index| network.join(format!("validator-{index}"))).collect();
+    for home in &homes {
+        let path = home.join("genesis.json");
+        let mut genesis: Value = serde_json::from_slice(&std::fs::read(&path).expect("readable")).expect("JSON");
+        genesis["consensus"]["heartbeat_ms"] = json!(50);
+        std::fs::write(&path, genesis.to_string()).expect("writable");
+    }
+    let nodes: Vec<Process> = homes.iter().map(|home| start(home)).collect();
+    pay(&network, &nodes[0].server, "1");
+    wait_for_height(&nodes[0], 30);
+    let snapshot = folder.path().join("agreed.snapshot");
+    let taken = good(&run(&["snapshot", "create", "--json"], &[("--home", &homes[0]), ("--out", &snapshot)]));
+    let (at, root) =
+        (taken["height"].as_u64().expect("a height"), taken["state_root"].as_str().expect("a root").to_string());
+    // What comes after it is to be undone.
+    pay(&network, &nodes[0].server, "500");
+    wait_for_height(&nodes[0], at + 10);
+    wait_for_height(&nodes[1], at + 10);
+    for node in nodes {
+        assert_eq!(node.terminate().code(), Some(0));
+    }
+
+    let again: Vec<PathBuf> = (0..2).map(|index| folder.path().join(format!("again-{index}"))).collect();
+    let restart = |from: &Path, home: &Path| {
+        run(&["restart", "--json", "--root", &root], &[("--from", from), ("--snapshot", &snapshot), ("--home", home)])
+    };
+    let made: Vec<Value> = homes.iter().zip(&again).map(|(from, home)| good(&restart(from, home))).collect();
+    assert_eq!((&made[0]["network"], &made[0]["state_root"]), (&made[1]["network"], &made[1]["state_root"]));
+    assert_eq!((made[0]["height"].as_u64(), &made[0]["restart"]), (Some(at), &json!(1)));
+    // Nothing is made twice, and a state of another network is none.
+    assert!(bad(&restart(&homes[0], &again[0])).contains("choose another --home"));
+    let wrong = bad(&restart(&again[0], &folder.path().join("third")));
+    assert!(wrong.contains("take a snapshot of this network"), "{wrong}");
+
+    let nodes: Vec<Process> = again.iter().map(|home| start(home)).collect();
+    wait_for_height(&nodes[1], at + 20);
+    // What a light client proves of it begins with the restart.
+    let light = ["light", "account", "--json", "--server", &nodes[0].server, ALICE];
+    let proved = || good(&run(&light, &[("--genesis", &again[0].join("genesis.json"))]))["spendable"]["USD"].clone();
+    assert_eq!(proved(), "100");
+    pay(&network, &nodes[1].server, "2");
+    assert_eq!(proved(), "300");
+    // The genesis of before leads to other validators' statements than these.
+    let foreign = bad(&run(&light, &[("--genesis", &homes[0].join("genesis.json"))]));
+    assert!(foreign.contains("get the file from somebody") || foreign.contains("--trust"), "{foreign}");
+    // It goes on after a restart of its processes.
+    for node in nodes {
+        assert_eq!(node.terminate().code(), Some(0));
+    }
+    let nodes: Vec<Process> = again.iter().map(|home| start(home)).collect();
+    wait_for_height(&nodes[0], at + 30);
+    drop(nodes);
+
+    // A home whose genesis and state do not belong together says what to do.
+    std::fs::copy(homes[0].join("genesis.json"), again[0].join("genesis.json")).expect("copied");
+    let other = walras().args(["node", "--listen", "127.0.0.1:0", "--home"]).arg(&again[0]).output().expect("runs");
+    assert!(bad(&other).contains("walras restart"), "{}", text(&other.stderr));
+}
