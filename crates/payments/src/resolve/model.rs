@@ -406,8 +406,7 @@ impl State {
         for (payment, body) in scenario.payments.iter().enumerate() {
             let inputs: Vec<usize> = (0..2).filter(|output| scenario.spends(payment, *output)).collect();
             let (certified, stands) = (self.certified(scenario, payment), self.stands(body));
-            for validator in 0..CORRECT {
-                let home = &self.home[validator];
+            for (validator, home) in self.home.iter().enumerate() {
                 if first[0][validator] && inputs.iter().all(|input| home.locks[*input] == 0) {
                     steps.push(Step::Sign { validator, payment });
                 }
