@@ -40,6 +40,9 @@
 //! | X = {a, b} and Z = {b}, a contested | 10,582 |
 //! | X = {a, b}, both contested | 244,319 |
 //! | one payment into the next epoch, two disjoint committees | 60,616 |
+//! | `larger_models`: X = {a, b} and Z = {b}, both contested | 2,067,733 |
+//! | `larger_models`: X = {a, b}, both contested, two passings of epochs | 524,984 |
+//! | `larger_models`: one payment into this epoch and one into the next | 456,396 |
 //!
 //! # Machines that are broken on purpose
 //!
@@ -621,7 +624,7 @@ fn a_payment_into_the_next_epoch() {
     holds("a payment into the next epoch", scenario);
 }
 
-/// Above 20 minutes without optimisation: for `cargo test --release -- --ignored`.
+/// Minutes long: for `cargo test --release -p payments larger_models -- --ignored`.
 #[test]
 #[ignore = "long"]
 fn larger_models() {
