@@ -298,10 +298,11 @@ impl Bridge {
                 if !is_redeemable(home, now) && !contested() {
                     return Err(BridgeRefusal::NotRedeemable(home));
                 }
-                self.resolver.check(body).map_err(|why| match why {
-                    NotHonoured::Void => BridgeRefusal::Void,
-                    NotHonoured::Contradiction => BridgeRefusal::Contradiction,
-                })
+                // A certificate that contradicts another one is let through: it raises the alarm.
+                match self.resolver.check(body) {
+                    Err(NotHonoured::Void) => Err(BridgeRefusal::Void),
+                    Ok(()) | Err(NotHonoured::Contradiction) => Ok(()),
+                }
             }
             BridgeFact::Resolve { contested, parent, .. } => {
                 if !self.clock.may_open(contested.home) {

@@ -117,9 +117,6 @@ pub enum BridgeRefusal {
     /// An input was credited to its owner, or does not exist.
     #[error("the payment is void: an input was credited to its owner by a verdict")]
     Void,
-    /// The payment contradicts another certificate.
-    #[error("the payment contradicts another certificate: more validators are Byzantine than the lane tolerates")]
-    Contradiction,
     /// No case of such an output may be opened now.
     #[error("a case about an output of epoch {0} can be opened until the middle of the second epoch after it")]
     TooLate(HomeEpoch),

@@ -377,6 +377,23 @@ fn claims_above_escrow_are_paid_by_id_and_halt_the_lane() {
     assert_eq!(bridge.queue().claims().count(), 2);
 }
 
+/// Two certificates of one output: more than f validators are Byzantine.
+#[test]
+fn a_contradiction_is_not_paid_and_halts_the_lane() {
+    let coins = [genesis(0, 1, 10)];
+    let [first, second] = [7, 8].map(|to| account_payment(&coins[0], 1, to));
+    let mut bridge = bridge(&coins, BTreeMap::new());
+    bridge.begin();
+    assert_eq!(credited(&bridge.apply(vec![BridgeFact::Redeem(first)])), 10);
+    bridge.begin();
+    let fact = BridgeFact::Redeem(second.clone());
+    assert_eq!(bridge.check(&fact), Ok(()), "what proves the break reaches the ledger");
+    let events = bridge.apply(vec![fact]);
+    assert_eq!(events, [BridgeEvent::Case(CaseEvent::Alarm(second.digest))]);
+    assert_eq!(bridge.escrow(ASSET), 0);
+    assert!(bridge.begin().contains(&BridgeEvent::Halted(true)));
+}
+
 #[test]
 fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
     let coins = [genesis(0, 1, 10)];

@@ -40,6 +40,9 @@
 //! | X = {a, b} and Z = {b}, a contested | 10,582 |
 //! | X = {a, b}, both contested | 244,319 |
 //! | one payment into the next epoch, two disjoint committees | 60,616 |
+//! | `larger_models`: X = {a, b} and Z = {b}, both contested | 2,067,733 |
+//! | `larger_models`: X = {a, b}, both contested, two passings of epochs | 524,984 |
+//! | `larger_models`: one payment into this epoch and one into the next | 456,396 |
 //!
 //! # Machines that are broken on purpose
 //!
@@ -406,8 +409,7 @@ impl State {
         for (payment, body) in scenario.payments.iter().enumerate() {
             let inputs: Vec<usize> = (0..2).filter(|output| scenario.spends(payment, *output)).collect();
             let (certified, stands) = (self.certified(scenario, payment), self.stands(body));
-            for validator in 0..CORRECT {
-                let home = &self.home[validator];
+            for (validator, home) in self.home.iter().enumerate() {
                 if first[0][validator] && inputs.iter().all(|input| home.locks[*input] == 0) {
                     steps.push(Step::Sign { validator, payment });
                 }
@@ -622,7 +624,7 @@ fn a_payment_into_the_next_epoch() {
     holds("a payment into the next epoch", scenario);
 }
 
-/// Above 20 minutes without optimisation: for `cargo test --release -- --ignored`.
+/// Minutes long: for `cargo test --release -p payments larger_models -- --ignored`.
 #[test]
 #[ignore = "long"]
 fn larger_models() {
