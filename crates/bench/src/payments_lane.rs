@@ -137,7 +137,8 @@ impl Costs {
         let hash = timed(HASHES, &mut || {
             let mut node = [1; 64];
             for _ in 0..HASHES {
-                node[..32].copy_from_slice(&Digest::of("walras bench lane hash", &node).0);
+                let digest = Digest::of("walras bench lane hash", &node);
+                node[..32].copy_from_slice(&digest.0);
             }
             black_box(node);
         });
@@ -283,7 +284,7 @@ fn pay_all(
     let (seconds, after) = (begun.elapsed().as_secs_f64(), processor());
     let certificate = |index: usize| {
         let answers = collected.iter().filter_map(|answers: &Vec<Option<LaneAnswer>>| answers[index].clone());
-        PaymentCertificate(answers.take(needed).collect())
+        PaymentCertificate::Answers(answers.take(needed).collect())
     };
     let spent = |prefix: &str| -> f64 {
         let of = |times: &HashMap<String, f64>| -> f64 {

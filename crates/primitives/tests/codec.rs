@@ -81,7 +81,9 @@ fn the_wire_format_stands_still() {
             proposer: 0,
             time_ms: 0,
             native: operations().into_iter().map(signed).collect(),
+            ethereum: vec![vec![2, 0xc0], vec![0xc1, 5]],
             forged: Vec::new(),
+            senders: vec![Some(Address([3; 20])), None],
         }],
     };
     lines.push(format!("superblock {}", golden(&block)));

@@ -79,12 +79,10 @@ pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
 pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};
 pub use mempool::{Mempool, PoolEntry, Reject};
-pub use network::{LaneRules, Network, PeerAddress};
+pub use network::{EthereumLane, Network, PeerAddress};
 pub use opening::{Opened, check_payload, create_votes};
 pub use past::Past;
-pub use pipeline::{
-    Foundation, apply, archive, begin_checkpoint, checked, follow, forget, log, own_sub_block, settle,
-};
+pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, forget, log, own_sub_block, settle};
 pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,

@@ -12,12 +12,12 @@ use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
 use crate::{
-    Defect, HandoverLog, Home, LaneRules, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
+    Defect, EthereumLane, HandoverLog, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
 };
 
 /// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them invalid,
 /// within the quota of gas. Says what consensus must know of it.
-pub fn check_payload(lane: LaneRules) -> PayloadCheck {
+pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
         let mut gas_left = lane.sub_block_gas;

@@ -4,7 +4,7 @@ use ledger::Ledger;
 use store::{Disk, Options, Store};
 
 use crate::recovery::write_checkpoint;
-use crate::{Handovers, Home, Lineage, ReplicaError, create_votes};
+use crate::{HandoverLog, Home, Lineage, ReplicaError, create_votes};
 
 /// Makes the disks of a home: the state, archives that begin above it, and the vote log of a validator that has never
 /// voted in this network. The state has the network's identity already, and `lineage` is that of the network.
@@ -23,7 +23,7 @@ pub fn begin_again<D: Disk + Clone>(home: &Home<D>, state: &Ledger, lineage: Lin
     drop(open(&home.handovers)?);
     create_votes(&home.votes)?;
     certificates.begin_after(height)?;
-    let handovers = Handovers::open(home.handovers.clone(), lineage, certificates.archive())?;
+    let mut handovers = HandoverLog::open(home.handovers.clone(), lineage, certificates.archive())?;
     handovers.keep_first(state)?;
     // The state comes last: without it there is nothing to start with.
     write_checkpoint(state, blocks.begin_checkpoint(height)?)

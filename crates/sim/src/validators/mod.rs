@@ -37,7 +37,7 @@ use std::time::Duration;
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
-use replica::{Defect, Effect, Input, LaneRules, Lineage, Network as Epoch, Now, PeerAddress, Sight, Waiting};
+use replica::{Defect, Effect, EthereumLane, Input, Lineage, Network as Epoch, Now, PeerAddress, Sight, Waiting};
 use store::Surviving;
 
 use self::host::{Host, Keeping, Process};
@@ -389,7 +389,7 @@ impl SimNetwork {
         Epoch {
             chain: Chain { genesis: self.identity, epoch: 0, heights, keys },
             rules: self.rules,
-            lane: LaneRules::of(self.genesis.chain, &self.genesis.limits),
+            lane: EthereumLane::of(self.genesis.chain, &self.genesis.limits),
             me: self.validator(me),
             secret: self.secrets[usize::from(me)].clone(),
             listen: ([127, 0, 0, 1], 1).into(),
