@@ -76,7 +76,9 @@ fn transactions() -> Vec<Transaction> {
 }
 
 fn sub_block() -> SubBlock {
-    SubBlock { proposer: 2, time_ms: 1_800_000_000_000, native: transactions(), forged: vec![1, 3] }
+    let ethereum = vec![vec![2, 0xc0], vec![0xc0]];
+    let (native, forged, senders) = (transactions(), vec![1, 3], vec![Some(Address([9; 20])), None]);
+    SubBlock { proposer: 2, time_ms: 1_800_000_000_000, native, ethereum, forged, senders }
 }
 
 fn superblock() -> Superblock {
@@ -159,14 +161,21 @@ fn frames() -> Vec<Frame> {
 /// Whatever an engine is sent by whomever, it goes on; and it keeps no more of it than heights and slots allow.
 #[test]
 fn frames_of_consensus_and_what_an_engine_does_with_them() {
-    let check = |bytes: &[u8]| replica::check_payload(bytes);
+    let lane = replica::EthereumLane { chain: 1, sub_block_gas: 1 << 20 };
     let rules = [Rules::default(), Rules::tendermint()];
     let seeds: Vec<Vec<u8>> = frames().iter().map(Frame::to_bytes).collect();
     let mut engines: Vec<Engine> = rules
         .into_iter()
         .map(|rules| {
             let benches = Engine::first_benches(&chain().committee(), &rules);
-            let setup = consensus::Setup { chain: chain(), rules, followers: 1, me: 0, secret: key(0), check };
+            let setup = consensus::Setup {
+                chain: chain(),
+                rules,
+                followers: 1,
+                me: 0,
+                secret: key(0),
+                check: replica::check_payload(lane),
+            };
             let roots = vec![(0, Digest([1; 32]))];
             let start = consensus::Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots };
             let mut engine = Engine::new(setup, start);
@@ -460,6 +469,7 @@ fn the_payment_lane() {
         previous: None,
         validator: 0,
         shard: 0,
+        now: 0,
         leaves: 1,
         entries_max: 1 << 20,
         trees_waiting_max: 64,
