@@ -3,6 +3,7 @@
 mod cases;
 mod interface;
 mod signing;
+mod together;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::{
     AGGREGATE_COST, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase,
     LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof,
     PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature,
-    SpentOutput, StatementKind, Verdict, owner_message, view_digest,
+    SpentOutput, StatementKind, Verdict, view_digest,
 };
 
 /// Whom an answer is for.
@@ -91,6 +92,8 @@ pub struct LaneValidator {
     roots: RootCache,
     checks_left: u32,
     checks_by_peer: HashMap<LanePeer, u32>,
+    /// Payments of the requests at hand that their owners are known to have signed.
+    signed: HashSet<(Digest, Signature)>,
     muted: Option<MuteReason>,
 }
 
@@ -135,6 +138,7 @@ impl LaneValidator {
             roots: RootCache::new(settings.roots_per_validator),
             checks_left: settings.checks_per_tick,
             checks_by_peer: HashMap::new(),
+            signed: HashSet::new(),
             muted: None,
             settings,
             key,
@@ -368,6 +372,7 @@ impl LaneValidator {
                 _ => return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
             }
         }
+        self.verify_together(requests.iter().copied());
         let owner = parsed[0].0.owner();
         let (mut digests, mut excluded) = (Vec::with_capacity(parsed.len()), Vec::new());
         for (place, (payment, signature, proofs)) in (0..).zip(parsed) {
@@ -408,8 +413,7 @@ impl LaneValidator {
             self.check_barred(payment)?;
             let inputs = payment.inputs().count();
             self.check_room(self.spent.len(), inputs)?;
-            let message = owner_message(&self.settings.rules.network, payment.home(), digest);
-            if !self.phase().sends_anyone_home() && !payment.owner().verify(&message, signature) {
+            if !self.phase().sends_anyone_home() && !self.is_signed(payment, digest, signature) {
                 return Err(LaneRefusal::WrongOwnerSignature);
             }
             let proofs = proofs.read(inputs)?;

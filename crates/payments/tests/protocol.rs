@@ -361,3 +361,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn requests_taken_together_are_answered_as_one_after_another() {
+    let coins: Vec<Holding> = (0..40).map(|i| genesis(i, u64::from(i % 5), 10)).collect();
+    let mut requests: Vec<Vec<u8>> =
+        (0..40).map(|i| pay(i % 5, &coins[i as usize..][..1], vec![output(owner(9).public(), 10)]).request).collect();
+    // A false signature, a retry, a conflict, a payment of somebody else's money, and what is no request.
+    let at = requests[3].len() - 1 - 20;
+    requests[3][at] ^= 1;
+    requests.push(requests[7].clone());
+    requests.push(pay(3, &coins[8..9], vec![output(owner(8).public(), 10)]).request);
+    requests.push(pay(4, &coins[10..11], vec![output(owner(8).public(), 10)]).request);
+    requests.push(vec![1, 2, 3]);
+    requests.push(Vec::new());
+    let (mut one, mut other) = (nodes(1, 7, &coins).remove(0), nodes(1, 7, &coins).remove(0));
+    let alone: Vec<_> = requests.iter().map(|request| one.request(request)).collect();
+    other.validator.verify_together(requests.iter().map(|request| &request[..]));
+    let together: Vec<_> = requests.iter().map(|request| other.request(request)).collect();
+    assert!(together == alone, "the effects are others");
+    let refused = together.iter().filter(|effects| !refusals(effects).is_empty()).count();
+    assert_eq!(refused, 5, "all but the retry");
+}
