@@ -13,8 +13,8 @@ use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 use crate::machine::Replica;
 use crate::{Defect, Handovers, Home, LaneRules, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
-/// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them invalid,
-/// within the quota of gas. Says how many transactions it has.
+/// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them
+/// invalid, within the quota of gas. Says how many transactions it has.
 pub fn check_payload(lane: LaneRules) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
