@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::{Genesis, Listing};
-use node::{Config, Exchange, ExchangeError, LaneRules, Network, PeerAddress, ReplicaError};
+use node::{Config, EthereumLane, Exchange, ExchangeError, Network, PeerAddress, ReplicaError};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
 use store::StoreError;
@@ -92,7 +92,7 @@ impl Cluster {
             Network {
                 chain: Chain { genesis: Digest([8; 32]), epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
                 rules: settings.rules,
-                lane: LaneRules::default(),
+                lane: EthereumLane::default(),
                 me: me as u8,
                 secret: secret(me),
                 listen: listen[me],

@@ -12,7 +12,7 @@ use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules};
 use ledger::{BLOCK_BYTES_MAX, Genesis, Member, Membership, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes};
 use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_network_address};
-use replica::{LaneRules, Lineage, Network, PeerAddress};
+use replica::{EthereumLane, Lineage, Network, PeerAddress};
 use serde::{Deserialize, Serialize};
 
 /// Bounds of the settings, so that a slip of the pen does not make a network that cannot work.
@@ -281,7 +281,7 @@ impl Founding {
         Network {
             chain: self.chain(genesis),
             rules: self.rules,
-            lane: LaneRules::of(genesis.chain, &genesis.limits),
+            lane: EthereumLane::of(genesis.chain, &genesis.limits),
             me,
             secret,
             listen,

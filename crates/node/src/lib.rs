@@ -21,7 +21,7 @@ pub use config::Config;
 pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
 pub use replica::{
-    Handover, HandoverError, LaneRules, Lineage, Network, PeerAddress, Replay, ReplicaError, Restored, receipts,
+    EthereumLane, Handover, HandoverError, Lineage, Network, PeerAddress, Replay, ReplicaError, Restored, receipts,
     recover_state, restore, write_checkpoint,
 };
 pub use room::free_bytes;

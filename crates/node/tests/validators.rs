@@ -71,7 +71,7 @@ impl Cluster {
         let network = |index: usize| Network {
             chain: Chain { genesis: NETWORK, epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
             rules,
-            lane: node::LaneRules::default(),
+            lane: node::EthereumLane::default(),
             me: index as u8,
             secret: secret(index),
             listen: addresses[index],

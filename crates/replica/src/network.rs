@@ -25,17 +25,17 @@ pub struct PeerAddress {
 
 /// What a genesis says of the lane of Ethereum transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaneRules {
+pub struct EthereumLane {
     /// The number of the chain, which each transaction names.
     pub chain: u64,
     /// Gas that those of a sub-block may declare together; zero where contracts are not executed.
     pub sub_block_gas: u64,
 }
 
-impl LaneRules {
+impl EthereumLane {
     /// Of a chain.
-    pub fn of(chain: u64, limits: &Limits) -> LaneRules {
-        LaneRules { chain, sub_block_gas: limits.sub_block_gas }
+    pub fn of(chain: u64, limits: &Limits) -> EthereumLane {
+        EthereumLane { chain, sub_block_gas: limits.sub_block_gas }
     }
 }
 
@@ -47,7 +47,7 @@ pub struct Network {
     /// What all of them do alike.
     pub rules: Rules,
     /// What holds for Ethereum transactions of a sub-block.
-    pub lane: LaneRules,
+    pub lane: EthereumLane,
     /// The own index.
     pub me: Index,
     /// The own key.

@@ -11,11 +11,13 @@ use primitives::{Digest, Height, SubBlock};
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
-use crate::{Defect, Handovers, Home, LaneRules, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
+use crate::{
+    Defect, EthereumLane, Handovers, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
+};
 
 /// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them
 /// invalid, within the quota of gas. Says how many transactions it has.
-pub fn check_payload(lane: LaneRules) -> PayloadCheck {
+pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
         let mut gas_left = lane.sub_block_gas;

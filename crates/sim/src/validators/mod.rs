@@ -32,7 +32,7 @@ use std::time::Duration;
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
 use ledger::{Genesis, Schedule};
 use primitives::{Digest, Height, SecretKey, SubBlock};
-use replica::{Defect, Effect, Input, LaneRules, Network as Epoch, Now, PeerAddress, Sight, Waiting};
+use replica::{Defect, Effect, EthereumLane, Input, Network as Epoch, Now, PeerAddress, Sight, Waiting};
 use store::Surviving;
 
 use self::host::{Host, Keeping, Process};
@@ -340,7 +340,7 @@ impl SimNetwork {
         Epoch {
             chain: Chain { genesis: NETWORK, epoch: 0, heights, keys },
             rules: self.rules,
-            lane: LaneRules::of(self.genesis.chain, &self.genesis.limits),
+            lane: EthereumLane::of(self.genesis.chain, &self.genesis.limits),
             me,
             secret: self.secrets[usize::from(me)].clone(),
             listen: ([127, 0, 0, 1], 1).into(),
