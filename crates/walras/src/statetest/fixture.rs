@@ -192,10 +192,10 @@ fn add(file: &mut FixtureFile, name: &str, test: Test) -> Result<()> {
     Ok(())
 }
 
-/// Whether what was later than Cancun was made by a tool that knew Cancun: then the fork was not final, and became
+/// Whether what was later than Cancun was made by retesteth, which ended with Cancun: the fork was not final, and became
 /// another one.
 fn is_draft(fork: &str, info: &Info) -> bool {
-    fork != "Cancun" && info.tool.contains("-cancun")
+    fork != "Cancun" && info.tool.starts_with("retesteth")
 }
 
 fn case(
