@@ -211,8 +211,8 @@ impl EthereumPool {
         }
     }
 
-    /// Forgets what cannot stand any more after a block: used nonces, and from the first that its account cannot pay for
-    /// on. What the block skipped for a gap can be proposed again.
+    /// Forgets what cannot stand any more after a block: used nonces, and from the first that its account cannot pay
+    /// for on. What the block skipped for a gap can be proposed again.
     pub fn settle(&mut self, ledger: &Ledger, block: &Superblock) {
         self.base_fee = ledger.contracts().head().map_or(0, |head| head.base_fee.into());
         if self.senders.is_empty() || block.ethereum_len() == 0 {

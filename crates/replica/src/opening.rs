@@ -15,8 +15,8 @@ use crate::{
     Defect, EthereumLane, HandoverLog, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
 };
 
-/// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them invalid,
-/// within the quota of gas. Says what consensus must know of it.
+/// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them
+/// invalid, within the quota of gas. Says what consensus must know of it.
 pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;

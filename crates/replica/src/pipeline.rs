@@ -67,7 +67,8 @@ impl Agreed {
     }
 }
 
-/// Decodes a sub-block that the engine took for one, and finds false signatures and Ethereum's senders, on the current rayon pool.
+/// Decodes a sub-block that the engine took for one, and finds false signatures and Ethereum's senders, on the current
+/// rayon pool.
 ///
 /// # Panics
 /// If it is not a sub-block.

@@ -94,8 +94,9 @@ pub(crate) struct WeiBooks {
 }
 
 impl WeiBooks {
-    /// Takes in the contract phase of a block: what accounts lost in wei is what the receipts say was burnt. `units` are
-    /// those of asset 0 by the books before the phase. Says which units accounts have now, and how many left the issue.
+    /// Takes in the contract phase of a block: what accounts lost in wei is what the receipts say was burnt. `units`
+    /// are those of asset 0 by the books before the phase. Says which units accounts have now, and how many left the
+    /// issue.
     pub fn follow(
         &mut self,
         receipts: &BlockReceipts,
@@ -107,8 +108,8 @@ impl WeiBooks {
         let mut lost = 0i128;
         let mut now = Vec::new();
         for address in &receipts.modified {
-            let before =
-                units(address) * wei_per_unit as i128 + self.remainders.get(address).copied().unwrap_or(0) as i128;
+            let remainder = self.remainders.get(address).copied().unwrap_or(0) as i128;
+            let before = units(address) * wei_per_unit as i128 + remainder;
             let wei = after.wei(address);
             lost += before - wei as i128;
             self.remainders.insert(*address, wei % wei_per_unit);

@@ -30,8 +30,8 @@ const KEPT_ENTRIES: usize = 64;
 /// The memory of the interpreter above so many bytes is given back after a transaction.
 const KEPT_MEMORY: usize = 1 << 20;
 
-/// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*, which
-/// is a state of its own. A ledger has the space 0.
+/// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*,
+/// which is a state of its own. A ledger has the space 0.
 pub trait EvmState: Send + Sync + 'static {
     /// The account at an address, unless it is empty.
     fn account(&self, space: u32, address: &Address) -> Option<AccountInfo>;

@@ -7,17 +7,17 @@
 //!
 //! - A sub-block has a lane of Ethereum transactions beside the native one. Upon a sub-block, [`check_in_lane`] judges
 //!   each transaction by its bytes alone: encoding, chain, gas for itself, and what is left of the sub-block's quota of
-//!   declared gas. Quota times committee is at most the gas of a block, which the genesis asserts. So nothing is cut off
-//!   for gas while a block is executed.
-//! - The sender is recovered once, by [`recover_senders`], while consensus runs or when a client sends it, and is written
-//!   into the block like the positions of false signatures: replays recover nothing.
+//!   declared gas. Quota times committee is at most the gas of a block, which the genesis asserts. So nothing is cut
+//!   off for gas while a block is executed.
+//! - The sender is recovered once, by [`recover_senders`], while consensus runs or when a client sends it, and is
+//!   written into the block like the positions of false signatures: replays recover nothing.
 //! - Upon a decided block, the native phase comes first: filter, batch, settlement, effects. Then `order` puts the
-//!   Ethereum transactions of all sub-blocks into one order: slots rotated by height; of copies the first; the positions
-//!   of one sender in the order of its nonces.
-//! - `executor` executes them as if one by one. The state is the ledger after its native phase ([`EvmState`]): wei of an
-//!   account are its units of asset 0 times 10^(18 − decimals) and a remainder below one unit.
-//! - A transaction that is bad in its place (nonce, funds, price) is *skipped*: it has no effect, no receipt, and stands
-//!   in a list by position. One that reverts or halts is executed and pays.
+//!   Ethereum transactions of all sub-blocks into one order: slots rotated by height; of copies the first; the
+//!   positions of one sender in the order of its nonces.
+//! - `executor` executes them as if one by one. The state is the ledger after its native phase ([`EvmState`]): wei of
+//!   an account are its units of asset 0 times 10^(18 − decimals) and a remainder below one unit.
+//! - A transaction that is bad in its place (nonce, funds, price) is *skipped*: it has no effect, no receipt, and
+//!   stands in a list by position. One that reverts or halts is executed and pays.
 //! - After the last transaction each proposer is paid the tips of its sub-block. Base fees and what contracts destroy
 //!   are burnt: whole units leave the issue, the rest is carried.
 //! - Then the digests of the accounts that changed are taken, the storage trie follows, and the base fee of the next

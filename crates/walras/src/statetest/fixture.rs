@@ -182,9 +182,6 @@ fn add(file: &mut FixtureFile, name: &str, test: Test) -> Result<()> {
                     file.unsupported.push((name, format!("a draft of {fork}, made before the fork was final")));
                 }
                 (_, None) => file.unsupported.push((name, "the test has no signed transaction".into())),
-                (Some(_), _) if unreachable_storage(&pre) => file
-                    .unsupported
-                    .push((name, "storage at an address without code and nonce cannot come about".into())),
                 (Some(context), Some(bytes)) => {
                     let sender = test.transaction.sender.as_ref().map(|sender| sender.0);
                     file.cases.push(case(name, &pre, context, &bytes.0, post, sender)?);
@@ -195,18 +192,10 @@ fn add(file: &mut FixtureFile, name: &str, test: Test) -> Result<()> {
     Ok(())
 }
 
-/// Whether what was later than Cancun was made by a tool that knew Cancun: then the fork was not final, and became
+/// Whether what was later than Cancun was made by retesteth, which ended with Cancun: the fork was not final, and became
 /// another one.
 fn is_draft(fork: &str, info: &Info) -> bool {
-    fork != "Cancun" && info.tool.contains("-cancun")
-}
-
-/// Whether an account has storage and neither code nor nonce, so that a contract could be created over it (EIP-7610).
-fn unreachable_storage(pre: &FixtureState) -> bool {
-    let mut accounts = pre.values();
-    accounts.any(|account| {
-        account.info.nonce == 0 && account.info.is_empty_code_hash() && account.storage.values().any(|v| !v.is_zero())
-    })
+    fork != "Cancun" && info.tool.starts_with("retesteth")
 }
 
 fn case(
