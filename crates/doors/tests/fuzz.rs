@@ -55,6 +55,7 @@ fn answer(server: SocketAddr, request: &[u8], patience: Duration) -> Option<u16>
 }
 
 #[test]
+#[ignore = "long: `make soak` runs it"]
 fn requests_of_strangers() {
     let key = SecretKey::from_seed([3; 32]);
     let operation = Operation::Pay { to: Address([9; 20]), asset: AssetId(0), amount: 7 };
