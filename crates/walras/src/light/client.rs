@@ -152,15 +152,26 @@ impl Client {
 
     /// Waits until a block with the proof's state is certified.
     pub fn account(&mut self, address: &Address) -> anyhow::Result<Value> {
-        let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
-        let height = body["height"].as_u64().context("the answer has no height")?;
+        let begun = Instant::now();
+        // The genesis is in no block, and has no time.
+        let (height, body) = loop {
+            let body = self.get(&format!("/v1/accounts/{address}/proof"))?;
+            match body["height"].as_u64().context("the answer has no height")? {
+                0 => ensure!(begun.elapsed() < PATIENCE, "no block is made yet: ask again later"),
+                height => break (height, body),
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        };
         let proof: AccountProof = decode(&body["proof"])?;
         let root = proof.parts.root();
         let begun = Instant::now();
         // Where each block changes the state, this proof is good for one certificate, which is still to come.
         let certified = 'found: loop {
             // The last blocks may be empty ones that changed nothing.
-            for height in (height.saturating_sub(2 * self.lineage.lag)..=height).rev() {
+            for height in (height.saturating_sub(2 * self.lineage.lag).max(1)..=height).rev() {
+                if self.is_before(height) {
+                    continue;
+                }
                 let Some(certified) = self.certified(height)? else { continue };
                 if certified.state == root {
                     break 'found certified;
@@ -246,8 +257,10 @@ impl Client {
 
     /// Begins with the newest committee that the node shows.
     fn believe_newest(&mut self) -> anyhow::Result<()> {
-        let last = self.get("/v1/handovers")?["last"].as_u64().context("the answer has no epoch")?;
-        if last > 0 {
+        let newest = self.get("/v1/status")?["height"].as_u64().context("the answer has no height")?;
+        // The next committee may be proved before it acts.
+        let last = self.lineage.schedule.epoch_of(newest.saturating_sub(self.lineage.lag + 2));
+        if last > self.lineage.chain.epoch {
             let body = self.get(&format!("/v1/handovers?from={last}"))?;
             let handover: Handover = decode(&body["handovers"][0]["handover"])?;
             let state = handover.validators.parts.root();
@@ -278,6 +291,9 @@ impl Client {
         loop {
             let newest = self.get("/v1/status")?["height"].as_u64().context("the answer has no height")?;
             for height in (newest.saturating_sub(2 * self.lineage.lag + 2).max(1)..=newest).rev() {
+                if self.is_before(height) {
+                    continue;
+                }
                 if let Some(certified) = self.certified(height)? {
                     return Ok(certified);
                 }
@@ -288,6 +304,11 @@ impl Client {
             );
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// Whether a block is certified by an earlier committee than the first that is trusted.
+    fn is_before(&self, height: Height) -> bool {
+        self.lineage.schedule.epoch_of(height.saturating_add(self.lineage.lag)) < self.chains[0].epoch
     }
 
     fn wait_for(&mut self, height: Height) -> anyhow::Result<Certified> {
