@@ -364,7 +364,8 @@ fn best_of(mut block: impl FnMut() -> f64) -> f64 {
 /// Runs everything; `say` hears each step.
 pub fn run(options: &EvmOptions, say: &mut dyn FnMut(&str)) -> Value {
     let mut pools: Vec<Workers> = options.threads.iter().map(|&threads| evm_workers(threads)).collect();
-    let loads: [(&str, fn(&EvmOptions) -> Load); 4] =
+    type Make = fn(&EvmOptions) -> Load;
+    let loads: [(&str, Make); 4] =
         [("payments", payments), ("token_transfers", token), ("swaps", swaps), ("hot_slot", hot_slot)];
     let mut runs = BTreeMap::new();
     for (name, load) in loads {

@@ -381,6 +381,11 @@ impl<D: Disk> Machine<D> {
                     }
                     count = heard.recv_many(&mut events, BATCHES_OF_A_STEP) => if count == 0 { return },
                 }
+                let together = events.iter().filter_map(|event| match event {
+                    Event::Requests(_, requests) => Some(requests.iter().map(|(_, body)| &body[..])),
+                    _ => None,
+                });
+                self.validator.verify_together(together.flatten());
                 for event in events.drain(..) {
                     match event {
                         Event::Stop => return,

@@ -338,7 +338,7 @@ fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
     let other = outbox.put(&pay(&coin(0), 0, 6));
     assert!(matches!(&other, Err(OutboxError::Spent { by, .. }) if *by == payment.digest), "{other:?}");
     let unfinished = outbox.unfinished().expect("readable");
-    assert_eq!(unfinished, [payment.clone()]);
+    assert_eq!(unfinished, std::slice::from_ref(&payment));
     let certificate = network.client().confirm(&unfinished[0], PATIENCE).expect("confirmed");
     outbox.finish(&payment.digest, &certificate).expect("durable");
     assert_eq!(outbox.unfinished().expect("readable"), []);

@@ -127,7 +127,7 @@ impl Ledger {
             accounts,
             book: OrderBook::default(),
             validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
-            contracts: limits.has_contracts().then(|| Contracts::new(head())).unwrap_or_default(),
+            contracts: if limits.has_contracts() { Contracts::new(head()) } else { Contracts::default() },
             engine: EvmEngine::default(),
             is_book_full: false,
         })

@@ -307,7 +307,9 @@ mod tests {
         assert_eq!(pool.admit(pay(2, 0, 5), 5, &ledger), Err(low));
         assert_eq!(pool.admit(pay(2, 65, fee), 5, &ledger), Err(EthereumReject::NonceTooHigh { nonce: 65, next: 0 }));
         assert_eq!(pool.admit(pay(9, 0, fee), 5, &ledger), Err(EthereumReject::Funds), "nobody paid it");
-        (0..4).for_each(|nonce| drop(pool.admit(pay(2, nonce, fee), 5, &ledger).expect("four are paid for")));
+        for nonce in 0..4 {
+            pool.admit(pay(2, nonce, fee), 5, &ledger).expect("four are paid for");
+        }
         assert_eq!(pool.admit(pay(2, 4, fee), 5, &ledger), Err(EthereumReject::Funds), "0.0021 each, of 0.01");
         pool.admit(pay(3, 0, fee), 5, &ledger).expect("the last place");
         assert_eq!(pool.admit(pay(3, 1, fee), 5, &ledger), Err(EthereumReject::Full));

@@ -341,7 +341,7 @@ fn write_all<'a, A: Access>(
         let before = (!account.is_loaded_as_not_existing()).then(|| account.original_info());
         is_destructive |= account.is_selfdestructed();
         let is_gone = account.is_selfdestructed() || account.is_empty();
-        let after = (!is_gone).then(|| &account.info);
+        let after = (!is_gone).then_some(&account.info);
         lost = lost.wrapping_add(before.as_ref().map_or(U256::ZERO, |info| info.balance));
         lost = lost.wrapping_sub(after.map_or(U256::ZERO, |info| info.balance));
         if before.as_ref() != after {
