@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use store::RealDisk;
 
 use crate::consensus::processor;
+use crate::exchange::Error;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -39,9 +40,6 @@ pub struct PaymentsLaneOptions {
     /// Leaves of a tree, for each run: 1 is the naive scheme.
     pub leaves: Vec<usize>,
 }
-
-/// Why nothing can be measured.
-pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 const NETWORK: Digest = Digest([7; 32]);
 /// Owners of outputs; each pays many times.

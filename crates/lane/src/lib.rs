@@ -31,8 +31,10 @@
 
 mod client;
 mod log;
+mod machine;
 mod outbox;
 mod shard;
+mod sockets;
 pub mod wire;
 
 pub use client::{LaneClient, LaneClientError, LaneDirectory};
