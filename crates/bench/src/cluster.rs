@@ -90,7 +90,7 @@ impl Cluster {
         let network = |me: usize| {
             let address = |to: usize| if to == me { listen[to] } else { switch.address(me, to) };
             Network {
-                chain: Chain { genesis: Digest([8; 32]), epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
+                chain: Chain { genesis: Digest::default(), epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
                 rules: settings.rules,
                 lane: EthereumLane::default(),
                 me: me as u8,

@@ -278,7 +278,7 @@ mod tests {
             ),
             ("\"open_pairs\"", "\"open_pears\"", "open_pears"),
             ("\"chain\"", "\"chian\"", "line 3"),
-            ("\"rules\": 2", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 2"),
+            ("\"rules\": 3", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 3"),
         ] {
             assert!(text.contains(from), "{from}");
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");

@@ -40,7 +40,7 @@ fn expected(bug: Bug) -> &'static [&'static str] {
         // The store itself refuses a checkpoint of what is not durable.
         Bug::SyncSkipped => &["acknowledged and are lost", "durable: only"],
         Bug::ReceiptsSkipped => &["receipts"],
-        Bug::ReceiptsChanged => &["the receipts of block"],
+        Bug::ReceiptsChanged => &["the receipts of block", "were given wrong"],
         Bug::CheckpointOfLaterState => &["cannot be recovered", "the state after block"],
         Bug::CheckpointInPlace => &["cannot be recovered"],
         Bug::RootsSkipped => &["another state root", "the tries after block"],

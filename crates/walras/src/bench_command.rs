@@ -33,7 +33,7 @@ pub enum Bench {
         #[arg(long, default_value = "../shared/data/coingecko")]
         data: PathBuf,
     },
-    /// The paper's workload: blocks proposed, validated and replayed, and how throughput stands up while the book fills.
+    /// The paper's workload: blocks proposed, validated, replayed; and how throughput stands up while the book fills.
     #[command(after_help = "Examples:
   walras bench exchange --json
   walras bench exchange --accounts 1000000 --transactions 100000 --blocks 9

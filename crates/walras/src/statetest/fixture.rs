@@ -192,8 +192,8 @@ fn add(file: &mut FixtureFile, name: &str, test: Test) -> Result<()> {
     Ok(())
 }
 
-/// Whether what was later than Cancun was made by retesteth, which ended with Cancun: the fork was not final, and became
-/// another one.
+/// Whether what was later than Cancun was made by retesteth, which ended with Cancun: the fork was not final, and
+/// became another one.
 fn is_draft(fork: &str, info: &Info) -> bool {
     fork != "Cancun" && info.tool.starts_with("retesteth")
 }
