@@ -1,12 +1,13 @@
 //! Answers of validators, certificates made of them, and the cache of verified roots.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::LazyLock;
 
 use primitives::{Digest, PublicKey, Signature};
 
 use crate::layout::Reader;
 use crate::merkle::{self, Family, LEAVES_MAX};
-use crate::{HomeEpoch, LaneCommittee, LaneRefusal, RootHeader, StatementKind};
+use crate::{BlsAggregate, HomeEpoch, LaneCommittee, LaneRefusal, RootHeader, SharedCertificate, StatementKind};
 
 const CACHE_CONTEXT: &str = "walras 2026 lane verified root v1";
 
@@ -60,7 +61,10 @@ impl LaneAnswer {
 
     /// The header that the validator must have signed for this to be its answer. The verifier computes network, epoch,
     /// kind and shard by itself, so that a signature of another kind or place cannot serve.
-    fn header(&self, committee: &LaneCommittee, claim: &Claim<'_>) -> Result<RootHeader, LaneRefusal> {
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongPath`] or [`LaneRefusal::WrongSigners`] if no such header exists.
+    pub fn header(&self, committee: &LaneCommittee, claim: &Claim<'_>) -> Result<RootHeader, LaneRefusal> {
         let leaf = merkle::leaf(Family::Signed, &claim.digest.0);
         let (size, index) = (self.size as usize, self.index as usize);
         let root = merkle::root_of(Family::Signed, leaf, size, index, &self.path).ok_or(LaneRefusal::WrongPath)?;
@@ -88,28 +92,58 @@ pub struct Claim<'a> {
     pub digest: &'a Digest,
 }
 
-/// Answers of exactly q distinct validators, by ascending index.
+/// What proves that a quorum signed a claim. All forms count alike, and all rest on the same reservations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PaymentCertificate(pub Vec<LaneAnswer>);
+pub enum PaymentCertificate {
+    /// Answers of exactly q distinct validators, by ascending index.
+    Answers(Vec<LaneAnswer>),
+    /// One aggregated BLS signature.
+    Aggregate(BlsAggregate),
+    /// Out of a broker's shared tree.
+    Shared(Box<SharedCertificate>),
+}
 
 impl PaymentCertificate {
     /// Writes its layout.
     pub fn write(&self, to: &mut Vec<u8>) {
-        to.push(u8::try_from(self.0.len()).expect("q of at most 256 validators is at most 171"));
-        self.0.iter().for_each(|answer| answer.write(to));
+        match self {
+            PaymentCertificate::Answers(answers) => {
+                to.push(u8::try_from(answers.len()).expect("q of at most 256 validators is at most 171"));
+                answers.iter().for_each(|answer| answer.write(to));
+            }
+            PaymentCertificate::Aggregate(aggregate) => {
+                to.extend([0, 1]);
+                aggregate.write(to);
+            }
+            PaymentCertificate::Shared(shared) => {
+                to.push(0);
+                shared.write(to);
+            }
+        }
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<PaymentCertificate, LaneRefusal> {
         let count = reader.u8()?;
-        (0..count).map(|_| LaneAnswer::read(reader)).collect::<Result<_, _>>().map(PaymentCertificate)
-    }
-
-    fn check_signers(&self, committee: &LaneCommittee) -> Result<(), LaneRefusal> {
-        let needed = committee.quorums().certificate;
-        let ascend = self.0.windows(2).all(|pair| pair[0].validator < pair[1].validator);
-        if self.0.len() == needed && ascend { Ok(()) } else { Err(LaneRefusal::WrongSigners { needed }) }
+        if count > 0 {
+            let answers = (0..count).map(|_| LaneAnswer::read(reader)).collect::<Result<_, _>>();
+            return answers.map(PaymentCertificate::Answers);
+        }
+        match reader.u8()? {
+            1 => BlsAggregate::read(reader).map(PaymentCertificate::Aggregate),
+            kind @ (2 | 3) => SharedCertificate::read(kind, reader).map(Box::new).map(PaymentCertificate::Shared),
+            _ => Err(LaneRefusal::Malformed("a certificate has one of four forms")),
+        }
     }
 }
+
+fn check_signers(answers: &[LaneAnswer], committee: &LaneCommittee) -> Result<(), LaneRefusal> {
+    let needed = committee.quorums().certificate;
+    let ascend = answers.windows(2).all(|pair| pair[0].validator < pair[1].validator);
+    if answers.len() == needed && ascend { Ok(()) } else { Err(LaneRefusal::WrongSigners { needed }) }
+}
+
+/// What verifying an aggregated BLS signature costs, in verifications of ed25519 signatures.
+pub const AGGREGATE_COST: u32 = 24;
 
 /// How many costly checks may still be made for somebody: verifications of roots that are not cached, and reads of the
 /// log.
@@ -117,8 +151,8 @@ impl PaymentCertificate {
 pub struct CheckBudget(pub u32);
 
 impl CheckBudget {
-    pub(crate) fn spend(&mut self) -> Result<(), LaneRefusal> {
-        self.0 = self.0.checked_sub(1).ok_or(LaneRefusal::Busy)?;
+    pub(crate) fn spend(&mut self, checks: u32) -> Result<(), LaneRefusal> {
+        self.0 = self.0.checked_sub(checks).ok_or(LaneRefusal::Busy)?;
         Ok(())
     }
 }
@@ -170,18 +204,33 @@ impl RootCache {
         answer: &LaneAnswer,
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
-        let header = answer.header(committee, claim)?;
+        self.verify_header(committee, answer.header(committee, claim)?, answer.signature, budget)
+    }
+
+    /// Verifies the signature of a header.
+    ///
+    /// # Errors
+    /// As [`RootCache::verify`].
+    pub fn verify_header(
+        &mut self,
+        committee: &LaneCommittee,
+        header: RootHeader,
+        signature: Signature,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
         let bytes = header.bytes();
         // The key names all signed bytes and the signature, so that a false signature beside a cached root is refused.
-        let key = Digest::of(CACHE_CONTEXT, &[&bytes[..], &answer.signature.0].concat());
+        static CACHE_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key(CACHE_CONTEXT, &[]));
+        let mut hasher = blake3::Hasher::new_keyed(&CACHE_KEY);
+        let key = Digest(*hasher.update(&bytes).update(&signature.0).finalize().as_bytes());
         if self.verified.get(&(header.epoch, header.validator)).is_some_and(|recent| recent.keys.contains(&key)) {
             return Ok(());
         }
-        budget.spend()?;
-        if !committee.key(header.validator, header.shard)?.verify(&bytes, &answer.signature) {
+        budget.spend(1)?;
+        if !committee.key(header.validator, header.shard)?.verify(&bytes, &signature) {
             return Err(LaneRefusal::WrongSignature(header.validator));
         }
-        self.keep(header, answer.signature, key);
+        self.keep(header, signature, key);
         Ok(())
     }
 
@@ -215,9 +264,33 @@ impl RootCache {
         certificate: &PaymentCertificate,
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
-        certificate.check_signers(committee)?;
-        certificate.0.iter().try_for_each(|answer| answer.header(committee, claim).map(drop))?;
-        certificate.0.iter().try_for_each(|answer| self.verify(committee, claim, answer, budget))
+        match certificate {
+            PaymentCertificate::Answers(answers) => {
+                check_signers(answers, committee)?;
+                let header = |answer: &LaneAnswer| answer.header(committee, claim);
+                let headers: Vec<RootHeader> = answers.iter().map(header).collect::<Result<_, _>>()?;
+                let mut signed = headers.into_iter().zip(answers);
+                signed.try_for_each(|(header, answer)| self.verify_header(committee, header, answer.signature, budget))
+            }
+            PaymentCertificate::Aggregate(aggregate) => self.verify_aggregate(committee, claim, aggregate, budget),
+            PaymentCertificate::Shared(shared) => shared.verify(committee, claim, self, budget),
+        }
+    }
+
+    /// Verifies an aggregated signature. It is never cached: what it proves is met once.
+    ///
+    /// # Errors
+    /// What is wrong with it, or [`LaneRefusal::Busy`] if the budget does not suffice.
+    pub(crate) fn verify_aggregate(
+        &mut self,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        aggregate: &BlsAggregate,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        aggregate.members(committee)?;
+        budget.spend(AGGREGATE_COST)?;
+        aggregate.verify(committee, claim)
     }
 }
 

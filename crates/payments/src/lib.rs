@@ -3,6 +3,16 @@
 //!
 //! Everything here is pure: inputs in, effects out. There is no clock, no socket and no disk. [`LaneValidator`] is one
 //! shard of one validator in one home epoch; a validator runs one for each shard and each epoch that is still alive.
+//! [`Bridge`] is what the ledger does about the lane.
+//!
+//! | to read about | see |
+//! |---|---|
+//! | epochs without handing over spent sets (protocol H), halts | `epochs.rs`: [`HomePhase`], [`LaneClock`] |
+//! | contested outputs (protocol R), its arguments, its model | `resolve.rs`: [`Resolver`], `resolve/model.rs` |
+//! | withdrawals, redemptions, escrow; footprints of the ledger | `bridge.rs`: [`Bridge`], `outflow.rs` |
+//! | aggregated signatures | `bls.rs`: [`BlsAggregate`] |
+//! | trees that a broker makes for many clients | `broker.rs`: [`LaneBroker`] |
+//! | evidence, watchers, the audit | `evidence.rs`, `watch.rs`, `audit.rs` |
 //!
 //! # The protocol
 //!
@@ -18,7 +28,8 @@
 //! 1. checks what is cheap: layout, bounds, network, least amounts, sums, home epoch, shard;
 //! 2. looks up each input in the spent set and confirms each hit in its log. If all inputs are reserved for this very
 //!    payment, it goes to 6. If an input is reserved for another one, it refuses;
-//! 3. checks that the outputs go into the present lane epoch, and the owner's signature;
+//! 3. checks that its committee signs such payments now ([`HomePhase`]), that the lane is not halted, that no input is
+//!    an output of a barred payment, and the owner's signature;
 //! 4. checks the inputs: hashes of all of them first, then their certificates;
 //! 5. reserves all inputs and adds a record to the open batch of its log;
 //! 6. adds the digest to the open tree.
@@ -30,6 +41,14 @@
 //!
 //! Upon a *settlement* (a payment's summary and its certificate) it verifies the certificate, writes an acknowledgement
 //! into its log, and signs it in a tree of that kind.
+//!
+//! Upon a *case* of its home, it votes: for the payment that the output is reserved for, else for the output's exit,
+//! for which it reserves it. Upon *candidates*, each shard bars them, durably, and says which it had accepted. When all
+//! shards of the validator have, it signs one view. Upon a *verdict* it lifts the bar of a payment that stands. Upon
+//! the end of its third epoch, without an open case, it destroys its key.
+//!
+//! Under the *BLS scheme* it answers each payment with a signature of its own. Upon a broker's *batch* it confirms what
+//! it can and signs the broker's tree together with the list of what it excludes.
 //!
 //! A **recipient** verifies output, path and certificate with nothing but the committee's keys. That is a *fast*
 //! receipt ([`FastReceipt`]): no other payment of this money can be confirmed. With q acknowledgements it is *settled*
@@ -62,12 +81,16 @@
 //! signed by an owner      "walras-lane\x01" · network 32 · home 8 · kind 1 (1) · digest 32
 //! signed by a validator   "walras-lane\x01" · network 32 · home 8 · kind 1 (2 confirmation, 3 acknowledgement)
 //!                         · validator 1 · shard 2 · size 4 · position 8 · root 32
+//!                         also 4 view, 5 vote to halt; 6 shared tree, whose root is a digest of root and exclusions
 //!
 //! answer      validator 1 · size 4 · index 4 · position 8 · signature 64 · path 32 each
 //! certificate count 1 · answer[]                                exactly q, validators ascend strictly
+//!             0 · 1 · aggregate                                 see `bls.rs`
+//!             0 · (2 | 3) · ...                                 of a shared tree, see `broker.rs`
 //! paid proof  summary · index 1 · path 32 each · certificate
 //! request     1 · payment · signature 64 · (0 | 1 · paid proof) for each input
 //!             2 · summary · certificate
+//!             3 · count 2 · (length 4 · request)[]              a broker's batch of requests of kind 1
 //! receipt     output · paid proof
 //! ```
 //!
@@ -92,44 +115,74 @@
 //!   not say what a retry gets.
 //! * **Home epochs, deposits, settled receipts, several assets and fees** are not in the paper. The design of epochs
 //!   makes the home committee the only one that ever signs a spend, so that no spent set is handed over.
+//! * **Contested outputs** are resolved by the ledger. The paper leaves frozen what an owner signed twice.
+//! * **BLS signatures are aggregated** with a bitmap of signers. They verify as fast as those of §3.4 and are as short
+//!   but for n/8 bytes. The threshold form is not here: it needs a distributed key generation, and one that reveals a
+//!   share of an honest validator would let fewer than q make a certificate.
+//! * **Shared trees.** The paper has each validator make its own tree, so that a certificate holds q paths.
 //! * **The best tree** ([`SchemeCosts::best_leaves`]) is the cheapest power of two by the formula of §3.3, computed in
 //!   integers, not the real minimum rounded.
 //!
 //! # What a shell must do
 //!
-//! Make a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply effects in order.
-//! Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the length that `open`
-//! returns. Feed deposits and genesis outputs again after a restart. Limit requests by address: a request with a false
-//! owner's signature costs one verification, which no budget counts. Damage to the last synced batch cannot be told
-//! from a torn write by the log alone: a signature of the shard above the end of its log, which the shard looks for in
-//! every certificate it verifies, mutes it, and peers are to be asked for [`RootCache::highest`] before it starts.
+//! Feed the facts of certified blocks in their order: outputs, epochs, halts, cases, candidates, verdicts. After a
+//! restart feed them again from the home epoch on, and open cases before the present epoch, so that no key is destroyed
+//! too early. Make a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply
+//! effects in order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the
+//! length that `open` returns. Feed deposits and genesis outputs again after a restart. Limit requests by address: a
+//! request with a false owner's signature costs one verification, which no budget counts. Damage to the last synced
+//! batch cannot be told from a torn write by the log alone: a signature of the shard above the end of its log, which
+//! the shard looks for in every certificate it verifies, mutes it, and peers are to be asked for [`RootCache::highest`]
+//! before it starts.
 
+mod audit;
+mod bls;
+mod bridge;
+mod broker;
 mod certificate;
+mod epochs;
+mod evidence;
 mod layout;
 mod merkle;
+mod outflow;
 mod payment;
 mod quorum;
 mod record;
 mod refusal;
 mod request;
+mod resolve;
 mod spent;
 mod statement;
 mod validator;
 mod wallet;
+mod watch;
 
-pub use certificate::{CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
+pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
+pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
+pub use bridge::{Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals};
+pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
+pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
+pub use epochs::{
+    HomePhase, LaneClock, LaneSchedule, REDEEM_EPOCHS, SPEND_EPOCHS, UNBONDING_EPOCHS_MIN, is_redeemable,
+};
+pub use evidence::{Convicted, EvidenceFinder, LaneEvidence};
 pub use merkle::LEAVES_MAX;
+pub use outflow::{OutflowLimit, OutflowQueue};
 pub use payment::{
     ASSETS_MAX, AssetRule, INPUTS_MAX, LaneRules, OUTPUTS_MAX, Output, OutputId, PAYMENT_BYTES_MAX, PAYMENT_VERSION,
-    Payment, PaymentSummary, PaymentView, Recipient, SpentOutput,
+    Payment, PaymentBody, PaymentSummary, PaymentView, Recipient, SpentOutput,
 };
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
-pub use refusal::{LaneRefusal, MuteReason};
+pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
 pub use request::{OutputProof, PaidProof, request_bytes_max, settle_request, spend_request};
-pub use statement::{LaneCommittee, RootHeader, StatementKind, owner_message};
-pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator};
-pub use wallet::{AnswerCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
+pub use resolve::{CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
+pub use statement::{
+    BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
+};
+pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
+pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
+pub use watch::{LaneWatcher, WatchAction};
 
 /// The number of a lane epoch. An output's *home* is the epoch whose committee alone signs what spends it.
 pub type HomeEpoch = u64;

@@ -24,6 +24,17 @@ impl Quorums {
         let faulty = (validators - 1) / 3;
         Quorums { validators, faulty, certificate: (validators + faulty) / 2 + 1 }
     }
+
+    /// So many validators share a correct one with the correct signers of every certificate: n + f + 1 − q, which is
+    /// 2f+1 where n = 3f+1. If so many are bound to something else, a certificate cannot come to exist.
+    pub fn binding(&self) -> usize {
+        self.validators + self.faulty + 1 - self.certificate
+    }
+
+    /// So many validators include a correct one: f+1.
+    pub fn witness(&self) -> usize {
+        self.faulty + 1
+    }
 }
 
 #[cfg(test)]
@@ -36,6 +47,20 @@ mod tests {
             let Quorums { faulty, certificate, .. } = Quorums::new(n);
             assert!(2 * certificate - n > faulty, "n = {n}: two certificates may share Byzantine validators alone");
             assert!(certificate <= n - faulty, "n = {n}: the correct validators cannot make a certificate");
+        }
+    }
+
+    #[test]
+    fn a_binding_set_meets_the_correct_signers_of_each_certificate() {
+        for n in 1..=100 {
+            let quorums = Quorums::new(n);
+            let (f, q, bound) = (quorums.faulty, quorums.certificate, quorums.binding());
+            // Of the correct validators alone: at least q − f signed, and at least `bound` − f are in the set.
+            assert!((q - f) + (bound - f.min(bound)) > n - f, "n = {n}: they may miss each other");
+            assert!(n + f - bound < q, "n = {n}: those outside the set and the faulty ones make a certificate");
+            assert!(bound <= q && q <= n - f, "n = {n}: the correct validators are such a set");
+            assert_eq!(n == 3 * f + 1, (n - 1).is_multiple_of(3));
+            assert!(n != 3 * f + 1 || (bound, q) == (2 * f + 1, 2 * f + 1));
         }
     }
 

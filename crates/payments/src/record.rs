@@ -4,6 +4,11 @@
 //! log     head record*
 //! head    "walras-lane-log\x01" · key 32 · network 32 · home 8 · validator 1 · shard 2 · check 16
 //! record  length 4 · kind 1 · payload [length] · check 16
+//!         1 mark            · position 8
+//!         2 payment         · payment · signature 64
+//!         3 acknowledgement · summary
+//!         4 bar             · digest 32 · into 8 · outputs 1      a candidate of a case
+//!         5 view            · output 32 · digest 32               the one view of a case
 //! ```
 //!
 //! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing that
@@ -14,7 +19,7 @@
 
 use primitives::Digest;
 
-use crate::{HomeEpoch, MuteReason, PAYMENT_BYTES_MAX, PaymentSummary, PaymentView};
+use crate::{HomeEpoch, MuteReason, OutputId, PAYMENT_BYTES_MAX, PaymentBody, PaymentSummary, PaymentView};
 
 const HEAD_TAG: &[u8; 16] = b"walras-lane-log\x01";
 pub(crate) const HEAD_BYTES: usize = 16 + 32 + 32 + 8 + 1 + 2 + CHECK_BYTES;
@@ -66,15 +71,45 @@ pub(crate) enum RecordKind {
     Mark = 1,
     Payment = 2,
     Acknowledgement = 3,
+    Bar = 4,
+    View = 5,
 }
 
 /// What a record says.
 #[derive(Clone, Debug)]
 pub(crate) enum Record<'a> {
     Mark(u64),
-    /// The owner's signature, which follows the payment, is for audits.
+    /// The owner's signature, which follows the payment, is for audits. Under an exit that a case or anybody asked for
+    /// it is zeros.
     Payment(PaymentView<'a>),
     Acknowledgement(PaymentSummary),
+    /// A candidate of a case is barred.
+    Bar(BarredPayment),
+    /// The digest of the one view of a case.
+    View(OutputId, Digest),
+}
+
+/// A candidate that a shard bars: its digest, and what names its outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BarredPayment {
+    pub(crate) digest: Digest,
+    pub(crate) into: HomeEpoch,
+    pub(crate) outputs: u8,
+}
+
+impl BarredPayment {
+    pub(crate) fn of(body: &PaymentBody) -> BarredPayment {
+        let outputs = body.payment.outputs.len() as u8;
+        BarredPayment { digest: body.digest, into: body.payment.into, outputs }
+    }
+
+    pub(crate) fn output_ids(self) -> impl Iterator<Item = OutputId> {
+        (0..self.outputs).map(move |index| OutputId::of_payment(self.into, &self.digest, index))
+    }
+
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        [&self.digest.0[..], &self.into.to_le_bytes(), &[self.outputs]].concat()
+    }
 }
 
 /// The key of a log's checks.
@@ -119,6 +154,12 @@ impl LogKey {
                 Record::Payment(payment)
             }
             3 => Record::Acknowledgement(PaymentSummary::read(&mut reader).ok()?),
+            4 => Record::Bar(BarredPayment {
+                digest: reader.digest().ok()?,
+                into: reader.u64().ok()?,
+                outputs: reader.u8().ok()?,
+            }),
+            5 => Record::View(OutputId(reader.array().ok()?), reader.digest().ok()?),
             _ => return None,
         };
         reader.end().ok()?;

@@ -71,6 +71,12 @@ pub enum LaneRefusal {
     /// A signature of a certificate is not valid.
     #[error("validator {0} did not sign this; collect its answer again")]
     WrongSignature(u8),
+    /// A BLS key that is not in the subgroup, is the identity, or whose possession is not proved; or there is none.
+    #[error("a BLS key is not valid, not registered, or its possession is not proved")]
+    WrongBlsKey,
+    /// An aggregated signature is not valid.
+    #[error("the signers of the aggregate did not sign this; collect their answers again")]
+    WrongAggregate,
     /// The certificate is of an epoch whose keys are not known here.
     #[error("the committee of epoch {0} is not known here")]
     UnknownCommittee(HomeEpoch),
@@ -91,9 +97,43 @@ pub enum LaneRefusal {
     /// The validator does not sign.
     #[error("the validator does not sign: {0}; ask the others")]
     Muted(MuteReason),
+    /// The lane is halted: nothing new is signed.
+    #[error("the lane is halted; send the same bytes again later")]
+    Halted,
+    /// The payment, or the one that created an input, is a candidate of an open case or void.
+    #[error("payment {0} is contested; post its certificate to the ledger")]
+    Barred(Digest),
     /// The home epoch of the inputs has ended.
     #[error("epoch {0} has ended and its keys are destroyed")]
     Ended(HomeEpoch),
+}
+
+/// Why the state does not permit an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BridgeRefusal {
+    /// Redeemed too early or too late.
+    #[error("certificates of committee {0} are redeemable from epoch {0} until three epochs later")]
+    NotRedeemable(HomeEpoch),
+    /// An input was credited to its owner, or does not exist.
+    #[error("the payment is void: an input was credited to its owner by a verdict")]
+    Void,
+    /// No case of such an output may be opened now.
+    #[error("a case about an output of epoch {0} can be opened until the middle of the second epoch after it")]
+    TooLate(HomeEpoch),
+    /// No such output was withdrawn.
+    #[error("the ledger has no such output; show the certificate of the payment that created it")]
+    UnknownOutput,
+    /// There is no such case.
+    #[error("there is no open case about this output")]
+    NoCase,
+    /// It votes for another round or epoch than the present one.
+    #[error("the lane is in epoch {epoch}, round {round}; vote in that round")]
+    WrongRound {
+        /// The present epoch.
+        epoch: HomeEpoch,
+        /// The present round.
+        round: u64,
+    },
 }
 
 /// Why a validator has stopped signing for the rest of its home epoch.

@@ -3,7 +3,7 @@
 use primitives::{Digest, Signature};
 
 use crate::layout::Reader;
-use crate::merkle::{self, Family};
+use crate::merkle::{self, Family, LEAVES_MAX};
 use crate::payment::{INPUTS_MAX, OUTPUTS_MAX, PAYMENT_BYTES_MAX};
 use crate::{
     CheckBudget, Claim, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate, PaymentSummary, PaymentView,
@@ -12,11 +12,16 @@ use crate::{
 
 const SPEND: u8 = 1;
 const SETTLE: u8 = 2;
+pub(crate) const BATCH: u8 = 3;
 /// Bytes of the largest answer: 12 digests lead from one of 4,096 leaves to the root.
 const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
 
-/// Bytes of the largest request where certificates have at most `quorum` answers. A shell closes a connection that
-/// announces more.
+/// Bytes of the largest request of one payment where certificates have at most `quorum` answers. A shell closes a
+/// connection that announces more.
+///
+/// Other forms of a certificate are smaller than so many answers, but for lists of excluded leaves, which an honest
+/// broker's batch hardly has; a certificate whose lists make a request larger than this is made anew without the
+/// broker.
 pub fn request_bytes_max(quorum: usize) -> usize {
     let proof = 1 + PaymentSummary::BYTES + 1 + 4 * 32 + 1 + quorum * ANSWER_BYTES_MAX;
     1 + PAYMENT_BYTES_MAX + 64 + INPUTS_MAX * proof
@@ -117,7 +122,7 @@ impl OutputProof {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<OutputProof, LaneRefusal> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<OutputProof, LaneRefusal> {
         match reader.u8()? {
             0 => Ok(OutputProof::Ledger),
             1 => PaidProof::read(reader).map(|proof| OutputProof::Payment(Box::new(proof))),
@@ -145,8 +150,17 @@ pub fn settle_request(summary: &PaymentSummary, certificate: &PaymentCertificate
 
 /// A request as it was read. Proofs are read after everything cheap is checked.
 pub(crate) enum RequestView<'a> {
-    Spend { payment: PaymentView<'a>, signature: Signature, proofs: Proofs<'a> },
-    Settle { summary: PaymentSummary, certificate: PaymentCertificate },
+    Spend {
+        payment: PaymentView<'a>,
+        signature: Signature,
+        proofs: Proofs<'a>,
+    },
+    Settle {
+        summary: PaymentSummary,
+        certificate: PaymentCertificate,
+    },
+    /// Requests to confirm payments, of which a broker made one tree.
+    Batch(Vec<&'a [u8]>),
 }
 
 /// Proofs of the inputs of a payment, not yet read.
@@ -174,7 +188,20 @@ impl<'a> RequestView<'a> {
                 reader.end()?;
                 Ok(RequestView::Settle { summary, certificate })
             }
-            _ => Err(LaneRefusal::Malformed("a request is a payment (1) or a settlement (2)")),
+            BATCH => {
+                let count = u16::from_le_bytes(reader.array()?);
+                if !(1..=LEAVES_MAX).contains(&usize::from(count)) {
+                    return Err(LaneRefusal::Malformed("a batch has 1 to 4,096 requests"));
+                }
+                let request = |reader: &mut Reader<'a>| {
+                    let length = reader.u32()?;
+                    reader.bytes(length as usize)
+                };
+                let requests = (0..count).map(|_| request(&mut reader)).collect::<Result<_, _>>()?;
+                reader.end()?;
+                Ok(RequestView::Batch(requests))
+            }
+            _ => Err(LaneRefusal::Malformed("a request is a payment (1), a settlement (2) or a batch (3)")),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! The bytes that owners and validators sign, and the keys of a committee.
 
-use primitives::{Digest, PublicKey};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::{HomeEpoch, LaneRefusal, Quorums};
+use primitives::{Address, Digest, PublicKey};
+
+use crate::{BlsPublicKey, BlsSignature, HomeEpoch, LaneRefusal, OutputId, Quorums};
 
 /// What every signed byte string of the lane begins with; the last byte is the version.
 pub(crate) const TAG: &[u8; 12] = b"walras-lane\x01";
@@ -18,6 +21,27 @@ pub enum StatementKind {
     Confirmation = 2,
     /// A validator has noted certificates of payments, durably.
     Acknowledgement = 3,
+    /// A validator has barred the candidates of a case, durably, and says which it had accepted before.
+    View = 4,
+    /// A validator votes to halt the lane.
+    Halt = 5,
+    /// A validator has locked the inputs of payments in a tree that a broker made, durably, but for those it excludes.
+    SharedConfirmation = 6,
+}
+
+const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
+const HALT_CONTEXT: &str = "walras 2026 lane halt v1";
+
+/// The digest that a validator signs, in a tree of views, to say which candidates of a case it had accepted.
+pub fn view_digest(case: &OutputId, seen: &BTreeSet<Digest>) -> Digest {
+    let mut bytes = case.0.to_vec();
+    seen.iter().for_each(|digest| bytes.extend(digest.0));
+    Digest::of(VIEW_CONTEXT, &bytes)
+}
+
+/// The digest that a validator signs, in a tree of votes to halt, for this round of its epoch.
+pub fn halt_digest(epoch: HomeEpoch, round: u64) -> Digest {
+    Digest::of(HALT_CONTEXT, &[epoch.to_le_bytes(), round.to_le_bytes()].concat())
 }
 
 fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {
@@ -76,8 +100,12 @@ pub struct LaneCommittee {
     network: Digest,
     epoch: HomeEpoch,
     keys: Vec<Vec<PublicKey>>,
+    bls: Option<Arc<Vec<Vec<BlsPublicKey>>>>,
     quorums: Quorums,
 }
+
+/// A shard's BLS key, the account that registers it, and the proof of possession.
+pub type BlsRegistration = (BlsPublicKey, Address, BlsSignature);
 
 impl LaneCommittee {
     /// The committee of `epoch` with the keys of each validator's shards. Each validator has a number of shards of its
@@ -88,7 +116,38 @@ impl LaneCommittee {
     pub fn new(network: Digest, epoch: HomeEpoch, keys: Vec<Vec<PublicKey>>) -> LaneCommittee {
         let quorums = Quorums::new(keys.len());
         assert!(keys.iter().all(|shards| (1..=1 << 16).contains(&shards.len())), "a validator has 1 to 65,536 shards");
-        LaneCommittee { network, epoch, keys, quorums }
+        LaneCommittee { network, epoch, keys, bls: None, quorums }
+    }
+
+    /// The same committee with BLS keys of each validator's shards besides.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongBlsKey`] if a proof of possession does not hold, or there is not one key for each shard.
+    pub fn with_bls(mut self, registrations: Vec<Vec<BlsRegistration>>) -> Result<LaneCommittee, LaneRefusal> {
+        let same = |(keys, bls): (&Vec<PublicKey>, &Vec<BlsRegistration>)| keys.len() == bls.len();
+        if registrations.len() != self.keys.len() || !self.keys.iter().zip(&registrations).all(same) {
+            return Err(LaneRefusal::WrongBlsKey);
+        }
+        for (key, account, proof) in registrations.iter().flatten() {
+            key.check_possession(&self.network, account, proof)?;
+        }
+        let keys = registrations.into_iter().map(|shards| shards.into_iter().map(|(key, ..)| key).collect());
+        self.bls = Some(Arc::new(keys.collect()));
+        Ok(self)
+    }
+
+    /// Whether its shards have BLS keys.
+    pub fn has_bls(&self) -> bool {
+        self.bls.is_some()
+    }
+
+    /// The BLS key of a validator's shard.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongBlsKey`] if there is none.
+    pub fn bls_key(&self, validator: u8, shard: u16) -> Result<&BlsPublicKey, LaneRefusal> {
+        let shards = self.bls.as_ref().and_then(|bls| bls.get(usize::from(validator)));
+        shards.and_then(|shards| shards.get(usize::from(shard))).ok_or(LaneRefusal::WrongBlsKey)
     }
 
     /// The identity of the network.
@@ -112,6 +171,9 @@ impl LaneCommittee {
     /// [`LaneRefusal::WrongSigners`] if there is no such validator.
     pub fn shard_of(&self, validator: u8, owner: &PublicKey) -> Result<u16, LaneRefusal> {
         let shards = self.shards(validator)?.len() as u128;
+        if shards == 1 {
+            return Ok(0);
+        }
         let hash = Digest::of(SHARD_CONTEXT, &owner.0);
         let place = u64::from_le_bytes(hash.0[..8].try_into().expect("8 bytes"));
         Ok(((u128::from(place) * shards) >> 64) as u16)

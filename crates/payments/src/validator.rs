@@ -1,139 +1,64 @@
 //! One shard of one validator in one home epoch, as a state machine.
 
-use std::collections::{HashMap, VecDeque};
+mod cases;
+mod interface;
+mod signing;
+mod together;
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+pub use interface::{LaneEffect, LaneInput, LanePeer, LaneSettings, ViewParts};
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
+use crate::broker::{batch_header, shared_digest};
 use crate::merkle::{self, Family, LEAVES_MAX, Tree};
 use crate::payment::INPUTS_MAX;
-use crate::record::{self, LogKey, Record, RecordKind};
+use crate::record::{self, BarredPayment, LogKey, Record, RecordKind};
 use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::{
-    CheckBudget, HomeEpoch, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output,
-    OutputId, OutputProof, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader,
-    SpentOutput, StatementKind, owner_message,
+    AGGREGATE_COST, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase,
+    LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof,
+    PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature,
+    SpentOutput, StatementKind, Verdict, view_digest,
 };
 
-/// Whoever sent a request, as the shell numbers connections or addresses.
-pub type LanePeer = u64;
-
-/// What a shard is configured with.
+/// Whom an answer is for.
 #[derive(Clone, Debug)]
-pub struct LaneSettings {
-    /// The rules of the network.
-    pub rules: LaneRules,
-    /// The committee of the shard's home epoch.
-    pub committee: LaneCommittee,
-    /// The committee of the epoch before, whose payments may have created inputs.
-    pub previous: Option<LaneCommittee>,
-    /// The validator's index in `committee`.
-    pub validator: u8,
-    /// Its shard.
-    pub shard: u16,
-    /// A tree is closed at this many leaves: 1 is the naive scheme.
-    pub leaves: usize,
-    /// Most entries of the spent set, and most acknowledgements.
-    pub entries_max: usize,
-    /// Most trees that wait for the disk.
-    pub trees_waiting_max: usize,
-    /// Costly checks that one peer may cause between two ticks.
-    pub checks_per_peer: u32,
-    /// Costly checks that all peers together may cause between two ticks.
-    pub checks_per_tick: u32,
-    /// Verified roots kept of each validator.
-    pub roots_per_validator: usize,
+enum Asker {
+    Peer(LanePeer),
+    /// A vote in a case for the payment with this encoding.
+    Vote(OutputId, Vec<u8>),
+    View(OutputId, BTreeSet<Digest>),
 }
 
-impl LaneSettings {
-    fn owner(&self) -> LogOwner {
-        LogOwner {
-            network: self.rules.network,
-            home: self.committee.epoch(),
-            validator: self.validator,
-            shard: self.shard,
-        }
-    }
+/// Digests that will be leaves of one tree.
+type Leaves = Vec<(Asker, Digest)>;
 
-    /// The larger quorum of the committees whose certificates it verifies.
-    pub fn largest_quorum(&self) -> usize {
-        let committees = [Some(&self.committee), self.previous.as_ref()].into_iter().flatten();
-        committees.map(|committee| committee.quorums().certificate).max().expect("there is a committee")
-    }
-
-    fn assert_consistent(&self, key: &SecretKey) {
-        let (home, network) = (self.committee.epoch(), self.rules.network);
-        let registered = self.committee.key(self.validator, self.shard).expect("the committee has the shard");
-        assert_eq!(registered, key.public(), "the key of the shard is registered");
-        assert_eq!(self.committee.network(), network, "the committee is of the network of the rules");
-        let is_previous =
-            |previous: &LaneCommittee| previous.epoch().checked_add(1) == Some(home) && previous.network() == network;
-        assert!(self.previous.as_ref().is_none_or(is_previous), "`previous` is the committee of the epoch before");
-        assert!((1..=LEAVES_MAX).contains(&self.leaves), "a tree has 1 to {LEAVES_MAX} leaves");
-        assert!(self.trees_waiting_max > 0, "a tree may wait for the disk");
-        // A correct payment with the most inputs, each with cold roots and a record to read, fits a fresh budget.
-        let largest = INPUTS_MAX * (self.largest_quorum() + 1);
-        assert!(self.checks_per_peer as usize >= largest, "checks_per_peer must be at least {largest}");
-        assert!(self.checks_per_tick >= self.checks_per_peer, "checks_per_tick must be at least checks_per_peer");
-    }
+/// A broker's tree whose records are written but perhaps not durable.
+#[derive(Debug)]
+struct Batch {
+    peer: LanePeer,
+    owner: PublicKey,
+    digests: Vec<Digest>,
+    excluded: Vec<u16>,
+    position: u64,
 }
 
-/// What a shard reacts to.
-#[derive(Clone, Debug)]
-pub enum LaneInput<'a> {
-    /// A client sent a request.
-    Request {
-        /// Who.
-        peer: LanePeer,
-        /// [`crate::spend_request`] or [`crate::settle_request`].
-        bytes: &'a [u8],
-    },
-    /// Time to close open trees, every millisecond or two. Budgets are refilled.
-    Tick,
-    /// The log is durable up to this position.
-    Synced(u64),
-    /// A write or a sync of the log failed.
-    SyncFailed,
-    /// The lane epoch by certified height.
-    Epoch(HomeEpoch),
-    /// A certified block or the genesis created an output with this shard's home.
-    Backed(OutputId, Output),
-}
-
-/// What a shard asks its shell to do, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LaneEffect {
-    /// Append to the log. The bytes must be readable before the next step; they need not be durable.
-    Append(Vec<u8>),
-    /// Make the log durable up to this position, then say [`LaneInput::Synced`].
-    Sync(u64),
-    /// Send an answer.
-    Answer {
-        /// To whom.
-        peer: LanePeer,
-        /// Confirmation or acknowledgement.
-        kind: StatementKind,
-        /// Of which payment.
-        digest: Digest,
-        /// The signature.
-        answer: LaneAnswer,
-    },
-    /// Send a refusal.
-    Refuse {
-        /// To whom.
-        peer: LanePeer,
-        /// Why.
-        refusal: LaneRefusal,
-    },
-    /// The shard signs nothing more in this home epoch. Tell the operator.
-    Mute(MuteReason),
+/// A payment that was read in the log.
+struct Spender {
+    offset: u64,
+    inputs: Vec<OutputId>,
+    digest: Digest,
+    bytes: Vec<u8>,
 }
 
 /// A tree whose records are written but perhaps not durable.
 #[derive(Debug)]
 struct ClosedTree {
     kind: StatementKind,
-    leaves: Vec<(LanePeer, Digest)>,
+    leaves: Leaves,
     position: u64,
 }
 
@@ -141,6 +66,7 @@ struct ClosedTree {
 pub struct LaneValidator {
     settings: LaneSettings,
     key: SecretKey,
+    bls: Option<BlsSecretKey>,
     epoch: HomeEpoch,
     log_key: LogKey,
     /// Records of the open trees: they will stand at `written`.
@@ -150,12 +76,24 @@ pub struct LaneValidator {
     spent: SpentSet,
     acknowledged: SpentSet,
     backed: HashMap<OutputId, Output>,
-    confirmations: Vec<(LanePeer, Digest)>,
-    acknowledgements: Vec<(LanePeer, Digest)>,
+    /// Candidates of open cases, and void payments.
+    barred: HashSet<Digest>,
+    barred_outputs: HashMap<OutputId, Digest>,
+    viewed: HashMap<OutputId, Digest>,
+    open_cases: BTreeMap<OutputId, ContestedOutput>,
+    halted: bool,
+    destroyed: bool,
+    open: BTreeMap<StatementKind, Leaves>,
+    /// What is said of barred candidates once the log is durable up to a position.
+    notices: VecDeque<(u64, OutputId, BTreeSet<Digest>)>,
     waiting: VecDeque<ClosedTree>,
+    open_batches: Vec<Batch>,
+    batches: VecDeque<Batch>,
     roots: RootCache,
     checks_left: u32,
     checks_by_peer: HashMap<LanePeer, u32>,
+    /// Payments of the requests at hand that their owners are known to have signed.
+    signed: HashSet<(Digest, Signature)>,
     muted: Option<MuteReason>,
 }
 
@@ -177,7 +115,7 @@ impl LaneValidator {
     ) -> (LaneValidator, Option<u64>) {
         settings.assert_consistent(&key);
         let mut validator = LaneValidator {
-            epoch: settings.committee.epoch(),
+            epoch: settings.now,
             log_key: LogKey::none(),
             tail: Vec::new(),
             written: 0,
@@ -185,12 +123,22 @@ impl LaneValidator {
             spent: SpentSet::new(fingerprint_key),
             acknowledged: SpentSet::new(fingerprint_key),
             backed: HashMap::new(),
-            confirmations: Vec::new(),
-            acknowledgements: Vec::new(),
+            barred: HashSet::new(),
+            barred_outputs: HashMap::new(),
+            viewed: HashMap::new(),
+            open_cases: BTreeMap::new(),
+            halted: false,
+            destroyed: false,
+            open: BTreeMap::new(),
+            notices: VecDeque::new(),
             waiting: VecDeque::new(),
+            open_batches: Vec::new(),
+            batches: VecDeque::new(),
+            bls: None,
             roots: RootCache::new(settings.roots_per_validator),
             checks_left: settings.checks_per_tick,
             checks_by_peer: HashMap::new(),
+            signed: HashSet::new(),
             muted: None,
             settings,
             key,
@@ -203,14 +151,30 @@ impl LaneValidator {
 
     fn recover(&mut self, log: &impl LaneLog) -> Result<(), MuteReason> {
         let (spent, acknowledged) = (&mut self.spent, &mut self.acknowledged);
+        let (barred, viewed) = (&mut Vec::new(), &mut self.viewed);
         let network = self.settings.rules.network;
         let (key, intact) = record::recover(log, &self.settings.owner(), |offset, record| match record {
             Record::Mark(_) => {}
             Record::Payment(payment) => payment.inputs().for_each(|input| spent.insert(&input.id.0, offset)),
             Record::Acknowledgement(summary) => acknowledged.insert(&summary.digest(&network).0, offset),
+            Record::Bar(payment) => barred.push(payment),
+            Record::View(case, digest) => drop(viewed.insert(case, digest)),
         })?;
+        barred.iter().for_each(|payment| self.remember_bar(*payment));
         (self.log_key, self.written, self.durable) = (key, intact, intact);
         Ok(())
+    }
+
+    /// The same shard under the BLS scheme: it answers clients and brokers with BLS signatures. Votes and views are
+    /// signed with the other key.
+    ///
+    /// # Panics
+    /// If the key is not the registered one.
+    pub fn with_bls(mut self, key: BlsSecretKey) -> LaneValidator {
+        let registered = self.settings.committee.bls_key(self.settings.validator, self.settings.shard);
+        assert_eq!(registered, Ok(&key.public()), "the BLS key of the shard is registered");
+        self.bls = Some(key);
+        self
     }
 
     /// Why it does not sign, if it does not.
@@ -243,7 +207,7 @@ impl LaneValidator {
                     effects.push(LaneEffect::Refuse { peer, refusal });
                 }
                 self.mute_if_rolled_back(&mut effects);
-                if self.confirmations.len().max(self.acknowledgements.len()) >= self.settings.leaves {
+                if self.open.values().any(|leaves| leaves.len() >= self.settings.leaves) {
                     self.close(&mut effects);
                 }
             }
@@ -258,10 +222,64 @@ impl LaneValidator {
                 self.sign(&mut effects);
             }
             LaneInput::SyncFailed => self.mute(MuteReason::SyncFailed, &mut effects),
-            LaneInput::Epoch(epoch) => self.epoch = self.epoch.max(epoch),
+            LaneInput::Epoch(epoch) => {
+                self.epoch = self.epoch.max(epoch);
+                self.destroy_if_ended(&mut effects);
+            }
             LaneInput::Backed(id, output) => drop(self.backed.insert(id, output)),
+            LaneInput::Halted(halted) => self.halted = halted,
+            LaneInput::CaseOpened(contested) => {
+                self.open_cases.insert(contested.output.id, contested);
+                let result = self.vote(log, &contested);
+                self.mute_if_damaged(result, &mut effects);
+            }
+            LaneInput::CandidatesFixed(case, candidates) => {
+                let result = self.bar(log, case, candidates);
+                self.mute_if_damaged(result, &mut effects);
+            }
+            LaneInput::AllBarred(case, seen) => self.post_view(case, seen),
+            LaneInput::CaseRuled(case, verdict) => {
+                self.open_cases.remove(&case);
+                if let Verdict::Confirmed(digest, _) = verdict {
+                    self.barred.remove(&digest);
+                    self.barred_outputs.retain(|_, by| *by != digest);
+                }
+                self.destroy_if_ended(&mut effects);
+            }
         }
         effects
+    }
+
+    fn home(&self) -> HomeEpoch {
+        self.settings.committee.epoch()
+    }
+
+    fn phase(&self) -> HomePhase {
+        HomePhase::of(self.home(), self.epoch)
+    }
+
+    /// Whether it signs and bars for this case, now.
+    fn acts(&self) -> bool {
+        self.muted.is_none() && !self.destroyed
+    }
+
+    /// The keys go and the set is dropped after h+2, unless an open case needs them.
+    fn destroy_if_ended(&mut self, effects: &mut Vec<LaneEffect>) {
+        if !self.destroyed && self.phase() == HomePhase::Ended && self.open_cases.is_empty() {
+            self.destroyed = true;
+            self.drop_open_work();
+            effects.push(LaneEffect::Destroy);
+        }
+    }
+
+    fn mute_if_damaged(&mut self, result: Result<(), LaneRefusal>, effects: &mut Vec<LaneEffect>) {
+        if let Err(LaneRefusal::Muted(reason)) = result {
+            self.mute(reason, effects);
+        }
+    }
+
+    fn add(&mut self, kind: StatementKind, asker: Asker, digest: Digest) {
+        self.open.entry(kind).or_default().push((asker, digest));
     }
 
     fn mute(&mut self, reason: MuteReason, effects: &mut Vec<LaneEffect>) {
@@ -269,9 +287,15 @@ impl LaneValidator {
             self.muted = Some(reason);
             effects.push(LaneEffect::Mute(reason));
         }
-        self.confirmations.clear();
-        self.acknowledgements.clear();
+        self.drop_open_work();
+    }
+
+    fn drop_open_work(&mut self) {
+        self.open.clear();
+        self.notices.clear();
         self.waiting.clear();
+        self.open_batches.clear();
+        self.batches.clear();
         self.tail.clear();
     }
 
@@ -286,25 +310,32 @@ impl LaneValidator {
         if let Some(reason) = self.muted {
             return Err(LaneRefusal::Muted(reason));
         }
-        let home = self.settings.committee.epoch();
-        if self.epoch > home.saturating_add(2) {
-            return Err(LaneRefusal::Ended(home));
+        if self.destroyed {
+            return Err(LaneRefusal::Ended(self.home()));
         }
-        if self.waiting.len() >= self.settings.trees_waiting_max {
+        if self.waiting.len() + self.batches.len() + self.open_batches.len() >= self.settings.trees_waiting_max {
             return Err(LaneRefusal::Busy);
         }
-        if bytes.len() > request_bytes_max(self.settings.largest_quorum()) {
+        let request = RequestView::parse(bytes)?;
+        let largest = request_bytes_max(self.settings.largest_quorum());
+        let fits = match &request {
+            RequestView::Batch(requests) => requests.iter().all(|request| request.len() <= largest),
+            _ => bytes.len() <= largest,
+        };
+        if !fits {
             return Err(LaneRefusal::Malformed("it is larger than any request"));
         }
-        let request = RequestView::parse(bytes)?;
         let used = self.checks_by_peer.get(&peer).copied().unwrap_or(0);
         let allowed = self.settings.checks_per_peer.saturating_sub(used).min(self.checks_left);
         let mut budget = CheckBudget(allowed);
         let result = match request {
             RequestView::Spend { payment, signature, proofs } => {
-                self.spend(log, peer, &payment, &signature, proofs, &mut budget)
+                let digest = payment.digest();
+                self.confirm(log, &payment, &digest, (&signature, proofs), &mut budget)
+                    .map(|()| self.add(StatementKind::Confirmation, Asker::Peer(peer), digest))
             }
             RequestView::Settle { summary, certificate } => self.settle(log, peer, &summary, &certificate, &mut budget),
+            RequestView::Batch(requests) => self.confirm_batch(log, peer, &requests, &mut budget),
         };
         let spent = allowed - budget.0;
         if spent > 0 {
@@ -326,35 +357,76 @@ impl LaneValidator {
         if entries + more <= self.settings.entries_max { Ok(()) } else { Err(LaneRefusal::Full) }
     }
 
-    /// Cheap checks, the spent set, the owner's signature, the inputs' certificates; then all inputs are reserved.
-    fn spend(
+    /// Confirms what it can of a broker's batch; the answer says what it excludes. A retry is answered like the first.
+    fn confirm_batch(
         &mut self,
         log: &impl LaneLog,
         peer: LanePeer,
+        requests: &[&[u8]],
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        let mut parsed = Vec::with_capacity(requests.len());
+        for request in requests {
+            match RequestView::parse(request)? {
+                RequestView::Spend { payment, signature, proofs } => parsed.push((payment, signature, proofs)),
+                _ => return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments")),
+            }
+        }
+        self.verify_together(requests.iter().copied());
+        let owner = parsed[0].0.owner();
+        let (mut digests, mut excluded) = (Vec::with_capacity(parsed.len()), Vec::new());
+        for (place, (payment, signature, proofs)) in (0..).zip(parsed) {
+            let digest = payment.digest();
+            match self.confirm(log, &payment, &digest, (&signature, proofs), budget) {
+                Ok(()) => {}
+                Err(refusal @ LaneRefusal::Muted(_)) => return Err(refusal),
+                Err(_) => excluded.push(place),
+            }
+            digests.push(digest);
+        }
+        if excluded.len() < digests.len() {
+            self.open_batches.push(Batch { peer, owner, digests, excluded, position: 0 });
+            return Ok(());
+        }
+        Err(LaneRefusal::Malformed("no payment of the batch can be confirmed; send them one by one to learn why"))
+    }
+
+    /// Cheap checks, the spent set, the owner's signature, the inputs' certificates; then all inputs are reserved.
+    fn confirm(
+        &mut self,
+        log: &impl LaneLog,
         payment: &PaymentView<'_>,
-        signature: &Signature,
-        proofs: Proofs<'_>,
+        digest: &Digest,
+        (signature, proofs): (&Signature, Proofs<'_>),
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
         payment.check(&self.settings.rules)?;
         self.check_place(payment.home(), &payment.owner())?;
-        let digest = payment.digest();
-        if !self.is_reserved(log, payment, &digest, budget)? {
-            if payment.into_epoch() != self.epoch {
-                return Err(LaneRefusal::WrongEpoch { into: payment.into_epoch(), now: self.epoch });
+        if !self.is_reserved(log, payment, digest, budget)? {
+            let into = payment.into_epoch();
+            if !self.phase().signs(self.home(), into, payment.is_exit()) {
+                return Err(LaneRefusal::WrongEpoch { into, now: self.epoch });
             }
+            if self.halted {
+                return Err(LaneRefusal::Halted);
+            }
+            self.check_barred(payment)?;
             let inputs = payment.inputs().count();
             self.check_room(self.spent.len(), inputs)?;
-            let message = owner_message(&self.settings.rules.network, payment.home(), &digest);
-            if !payment.owner().verify(&message, signature) {
+            if !self.phase().sends_anyone_home() && !self.is_signed(payment, digest, signature) {
                 return Err(LaneRefusal::WrongOwnerSignature);
             }
             let proofs = proofs.read(inputs)?;
             self.check_proofs(payment, &proofs, budget)?;
             self.reserve(payment, signature);
         }
-        self.confirmations.push((peer, digest));
         Ok(())
+    }
+
+    /// Refuses a payment of what a barred payment would have created.
+    fn check_barred(&self, payment: &PaymentView<'_>) -> Result<(), LaneRefusal> {
+        let barred = payment.inputs().find_map(|input| self.barred_outputs.get(&input.id));
+        barred.map_or(Ok(()), |by| Err(LaneRefusal::Barred(*by)))
     }
 
     /// Notes that a payment has a certificate, once.
@@ -369,12 +441,15 @@ impl LaneValidator {
         self.check_place(summary.home, &summary.owner)?;
         let digest = summary.digest(&self.settings.rules.network);
         if !self.is_acknowledged(log, &digest, budget)? {
+            if self.barred.contains(&digest) {
+                return Err(LaneRefusal::Barred(digest));
+            }
             self.check_room(self.acknowledged.len(), 1)?;
             let (committee, kind) = (&self.settings.committee, StatementKind::Confirmation);
             verify_claim(committee, kind, summary, certificate, &mut self.roots, budget)?;
             self.note(summary, &digest);
         }
-        self.acknowledgements.push((peer, digest));
+        self.add(StatementKind::Acknowledgement, Asker::Peer(peer), digest);
         Ok(())
     }
 
@@ -405,21 +480,22 @@ impl LaneValidator {
         &self,
         log: &impl LaneLog,
         output: &OutputId,
-        last: &mut Option<(u64, Vec<OutputId>, Digest)>,
+        last: &mut Option<Spender>,
         budget: &mut CheckBudget,
     ) -> Result<Option<Digest>, LaneRefusal> {
         for offset in self.spent.candidates(&output.0) {
-            if last.as_ref().is_none_or(|(read, ..)| *read != offset) {
+            if last.as_ref().is_none_or(|read| read.offset != offset) {
                 let bytes = self.fetch(log, offset, budget)?;
                 let Some((Record::Payment(payment), _)) = self.log_key.read(&bytes, offset) else {
                     return Err(LaneRefusal::Muted(MuteReason::DamagedLog));
                 };
-                *last = Some((offset, payment.inputs().map(|input| input.id).collect(), payment.digest()));
+                let inputs = payment.inputs().map(|input| input.id).collect();
+                *last = Some(Spender { offset, inputs, digest: payment.digest(), bytes: payment.bytes().to_vec() });
             }
-            if let Some((_, inputs, digest)) = last
-                && inputs.contains(output)
+            if let Some(spender) = last
+                && spender.inputs.contains(output)
             {
-                return Ok(Some(*digest));
+                return Ok(Some(spender.digest));
             }
         }
         Ok(None)
@@ -448,7 +524,7 @@ impl LaneValidator {
         if let Some(at) = offset.checked_sub(self.written) {
             return Ok(self.tail[at as usize..].to_vec());
         }
-        budget.spend()?;
+        budget.spend(1)?;
         LogKey::fetch(log, offset).ok_or(LaneRefusal::Muted(MuteReason::UnreadableLog))
     }
 
@@ -512,55 +588,6 @@ impl LaneValidator {
         self.log_key.write(&mut self.tail, offset, kind, parts);
         offset
     }
-
-    /// Closes the open trees: their records go to the log, and they wait until these are durable.
-    fn close(&mut self, effects: &mut Vec<LaneEffect>) {
-        if !self.tail.is_empty() {
-            self.written += self.tail.len() as u64;
-            effects.push(LaneEffect::Append(std::mem::take(&mut self.tail)));
-            effects.push(LaneEffect::Sync(self.written));
-        }
-        let position = self.written;
-        let open = [
-            (StatementKind::Confirmation, std::mem::take(&mut self.confirmations)),
-            (StatementKind::Acknowledgement, std::mem::take(&mut self.acknowledgements)),
-        ];
-        let trees = open.into_iter().filter(|(_, leaves)| !leaves.is_empty());
-        self.waiting.extend(trees.map(|(kind, leaves)| ClosedTree { kind, leaves, position }));
-        self.sign(effects);
-    }
-
-    /// Signs the trees whose records are durable.
-    fn sign(&mut self, effects: &mut Vec<LaneEffect>) {
-        while self.waiting.front().is_some_and(|tree| tree.position <= self.durable)
-            && let Some(closed) = self.waiting.pop_front()
-        {
-            let leaf = |(_, digest): &(LanePeer, Digest)| merkle::leaf(Family::Signed, &digest.0);
-            let tree = Tree::new(Family::Signed, closed.leaves.iter().map(leaf).collect());
-            let header = RootHeader {
-                network: self.settings.rules.network,
-                epoch: self.settings.committee.epoch(),
-                validator: self.settings.validator,
-                shard: self.settings.shard,
-                kind: closed.kind,
-                size: closed.leaves.len() as u32,
-                position: closed.position,
-                root: tree.root(),
-            };
-            let signature = self.key.sign(&header.bytes());
-            for (index, (peer, digest)) in closed.leaves.into_iter().enumerate() {
-                let answer = LaneAnswer {
-                    validator: header.validator,
-                    size: header.size,
-                    index: index as u32,
-                    position: header.position,
-                    signature,
-                    path: tree.path(index),
-                };
-                effects.push(LaneEffect::Answer { peer, kind: closed.kind, digest, answer });
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -592,6 +619,7 @@ mod tests {
             previous: None,
             validator: 0,
             shard: 0,
+            now: 0,
             leaves: 1,
             entries_max: 100,
             trees_waiting_max: 1,

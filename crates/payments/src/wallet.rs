@@ -7,9 +7,9 @@ use primitives::{Digest, SecretKey, Signature};
 use crate::layout::Reader;
 use crate::request::{PaidProof, verify_claim};
 use crate::{
-    CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, LaneRules, Output, OutputId, OutputProof,
-    Payment, PaymentCertificate, PaymentSummary, PaymentView, RootCache, SpentOutput, StatementKind, owner_message,
-    settle_request, spend_request,
+    BlsAggregate, BlsSignature, CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, LaneRules,
+    Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentSummary, PaymentView, RootCache, SpentOutput,
+    StatementKind, owner_message, settle_request, spend_request,
 };
 
 /// An output that a wallet can spend.
@@ -93,7 +93,49 @@ impl AnswerCollector {
         self.answers.insert(answer.validator, answer);
         let needed = committee.quorums().certificate;
         let enough = self.answers.len() >= needed;
-        Ok(enough.then(|| PaymentCertificate(self.answers.values().take(needed).cloned().collect())))
+        Ok(enough.then(|| PaymentCertificate::Answers(self.answers.values().take(needed).cloned().collect())))
+    }
+}
+
+/// Collects BLS signatures on one payment until a quorum is there.
+#[derive(Clone, Debug)]
+pub struct BlsCollector {
+    kind: StatementKind,
+    summary: PaymentSummary,
+    parts: BTreeMap<u8, BlsSignature>,
+}
+
+impl BlsCollector {
+    /// For confirmations or acknowledgements of a payment.
+    pub fn new(kind: StatementKind, summary: PaymentSummary) -> BlsCollector {
+        BlsCollector { kind, summary, parts: BTreeMap::new() }
+    }
+
+    /// Adds a signature; the certificate, once q are there and their sum holds. Signatures are verified one by one only
+    /// if the sum does not hold, and those that are wrong are dropped.
+    pub fn add(
+        &mut self,
+        committee: &LaneCommittee,
+        validator: u8,
+        signature: BlsSignature,
+    ) -> Option<PaymentCertificate> {
+        self.parts.insert(validator, signature);
+        if self.parts.len() < committee.quorums().certificate {
+            return None;
+        }
+        let digest = self.summary.digest(&committee.network());
+        let claim = Claim { kind: self.kind, owner: &self.summary.owner, digest: &digest };
+        let parts: Vec<(u8, BlsSignature)> = self.parts.iter().map(|(v, part)| (*v, *part)).collect();
+        let sum = BlsAggregate::of(committee, &parts);
+        if let Some(sum) = sum.ok().filter(|sum| sum.verify(committee, &claim) == Ok(())) {
+            return Some(PaymentCertificate::Aggregate(sum));
+        }
+        self.parts.retain(|validator, part| {
+            let shard = committee.shard_of(*validator, claim.owner);
+            let key = shard.and_then(|shard| committee.bls_key(*validator, shard));
+            key.is_ok_and(|key| key.verify(&committee.network(), committee.epoch(), claim.kind, &digest, part))
+        });
+        None
     }
 }
 

@@ -11,18 +11,6 @@ use lane::*;
 use payments::*;
 use primitives::Digest;
 
-/// SplitMix64: a schedule is a function of its seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
-    }
-}
-
 struct World {
     committee: LaneCommittee,
     /// `None` is Byzantine: it signs whatever is well-formed, and remembers nothing.

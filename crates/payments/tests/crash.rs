@@ -185,7 +185,9 @@ fn an_acknowledgement_is_durable_before_it_is_signed_and_survives() {
     let mut node = node.crash(0, &[]);
     // Now nothing is to be written, so the answer needs no sync, and no certificate either.
     let summary = PaymentView::parse(&payment.payment).unwrap().summary();
-    node.request(&settle_request(&summary, &PaymentCertificate(vec![])));
+    let mut one = certificate.clone();
+    list(&mut one).truncate(1);
+    node.request(&settle_request(&summary, &one));
     let again = answers(node.step(LaneInput::Tick));
     assert_eq!((again.len(), &again[0].3, node.disk.bytes.len()), (1, &first[0].3, length));
     let other = PaymentView::parse(&spend(&coins[1..2], 2).payment).unwrap().summary();

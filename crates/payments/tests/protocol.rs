@@ -161,12 +161,12 @@ fn certificates_need_a_quorum_of_distinct_signers_and_the_right_tree() {
     };
     let signers = Err(LaneRefusal::WrongSigners { needed: 3 });
     assert_eq!(check(&|_| {}), Ok(()));
-    assert_eq!(check(&|r| drop(r.proof.certificate.0.pop())), signers);
-    assert_eq!(check(&|r| r.proof.certificate.0[1] = r.proof.certificate.0[0].clone()), signers);
-    assert_eq!(check(&|r| r.proof.certificate.0.reverse()), signers);
-    assert_eq!(check(&|r| r.proof.certificate.0[2].validator = 4), signers);
-    assert!(check(&|r| r.proof.certificate.0[2].validator = 3).is_err(), "another's signature");
-    assert_eq!(check(&|r| r.proof.certificate.0[0].path.push(Digest([0; 32]))), Err(LaneRefusal::WrongPath));
+    assert_eq!(check(&|r| drop(list(&mut r.proof.certificate).pop())), signers);
+    assert_eq!(check(&|r| list(&mut r.proof.certificate)[1] = list(&mut r.proof.certificate)[0].clone()), signers);
+    assert_eq!(check(&|r| list(&mut r.proof.certificate).reverse()), signers);
+    assert_eq!(check(&|r| list(&mut r.proof.certificate)[2].validator = 4), signers);
+    assert!(check(&|r| list(&mut r.proof.certificate)[2].validator = 3).is_err(), "another's signature");
+    assert_eq!(check(&|r| list(&mut r.proof.certificate)[0].path.push(Digest([0; 32]))), Err(LaneRefusal::WrongPath));
     assert_eq!(check(&|r| r.proof.path[0].0[0] ^= 1), Err(LaneRefusal::WrongPath));
     assert_eq!(check(&|r| r.proof.index = 1), Err(LaneRefusal::WrongPath));
     assert_eq!(check(&|r| r.output.amount += 1), Err(LaneRefusal::WrongPath));
@@ -360,4 +360,26 @@ proptest! {
             prop_assert_eq!(written, bytes);
         }
     }
+}
+
+#[test]
+fn requests_taken_together_are_answered_as_one_after_another() {
+    let coins: Vec<Holding> = (0..40).map(|i| genesis(i, u64::from(i % 5), 10)).collect();
+    let mut requests: Vec<Vec<u8>> =
+        (0..40).map(|i| pay(i % 5, &coins[i as usize..][..1], vec![output(owner(9).public(), 10)]).request).collect();
+    // A false signature, a retry, a conflict, a payment of somebody else's money, and what is no request.
+    let at = requests[3].len() - 1 - 20;
+    requests[3][at] ^= 1;
+    requests.push(requests[7].clone());
+    requests.push(pay(3, &coins[8..9], vec![output(owner(8).public(), 10)]).request);
+    requests.push(pay(4, &coins[10..11], vec![output(owner(8).public(), 10)]).request);
+    requests.push(vec![1, 2, 3]);
+    requests.push(Vec::new());
+    let (mut one, mut other) = (nodes(1, 7, &coins).remove(0), nodes(1, 7, &coins).remove(0));
+    let alone: Vec<_> = requests.iter().map(|request| one.request(request)).collect();
+    other.validator.verify_together(requests.iter().map(|request| &request[..]));
+    let together: Vec<_> = requests.iter().map(|request| other.request(request)).collect();
+    assert!(together == alone, "the effects are others");
+    let refused = together.iter().filter(|effects| !refusals(effects).is_empty()).count();
+    assert_eq!(refused, 5, "all but the retry");
 }

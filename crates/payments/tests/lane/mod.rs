@@ -1,6 +1,8 @@
 //! Validators with disks that crash, and helpers to pay.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod ledger;
+
 use std::collections::BTreeMap;
 
 use payments::*;
@@ -25,6 +27,63 @@ impl LaneLog for Disk {
         let start = usize::try_from(offset).ok()?;
         self.bytes.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
     }
+}
+
+/// SplitMix64: a schedule is a function of its seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+}
+
+/// The answers of a certificate.
+pub fn list(certificate: &mut PaymentCertificate) -> &mut Vec<LaneAnswer> {
+    match certificate {
+        PaymentCertificate::Answers(answers) => answers,
+        _ => panic!("another form of certificate"),
+    }
+}
+
+pub fn bls_key(epoch: HomeEpoch, validator: usize) -> BlsSecretKey {
+    BlsSecretKey::from_seed(validator_key(epoch, validator, 77).to_seed())
+}
+
+/// A committee of one shard each with BLS keys besides.
+pub fn bls_committee(epoch: HomeEpoch, n: usize) -> LaneCommittee {
+    let account = primitives::Address([3; 20]);
+    let register = |validator| {
+        let key = bls_key(epoch, validator);
+        vec![(key.public(), account, key.prove_possession(&NETWORK, &account))]
+    };
+    committee_of(NETWORK, epoch, n, 1).with_bls((0..n).map(register).collect()).expect("proofs hold")
+}
+
+/// What a Byzantine validator signs: anything.
+pub fn forge(
+    committee: &LaneCommittee,
+    validator: usize,
+    kind: StatementKind,
+    owner: &PublicKey,
+    digest: Digest,
+) -> LaneAnswer {
+    let shard = committee.shard_of(validator as u8, owner).expect("a member");
+    let mut tree = LaneAnswer {
+        validator: validator as u8,
+        size: 1,
+        index: 0,
+        position: 1,
+        signature: primitives::Signature([0; 64]),
+        path: vec![],
+    };
+    let claim = Claim { kind, owner, digest: &digest };
+    let header = tree.header(committee, &claim).expect("a tree of one leaf");
+    tree.signature = validator_key(committee.epoch(), validator, shard.into()).sign(&header.bytes());
+    tree
 }
 
 pub fn rules() -> LaneRules {
@@ -61,6 +120,7 @@ pub fn settings(committee: &LaneCommittee, validator: usize, leaves: usize) -> L
         previous: None,
         validator: validator as u8,
         shard: 0,
+        now: committee.epoch(),
         leaves,
         entries_max: 1 << 20,
         trees_waiting_max: 64,
@@ -110,6 +170,13 @@ impl Node {
             validator.step(&disk, LaneInput::Backed(holding.id, holding.output));
         }
         Node { settings, disk, validator, backed, starts: starts + 1 }
+    }
+
+    /// The same under the BLS scheme.
+    pub fn with_bls(mut self) -> Node {
+        let key = bls_key(self.settings.committee.epoch(), self.settings.validator.into());
+        self.validator = self.validator.with_bls(key);
+        self
     }
 
     /// A step whose appends reach the page cache, not the disk.

@@ -1,0 +1,486 @@
+//! The bridge: what the ledger does about the lane, as one pure state machine.
+//!
+//! The ledger calls [`BridgeOperation::verify`] at intake, [`Bridge::check`] as a requirement on the state before the
+//! block, and [`Bridge::begin`] and [`Bridge::apply`] once a block. Everything that a block says about the bridge
+//! commutes: operations are sorted, copies do nothing.
+//!
+//! # How an operation becomes a footprint
+//!
+//! | operation | requirement | sums | once-key | debits |
+//! |---|---|---|---|---|
+//! | withdraw | the asset is listed | `Spent(asset)` | none: the id names account and sequence | amount, to escrow |
+//! | redeem | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Payment`]`)` | fee |
+//! | resolve | [`Bridge::check`] | `Spent(0)`: the deposit | `KeepOne(`[`BridgeKey::Case`]`)` | fee, deposit |
+//! | vote, view | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Vote`]` or `[`BridgeKey::View`]`)` | fee |
+//! | halt | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Halt`]`)` | fee |
+//!
+//! All keys are `KeepOne`: the effect does not depend on who submits, so a copy pays fee and sequence number and does
+//! nothing, and never removes the original. Signatures are checked at intake and are not checked again in replay; they
+//! cost [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds.
+//! Escrow is one more custody place: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`]. The whole state has
+//! one encoding, which stands under the state root.
+
+mod encoding;
+mod operation;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use primitives::{Address, Amount, AssetId, Digest, PublicKey, Signature};
+
+pub use operation::BridgeOperation;
+pub(crate) use operation::{read_payment, write_payment};
+
+use crate::layout::Reader;
+use crate::outflow::{OutflowLimit, OutflowQueue};
+use crate::request::verify_claim;
+use crate::resolve::{NotHonoured, read_map};
+use crate::{
+    BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, HomeEpoch, LaneAnswer,
+    LaneClock, LaneCommittee, LaneRefusal, LaneSchedule, Output, OutputId, OutputProof, PaymentBody,
+    PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest,
+    is_redeemable, owner_message, view_digest,
+};
+
+/// What a network's genesis says of the bridge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeRules {
+    /// The identity of the network.
+    pub network: Digest,
+    /// Lengths of epochs and halts.
+    pub schedule: LaneSchedule,
+    /// Units of asset 0 that opening a case takes.
+    pub case_deposit: Amount,
+    /// What an output that lapses loses, in millionths.
+    pub lapse_penalty: u32,
+    /// Limits on net outflow by asset.
+    pub outflow: BTreeMap<AssetId, OutflowLimit>,
+}
+
+/// What may happen once in a block, and whose copies do nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BridgeKey {
+    /// A payment is redeemed.
+    Payment(Digest),
+    /// A case about an output is opened.
+    Case(OutputId),
+    /// A validator votes in a case.
+    Vote(OutputId, u8),
+    /// A validator of a committee posts a view of a case.
+    View(OutputId, HomeEpoch, u8),
+    /// A validator votes to halt in a round.
+    Halt(HomeEpoch, u64, u8),
+}
+
+/// An operation whose signatures are valid, with who sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BridgeFact {
+    /// Of [`BridgeOperation::Withdraw`], by this account under this sequence number.
+    Withdraw {
+        /// Whose funds.
+        account: Address,
+        /// The transaction's sequence number.
+        sequence: u64,
+        /// What becomes an output.
+        output: Output,
+    },
+    /// Of [`BridgeOperation::Redeem`].
+    Redeem(Arc<PaymentBody>),
+    /// Of [`BridgeOperation::Resolve`], by this account, which paid the deposit.
+    Resolve {
+        /// Who gets the deposit back.
+        opener: Address,
+        /// What is contested.
+        contested: ContestedOutput,
+        /// Home and digest of the payment that created it.
+        parent: Option<(HomeEpoch, Digest)>,
+    },
+    /// Of [`BridgeOperation::Vote`].
+    Vote {
+        /// The contested output.
+        case: OutputId,
+        /// Who.
+        validator: u8,
+        /// For what.
+        payment: Arc<PaymentBody>,
+    },
+    /// Of [`BridgeOperation::View`].
+    View {
+        /// The contested output.
+        case: OutputId,
+        /// The validator's committee.
+        committee: HomeEpoch,
+        /// Who.
+        validator: u8,
+        /// What it saw.
+        seen: BTreeSet<Digest>,
+    },
+    /// Of [`BridgeOperation::Halt`].
+    Halt {
+        /// The validator's committee.
+        epoch: HomeEpoch,
+        /// The round.
+        round: u64,
+        /// Who.
+        validator: u8,
+    },
+}
+
+/// What a block owes, and what the lane learns from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BridgeEvent {
+    /// An account is credited, out of escrow.
+    Credit {
+        /// Whom.
+        to: Address,
+        /// Of what.
+        asset: AssetId,
+        /// How much.
+        amount: Amount,
+    },
+    /// A deposit of a case goes back: asset 0.
+    ReturnDeposit(Address, Amount),
+    /// A deposit of a case is forfeited: a payment of the output had been certified. Asset 0.
+    KeepDeposit(Amount),
+    /// An output exists: validators of its home accept it once the block is certified.
+    Backed(OutputId, Output),
+    /// Something happened to a case.
+    Case(CaseEvent),
+    /// A lane epoch begins with this block.
+    Epoch(HomeEpoch),
+    /// The lane is halted until it says otherwise, or goes on.
+    Halted(bool),
+    /// Escrow does not cover a claim: the lane is broken, and is halted.
+    Uncovered(AssetId),
+}
+
+/// Units that moved into and out of escrow, of one asset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EscrowTotals {
+    /// Backing of genesis outputs.
+    pub backing: u128,
+    /// Withdrawals from the ledger into the lane.
+    pub deposits: u128,
+    /// Paid for outputs to accounts of certified payments.
+    pub redemptions: u128,
+    /// Paid by verdicts.
+    pub verdicts: u128,
+}
+
+impl EscrowTotals {
+    /// What is in escrow; `None` if more left it than came.
+    pub fn held(&self) -> Option<u128> {
+        (self.backing + self.deposits).checked_sub(self.redemptions + self.verdicts)
+    }
+}
+
+/// Something that escrow owes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EscrowClaim {
+    /// To whom.
+    pub to: Address,
+    /// Of what.
+    pub asset: AssetId,
+    /// How much is still owed.
+    pub amount: Amount,
+    /// Whether a verdict owes it.
+    pub verdict: bool,
+}
+
+/// The state of the bridge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bridge {
+    rules: BridgeRules,
+    clock: LaneClock,
+    resolver: Resolver,
+    backed: BTreeMap<HomeEpoch, BTreeMap<OutputId, Output>>,
+    totals: BTreeMap<AssetId, EscrowTotals>,
+    deposits: BTreeMap<OutputId, (Address, Amount)>,
+    queue: OutflowQueue,
+}
+
+/// Takes the lowest address that opened a case about this output in this block.
+fn first_opener(openers: &mut BTreeMap<OutputId, Vec<Address>>, output: &OutputId) -> Option<Address> {
+    let all = openers.get_mut(output)?;
+    let first = all.iter().enumerate().min_by_key(|(_, address)| **address).map(|(place, _)| place)?;
+    Some(all.swap_remove(first))
+}
+
+impl BridgeFact {
+    /// What may happen once in a block.
+    pub fn once(&self) -> Option<BridgeKey> {
+        Some(match self {
+            BridgeFact::Withdraw { .. } => return None,
+            BridgeFact::Redeem(body) => BridgeKey::Payment(body.digest),
+            BridgeFact::Resolve { contested, .. } => BridgeKey::Case(contested.output.id),
+            BridgeFact::Vote { case, validator, .. } => BridgeKey::Vote(*case, *validator),
+            BridgeFact::View { case, committee, validator, .. } => BridgeKey::View(*case, *committee, *validator),
+            BridgeFact::Halt { epoch, round, validator } => BridgeKey::Halt(*epoch, *round, *validator),
+        })
+    }
+}
+
+impl Bridge {
+    /// The bridge at the genesis, with the outputs that the genesis creates in epoch 0. Their sum is the first escrow.
+    /// The result also says what the lane accepts.
+    pub fn new(rules: BridgeRules, genesis: &[Output]) -> (Bridge, Vec<BridgeEvent>) {
+        let mut bridge = Bridge {
+            clock: LaneClock::new(rules.schedule),
+            resolver: Resolver::new(rules.network),
+            backed: BTreeMap::new(),
+            totals: BTreeMap::new(),
+            deposits: BTreeMap::new(),
+            queue: OutflowQueue::new(&rules.outflow),
+            rules,
+        };
+        let mut events = Vec::new();
+        for (index, output) in (0..).zip(genesis) {
+            let id = OutputId::of_genesis(&bridge.rules.network, 0, index);
+            bridge.totals.entry(output.asset).or_default().backing += u128::from(output.amount);
+            bridge.back(0, id, *output, &mut events);
+        }
+        (bridge, events)
+    }
+
+    /// Registers a committee before its epoch begins.
+    pub fn register(&mut self, epoch: HomeEpoch, quorums: Quorums) {
+        self.resolver.register(epoch, quorums);
+    }
+
+    /// Lane time.
+    pub fn clock(&self) -> &LaneClock {
+        &self.clock
+    }
+
+    /// Whether an open case needs the keys and sets of a committee.
+    pub fn needs(&self, committee: HomeEpoch) -> bool {
+        self.resolver.needs(committee)
+    }
+
+    /// What went into and out of escrow.
+    pub fn totals(&self) -> &BTreeMap<AssetId, EscrowTotals> {
+        &self.totals
+    }
+
+    /// What is in escrow of an asset.
+    pub fn escrow(&self, asset: AssetId) -> u128 {
+        let held = self.totals.get(&asset).map_or(Some(0), EscrowTotals::held);
+        held.expect("no more is paid than escrow holds")
+    }
+
+    /// Deposits of open cases, in units of asset 0.
+    pub fn case_deposits(&self) -> u128 {
+        self.deposits.values().map(|(_, amount)| u128::from(*amount)).sum()
+    }
+
+    /// Claims that wait for the outflow limit, or for escrow.
+    pub fn queue(&self) -> &OutflowQueue {
+        &self.queue
+    }
+
+    /// Outputs that the ledger created in an epoch whose certificates are still redeemable.
+    pub fn backed(&self, home: HomeEpoch) -> impl Iterator<Item = (&OutputId, &Output)> {
+        self.backed.get(&home).into_iter().flatten()
+    }
+
+    /// Whether the state before a block permits what the operation says. What was done already is permitted: a copy
+    /// does nothing.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, fact: &BridgeFact) -> Result<(), BridgeRefusal> {
+        let now = self.clock.epoch();
+        match fact {
+            BridgeFact::Withdraw { .. } => Ok(()),
+            BridgeFact::Redeem(body) => {
+                let home = body.payment.home;
+                let contested = || body.input_ids().any(|input| self.resolver.is_open(&input));
+                if !is_redeemable(home, now) && !contested() {
+                    return Err(BridgeRefusal::NotRedeemable(home));
+                }
+                // A certificate that contradicts another one is let through: it raises the alarm.
+                match self.resolver.check(body) {
+                    Err(NotHonoured::Void) => Err(BridgeRefusal::Void),
+                    Ok(()) | Err(NotHonoured::Contradiction) => Ok(()),
+                }
+            }
+            BridgeFact::Resolve { contested, parent, .. } => {
+                if !self.clock.may_open(contested.home) {
+                    return Err(BridgeRefusal::TooLate(contested.home));
+                }
+                let SpentOutput { id, asset, amount } = contested.output;
+                let output = Output { to: Recipient::Key(contested.owner), asset, amount };
+                let backed = || self.backed.get(&contested.home).and_then(|outputs| outputs.get(&id)) == Some(&output);
+                if parent.is_some() || backed() { Ok(()) } else { Err(BridgeRefusal::UnknownOutput) }
+            }
+            BridgeFact::Vote { case, .. } | BridgeFact::View { case, .. } => {
+                if self.resolver.is_open(case) {
+                    Ok(())
+                } else {
+                    Err(BridgeRefusal::NoCase)
+                }
+            }
+            BridgeFact::Halt { epoch, round, .. } => {
+                let present = (now, self.clock.halt_round());
+                let wrong = BridgeRefusal::WrongRound { epoch: present.0, round: present.1 };
+                if (*epoch, *round) == present { Ok(()) } else { Err(wrong) }
+            }
+        }
+    }
+
+    /// Begins the next height: lane time passes, cases whose time is over lapse, limits recover.
+    pub fn begin(&mut self) -> Vec<BridgeEvent> {
+        let halted = self.clock.is_halted();
+        let mut events = Vec::new();
+        if self.clock.advance() {
+            events.push(BridgeEvent::Epoch(self.clock.epoch()));
+        }
+        if self.clock.is_halted() != halted {
+            events.push(BridgeEvent::Halted(!halted));
+        }
+        self.queue.recover();
+        let now = self.clock.epoch();
+        self.resolver.prune(now);
+        self.backed.retain(|home, _| now.saturating_sub(*home) <= crate::REDEEM_EPOCHS);
+        events
+    }
+
+    /// Applies all that a block says, in any order. The caller has checked each fact against the state before the block
+    /// ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]).
+    pub fn apply(&mut self, facts: Vec<BridgeFact>) -> Vec<BridgeEvent> {
+        let mut events = Vec::new();
+        let (now, halted) = (self.clock.epoch(), self.clock.is_halted());
+        let mut cases = Vec::new();
+        let mut openers: BTreeMap<OutputId, Vec<Address>> = BTreeMap::new();
+        let mut halts = BTreeSet::new();
+        for fact in facts {
+            match fact {
+                BridgeFact::Withdraw { account, sequence, output } => {
+                    let id = OutputId::of_deposit(&self.rules.network, now, &account, sequence);
+                    self.totals.entry(output.asset).or_default().deposits += u128::from(output.amount);
+                    self.queue.deposit(output.asset, output.amount);
+                    self.back(now, id, output, &mut events);
+                }
+                BridgeFact::Redeem(body) => cases.push(CaseFact::Certified(body)),
+                BridgeFact::Resolve { opener, contested, parent } => {
+                    cases.extend(parent.map(|(home, digest)| CaseFact::CertifiedDigest(home, digest)));
+                    openers.entry(contested.output.id).or_default().push(opener);
+                    cases.push(CaseFact::Open(contested));
+                }
+                BridgeFact::Vote { case, validator, payment } => {
+                    cases.push(CaseFact::Vote { case, validator, payment });
+                }
+                BridgeFact::View { case, committee, validator, seen } => {
+                    cases.push(CaseFact::View { case, committee, validator, seen });
+                }
+                BridgeFact::Halt { round, validator, .. } => drop(halts.insert((round, validator))),
+            }
+        }
+        // What the ledger backs is listed by id, so that the order of withdrawals changes nothing.
+        events.sort_by_key(|event| if let BridgeEvent::Backed(id, _) = event { Some(*id) } else { None });
+        for event in self.resolver.apply(now, cases) {
+            self.follow(event, &mut openers, &mut events);
+        }
+        // Whoever did not open a case has the deposit back.
+        let mut left: Vec<Address> = openers.into_values().flatten().collect();
+        left.sort_unstable();
+        for opener in left {
+            events.push(BridgeEvent::ReturnDeposit(opener, self.rules.case_deposit));
+        }
+        for (round, validator) in halts {
+            if let Some(quorums) = self.resolver.quorums(now) {
+                self.clock.vote_halt(quorums, validator, round);
+            }
+        }
+        self.pay(&mut events);
+        debug_assert_eq!(halted, self.clock.is_halted(), "a halt begins with the next height");
+        events
+    }
+
+    fn back(&mut self, home: HomeEpoch, id: OutputId, output: Output, events: &mut Vec<BridgeEvent>) {
+        self.backed.entry(home).or_default().insert(id, output);
+        events.push(BridgeEvent::Backed(id, output));
+    }
+
+    fn follow(
+        &mut self,
+        event: CaseEvent,
+        openers: &mut BTreeMap<OutputId, Vec<Address>>,
+        events: &mut Vec<BridgeEvent>,
+    ) {
+        match &event {
+            CaseEvent::Opened(contested) => {
+                let id = contested.output.id;
+                if let Some(opener) = first_opener(openers, &id) {
+                    self.deposits.insert(id, (opener, self.rules.case_deposit));
+                }
+            }
+            CaseEvent::Stands(body) => self.owe_outputs(body),
+            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, events),
+            CaseEvent::Alarm(_) => self.clock.halt(),
+            CaseEvent::Fixed(..) => {}
+        }
+        events.push(BridgeEvent::Case(event));
+    }
+
+    /// What a payment that stands pays to accounts is due.
+    fn owe_outputs(&mut self, body: &PaymentBody) {
+        for (id, output) in body.output_ids().zip(&body.payment.outputs) {
+            if let Recipient::Account(to) = output.to {
+                let claim = EscrowClaim { to, asset: output.asset, amount: output.amount, verdict: false };
+                self.queue.push(self.clock.height(), id, claim);
+            }
+        }
+    }
+
+    fn owe_verdict(
+        &mut self,
+        contested: &ContestedOutput,
+        verdict: Verdict,
+        openers: &mut BTreeMap<OutputId, Vec<Address>>,
+        events: &mut Vec<BridgeEvent>,
+    ) {
+        let SpentOutput { id, asset, amount } = contested.output;
+        let penalty = (u128::from(amount) * u128::from(self.rules.lapse_penalty.min(1_000_000))).div_ceil(1_000_000);
+        let credit = match verdict {
+            Verdict::Confirmed(..) => None,
+            Verdict::Freed => Some(amount),
+            Verdict::Lapsed => Some(amount - penalty as Amount),
+        };
+        if let Some(amount) = credit.filter(|amount| *amount > 0) {
+            // The claim is the exit's: whoever looks for the output of the exit finds it.
+            let exit = PaymentBody::new(contested.exit(self.rules.network));
+            let output = OutputId::of_payment(contested.home, &exit.digest, 0);
+            let claim = EscrowClaim { to: contested.owner.address(), asset, amount, verdict: true };
+            self.queue.push(self.clock.height(), output, claim);
+        }
+        let opened_before = self.deposits.remove(&id);
+        let opened_now = || first_opener(openers, &id).map(|opener| (opener, self.rules.case_deposit));
+        // A case about an output that a certified payment spends is never opened, and costs the deposit.
+        let Some((opener, deposit)) = opened_before.or_else(opened_now) else { return };
+        let needless = matches!(verdict, Verdict::Confirmed(_, by) if by != ConfirmedBy::Votes);
+        events.push(match needless {
+            true => BridgeEvent::KeepDeposit(deposit),
+            false => BridgeEvent::ReturnDeposit(opener, deposit),
+        });
+    }
+
+    /// Pays what limits and escrow permit, by height and ascending output id.
+    fn pay(&mut self, events: &mut Vec<BridgeEvent>) {
+        let totals = &mut self.totals;
+        let held = |totals: &BTreeMap<AssetId, EscrowTotals>, asset: &AssetId| {
+            totals.get(asset).and_then(EscrowTotals::held).unwrap_or(0)
+        };
+        let paid = self.queue.pay(|asset| held(totals, &asset));
+        for claim in paid.claims {
+            let totals = totals.entry(claim.asset).or_default();
+            *if claim.verdict { &mut totals.verdicts } else { &mut totals.redemptions } += u128::from(claim.amount);
+            let EscrowClaim { to, asset, amount, .. } = claim;
+            events.push(BridgeEvent::Credit { to, asset, amount });
+        }
+        for asset in paid.uncovered {
+            self.clock.halt();
+            events.push(BridgeEvent::Uncovered(asset));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The canonical encoding of the state:
+//!
+//! ```text
+//! clock · resolver · count 4 · (home 8 · count 4 · (id 32 · output 45)[])[]
+//! · count 4 · (asset 4 · backing 16 · deposits 16 · redemptions 16 · verdicts 16)[]
+//! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue
+//! ```
+
+use super::*;
+
+impl Bridge {
+    /// Its encoding. The rules are not part of it: they are the genesis'.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Vec::new();
+        self.clock.write(&mut to);
+        self.resolver.write(&mut to);
+        to.extend((self.backed.len() as u32).to_le_bytes());
+        for (home, outputs) in &self.backed {
+            to.extend(home.to_le_bytes());
+            to.extend((outputs.len() as u32).to_le_bytes());
+            for (id, output) in outputs {
+                to.extend(id.0);
+                output.write(&mut to);
+            }
+        }
+        to.extend((self.totals.len() as u32).to_le_bytes());
+        for (asset, totals) in &self.totals {
+            to.extend(asset.0.to_le_bytes());
+            let EscrowTotals { backing, deposits, redemptions, verdicts } = totals;
+            [backing, deposits, redemptions, verdicts].iter().for_each(|sum| to.extend(sum.to_le_bytes()));
+        }
+        to.extend((self.deposits.len() as u32).to_le_bytes());
+        for (output, (opener, deposit)) in &self.deposits {
+            to.extend(output.0);
+            to.extend(opener.0);
+            to.extend(deposit.to_le_bytes());
+        }
+        self.queue.write(&mut to);
+        to
+    }
+
+    /// Reads a state that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`] for anything that [`Bridge::encode`] does not write.
+    pub fn parse(rules: BridgeRules, bytes: &[u8]) -> Result<Bridge, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        let read = &mut reader;
+        let (clock, resolver) = (LaneClock::read(read)?, Resolver::read(read)?);
+        let count = read.u32()?;
+        let backed = read_map(read, count, |read| {
+            let (home, count) = (read.u64()?, read.u32()?);
+            let output = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), Output::read(read)?));
+            Ok((home, read_map(read, count, output)?))
+        })?;
+        let count = read.u32()?;
+        let totals = read_map(read, count, |read| {
+            let asset = AssetId(read.u32()?);
+            let mut sums = [0; 4];
+            for sum in &mut sums {
+                *sum = u128::from_le_bytes(read.array()?);
+            }
+            let [backing, deposits, redemptions, verdicts] = sums;
+            Ok((asset, EscrowTotals { backing, deposits, redemptions, verdicts }))
+        })?;
+        let count = read.u32()?;
+        let deposit = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), (Address(read.array()?), read.u64()?)));
+        let deposits = read_map(read, count, deposit)?;
+        let queue = OutflowQueue::read(read)?;
+        reader.end()?;
+        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, queue })
+    }
+}

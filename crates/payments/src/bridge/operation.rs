@@ -1,0 +1,259 @@
+//! Operations of the ledger about the lane: layouts and signatures.
+//!
+//! ```text
+//! operation  1 withdraw · to 32 · asset 4 · amount 8
+//!            2 redeem   · length 2 · payment · certificate
+//!            3 resolve  · output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64 · proof
+//!            4 vote     · case 32 · length 2 · payment · answer
+//!            5 view     · case 32 · committee 8 · owner 32 · count 1 · digest 32 each · answer
+//!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
+//! ```
+
+use super::*;
+
+/// An operation of the ledger about the lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BridgeOperation {
+    /// The sender's funds go to escrow and become an output.
+    Withdraw {
+        /// Who spends the output in the lane.
+        to: PublicKey,
+        /// Of what.
+        asset: AssetId,
+        /// How much.
+        amount: Amount,
+    },
+    /// A certified payment's outputs to accounts are paid out.
+    Redeem {
+        /// The payment's encoding.
+        payment: Vec<u8>,
+        /// Of its home's committee.
+        certificate: PaymentCertificate,
+    },
+    /// Opens a case.
+    Resolve {
+        /// What is contested.
+        contested: ContestedOutput,
+        /// The owner's signature on the exit.
+        signature: Signature,
+        /// Why the output exists.
+        proof: OutputProof,
+    },
+    /// A validator's vote in a case.
+    Vote {
+        /// The contested output.
+        case: OutputId,
+        /// The encoding of the payment that the validator is bound to.
+        payment: Vec<u8>,
+        /// Its signature on it.
+        answer: LaneAnswer,
+    },
+    /// A validator's view of a case.
+    View {
+        /// The contested output.
+        case: OutputId,
+        /// The validator's committee.
+        committee: HomeEpoch,
+        /// The owner of the contested output: it decides the shard.
+        owner: PublicKey,
+        /// Which candidates it had accepted.
+        seen: BTreeSet<Digest>,
+        /// Its signature.
+        answer: LaneAnswer,
+    },
+    /// A validator's vote to halt the lane.
+    Halt {
+        /// The validator's committee.
+        epoch: HomeEpoch,
+        /// [`LaneClock::halt_round`].
+        round: u64,
+        /// Any key: it decides which shard of the validator signs.
+        owner: PublicKey,
+        /// Its signature.
+        answer: LaneAnswer,
+    },
+}
+
+impl BridgeOperation {
+    /// Signatures that verifying it costs at most: units of a block's budget.
+    pub fn cost(&self, largest_quorum: usize) -> usize {
+        match self {
+            BridgeOperation::Withdraw { .. } => 0,
+            BridgeOperation::Redeem { .. } => largest_quorum,
+            BridgeOperation::Resolve { proof: OutputProof::Ledger, .. } => 1,
+            BridgeOperation::Resolve { .. } => largest_quorum + 1,
+            BridgeOperation::Vote { .. } | BridgeOperation::View { .. } | BridgeOperation::Halt { .. } => 1,
+        }
+    }
+
+    /// Checks signatures and paths; what the operation says if it is valid. `account` and `sequence` are those of its
+    /// transaction, `committee` finds the committee of an epoch.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn verify<'a>(
+        &self,
+        network: &Digest,
+        account: Address,
+        sequence: u64,
+        committee: impl Fn(HomeEpoch) -> Option<&'a LaneCommittee>,
+        roots: &mut RootCache,
+        budget: &mut CheckBudget,
+    ) -> Result<BridgeFact, LaneRefusal> {
+        let of = |epoch| committee(epoch).ok_or(LaneRefusal::UnknownCommittee(epoch));
+        Ok(match self {
+            &BridgeOperation::Withdraw { to, asset, amount } => {
+                BridgeFact::Withdraw { account, sequence, output: Output { to: Recipient::Key(to), asset, amount } }
+            }
+            BridgeOperation::Redeem { payment, certificate } => {
+                let body = parse_body(network, payment)?;
+                let summary = body.payment.summary();
+                let (committee, kind) = (of(body.payment.home)?, StatementKind::Confirmation);
+                verify_claim(committee, kind, &summary, certificate, roots, budget)?;
+                BridgeFact::Redeem(Arc::new(body))
+            }
+            BridgeOperation::Resolve { contested, signature, proof } => {
+                let exit = PaymentBody::parse(&contested.exit(*network).encode())?;
+                if !contested.owner.verify(&owner_message(network, contested.home, &exit.digest), signature) {
+                    return Err(LaneRefusal::WrongOwnerSignature);
+                }
+                let parent = match proof {
+                    OutputProof::Ledger => None,
+                    OutputProof::Payment(proof) => {
+                        let SpentOutput { id, asset, amount } = contested.output;
+                        let output = Output { to: Recipient::Key(contested.owner), asset, amount };
+                        if proof.id_of(network, &output)? != id || proof.summary.into != contested.home {
+                            return Err(LaneRefusal::ProofOfAnother(id));
+                        }
+                        proof.verify(of(proof.summary.home)?, roots, budget)?;
+                        Some((proof.summary.home, proof.summary.digest(network)))
+                    }
+                };
+                BridgeFact::Resolve { opener: account, contested: *contested, parent }
+            }
+            BridgeOperation::Vote { case, payment, answer } => {
+                let body = parse_body(network, payment)?;
+                let claim =
+                    Claim { kind: StatementKind::Confirmation, owner: &body.payment.owner, digest: &body.digest };
+                roots.verify(of(body.payment.home)?, &claim, answer, budget)?;
+                BridgeFact::Vote { case: *case, validator: answer.validator, payment: Arc::new(body) }
+            }
+            BridgeOperation::View { case, committee, owner, seen, answer } => {
+                let digest = view_digest(case, seen);
+                let claim = Claim { kind: StatementKind::View, owner, digest: &digest };
+                roots.verify(of(*committee)?, &claim, answer, budget)?;
+                let (case, committee, validator) = (*case, *committee, answer.validator);
+                BridgeFact::View { case, committee, validator, seen: seen.clone() }
+            }
+            BridgeOperation::Halt { epoch, round, owner, answer } => {
+                let digest = halt_digest(*epoch, *round);
+                let claim = Claim { kind: StatementKind::Halt, owner, digest: &digest };
+                roots.verify(of(*epoch)?, &claim, answer, budget)?;
+                BridgeFact::Halt { epoch: *epoch, round: *round, validator: answer.validator }
+            }
+        })
+    }
+
+    /// Its layout.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Vec::new();
+        match self {
+            BridgeOperation::Withdraw { to: key, asset, amount } => {
+                to.push(1);
+                to.extend(key.0);
+                to.extend(asset.0.to_le_bytes());
+                to.extend(amount.to_le_bytes());
+            }
+            BridgeOperation::Redeem { payment, certificate } => {
+                to.push(2);
+                write_payment(&mut to, payment);
+                certificate.write(&mut to);
+            }
+            BridgeOperation::Resolve { contested, signature, proof } => {
+                to.push(3);
+                contested.write(&mut to);
+                to.extend(signature.0);
+                proof.write(&mut to);
+            }
+            BridgeOperation::Vote { case, payment, answer } => {
+                to.push(4);
+                to.extend(case.0);
+                write_payment(&mut to, payment);
+                answer.write(&mut to);
+            }
+            BridgeOperation::View { case, committee, owner, seen, answer } => {
+                to.push(5);
+                to.extend(case.0);
+                to.extend(committee.to_le_bytes());
+                to.extend(owner.0);
+                to.push(u8::try_from(seen.len()).expect("a view names at most 255 candidates"));
+                seen.iter().for_each(|digest| to.extend(digest.0));
+                answer.write(&mut to);
+            }
+            BridgeOperation::Halt { epoch, round, owner, answer } => {
+                to.push(6);
+                to.extend(epoch.to_le_bytes());
+                to.extend(round.to_le_bytes());
+                to.extend(owner.0);
+                answer.write(&mut to);
+            }
+        }
+        to
+    }
+
+    /// Reads an operation that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`] for anything that [`BridgeOperation::encode`] does not write.
+    pub fn parse(bytes: &[u8]) -> Result<BridgeOperation, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        let read = &mut reader;
+        let operation = match read.u8()? {
+            1 => BridgeOperation::Withdraw {
+                to: read.key()?,
+                asset: AssetId(read.u32()?),
+                amount: crate::payment::read_amount(read)?,
+            },
+            2 => {
+                let payment = read_payment(read)?;
+                BridgeOperation::Redeem { payment, certificate: PaymentCertificate::read(read)? }
+            }
+            3 => {
+                let (contested, signature) = (ContestedOutput::read(read)?, read.signature()?);
+                BridgeOperation::Resolve { contested, signature, proof: OutputProof::read(read)? }
+            }
+            4 => {
+                let (case, payment) = (OutputId(read.array()?), read_payment(read)?);
+                BridgeOperation::Vote { case, payment, answer: LaneAnswer::read(read)? }
+            }
+            5 => {
+                let (case, committee, owner) = (OutputId(read.array()?), read.u64()?, read.key()?);
+                let count = read.u8()?;
+                let seen = read_map(read, count.into(), |read| Ok((read.digest()?, ())))?.into_keys().collect();
+                BridgeOperation::View { case, committee, owner, seen, answer: LaneAnswer::read(read)? }
+            }
+            6 => {
+                let (epoch, round, owner) = (read.u64()?, read.u64()?, read.key()?);
+                BridgeOperation::Halt { epoch, round, owner, answer: LaneAnswer::read(read)? }
+            }
+            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 1 to 6")),
+        };
+        reader.end()?;
+        Ok(operation)
+    }
+}
+
+pub(crate) fn write_payment(to: &mut Vec<u8>, payment: &[u8]) {
+    to.extend(u16::try_from(payment.len()).expect("a payment has at most PAYMENT_BYTES_MAX bytes").to_le_bytes());
+    to.extend(payment);
+}
+
+pub(crate) fn read_payment(reader: &mut Reader<'_>) -> Result<Vec<u8>, LaneRefusal> {
+    let length = u16::from_le_bytes(reader.array()?);
+    reader.bytes(length.into()).map(<[u8]>::to_vec)
+}
+
+fn parse_body(network: &Digest, payment: &[u8]) -> Result<PaymentBody, LaneRefusal> {
+    let body = PaymentBody::parse(payment)?;
+    if body.payment.network == *network { Ok(body) } else { Err(LaneRefusal::ForeignNetwork(body.payment.network)) }
+}

@@ -1,0 +1,331 @@
+//! Shared batch trees: an untrusted broker puts payments of many clients into one tree that all validators sign.
+//!
+//! A certificate of one payment is then one path and q root signatures, instead of q paths and q signatures. The broker
+//! cannot forge, change or hide anything but its own service: the leaves are digests that owners signed, and each
+//! validator signs with the root the list of leaves that it does *not* confirm. All payments of a batch belong to one
+//! shard of each validator.
+//!
+//! ```text
+//! batch request   3 · count 2 · (length 4 · request)[]       each a request to confirm a payment
+//! excluded        count 2 · place 2 each                     places ascend strictly
+//! shared digest   H(root 32 · size 4 · excluded)             stands as the root in the signed header, kind 6
+//! batch answer    validator 1 · position 8 · excluded · signature 64
+//! certificate     0 · 2 · size 4 · index 4 · path 32 each · count 1 · answer[]      exactly q, validators ascend
+//!                 0 · 3 · size 4 · index 4 · path 32 each · excluded · aggregate    the same list for all signers
+//! ```
+
+use std::collections::BTreeMap;
+
+use primitives::{Digest, PublicKey, Signature};
+
+use crate::bls::{BlsAggregate, BlsSignature};
+use crate::layout::Reader;
+use crate::merkle::{self, Family, LEAVES_MAX, Tree};
+use crate::request::RequestView;
+use crate::{CheckBudget, Claim, LaneCommittee, LaneRefusal, PaymentCertificate, RootCache, RootHeader, StatementKind};
+
+const SHARED_CONTEXT: &str = "walras 2026 lane shared tree v1";
+
+/// What a validator signs in place of the root of a shared tree.
+pub fn shared_digest(root: &Digest, size: u32, excluded: &[u16]) -> Digest {
+    let mut bytes = [&root.0[..], &size.to_le_bytes()].concat();
+    write_excluded(excluded, &mut bytes);
+    Digest::of(SHARED_CONTEXT, &bytes)
+}
+
+fn write_excluded(excluded: &[u16], to: &mut Vec<u8>) {
+    to.extend((excluded.len() as u16).to_le_bytes());
+    excluded.iter().for_each(|place| to.extend(place.to_le_bytes()));
+}
+
+fn read_excluded(reader: &mut Reader<'_>) -> Result<Vec<u16>, LaneRefusal> {
+    let count = u16::from_le_bytes(reader.array()?);
+    let excluded: Vec<u16> =
+        (0..count).map(|_| reader.array().map(u16::from_le_bytes)).collect::<Result<_, LaneRefusal>>()?;
+    let ascend = excluded.windows(2).all(|pair| pair[0] < pair[1]);
+    if ascend { Ok(excluded) } else { Err(LaneRefusal::Malformed("excluded places do not ascend strictly")) }
+}
+
+/// How a validator signs a shared tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedSignature {
+    /// ed25519, on the header.
+    Lane(Signature),
+    /// BLS, on the shared digest.
+    Bls(BlsSignature),
+}
+
+/// One validator's answer to a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchAnswer {
+    /// The signer's index.
+    pub validator: u8,
+    /// Length of the signer's log when it closed the batch.
+    pub position: u64,
+    /// Leaves that it does not confirm, ascending.
+    pub excluded: Vec<u16>,
+    /// The signature.
+    pub signature: SharedSignature,
+}
+
+/// Where a payment stands in a shared tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedPlace {
+    /// Number of leaves.
+    pub size: u32,
+    /// The place of the payment.
+    pub index: u32,
+    /// Siblings from the leaf to the root.
+    pub path: Vec<Digest>,
+}
+
+impl SharedPlace {
+    fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.size.to_le_bytes());
+        to.extend(self.index.to_le_bytes());
+        self.path.iter().for_each(|digest| to.extend(digest.0));
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<SharedPlace, LaneRefusal> {
+        let (size, index) = (reader.u32()?, reader.u32()?);
+        let length = merkle::path_length(size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
+        let path = (0..length).map(|_| reader.digest()).collect::<Result<_, _>>()?;
+        Ok(SharedPlace { size, index, path })
+    }
+
+    fn root(&self, digest: &Digest) -> Result<Digest, LaneRefusal> {
+        let leaf = merkle::leaf(Family::Signed, &digest.0);
+        let (size, index) = (self.size as usize, self.index as usize);
+        merkle::root_of(Family::Signed, leaf, size, index, &self.path).ok_or(LaneRefusal::WrongPath)
+    }
+
+    /// The shared digest under this root, if this place is not excluded.
+    fn digest(&self, root: &Digest, excluded: &[u16]) -> Result<Digest, LaneRefusal> {
+        if excluded.iter().any(|place| u32::from(*place) == self.index) {
+            return Err(LaneRefusal::WrongPath);
+        }
+        Ok(shared_digest(root, self.size, excluded))
+    }
+}
+
+/// The header that a validator signs for a batch.
+pub(crate) fn batch_header(
+    committee: &LaneCommittee,
+    validator: u8,
+    owner: &PublicKey,
+    (size, position): (u32, u64),
+    digest: Digest,
+) -> Result<RootHeader, LaneRefusal> {
+    Ok(RootHeader {
+        network: committee.network(),
+        epoch: committee.epoch(),
+        validator,
+        shard: committee.shard_of(validator, owner)?,
+        kind: StatementKind::SharedConfirmation,
+        size,
+        position,
+        root: digest,
+    })
+}
+
+/// A certificate out of a shared tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SharedCertificate {
+    /// ed25519 signatures of exactly q validators, ascending, none of which excludes the payment.
+    Answers(SharedPlace, Vec<BatchAnswer>),
+    /// One aggregated signature of validators that exclude the same leaves.
+    Aggregate(SharedPlace, Vec<u16>, BlsAggregate),
+}
+
+impl SharedCertificate {
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            SharedCertificate::Answers(place, answers) => {
+                to.push(2);
+                place.write(to);
+                to.push(u8::try_from(answers.len()).expect("q is at most 171"));
+                for answer in answers {
+                    let SharedSignature::Lane(signature) = answer.signature else { continue };
+                    to.push(answer.validator);
+                    to.extend(answer.position.to_le_bytes());
+                    write_excluded(&answer.excluded, to);
+                    to.extend(signature.0);
+                }
+            }
+            SharedCertificate::Aggregate(place, excluded, aggregate) => {
+                to.push(3);
+                place.write(to);
+                write_excluded(excluded, to);
+                aggregate.write(to);
+            }
+        }
+    }
+
+    pub(crate) fn read(kind: u8, reader: &mut Reader<'_>) -> Result<SharedCertificate, LaneRefusal> {
+        let place = SharedPlace::read(reader)?;
+        if kind == 3 {
+            return Ok(SharedCertificate::Aggregate(place, read_excluded(reader)?, BlsAggregate::read(reader)?));
+        }
+        let count = reader.u8()?;
+        let answer = |reader: &mut Reader<'_>| {
+            let (validator, position, excluded) = (reader.u8()?, reader.u64()?, read_excluded(reader)?);
+            let signature = SharedSignature::Lane(reader.signature()?);
+            Ok(BatchAnswer { validator, position, excluded, signature })
+        };
+        let answers = (0..count).map(|_| answer(reader)).collect::<Result<_, LaneRefusal>>()?;
+        Ok(SharedCertificate::Answers(place, answers))
+    }
+
+    pub(crate) fn verify(
+        &self,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        roots: &mut RootCache,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        let needed = committee.quorums().certificate;
+        if claim.kind != StatementKind::Confirmation {
+            return Err(LaneRefusal::WrongSigners { needed });
+        }
+        match self {
+            SharedCertificate::Aggregate(place, excluded, aggregate) => {
+                let digest = place.digest(&place.root(claim.digest)?, excluded)?;
+                let kind = StatementKind::SharedConfirmation;
+                roots.verify_aggregate(committee, &Claim { kind, digest: &digest, ..*claim }, aggregate, budget)
+            }
+            SharedCertificate::Answers(place, answers) => {
+                let ascend = answers.windows(2).all(|pair| pair[0].validator < pair[1].validator);
+                if answers.len() != needed || !ascend {
+                    return Err(LaneRefusal::WrongSigners { needed });
+                }
+                let root = place.root(claim.digest)?;
+                let check = |answer: &BatchAnswer| {
+                    let digest = place.digest(&root, &answer.excluded)?;
+                    let numbers = (place.size, answer.position);
+                    let header = batch_header(committee, answer.validator, claim.owner, numbers, digest)?;
+                    match answer.signature {
+                        SharedSignature::Lane(signature) => roots.verify_header(committee, header, signature, budget),
+                        SharedSignature::Bls(_) => Err(LaneRefusal::WrongSigners { needed }),
+                    }
+                };
+                answers.iter().try_for_each(check)
+            }
+        }
+    }
+}
+
+/// A batch as the broker holds it: requests, their tree, and the answers so far.
+#[derive(Clone, Debug)]
+pub struct LaneBroker {
+    requests: Vec<Vec<u8>>,
+    digests: Vec<Digest>,
+    owner: PublicKey,
+    tree: Tree,
+    answers: BTreeMap<u8, BatchAnswer>,
+}
+
+impl LaneBroker {
+    /// Makes a batch of requests to confirm payments. Their owners must belong to one shard of each validator.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`] if there are none, too many, or something else; [`LaneRefusal::ForeignShard`] if an
+    /// owner belongs to another shard than the first.
+    pub fn new(committee: &LaneCommittee, requests: Vec<Vec<u8>>) -> Result<LaneBroker, LaneRefusal> {
+        if !(1..=LEAVES_MAX).contains(&requests.len()) {
+            return Err(LaneRefusal::Malformed("a batch has 1 to 4,096 requests"));
+        }
+        let mut digests = Vec::with_capacity(requests.len());
+        let mut first = None;
+        for request in &requests {
+            let RequestView::Spend { payment, .. } = RequestView::parse(request)? else {
+                return Err(LaneRefusal::Malformed("a batch holds requests to confirm payments"));
+            };
+            let owner = *first.get_or_insert(payment.owner());
+            for validator in 0..committee.quorums().validators {
+                let shard = committee.shard_of(validator as u8, &payment.owner())?;
+                if shard != committee.shard_of(validator as u8, &owner)? {
+                    return Err(LaneRefusal::ForeignShard(shard));
+                }
+            }
+            digests.push(payment.digest());
+        }
+        let leaves = digests.iter().map(|digest| merkle::leaf(Family::Signed, &digest.0)).collect();
+        let (tree, owner) = (Tree::new(Family::Signed, leaves), first.expect("there is a request"));
+        Ok(LaneBroker { requests, digests, owner, tree, answers: BTreeMap::new() })
+    }
+
+    /// What is sent to each validator.
+    pub fn request(&self) -> Vec<u8> {
+        batch_request(&self.requests)
+    }
+
+    /// The payments, in the order of the leaves.
+    pub fn digests(&self) -> &[Digest] {
+        &self.digests
+    }
+
+    /// Adds a validator's answer.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    pub fn add(
+        &mut self,
+        committee: &LaneCommittee,
+        roots: &mut RootCache,
+        answer: BatchAnswer,
+    ) -> Result<(), LaneRefusal> {
+        let size = self.digests.len() as u32;
+        let digest = shared_digest(&self.tree.root(), size, &answer.excluded);
+        let header = batch_header(committee, answer.validator, &self.owner, (size, answer.position), digest)?;
+        match answer.signature {
+            SharedSignature::Lane(signature) => {
+                roots.verify_header(committee, header, signature, &mut CheckBudget(1))?;
+            }
+            SharedSignature::Bls(signature) => {
+                let key = committee.bls_key(answer.validator, header.shard)?;
+                if !key.verify(&committee.network(), committee.epoch(), header.kind, &digest, &signature) {
+                    return Err(LaneRefusal::WrongSignature(answer.validator));
+                }
+            }
+        }
+        self.answers.insert(answer.validator, answer);
+        Ok(())
+    }
+
+    /// The certificate of one payment, once a quorum confirmed it.
+    pub fn certificate(&self, committee: &LaneCommittee, index: u32) -> Option<PaymentCertificate> {
+        let path = ((index as usize) < self.digests.len()).then(|| self.tree.path(index as usize))?;
+        let place = SharedPlace { size: self.digests.len() as u32, index, path };
+        let includes = |answer: &&BatchAnswer| !answer.excluded.iter().any(|place| u32::from(*place) == index);
+        let needed = committee.quorums().certificate;
+        let mut by_list: BTreeMap<&[u16], Vec<(u8, BlsSignature)>> = BTreeMap::new();
+        let mut lane = Vec::new();
+        for answer in self.answers.values().filter(includes) {
+            match answer.signature {
+                SharedSignature::Lane(_) => lane.push(answer.clone()),
+                SharedSignature::Bls(part) => {
+                    by_list.entry(&answer.excluded).or_default().push((answer.validator, part));
+                }
+            }
+        }
+        let shared = if lane.len() >= needed {
+            lane.truncate(needed);
+            SharedCertificate::Answers(place, lane)
+        } else {
+            let (excluded, parts) = by_list.into_iter().find(|(_, parts)| parts.len() >= needed)?;
+            let aggregate = BlsAggregate::of(committee, &parts).ok()?;
+            SharedCertificate::Aggregate(place, excluded.to_vec(), aggregate)
+        };
+        Some(PaymentCertificate::Shared(Box::new(shared)))
+    }
+}
+
+fn batch_request(requests: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = vec![crate::request::BATCH];
+    bytes.extend((requests.len() as u16).to_le_bytes());
+    for request in requests {
+        bytes.extend((request.len() as u32).to_le_bytes());
+        bytes.extend(request);
+    }
+    bytes
+}

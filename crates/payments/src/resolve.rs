@@ -1,0 +1,415 @@
+//! Protocol R on the ledger: which payment of a contested output stands.
+//!
+//! An output is *contested* if its owner signed two payments of it, or if a payment of it has too few signatures and
+//! can get no more. The ledger creates nothing from fewer than q signatures, and time alone decides nothing.
+//!
+//! Thresholds follow from n, q and f ([`Quorums`]): *binding* is n + f + 1 − q and *witness* is f + 1; both are what
+//! the text of the design calls 2f+1 and f+1 where n = 3f+1.
+//!
+//! # The protocol
+//!
+//! The *exit* E(o) spends output o alone, whole, to the ledger account of its owner.
+//!
+//! 1. **Open.** `resolve(o)` carries o's proof, the owner's signature on E(o) and a deposit. Its commit opens a case.
+//! 2. **Vote.** Upon a case, a validator of o's home that has signed a payment T of o posts T with that signature.
+//!    Otherwise it locks o to E(o), durably, and posts that signature.
+//! 3. **View.** The votes committed up to the end of the block in which they are *binding* fix the *candidates*: what
+//!    they are for, without E(o). Upon candidates, a validator bars them, durably, in every shard: until a verdict that
+//!    one stands it neither acknowledges it nor accepts its outputs as inputs. Then it posts which of them any of its
+//!    shards had acknowledged or accepted before.
+//! 4. **Verdict**, in this order, from what is committed:
+//!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger
+//!      saw, as by a redemption, before or after), or a certificate that spends an output of T, or *witness* views of
+//!      one committee that saw T. E(o) is credited if it is T.
+//!    * **o is freed**: for each candidate, *binding* validators voted for something else. o is credited in full.
+//!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the
+//!      case was opened has ended. o is credited less a penalty, and its candidates are void.
+//!
+//! # Why it is safe
+//!
+//! (i) A correct validator signs one payment of o, so at most one T is certified; it is a candidate, because a binding
+//! set of voters includes a correct signer of T, and that one votes for T. (ii) If o is freed, the correct ones of a
+//! binding set are bound to something else, and the others cannot make a certificate of T. (iii) If T is settled or an
+//! output of it is spent, q validators of one committee accepted T. Binding views of that committee include a correct
+//! one of these; it accepted before it barred, and its view is not empty, or after it barred, and then T was confirmed.
+//! (iv) After o lapsed, the correct ones of binding views bar every candidate: nobody settles or spends it, and the
+//! ledger does not redeem it. So the value of o exists once. The model in `resolve/model.rs` checks these, see there.
+//!
+//! # Deviations from the design, each with the loss that it prevents
+//!
+//! * **The committee of the next epoch posts views too**, if a candidate creates outputs in that epoch. Counterexample
+//!   (n = 4, disjoint committees, nobody faulty): in epoch 1 Alice spends o, of home 0, into output o' of home 1. The
+//!   certificate of T is complete, and Bob spends o' by a payment that all of committee 1 sign. No member of committee
+//!   0 was shown the certificate of T. Alice contests o. All views of committee 0 are empty, because its members
+//!   neither acknowledged T nor sign for o'; o lapses and is credited, though Bob's payment is certified and may be
+//!   settled. The test `views_of_the_home_committee_alone_lose_money_across_a_boundary` replays it.
+//! * **A candidate that cannot stand any more is ignored.** T = {a, b} cannot be certified, or is void, once b was
+//!   credited or another payment of b stands. Counting it for a case of a would freeze a for ever.
+//! * **Signatures are counted over all cases.** A validator's vote for T in a case of a counts for T in a case of b.
+//! * **All votes of a block count for the candidates**, so that the order inside a block changes nothing.
+//! * **A non-empty view does not block a lapse by itself**; it only is not one of the *binding* empty ones. Else one
+//!   Byzantine validator could freeze each contested output.
+
+mod encoding;
+mod interface;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use primitives::{Digest, PublicKey};
+
+pub(crate) use encoding::read_map;
+pub use interface::{CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Verdict};
+
+use crate::layout::Reader;
+use crate::{HomeEpoch, LaneRefusal, OutputId, Payment, PaymentBody, Quorums, SpentOutput};
+
+/// Why a certified payment is not honoured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotHonoured {
+    /// An input of it was credited to its owner by a verdict, or is the output of a void payment.
+    Void,
+    /// It contradicts another certificate: more than f validators are Byzantine.
+    Contradiction,
+}
+
+/// What happened to an output, as far as the ledger knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// This certified payment spends it.
+    By(Digest),
+    /// Credited: no payment of it that is not void can be certified.
+    Freed,
+    /// Credited less a penalty: its candidates are void.
+    Lapsed,
+    /// It would be an output of a void payment.
+    Void,
+}
+
+/// The numbers of votes and views that decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thresholds {
+    validators: usize,
+    /// Signatures of a certificate.
+    pub(crate) certificate: usize,
+    /// Votes that fix the candidates.
+    pub(crate) fix: usize,
+    /// Votes for something else that free.
+    pub(crate) free: usize,
+    /// Empty views that let lapse.
+    pub(crate) lapse: usize,
+    /// Views that saw a payment and confirm it.
+    pub(crate) seen: usize,
+}
+
+impl Thresholds {
+    fn of(quorums: Quorums) -> Thresholds {
+        let binding = quorums.binding();
+        Thresholds {
+            validators: quorums.validators,
+            certificate: quorums.certificate,
+            fix: binding,
+            free: binding,
+            lapse: binding,
+            seen: quorums.witness(),
+        }
+    }
+}
+
+/// What is known of the payments that one committee signs, and of the outputs whose home it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct EpochFacts {
+    thresholds: Thresholds,
+    certified: BTreeSet<Digest>,
+    taken: BTreeMap<OutputId, Taken>,
+}
+
+/// One contested output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Case {
+    contested: ContestedOutput,
+    exit: Digest,
+    opened: HomeEpoch,
+    votes: BTreeMap<u8, Digest>,
+    bodies: BTreeMap<Digest, Arc<PaymentBody>>,
+    candidates: Option<BTreeSet<Digest>>,
+    views: [BTreeMap<u8, BTreeSet<Digest>>; 2],
+}
+
+/// All that the ledger knows about contested outputs: the state machine of protocol R.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolver {
+    network: Digest,
+    epochs: BTreeMap<HomeEpoch, EpochFacts>,
+    cases: BTreeMap<OutputId, Case>,
+}
+
+impl Resolver {
+    /// Without committees.
+    pub fn new(network: Digest) -> Resolver {
+        Resolver { network, epochs: BTreeMap::new(), cases: BTreeMap::new() }
+    }
+
+    /// Registers the committee of an epoch. A committee is registered before its epoch begins.
+    pub fn register(&mut self, epoch: HomeEpoch, quorums: Quorums) {
+        let facts =
+            EpochFacts { thresholds: Thresholds::of(quorums), certified: BTreeSet::new(), taken: BTreeMap::new() };
+        self.epochs.entry(epoch).or_insert(facts);
+    }
+
+    /// Forgets epochs of which nothing can be redeemed, opened or decided any more.
+    pub fn prune(&mut self, now: HomeEpoch) {
+        let oldest_case = self.cases.values().map(|case| case.contested.home).min().unwrap_or(HomeEpoch::MAX);
+        self.epochs.retain(|epoch, _| now.saturating_sub(*epoch) <= crate::REDEEM_EPOCHS || *epoch >= oldest_case);
+    }
+
+    /// Whether a case is open that needs the keys and the set of this committee.
+    pub fn needs(&self, committee: HomeEpoch) -> bool {
+        self.cases.values().any(|case| committee.checked_sub(case.contested.home).is_some_and(|after| after <= 1))
+    }
+
+    /// The thresholds of a committee, as far as it is registered.
+    pub fn quorums(&self, committee: HomeEpoch) -> Option<Quorums> {
+        self.thresholds(committee).map(|thresholds| Quorums::new(thresholds.validators))
+    }
+
+    /// Whether there is an open case about this output.
+    pub fn is_open(&self, output: &OutputId) -> bool {
+        self.cases.contains_key(output)
+    }
+
+    /// Number of open cases.
+    pub fn open_cases(&self) -> usize {
+        self.cases.len()
+    }
+
+    fn taken(&self, home: HomeEpoch, output: &OutputId) -> Option<Taken> {
+        self.epochs.get(&home)?.taken.get(output).copied()
+    }
+
+    /// Whether a certified payment is to be honoured.
+    pub(crate) fn check(&self, body: &PaymentBody) -> Result<(), NotHonoured> {
+        let taken = || body.input_ids().filter_map(|input| self.taken(body.payment.home, &input));
+        // A void payment had its time, though it may be certified and other inputs of it were credited since. The exit
+        // of an output that was credited is paid already.
+        let void = taken().any(|taken| taken == Taken::Lapsed || taken == Taken::Freed && body.payment.is_exit());
+        let stands = taken().all(|taken| taken == Taken::By(body.digest));
+        match (void, stands) {
+            (true, _) => Err(NotHonoured::Void),
+            (false, true) => Ok(()),
+            (false, false) => Err(NotHonoured::Contradiction),
+        }
+    }
+
+    /// What the facts of one block decide, in lane epoch `now`. The order of facts changes nothing.
+    pub fn apply(&mut self, now: HomeEpoch, mut facts: Vec<CaseFact>) -> Vec<CaseEvent> {
+        facts.sort_by_cached_key(CaseFact::rank);
+        let mut events = Vec::new();
+        for fact in facts {
+            match fact {
+                CaseFact::Certified(body) => self.certify(&body, &mut events),
+                CaseFact::CertifiedDigest(home, digest) => self.note_certified(home, digest),
+                CaseFact::Open(contested) => self.open(now, contested, &mut events),
+                CaseFact::Vote { case, validator, payment } => self.vote(&case, validator, payment),
+                CaseFact::View { case, committee, validator, seen } => self.view(&case, committee, validator, seen),
+            }
+        }
+        self.fix(&mut events);
+        while let Some((output, verdict)) = self.decide(now) {
+            self.rule(output, verdict, &mut events);
+        }
+        events
+    }
+
+    fn note_certified(&mut self, home: HomeEpoch, digest: Digest) {
+        if let Some(facts) = self.epochs.get_mut(&home) {
+            facts.certified.insert(digest);
+        }
+    }
+
+    /// A payment with a certificate stands, unless a verdict was against it.
+    fn certify(&mut self, body: &Arc<PaymentBody>, events: &mut Vec<CaseEvent>) {
+        match self.check(body) {
+            Err(NotHonoured::Void) => return,
+            Err(NotHonoured::Contradiction) => return events.push(CaseEvent::Alarm(body.digest)),
+            Ok(()) => {}
+        }
+        let home = body.payment.home;
+        self.note_certified(home, body.digest);
+        let Some(facts) = self.epochs.get_mut(&home) else { return };
+        let mut first = false;
+        for input in body.input_ids() {
+            first |= facts.taken.insert(input, Taken::By(body.digest)).is_none();
+        }
+        if first {
+            events.push(CaseEvent::Stands(body.clone()));
+        }
+    }
+
+    fn open(&mut self, now: HomeEpoch, contested: ContestedOutput, events: &mut Vec<CaseEvent>) {
+        let id = contested.output.id;
+        if self.cases.contains_key(&id) || !self.epochs.contains_key(&contested.home) {
+            return;
+        }
+        match self.taken(contested.home, &id) {
+            // A redemption before: the payment stands.
+            Some(Taken::By(digest)) => {
+                let verdict = Verdict::Confirmed(digest, ConfirmedBy::Certificate);
+                return events.push(CaseEvent::Ruled(contested, verdict));
+            }
+            Some(Taken::Freed | Taken::Lapsed | Taken::Void) => return,
+            None => {}
+        }
+        let exit = PaymentBody::new(contested.exit(self.network)).digest;
+        let case = Case {
+            contested,
+            exit,
+            opened: now,
+            votes: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            candidates: None,
+            views: Default::default(),
+        };
+        self.cases.insert(id, case);
+        events.push(CaseEvent::Opened(contested));
+    }
+
+    /// A validator's first vote counts; a second one is evidence elsewhere.
+    fn vote(&mut self, case: &OutputId, validator: u8, payment: Arc<PaymentBody>) {
+        let Some(case) = self.cases.get_mut(case) else { return };
+        let members = self.epochs[&case.contested.home].thresholds.validators;
+        let spends = payment.payment.home == case.contested.home
+            && payment.input_ids().any(|input| input == case.contested.output.id);
+        if spends && usize::from(validator) < members && !case.votes.contains_key(&validator) {
+            case.votes.insert(validator, payment.digest);
+            case.bodies.insert(payment.digest, payment);
+        }
+    }
+
+    fn view(&mut self, case: &OutputId, committee: HomeEpoch, validator: u8, seen: BTreeSet<Digest>) {
+        let Some(case) = self.cases.get_mut(case) else { return };
+        let Some(after) = committee.checked_sub(case.contested.home).filter(|after| *after <= 1) else { return };
+        let member = self.epochs.get(&committee).is_some_and(|of| usize::from(validator) < of.thresholds.validators);
+        if member && case.candidates.as_ref().is_some_and(|candidates| seen.is_subset(candidates)) {
+            case.views[after as usize].entry(validator).or_insert(seen);
+        }
+    }
+
+    fn fix(&mut self, events: &mut Vec<CaseEvent>) {
+        for (id, case) in &mut self.cases {
+            let fix = self.epochs[&case.contested.home].thresholds.fix;
+            if case.candidates.is_none() && case.votes.len() >= fix {
+                let candidates: BTreeSet<Digest> =
+                    case.votes.values().copied().filter(|digest| *digest != case.exit).collect();
+                let bodies = candidates.iter().map(|digest| case.bodies[digest].clone()).collect();
+                case.candidates = Some(candidates);
+                events.push(CaseEvent::Fixed(*id, bodies));
+            }
+        }
+    }
+
+    /// The next case that can be closed: confirmations first, over all cases.
+    fn decide(&self, now: HomeEpoch) -> Option<(OutputId, Verdict)> {
+        let rules = [Resolver::confirmed, Resolver::freed, Resolver::lapsed];
+        rules.iter().find_map(|rule| {
+            self.cases.iter().find_map(|(id, case)| rule(self, case, now).map(|verdict| (*id, verdict)))
+        })
+    }
+
+    fn thresholds(&self, committee: HomeEpoch) -> Option<Thresholds> {
+        self.epochs.get(&committee).map(|facts| facts.thresholds)
+    }
+
+    /// Open cases about inputs of a payment.
+    fn cases_of(&self, body: &PaymentBody) -> impl Iterator<Item = &Case> {
+        body.input_ids().filter_map(|input| self.cases.get(&input))
+    }
+
+    fn confirmed(&self, case: &Case, _: HomeEpoch) -> Option<Verdict> {
+        let facts = &self.epochs[&case.contested.home];
+        if let Some(Taken::By(digest)) = facts.taken.get(&case.contested.output.id) {
+            return Some(Verdict::Confirmed(*digest, ConfirmedBy::Certificate));
+        }
+        let alive = case.bodies.values().filter(|body| self.check(body).is_ok());
+        alive.filter_map(|body| Some(Verdict::Confirmed(body.digest, self.ground(case, body)?))).next()
+    }
+
+    /// Why a payment that somebody voted for stands, if it does.
+    fn ground(&self, case: &Case, body: &PaymentBody) -> Option<ConfirmedBy> {
+        let facts = &self.epochs[&case.contested.home];
+        if facts.certified.contains(&body.digest) {
+            return Some(ConfirmedBy::Certificate);
+        }
+        if self.voters(body, |vote| *vote == body.digest).len() >= facts.thresholds.certificate {
+            return Some(ConfirmedBy::Votes);
+        }
+        let spent = |id: OutputId| matches!(self.taken(body.payment.into, &id), Some(Taken::By(_)));
+        if body.output_ids().any(spent) {
+            return Some(ConfirmedBy::Child);
+        }
+        let saw = |(after, views): (usize, &BTreeMap<u8, BTreeSet<Digest>>)| {
+            let needed = self.thresholds(case.contested.home + after as u64).map_or(usize::MAX, |of| of.seen);
+            views.values().filter(|seen| seen.contains(&body.digest)).count() >= needed
+        };
+        case.views.iter().enumerate().any(saw).then_some(ConfirmedBy::Views)
+    }
+
+    /// The validators whose vote in a case about any input of `body` is of a kind.
+    fn voters(&self, body: &PaymentBody, kind: impl Fn(&Digest) -> bool) -> BTreeSet<u8> {
+        let votes = self.cases_of(body).flat_map(|case| &case.votes);
+        votes.filter(|(_, vote)| kind(vote)).map(|(validator, _)| *validator).collect()
+    }
+
+    /// Candidates that may still stand.
+    fn alive<'a>(&'a self, case: &'a Case) -> Option<impl Iterator<Item = &'a Arc<PaymentBody>>> {
+        let bodies = case.candidates.as_ref()?.iter().map(|digest| &case.bodies[digest]);
+        Some(bodies.filter(|body| self.check(body).is_ok()))
+    }
+
+    fn freed(&self, case: &Case, _: HomeEpoch) -> Option<Verdict> {
+        let free = self.epochs[&case.contested.home].thresholds.free;
+        let bound = |body: &Arc<PaymentBody>| self.voters(body, |vote| *vote != body.digest).len() >= free;
+        self.alive(case)?.all(bound).then_some(Verdict::Freed)
+    }
+
+    fn lapsed(&self, case: &Case, now: HomeEpoch) -> Option<Verdict> {
+        let home = case.contested.home;
+        let next = self.alive(case)?.any(|body| body.payment.into != home);
+        let empty = |after: u64| {
+            let lapse = self.thresholds(home + after).map_or(usize::MAX, |of| of.lapse);
+            case.views[after as usize].values().filter(|seen| seen.is_empty()).count() >= lapse
+        };
+        let over = now > case.opened.saturating_add(1);
+        (over && empty(0) && (!next || empty(1))).then_some(Verdict::Lapsed)
+    }
+
+    fn rule(&mut self, output: OutputId, verdict: Verdict, events: &mut Vec<CaseEvent>) {
+        let case = self.cases.remove(&output).expect("it was decided");
+        let home = case.contested.home;
+        if let Verdict::Confirmed(digest, _) = verdict {
+            if let Some(body) = case.bodies.get(&digest) {
+                self.certify(body, events);
+            }
+        } else {
+            let credited = if verdict == Verdict::Freed { Taken::Freed } else { Taken::Lapsed };
+            let before = self.taken(home, &output);
+            assert!(before.is_none(), "an output that a payment spends is not credited: {before:?}");
+            self.take(home, output, credited);
+        }
+        if verdict == Verdict::Lapsed {
+            for body in case.candidates.iter().flatten().map(|digest| &case.bodies[digest]) {
+                body.output_ids().for_each(|id| self.take(body.payment.into, id, Taken::Void));
+            }
+        }
+        events.push(CaseEvent::Ruled(case.contested, verdict));
+    }
+
+    fn take(&mut self, home: HomeEpoch, output: OutputId, taken: Taken) {
+        if let Some(facts) = self.epochs.get_mut(&home) {
+            facts.taken.entry(output).or_insert(taken);
+        }
+    }
+}
+
+#[cfg(test)]
+mod model;

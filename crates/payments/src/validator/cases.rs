@@ -1,0 +1,74 @@
+//! A validator's part in protocol R: votes, bars and views. See `resolve.rs`.
+
+use super::*;
+
+impl LaneValidator {
+    /// Votes for the payment that the output is locked to, and locks it to its exit if it is not.
+    pub(super) fn vote(&mut self, log: &impl LaneLog, contested: &ContestedOutput) -> Result<(), LaneRefusal> {
+        if !self.acts() || self.check_place(contested.home, &contested.owner).is_err() {
+            return Ok(());
+        }
+        let (case, mut last) = (contested.output.id, None);
+        let bound = self.spender(log, &case, &mut last, &mut CheckBudget(u32::MAX))?;
+        let (payment, digest) = match (bound, last) {
+            (Some(digest), Some(spender)) => (spender.bytes, digest),
+            _ => {
+                let exit = PaymentBody::new(contested.exit(self.settings.rules.network));
+                let bytes = exit.payment.encode();
+                let view = PaymentView::parse(&bytes).expect("an exit is well-formed");
+                self.reserve(&view, &Signature([0; 64]));
+                (bytes, exit.digest)
+            }
+        };
+        self.add(StatementKind::Confirmation, Asker::Vote(case, payment), digest);
+        Ok(())
+    }
+
+    /// Bars candidates, and notes which of them this shard has acknowledged or accepted. An output of a candidate is in
+    /// the spent set exactly if it was accepted as an input.
+    pub(super) fn bar(
+        &mut self,
+        log: &impl LaneLog,
+        case: OutputId,
+        candidates: &[Arc<PaymentBody>],
+    ) -> Result<(), LaneRefusal> {
+        if !self.acts() {
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        let budget = &mut CheckBudget(u32::MAX);
+        for candidate in candidates {
+            let payment = BarredPayment::of(candidate);
+            let mut accepted = self.is_acknowledged(log, &payment.digest, budget)?;
+            for output in payment.output_ids() {
+                accepted |= self.spender(log, &output, &mut None, budget)?.is_some();
+            }
+            if accepted {
+                seen.insert(payment.digest);
+            }
+            if !self.barred.contains(&payment.digest) {
+                self.write(RecordKind::Bar, &[&payment.bytes()]);
+                self.remember_bar(payment);
+            }
+        }
+        self.notices.push_back((self.written + self.tail.len() as u64, case, seen));
+        Ok(())
+    }
+
+    pub(super) fn remember_bar(&mut self, payment: BarredPayment) {
+        self.barred.insert(payment.digest);
+        self.barred_outputs.extend(payment.output_ids().map(|output| (output, payment.digest)));
+    }
+
+    /// Signs one view of a case, and no other one, ever.
+    pub(super) fn post_view(&mut self, case: OutputId, seen: BTreeSet<Digest>) {
+        let digest = view_digest(&case, &seen);
+        if !self.acts() || self.viewed.get(&case).is_some_and(|before| *before != digest) {
+            return;
+        }
+        if self.viewed.insert(case, digest).is_none() {
+            self.write(RecordKind::View, &[&case.0, &digest.0]);
+        }
+        self.add(StatementKind::View, Asker::View(case, seen), digest);
+    }
+}

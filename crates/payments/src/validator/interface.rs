@@ -1,0 +1,195 @@
+//! What a shard is configured with, reacts to and asks for.
+
+use super::*;
+
+/// Whoever sent a request, as the shell numbers connections or addresses.
+pub type LanePeer = u64;
+
+/// What a shard is configured with.
+#[derive(Clone, Debug)]
+pub struct LaneSettings {
+    /// The rules of the network.
+    pub rules: LaneRules,
+    /// The committee of the shard's home epoch.
+    pub committee: LaneCommittee,
+    /// The committee of the epoch before, whose payments may have created inputs.
+    pub previous: Option<LaneCommittee>,
+    /// The validator's index in `committee`.
+    pub validator: u8,
+    /// Its shard.
+    pub shard: u16,
+    /// The lane epoch by certified height when the shard starts.
+    pub now: HomeEpoch,
+    /// A tree is closed at this many leaves: 1 is the naive scheme.
+    pub leaves: usize,
+    /// Most entries of the spent set, and most acknowledgements.
+    pub entries_max: usize,
+    /// Most trees that wait for the disk.
+    pub trees_waiting_max: usize,
+    /// Costly checks that one peer may cause between two ticks.
+    pub checks_per_peer: u32,
+    /// Costly checks that all peers together may cause between two ticks.
+    pub checks_per_tick: u32,
+    /// Verified roots kept of each validator.
+    pub roots_per_validator: usize,
+}
+
+impl LaneSettings {
+    pub(super) fn owner(&self) -> LogOwner {
+        LogOwner {
+            network: self.rules.network,
+            home: self.committee.epoch(),
+            validator: self.validator,
+            shard: self.shard,
+        }
+    }
+
+    /// The larger quorum of the committees whose certificates it verifies.
+    pub fn largest_quorum(&self) -> usize {
+        let committees = [Some(&self.committee), self.previous.as_ref()].into_iter().flatten();
+        committees.map(|committee| committee.quorums().certificate).max().expect("there is a committee")
+    }
+
+    pub(super) fn assert_consistent(&self, key: &SecretKey) {
+        let (home, network) = (self.committee.epoch(), self.rules.network);
+        let registered = self.committee.key(self.validator, self.shard).expect("the committee has the shard");
+        assert_eq!(registered, key.public(), "the key of the shard is registered");
+        assert_eq!(self.committee.network(), network, "the committee is of the network of the rules");
+        let is_previous =
+            |previous: &LaneCommittee| previous.epoch().checked_add(1) == Some(home) && previous.network() == network;
+        assert!(self.previous.as_ref().is_none_or(is_previous), "`previous` is the committee of the epoch before");
+        assert!((1..=LEAVES_MAX).contains(&self.leaves), "a tree has 1 to {LEAVES_MAX} leaves");
+        assert!(self.trees_waiting_max > 0, "a tree may wait for the disk");
+        // A correct payment with the most inputs, each with cold roots and a record to read, fits a fresh budget.
+        let aggregates =
+            [Some(&self.committee), self.previous.as_ref()].into_iter().flatten().any(LaneCommittee::has_bls);
+        let certificate = self.largest_quorum().max(if aggregates { AGGREGATE_COST as usize } else { 0 });
+        let largest = INPUTS_MAX * (certificate + 1);
+        assert!(self.checks_per_peer as usize >= largest, "checks_per_peer must be at least {largest}");
+        assert!(self.checks_per_tick >= self.checks_per_peer, "checks_per_tick must be at least checks_per_peer");
+    }
+}
+
+/// What a shard reacts to.
+#[derive(Clone, Debug)]
+pub enum LaneInput<'a> {
+    /// A client sent a request.
+    Request {
+        /// Who.
+        peer: LanePeer,
+        /// [`crate::spend_request`] or [`crate::settle_request`].
+        bytes: &'a [u8],
+    },
+    /// Time to close open trees, every millisecond or two. Budgets are refilled.
+    Tick,
+    /// The log is durable up to this position.
+    Synced(u64),
+    /// A write or a sync of the log failed.
+    SyncFailed,
+    /// The lane epoch by certified height.
+    Epoch(HomeEpoch),
+    /// A certified block or the genesis created an output with this shard's home.
+    Backed(OutputId, Output),
+    /// Whether the lane is halted, by certified height.
+    Halted(bool),
+    /// A case about an output of this home, or of the one before, is open.
+    CaseOpened(ContestedOutput),
+    /// The candidates of an open case are fixed.
+    CandidatesFixed(OutputId, &'a [Arc<PaymentBody>]),
+    /// All shards of this validator have barred the candidates: what they had accepted, together ([`ViewParts`]). The
+    /// shard that signs for the owner of the output gets it.
+    AllBarred(OutputId, BTreeSet<Digest>),
+    /// A case is closed.
+    CaseRuled(OutputId, Verdict),
+}
+
+/// What the shards of one validator say about the candidates of one case.
+#[derive(Clone, Debug)]
+pub struct ViewParts {
+    missing: BTreeSet<u16>,
+    seen: BTreeSet<Digest>,
+}
+
+impl ViewParts {
+    /// Of a validator with so many shards.
+    pub fn new(shards: u16) -> ViewParts {
+        ViewParts { missing: (0..shards).collect(), seen: BTreeSet::new() }
+    }
+
+    /// Adds what a shard's [`LaneEffect::Barred`] says; all of it, once no shard is missing.
+    pub fn add(&mut self, shard: u16, seen: BTreeSet<Digest>) -> Option<&BTreeSet<Digest>> {
+        self.missing.remove(&shard);
+        self.seen.extend(seen);
+        self.missing.is_empty().then_some(&self.seen)
+    }
+}
+
+/// What a shard asks its shell to do, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaneEffect {
+    /// Append to the log. The bytes must be readable before the next step; they need not be durable.
+    Append(Vec<u8>),
+    /// Make the log durable up to this position, then say [`LaneInput::Synced`].
+    Sync(u64),
+    /// Send an answer.
+    Answer {
+        /// To whom.
+        peer: LanePeer,
+        /// Confirmation or acknowledgement.
+        kind: StatementKind,
+        /// Of which payment.
+        digest: Digest,
+        /// The signature.
+        answer: LaneAnswer,
+    },
+    /// Send an answer under the BLS scheme.
+    BlsAnswer {
+        /// To whom.
+        peer: LanePeer,
+        /// Confirmation or acknowledgement.
+        kind: StatementKind,
+        /// Of which payment.
+        digest: Digest,
+        /// The signature.
+        signature: BlsSignature,
+    },
+    /// Send a broker the answer to a batch.
+    BatchAnswer(LanePeer, BatchAnswer),
+    /// Send a refusal.
+    Refuse {
+        /// To whom.
+        peer: LanePeer,
+        /// Why.
+        refusal: LaneRefusal,
+    },
+    /// Post a vote to the ledger: the payment of the contested output that this validator is bound to, and its
+    /// signature.
+    Vote {
+        /// The contested output.
+        case: OutputId,
+        /// The payment.
+        payment: Vec<u8>,
+        /// The signature.
+        answer: LaneAnswer,
+    },
+    /// This shard bars the candidates of a case, durably. Tell the shard that posts the view.
+    Barred {
+        /// The contested output.
+        case: OutputId,
+        /// Which it had acknowledged, or accepted outputs of, before.
+        seen: BTreeSet<Digest>,
+    },
+    /// Post a view to the ledger.
+    View {
+        /// The contested output.
+        case: OutputId,
+        /// What the shards of this validator had accepted.
+        seen: BTreeSet<Digest>,
+        /// The signature on [`view_digest`].
+        answer: LaneAnswer,
+    },
+    /// The shard signs nothing more in this home epoch. Tell the operator.
+    Mute(MuteReason),
+    /// The home epoch has ended: destroy the key, remove the log, drop the shard.
+    Destroy,
+}

@@ -1,0 +1,460 @@
+//! What happens at the edges: of epochs, of shards, of limits, and of a validator's log.
+
+mod lane;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use lane::*;
+use payments::*;
+use primitives::{Address, Digest};
+
+const HEIGHTS: u64 = 6;
+
+fn body(payment: &SignedPayment) -> Arc<PaymentBody> {
+    Arc::new(PaymentBody::parse(&payment.payment).expect("well-formed"))
+}
+
+fn contested(coin: &Holding, home: HomeEpoch, number: u64) -> ContestedOutput {
+    let output = SpentOutput { id: coin.id, asset: coin.output.asset, amount: coin.output.amount };
+    ContestedOutput { output, home, owner: owner(number).public() }
+}
+
+fn rules_of_bridge(outflow: BTreeMap<primitives::AssetId, OutflowLimit>) -> BridgeRules {
+    BridgeRules {
+        network: NETWORK,
+        schedule: LaneSchedule { epoch_heights: HEIGHTS, halt_heights: 4 },
+        case_deposit: 1,
+        lapse_penalty: 0,
+        outflow,
+    }
+}
+
+fn bridge(coins: &[Holding], outflow: BTreeMap<primitives::AssetId, OutflowLimit>) -> Bridge {
+    let outputs: Vec<Output> = coins.iter().map(|coin| coin.output).collect();
+    let (mut bridge, _) = Bridge::new(rules_of_bridge(outflow), &outputs);
+    (0..10).for_each(|epoch| bridge.register(epoch, Quorums::new(4)));
+    bridge
+}
+
+fn credited(events: &[BridgeEvent]) -> u64 {
+    let credit = |event: &BridgeEvent| if let BridgeEvent::Credit { amount, .. } = event { *amount } else { 0 };
+    events.iter().map(credit).sum()
+}
+
+fn account_payment(coin: &Holding, number: u64, to: u8) -> Arc<PaymentBody> {
+    let output = Output { to: Recipient::Account(Address([to; 20])), asset: ASSET, amount: coin.output.amount };
+    body(&pay(number, std::slice::from_ref(coin), vec![output]))
+}
+
+/// Two of four validators sign before a boundary and their signatures are withheld over two of them. Nothing else can
+/// ever be certified of the output, and the late signatures complete the one payment.
+#[test]
+fn withheld_signatures_over_two_boundaries_complete_the_one_payment() {
+    let coins = [genesis(0, 1, 10)];
+    let mut nodes = nodes(4, 1, &coins);
+    let committee = nodes[0].settings.committee.clone();
+    let to = |number: u64| vec![output(owner(number).public(), 10)];
+    let build = |into, number| build_payment(&rules(), &owner(1), 0, into, coins.to_vec(), to(number)).unwrap();
+    let first = build(0, 2);
+    // Validator 0 is Byzantine and signs at will; 1 and 2 sign in epoch 0.
+    let withheld: Vec<LaneAnswer> = nodes[1..3].iter_mut().map(|node| node.ask(&first.request).unwrap()).collect();
+    for now in 1..=2 {
+        nodes.iter_mut().for_each(|node| drop(node.step(LaneInput::Epoch(now))));
+        let other = build(1, 3);
+        for node in &mut nodes[1..3] {
+            assert!(node.ask(&other.request).is_err(), "bound for ever");
+            assert!(node.ask(&first.request).is_ok(), "and to the same answer");
+        }
+        assert!(nodes[3].ask(&first.request).is_err(), "who had not signed signs it no more");
+    }
+    let byzantine = forge(&committee, 0, StatementKind::Confirmation, &owner(1).public(), first.digest);
+    let mut collector = AnswerCollector::new(StatementKind::Confirmation, body(&first).payment.summary());
+    let mut late = withheld.into_iter().chain([byzantine]);
+    let done = late.find_map(|answer| collector.add(&committee, &mut RootCache::new(0), answer).unwrap());
+    let receipt = receipts(&first, &done.expect("three of four")).remove(0);
+    let holding = receipt.verify(&committee, &mut RootCache::new(0)).expect("certified late");
+    // In epoch 2 the output of home 0 goes home, and the exit of the spent one finds no quorum.
+    let exit = Payment::exit(NETWORK, 0, owner(1).public(), contested(&coins[0], 0, 1).output);
+    let request = spend_request(&exit.encode(), &primitives::Signature([0; 64]), &[OutputProof::Ledger]);
+    let answered = nodes[1..].iter_mut().filter_map(|node| node.ask(&request).ok()).count();
+    assert!(answered + 1 < committee.quorums().certificate);
+    let exit = Payment::exit(NETWORK, 0, owner(2).public(), contested(&holding, 0, 2).output);
+    let request = spend_request(&exit.encode(), &primitives::Signature([0; 64]), std::slice::from_ref(&holding.proof));
+    assert!(nodes[1..].iter_mut().all(|node| node.ask(&request).is_ok()));
+}
+
+/// The recipient spends in another shard while a case opens; that shard had accepted before it barred, and says so.
+#[test]
+fn a_child_certified_while_a_case_opens_in_another_shard_is_seen() {
+    let shards = 4;
+    let committee = committee_of(NETWORK, 0, 4, shards);
+    let shard = |number: u64| committee.shard_of(0, &owner(number).public()).unwrap();
+    let alice = 1;
+    let bob = (2..).find(|number| shard(*number) != shard(alice)).expect("another shard");
+    let coins = [genesis(0, alice, 10)];
+    let new = |validator, number| {
+        Node::new(LaneSettings { shard: shard(number), ..settings(&committee, validator, 1) }, &coins)
+    };
+    let mut alices: Vec<Node> = (0..4).map(|validator| new(validator, alice)).collect();
+    let mut bobs: Vec<Node> = (0..4).map(|validator| new(validator, bob)).collect();
+    let payment = pay(alice, &coins, vec![output(owner(bob).public(), 10)]);
+    let certificate = certify(&mut alices, StatementKind::Confirmation, &payment, &payment.request);
+    let holding = receipts(&payment, &certificate)[0].verify(&committee, &mut RootCache::new(0)).unwrap();
+    let child = pay(bob, std::slice::from_ref(&holding), vec![output(owner(9).public(), 10)]);
+    let case = contested(&coins[0], 0, alice);
+    let bodies = [body(&payment)];
+    // Bob's shards of two validators accept before they bar; those of the others bar first.
+    let mut seen = Vec::new();
+    for (validator, node) in bobs.iter_mut().enumerate() {
+        node.step(LaneInput::CaseOpened(case));
+        if validator < 2 {
+            node.ask(&child.request).expect("accepted before it barred");
+        }
+        let mut effects = node.step(LaneInput::CandidatesFixed(case.output.id, &bodies));
+        assert!(effects.is_empty(), "nothing is said before it is durable");
+        effects.extend(node.step(LaneInput::Tick));
+        assert!(effects.iter().all(|effect| !matches!(effect, LaneEffect::Barred { .. })));
+        effects.extend(node.sync());
+        let barred = effects.into_iter().find_map(|effect| match effect {
+            LaneEffect::Barred { seen, .. } => Some(seen),
+            _ => None,
+        });
+        seen.push(barred.expect("it says what it saw"));
+        let again = node.ask(&child.request);
+        assert_eq!(again.is_ok(), validator < 2, "a barred payment's output is no input");
+        assert!(validator < 2 || again == Err(LaneRefusal::Barred(payment.digest)));
+        let settle = receipts(&payment, &certificate)[0].settle_request();
+        assert!(node.ask(&settle).is_err(), "another shard");
+        assert!(alices[validator].ask(&settle).is_ok(), "Alice's shard has not barred yet");
+    }
+    let all = BTreeSet::from([payment.digest]);
+    assert_eq!(seen, [all.clone(), all.clone(), BTreeSet::new(), BTreeSet::new()]);
+    // The validator's view joins its shards: Alice's acknowledged it, so each view names it.
+    for (node, seen) in alices.iter_mut().zip(seen) {
+        node.step(LaneInput::CandidatesFixed(case.output.id, &bodies));
+        node.step(LaneInput::Tick);
+        let effects = node.sync();
+        let mine = effects.into_iter().find_map(|effect| match effect {
+            LaneEffect::Barred { seen, .. } => Some(seen),
+            _ => None,
+        });
+        let mut parts = ViewParts::new(2);
+        assert_eq!(parts.add(1, seen), None, "a shard is missing");
+        assert_eq!(parts.add(0, mine.expect("barred")), Some(&all));
+    }
+    // Two views that saw it are f+1: it stands, and the bar is lifted.
+    let mut bridge = bridge(&coins, BTreeMap::new());
+    bridge.begin();
+    bridge.apply(vec![BridgeFact::Resolve { opener: Address([1; 20]), contested: case, parent: None }]);
+    let vote = |validator| BridgeFact::Vote { case: case.output.id, validator, payment: bodies[0].clone() };
+    let exit = Arc::new(PaymentBody::new(case.exit(NETWORK)));
+    let other = |validator| BridgeFact::Vote { case: case.output.id, validator, payment: exit.clone() };
+    bridge.apply(vec![vote(0), other(1), vote(2)]);
+    let view = |validator| BridgeFact::View { case: case.output.id, committee: 0, validator, seen: all.clone() };
+    assert_eq!(bridge.apply(vec![view(0)]), []);
+    let events = bridge.apply(vec![view(1)]);
+    let verdict = Verdict::Confirmed(payment.digest, ConfirmedBy::Views);
+    assert!(events.contains(&BridgeEvent::Case(CaseEvent::Ruled(case, verdict))));
+    bobs[3].step(LaneInput::CaseRuled(case.output.id, verdict));
+    bobs[3].ask(&child.request).expect("the bar is lifted");
+}
+
+#[test]
+fn votes_bars_and_views_survive_a_crash_at_every_point() {
+    let coins = [genesis(0, 1, 10), genesis(1, 1, 10)];
+    let payment = pay(1, &coins[..1], vec![output(owner(2).public(), 10)]);
+    let bodies = [body(&payment)];
+    let (signed, empty) = (contested(&coins[0], 0, 1), contested(&coins[1], 0, 1));
+    let mut full = nodes(4, 1, &coins);
+    let certificate = certify(&mut full, StatementKind::Confirmation, &payment, &payment.request);
+    let settle = receipts(&payment, &certificate)[0].settle_request();
+    let run = |node: &mut Node, stop: usize| -> Vec<LaneEffect> {
+        type Act<'a> = &'a dyn Fn(&mut Node) -> Vec<LaneEffect>;
+        let steps: [Act<'_>; 9] = [
+            &|node| node.step(LaneInput::CaseOpened(signed)),
+            &|node| node.step(LaneInput::CaseOpened(empty)),
+            &|node| node.step(LaneInput::Tick),
+            &Node::sync,
+            &|node| node.step(LaneInput::CandidatesFixed(signed.output.id, &bodies)),
+            &|node| node.step(LaneInput::Tick),
+            &Node::sync,
+            &|node| {
+                let mut effects = node.step(LaneInput::AllBarred(signed.output.id, BTreeSet::new()));
+                effects.extend(node.step(LaneInput::Tick));
+                effects
+            },
+            &Node::sync,
+        ];
+        steps[..stop].iter().flat_map(|step| step(node)).collect()
+    };
+    let said = |effects: &[LaneEffect]| -> (Vec<Vec<u8>>, Vec<BTreeSet<Digest>>) {
+        let vote = |effect: &LaneEffect| {
+            if let LaneEffect::Vote { payment, .. } = effect { Some(payment.clone()) } else { None }
+        };
+        let view =
+            |effect: &LaneEffect| if let LaneEffect::View { seen, .. } = effect { Some(seen.clone()) } else { None };
+        (effects.iter().filter_map(vote).collect(), effects.iter().filter_map(view).collect())
+    };
+    for stop in 0..=9 {
+        for torn in [0, 1, 30, 1_000] {
+            let mut node = nodes(4, 1, &coins).remove(0);
+            node.ask(&payment.request).unwrap();
+            let before = said(&run(&mut node, stop));
+            let kept = torn.min(node.disk.bytes.len() - node.disk.durable);
+            let mut node = node.crash(kept, &[]);
+            assert_eq!(node.validator.muted(), None);
+            if before.1.len() == 1 {
+                assert!(node.ask(&settle).is_err(), "a view was posted: the bar holds after the restart");
+            }
+            // The shell feeds the facts of the ledger again.
+            let (votes, views) = said(&run(&mut node, 9));
+            assert_eq!(votes, [payment.payment.clone(), empty.exit(NETWORK).encode()], "the same votes");
+            assert_eq!(views, [BTreeSet::new()], "the same view");
+            // Another view is never signed.
+            node.step(LaneInput::AllBarred(signed.output.id, BTreeSet::from([payment.digest])));
+            node.step(LaneInput::Tick);
+            assert_eq!(said(&node.sync()).1, Vec::<BTreeSet<Digest>>::new());
+            assert_eq!(node.ask(&settle), Err(LaneRefusal::Barred(payment.digest)));
+            let other = pay(1, &coins[1..], vec![output(owner(3).public(), 10)]);
+            assert!(matches!(node.ask(&other.request), Err(LaneRefusal::Conflict { .. })), "locked to the exit");
+        }
+    }
+}
+
+#[test]
+fn keys_are_destroyed_after_the_third_epoch_unless_a_case_needs_them() {
+    let coins = [genesis(0, 1, 10)];
+    let case = contested(&coins[0], 0, 1);
+    for home in [0, 1] {
+        let committee = committee_of(NETWORK, home, 4, 1);
+        let mut node = Node::new(settings(&committee, 0, 1), &[]);
+        node.step(LaneInput::Epoch(home + 2));
+        node.step(LaneInput::CaseOpened(case));
+        let later = node.step(LaneInput::Epoch(home + 3));
+        assert!(!later.contains(&LaneEffect::Destroy), "the case needs the set of committee {home}");
+        let ended = node.step(LaneInput::CaseRuled(case.output.id, Verdict::Freed));
+        assert_eq!(ended, [LaneEffect::Destroy]);
+        let request = pay(1, &coins, vec![output(owner(2).public(), 10)]).request;
+        assert_eq!(node.ask(&request), Err(LaneRefusal::Ended(home)));
+        assert_eq!(node.step(LaneInput::Epoch(home + 4)), [], "once");
+    }
+}
+
+#[test]
+fn a_halt_stops_new_payments_and_nothing_else() {
+    let coins = [genesis(0, 1, 10), genesis(1, 1, 10)];
+    let mut nodes = nodes(4, 1, &coins);
+    let payment = pay(1, &coins[..1], vec![output(owner(2).public(), 10)]);
+    let certificate = certify(&mut nodes, StatementKind::Confirmation, &payment, &payment.request);
+    let node = &mut nodes[0];
+    node.step(LaneInput::Halted(true));
+    let fresh = pay(1, &coins[1..], vec![output(owner(2).public(), 10)]);
+    assert_eq!(node.ask(&fresh.request), Err(LaneRefusal::Halted));
+    node.ask(&payment.request).expect("a known payment is answered");
+    node.ask(&receipts(&payment, &certificate)[0].settle_request()).expect("and settled");
+    node.step(LaneInput::CaseOpened(contested(&coins[1], 0, 1)));
+    node.step(LaneInput::Tick);
+    assert!(node.sync().iter().any(|effect| matches!(effect, LaneEffect::Vote { .. })), "votes go on");
+    node.step(LaneInput::Halted(false));
+    assert!(matches!(node.ask(&fresh.request), Err(LaneRefusal::Conflict { .. })), "the vote has locked it");
+}
+
+/// One redemption from ten accounts in one block, and again in each later one, with a restart between.
+#[test]
+fn copies_of_a_redemption_are_credited_once() {
+    let coins = [genesis(0, 1, 10)];
+    let payment = account_payment(&coins[0], 1, 7);
+    let mut bridge = bridge(&coins, BTreeMap::new());
+    let mut total = 0;
+    for _ in 0..5 {
+        let fact = BridgeFact::Redeem(payment.clone());
+        assert_eq!(bridge.check(&fact), Ok(()), "a copy is no fault");
+        assert_eq!(fact.once(), Some(BridgeKey::Payment(payment.digest)));
+        bridge.begin();
+        total += credited(&bridge.apply(vec![fact; 10]));
+        bridge = Bridge::parse(rules_of_bridge(BTreeMap::new()), &bridge.encode()).unwrap();
+    }
+    assert_eq!((total, bridge.escrow(ASSET)), (10, 0));
+}
+
+#[test]
+fn the_last_height_of_the_third_epoch_after_redeems_and_the_next_does_not() {
+    let coins = [genesis(0, 1, 10), genesis(1, 1, 10), genesis(2, 1, 10)];
+    let payments: Vec<_> = (0..3).map(|i| account_payment(&coins[i], 1, 7)).collect();
+    let mut bridge = bridge(&coins, BTreeMap::new());
+    bridge.begin();
+    assert_eq!(credited(&bridge.apply(vec![BridgeFact::Redeem(payments[0].clone())])), 10);
+    // Facts are checked against the state before the block; the clock shows the last height of epoch 3.
+    let last = 4 * HEIGHTS - 1;
+    while bridge.clock().height() < last {
+        bridge.begin();
+        bridge.apply(vec![]);
+    }
+    assert_eq!(bridge.clock().epoch(), 3);
+    let early = BridgeFact::Redeem(payments[1].clone());
+    assert_eq!(bridge.check(&early), Ok(()));
+    assert_eq!(credited(&bridge.apply(vec![early])), 10, "at the last height");
+    assert_eq!(credited(&bridge.apply(vec![BridgeFact::Redeem(payments[0].clone())])), 0, "and no copy");
+    let mut bridge = Bridge::parse(rules_of_bridge(BTreeMap::new()), &bridge.encode()).unwrap();
+    bridge.begin();
+    for payment in &payments {
+        let late = BridgeFact::Redeem(payment.clone());
+        assert_eq!(bridge.check(&late), Err(BridgeRefusal::NotRedeemable(0)));
+        assert_eq!(bridge.apply(vec![late]), [], "pruned: neither the late nor the copies are paid");
+    }
+    assert_eq!(bridge.escrow(ASSET), 10, "what nobody claimed stays in escrow");
+}
+
+/// A claim that the limit queues is paid in full, though the lane is halted and its certificate expires meanwhile.
+#[test]
+fn halt_outflow_limit_and_expiry_together_lose_no_claim() {
+    let coins = [genesis(0, 1, 1_000), genesis(1, 2, 50)];
+    let limit = OutflowLimit { most: 100, per_height: 3 };
+    let outflow = BTreeMap::from([(ASSET, limit)]);
+    let mut bridge = bridge(&coins, outflow.clone());
+    let (large, small) = (account_payment(&coins[0], 1, 7), account_payment(&coins[1], 2, 8));
+    while bridge.clock().height() < 4 * HEIGHTS - 2 {
+        bridge.begin();
+        bridge.apply(vec![]);
+    }
+    bridge.begin();
+    let mut facts = vec![BridgeFact::Redeem(large.clone()), BridgeFact::Redeem(small)];
+    let (epoch, round) = (bridge.clock().epoch(), bridge.clock().halt_round());
+    facts.extend((0..3).map(|validator| BridgeFact::Halt { epoch, round, validator }));
+    facts.iter().for_each(|fact| assert_eq!(bridge.check(fact), Ok(())));
+    let mut paid = credited(&bridge.apply(facts));
+    assert_eq!(paid, 100, "in part, up to the limit");
+    let mut halted = 0;
+    let mut first = true;
+    for height in 0.. {
+        bridge = Bridge::parse(rules_of_bridge(outflow.clone()), &bridge.encode()).unwrap();
+        let events = bridge.begin();
+        assert_eq!(events.contains(&BridgeEvent::Halted(true)), std::mem::take(&mut first));
+        halted += u64::from(bridge.clock().is_halted());
+        // A deposit makes room: limits act on net outflow.
+        let output = output(owner(5).public(), 40);
+        let deposit = BridgeFact::Withdraw { account: Address([4; 20]), sequence: 1, output };
+        let now = credited(&bridge.apply(if height == 3 { vec![deposit] } else { vec![] }));
+        assert!(now <= if height == 3 { 43 } else { 3 });
+        paid += now;
+        if bridge.queue().claims().next().is_none() {
+            break;
+        }
+    }
+    assert_eq!((paid, halted), (1_050, 4));
+    assert!(bridge.clock().epoch() > 4, "long after the certificates expired");
+    assert_eq!(bridge.escrow(ASSET), 40);
+}
+
+#[test]
+fn claims_above_escrow_are_paid_by_id_and_halt_the_lane() {
+    let coins = [genesis(0, 1, 30)];
+    let forged: Vec<Arc<PaymentBody>> =
+        (5..8).map(|index| account_payment(&genesis(index, 1, 20), 1, index as u8)).collect();
+    let mut bridge = bridge(&coins, BTreeMap::new());
+    bridge.begin();
+    let events = bridge.apply(forged.iter().rev().map(|body| BridgeFact::Redeem(body.clone())).collect());
+    assert_eq!((credited(&events), bridge.escrow(ASSET)), (30, 0), "not a unit more than escrow holds");
+    assert!(events.contains(&BridgeEvent::Uncovered(ASSET)));
+    let mut by_id: Vec<(OutputId, Address)> = forged
+        .iter()
+        .map(|body| {
+            let Recipient::Account(to) = body.payment.outputs[0].to else { panic!("an account") };
+            (body.output_ids().next().unwrap(), to)
+        })
+        .collect();
+    by_id.sort_unstable();
+    let paid: Vec<(Address, u64)> = events
+        .iter()
+        .filter_map(|event| match event {
+            BridgeEvent::Credit { to, amount, .. } => Some((*to, *amount)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(paid, [(by_id[0].1, 20), (by_id[1].1, 10)]);
+    assert!(bridge.begin().contains(&BridgeEvent::Halted(true)));
+    assert_eq!(bridge.queue().claims().count(), 2);
+}
+
+/// Two certificates of one output: more than f validators are Byzantine.
+#[test]
+fn a_contradiction_is_not_paid_and_halts_the_lane() {
+    let coins = [genesis(0, 1, 10)];
+    let [first, second] = [7, 8].map(|to| account_payment(&coins[0], 1, to));
+    let mut bridge = bridge(&coins, BTreeMap::new());
+    bridge.begin();
+    assert_eq!(credited(&bridge.apply(vec![BridgeFact::Redeem(first)])), 10);
+    bridge.begin();
+    let fact = BridgeFact::Redeem(second.clone());
+    assert_eq!(bridge.check(&fact), Ok(()), "what proves the break reaches the ledger");
+    let events = bridge.apply(vec![fact]);
+    assert_eq!(events, [BridgeEvent::Case(CaseEvent::Alarm(second.digest))]);
+    assert_eq!(bridge.escrow(ASSET), 0);
+    assert!(bridge.begin().contains(&BridgeEvent::Halted(true)));
+}
+
+#[test]
+fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
+    let coins = [genesis(0, 1, 10)];
+    let mut bridge = bridge(&coins, BTreeMap::new());
+    let resolve = |contested, parent| BridgeFact::Resolve { opener: Address([1; 20]), contested, parent };
+    let case = contested(&coins[0], 0, 1);
+    assert_eq!(bridge.check(&resolve(case, None)), Ok(()));
+    let stolen = contested(&coins[0], 0, 2);
+    assert_eq!(bridge.check(&resolve(stolen, None)), Err(BridgeRefusal::UnknownOutput));
+    let mut more = case;
+    more.output.amount += 1;
+    assert_eq!(bridge.check(&resolve(more, None)), Err(BridgeRefusal::UnknownOutput));
+    let future = ContestedOutput { home: 1, ..case };
+    assert_eq!(bridge.check(&resolve(future, None)), Err(BridgeRefusal::TooLate(1)));
+    // Signatures: the owner's on the exit.
+    let exit = PaymentBody::new(case.exit(NETWORK));
+    let sign = |number: u64| owner(number).sign(&owner_message(&NETWORK, 0, &exit.digest));
+    let verify = |operation: &BridgeOperation| {
+        let operation = BridgeOperation::parse(&operation.encode()).expect("one encoding");
+        let committee = committee(4);
+        let result = operation.verify(
+            &NETWORK,
+            Address([1; 20]),
+            1,
+            |epoch| (epoch == 0).then_some(&committee),
+            &mut RootCache::new(0),
+            &mut CheckBudget(10),
+        );
+        result.map(drop)
+    };
+    let operation =
+        |number| BridgeOperation::Resolve { contested: case, signature: sign(number), proof: OutputProof::Ledger };
+    assert_eq!(verify(&operation(1)), Ok(()));
+    assert_eq!(verify(&operation(2)), Err(LaneRefusal::WrongOwnerSignature));
+    // A vote, a view and a halt need the validator's own signature.
+    let payer = owner(1).public();
+    let signed = |kind, digest| forge(&committee(4), 2, kind, &payer, digest);
+    let seen = BTreeSet::from([exit.digest]);
+    let vote = |answer| BridgeOperation::Vote { case: case.output.id, payment: exit.payment.encode(), answer };
+    let view =
+        |answer| BridgeOperation::View { case: case.output.id, committee: 0, owner: payer, seen: seen.clone(), answer };
+    let halt = |answer| BridgeOperation::Halt { epoch: 0, round: 0, owner: payer, answer };
+    let confirmation = signed(StatementKind::Confirmation, exit.digest);
+    let seen_answer = signed(StatementKind::View, view_digest(&case.output.id, &seen));
+    let halting = signed(StatementKind::Halt, halt_digest(0, 0));
+    for (operation, valid) in [
+        (vote(confirmation.clone()), true),
+        (vote(seen_answer.clone()), false),
+        (view(seen_answer.clone()), true),
+        (view(confirmation.clone()), false),
+        (halt(halting.clone()), true),
+        (halt(confirmation), false),
+        (BridgeOperation::Halt { epoch: 0, round: 1, owner: payer, answer: halting }, false),
+    ] {
+        assert_eq!(verify(&operation).is_ok(), valid, "{operation:?}");
+    }
+    let bytes = operation(1).encode();
+    assert!((0..bytes.len()).all(|length| BridgeOperation::parse(&bytes[..length]).is_err()));
+    while bridge.clock().may_open(0) {
+        bridge.begin();
+    }
+    assert_eq!(bridge.clock().height(), 2 * HEIGHTS + HEIGHTS / 2);
+    assert_eq!(bridge.check(&resolve(case, None)), Err(BridgeRefusal::TooLate(0)));
+}
