@@ -308,7 +308,7 @@ fn rejoin(cluster: &mut Cluster, was_away: bool) -> Result<Value, ExchangeError>
 }
 
 /// Processor time of this process's threads by name, in seconds.
-fn processor() -> HashMap<String, f64> {
+pub(crate) fn processor() -> HashMap<String, f64> {
     let mut times = HashMap::new();
     let Ok(tasks) = std::fs::read_dir(Path::new("/proc/self/task")) else { return times };
     for task in tasks.flatten() {

@@ -8,6 +8,7 @@ pub mod exchange;
 pub mod filter;
 pub mod impostor;
 pub mod payments;
+pub mod payments_lane;
 pub mod population;
 pub mod recovery;
 pub mod scaling;

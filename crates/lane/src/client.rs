@@ -185,7 +185,7 @@ impl LaneClient {
                         return Err(LaneClientError::Refused { validators, refusals });
                     }
                 }
-                Ok((_, _, _, Came::Reply(Reply::Position { .. }))) => {}
+                Ok((_, _, _, Came::Reply(Reply::Position { .. } | Reply::BlsAnswer { .. } | Reply::Batch(_)))) => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             if Instant::now() >= until {

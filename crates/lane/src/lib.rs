@@ -17,9 +17,10 @@
 //!
 //! # Properties
 //!
-//! * **Durable before signed.** The machine signs what the syncer has synced. After a failed sync it signs nothing more.
-//! * **A restart trusts the disk, not the page cache.** A log is written again where it stands, and synced, before it is
-//!   read: pages that an earlier failed sync left clean are written too ([`FileLog`]).
+//! * **Durable before signed.** The machine signs what the syncer has synced. After a failed sync it signs nothing
+//!   more.
+//! * **A restart trusts the disk, not the page cache.** A log is written again where it stands, and synced, before it
+//!   is read: pages that an earlier failed sync left clean are written too ([`FileLog`]).
 //! * **One process a log.** The directory is locked.
 //! * **An old copy of a log does not sign.** A shard begins once n − f validators, itself among them, have told the
 //!   highest position of its log that it signed. What they tell is signed by the shard itself, so that nobody can lie
@@ -31,11 +32,13 @@
 
 mod client;
 mod log;
+mod machine;
 mod outbox;
 mod shard;
+mod sockets;
 pub mod wire;
 
 pub use client::{LaneClient, LaneClientError, LaneDirectory};
 pub use log::{FileLog, LogError};
 pub use outbox::{Outbox, OutboxError};
-pub use shard::{Shard, ShardCounts, ShardError, ShardLimits, ShardNews};
+pub use shard::{LaneShard, ShardCounts, ShardError, ShardLimits, ShardNews, ShardSetup};

@@ -1,39 +1,31 @@
 //! A shard at work: its socket, its log and the threads between them.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::Bytes;
 use payments::{
-    HomeEpoch, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneSettings, LaneValidator, LogOwner,
-    MuteReason, Output, OutputId, request_bytes_max,
+    BlsSecretKey, ContestedOutput, HomeEpoch, LaneEffect, LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner,
+    MuteReason, Output, OutputId, PaymentBody, Verdict, request_bytes_max,
 };
-use primitives::SecretKey;
-use store::{Disk, DiskFile};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf};
+use primitives::{Digest, SecretKey};
+use store::Disk;
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use crate::client::{LaneDirectory, highest_told};
-use crate::log::{FileLog, LogError, REWRITTEN};
-use crate::wire::{HEAD_BYTES, PositionQuery, read_head, write_answer, write_position, write_refusal};
+use crate::log::{FileLog, LogError};
+use crate::machine::{Machine, sync};
+use crate::sockets::accept;
 
 /// Batches of requests that wait for the machine; readers wait when there are so many.
 const BATCHES: usize = 256;
-/// Batches that the machine takes before it answers.
-const BATCHES_OF_A_STEP: usize = 64;
-/// Bytes that are read at once.
-const READ_BYTES: usize = 64 << 10;
-/// Chunks of replies that wait for one connection.
-const CHUNKS: usize = 1_024;
-/// Bytes that may be written and not synced; above, requests are refused as busy. A log is written again as far as this
-/// when it is opened.
-const UNSYNCED_MAX: u64 = REWRITTEN / 2;
+/// Bytes of the largest batch of a broker.
+const BATCH_BYTES_MAX: usize = 1 << 20;
 
 /// What a shard allows.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +62,37 @@ pub enum ShardNews {
     Epoch(HomeEpoch),
     /// The ledger created an output with this shard's home.
     Backed(OutputId, Output),
+    /// Whether the lane is halted.
+    Halted(bool),
+    /// A case about an output is open.
+    CaseOpened(ContestedOutput),
+    /// The candidates of an open case are fixed.
+    CandidatesFixed(OutputId, Vec<Arc<PaymentBody>>),
+    /// All shards of this validator have barred the candidates; see [`payments::ViewParts`].
+    AllBarred(OutputId, BTreeSet<Digest>),
+    /// A case is closed.
+    CaseRuled(OutputId, Verdict),
+}
+
+/// What a shard is started with.
+pub struct ShardSetup {
+    /// Its rules, committee and place.
+    pub settings: LaneSettings,
+    /// Its registered key.
+    pub key: SecretKey,
+    /// Its registered BLS key, for that scheme.
+    pub bls_key: Option<BlsSecretKey>,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// What the ledger created with this home so far.
+    pub backed: Vec<(OutputId, Output)>,
+    /// The committee's shards, to be asked how far this one had signed; `None` if there is nobody to ask.
+    pub peers: Option<LaneDirectory>,
+    /// What it allows.
+    pub limits: ShardLimits,
+    /// Hears what is to be posted to the ledger ([`LaneEffect::Vote`], [`LaneEffect::View`]), told to the other shards
+    /// ([`LaneEffect::Barred`]) or done with the shard ([`LaneEffect::Destroy`]). It must not wait.
+    pub post: Box<dyn FnMut(LaneEffect) + Send>,
 }
 
 /// Why a shard cannot start.
@@ -119,7 +142,7 @@ pub struct ShardCounts {
 
 /// A shard at work. It stops when it is dropped.
 #[derive(Debug)]
-pub struct Shard {
+pub struct LaneShard {
     address: SocketAddr,
     events: mpsc::Sender<Event>,
     counts: Arc<ShardCounts>,
@@ -128,7 +151,7 @@ pub struct Shard {
 }
 
 /// What the machine hears.
-enum Event {
+pub(crate) enum Event {
     Opened(LanePeer, Link),
     Requests(LanePeer, Vec<(u32, Bytes)>),
     Closed(LanePeer),
@@ -140,35 +163,31 @@ enum Event {
 }
 
 /// The machine's end of a connection.
-struct Link {
-    replies: mpsc::Sender<Vec<u8>>,
-    waiting: Arc<AtomicUsize>,
+pub(crate) struct Link {
+    pub(crate) replies: mpsc::Sender<Vec<u8>>,
+    pub(crate) waiting: Arc<AtomicUsize>,
 }
 
-impl Shard {
-    /// Opens the log of a shard, listens, and begins to sign once enough of `peers` have told how far the shard had
-    /// signed; at once where there are none to ask. `backed` is what the ledger created with this home so far.
+impl LaneShard {
+    /// Opens the log of a shard, listens, and begins to sign once enough of its peers have told how far the shard had
+    /// signed; at once where there are none to ask. Not to be called, nor the shard dropped, inside an asynchronous
+    /// runtime.
     ///
     /// # Errors
     /// [`ShardError`] says what keeps it from starting.
     ///
     /// # Panics
-    /// If the settings do not fit together, or the key is not the registered one.
-    pub fn start<D: Disk>(
-        settings: LaneSettings,
-        key: SecretKey,
-        disk: &D,
-        listen: SocketAddr,
-        backed: Vec<(OutputId, Output)>,
-        peers: Option<LaneDirectory>,
-        limits: ShardLimits,
-    ) -> Result<Shard, ShardError> {
+    /// If the settings do not fit together, or a key is not the registered one.
+    pub fn start<D: Disk>(setup: ShardSetup, disk: &D) -> Result<LaneShard, ShardError> {
+        let ShardSetup { settings, key, bls_key, listen, backed, peers, limits, post } = setup;
         let directory = |error| ShardError::Directory(disk.place(), error);
         let lock = disk.lock().map_err(directory)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
         let fingerprint_key = disk.entropy().map_err(directory)?;
         let owner = owner(&settings);
-        let body_max = request_bytes_max(settings.largest_quorum());
-        let (machine, query) = Machine::open(settings, key, fingerprint_key, FileLog::open(disk, &owner)?, &owner)?;
+        let body_max = request_bytes_max(settings.largest_quorum()).max(BATCH_BYTES_MAX);
+        let log = FileLog::open(disk, &owner)?.ok_or_else(|| ShardError::missing(disk, &owner))?;
+        let opened = LaneValidator::open(settings, key, fingerprint_key, Some(&log));
+        let (machine, query) = Machine::new(opened, bls_key, log, &owner, post)?;
         let length = machine.log.length();
 
         let (events, heard) = mpsc::channel(BATCHES);
@@ -212,7 +231,7 @@ impl Shard {
                 )?);
             }
         }
-        Ok(Shard { address, events, counts, sockets: Some(sockets), threads })
+        Ok(LaneShard { address, events, counts, sockets: Some(sockets), threads })
     }
 
     /// Where it listens.
@@ -232,7 +251,7 @@ impl Shard {
     }
 }
 
-impl Drop for Shard {
+impl Drop for LaneShard {
     fn drop(&mut self) {
         drop(self.events.blocking_send(Event::Stop));
         if let Some(sockets) = self.sockets.take() {
@@ -246,316 +265,18 @@ impl Drop for Shard {
     }
 }
 
+impl ShardError {
+    fn missing(disk: &impl Disk, owner: &LogOwner) -> ShardError {
+        let place = format!("{}, shard {}", disk.place(), owner.shard);
+        ShardError::Mute { place, reason: MuteReason::MissingLog }
+    }
+}
+
 fn owner(settings: &LaneSettings) -> LogOwner {
     LogOwner {
         network: settings.rules.network,
         home: settings.committee.epoch(),
         validator: settings.validator,
         shard: settings.shard,
-    }
-}
-
-/// The thread that makes the log durable. What waits meanwhile is served by one sync.
-fn sync(
-    file: &impl DiskFile,
-    wanted: &std::sync::mpsc::Receiver<u64>,
-    synced: &mpsc::Sender<Event>,
-    counts: &ShardCounts,
-) {
-    while let Ok(first) = wanted.recv() {
-        let position = wanted.try_iter().last().unwrap_or(first);
-        let result = file.sync().map(|()| position);
-        counts.syncs.fetch_add(1, Ordering::Relaxed);
-        let failed = result.is_err();
-        if synced.blocking_send(Event::Synced(result)).is_err() || failed {
-            return;
-        }
-    }
-}
-
-/// Whoever drives the validator.
-struct Machine<D: Disk> {
-    validator: LaneValidator,
-    log: FileLog<D>,
-    links: HashMap<LanePeer, Link>,
-    /// Replies of this step, by connection.
-    out: HashMap<LanePeer, Vec<u8>>,
-    has_begun: bool,
-    durable: u64,
-    counts: Arc<ShardCounts>,
-}
-
-impl<D: Disk> Machine<D> {
-    fn open(
-        settings: LaneSettings,
-        key: SecretKey,
-        fingerprint_key: [u8; 32],
-        log: Option<FileLog<D>>,
-        owner: &LogOwner,
-    ) -> Result<(Machine<D>, PositionQuery), ShardError> {
-        let place = log.as_ref().map_or_else(|| format!("the log of shard {}", owner.shard), |log| log.place().into());
-        let (validator, intact) = LaneValidator::open(settings, key, fingerprint_key, log.as_ref());
-        let (Some(intact), Some(mut log)) = (intact, log) else {
-            let reason = validator.muted().unwrap_or(MuteReason::MissingLog);
-            return Err(ShardError::Mute { place, reason });
-        };
-        log.cut(intact)?;
-        let query = PositionQuery { home: owner.home, validator: owner.validator, shard: owner.shard };
-        let counts = Arc::new(ShardCounts::default());
-        let (links, out) = (HashMap::new(), HashMap::new());
-        Ok((Machine { validator, log, links, out, has_begun: false, durable: intact, counts }, query))
-    }
-
-    fn run(
-        mut self,
-        mut heard: mpsc::Receiver<Event>,
-        positions: std::sync::mpsc::Sender<u64>,
-        backed: Vec<(OutputId, Output)>,
-        tick: Duration,
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a timer");
-        backed.into_iter().for_each(|(id, output)| self.step(LaneInput::Backed(id, output), &positions));
-        runtime.block_on(async {
-            let mut events = Vec::new();
-            // Trees are closed, and budgets refilled, only while requests come.
-            let mut next_tick: Option<Instant> = None;
-            loop {
-                events.clear();
-                let deadline = next_tick.unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600));
-                tokio::select! {
-                    biased;
-                    () = tokio::time::sleep_until(deadline), if next_tick.is_some() => {
-                        next_tick = None;
-                        self.step(LaneInput::Tick, &positions);
-                    }
-                    count = heard.recv_many(&mut events, BATCHES_OF_A_STEP) => if count == 0 { return },
-                }
-                for event in events.drain(..) {
-                    match event {
-                        Event::Stop => return,
-                        Event::Requests(peer, requests) => {
-                            next_tick.get_or_insert_with(|| Instant::now() + tick);
-                            self.on_requests(peer, &requests, &positions);
-                        }
-                        event => self.on_event(event, &positions),
-                    }
-                }
-                self.flush();
-            }
-        });
-    }
-
-    fn on_event(&mut self, event: Event, positions: &std::sync::mpsc::Sender<u64>) {
-        match event {
-            Event::Opened(peer, link) => drop(self.links.insert(peer, link)),
-            Event::Closed(peer) => drop(self.links.remove(&peer)),
-            Event::Synced(Ok(position)) => {
-                self.durable = self.durable.max(position);
-                self.step(LaneInput::Synced(position), positions);
-            }
-            Event::Synced(Err(error)) => {
-                tracing::error!(%error, log = self.log.place(), "the lane log cannot be synced");
-                self.step(LaneInput::SyncFailed, positions);
-            }
-            Event::News(ShardNews::Epoch(epoch)) => self.step(LaneInput::Epoch(epoch), positions),
-            Event::News(ShardNews::Backed(id, output)) => self.step(LaneInput::Backed(id, output), positions),
-            Event::Begin(None) => self.has_begun = true,
-            Event::Begin(Some(reason)) => {
-                tracing::error!(%reason, log = self.log.place(), "this shard signs nothing until its next lane epoch");
-            }
-            Event::Requests(..) | Event::Stop => unreachable!("taken by the loop"),
-        }
-    }
-
-    fn on_requests(&mut self, peer: LanePeer, requests: &[(u32, Bytes)], positions: &std::sync::mpsc::Sender<u64>) {
-        self.counts.requests.fetch_add(requests.len() as u64, Ordering::Relaxed);
-        for (number, body) in requests {
-            if let Some(PositionQuery { home, validator, shard }) = PositionQuery::parse(body) {
-                let highest = self.validator.roots().highest(home, validator, shard);
-                write_position(self.out.entry(peer).or_default(), *number, highest);
-            } else if !self.has_begun || self.log.length() > self.durable + UNSYNCED_MAX {
-                self.refuse(peer, *number, &LaneRefusal::Busy);
-            } else {
-                let effects = self.validator.step(&self.log, LaneInput::Request { peer, bytes: body });
-                self.perform(effects, *number, positions);
-            }
-        }
-    }
-
-    fn step(&mut self, input: LaneInput<'_>, positions: &std::sync::mpsc::Sender<u64>) {
-        let effects = self.validator.step(&self.log, input);
-        self.perform(effects, 0, positions);
-    }
-
-    /// Performs effects in order; refusals are of the request with this number.
-    fn perform(&mut self, effects: Vec<LaneEffect>, number: u32, positions: &std::sync::mpsc::Sender<u64>) {
-        for effect in effects {
-            match effect {
-                LaneEffect::Append(bytes) => {
-                    if let Err(error) = self.log.append(&bytes) {
-                        tracing::error!(%error, log = self.log.place(), "the lane log cannot be written");
-                        return self.step(LaneInput::SyncFailed, positions);
-                    }
-                }
-                // The syncer ends only after a failed sync, which it has told.
-                LaneEffect::Sync(position) => drop(positions.send(position)),
-                LaneEffect::Answer { peer, kind, digest, answer } => {
-                    self.counts.answers.fetch_add(1, Ordering::Relaxed);
-                    write_answer(self.out.entry(peer).or_default(), kind, &digest, &answer);
-                }
-                LaneEffect::Refuse { peer, refusal } => self.refuse(peer, number, &refusal),
-                LaneEffect::Mute(reason) => {
-                    tracing::error!(%reason, log = self.log.place(), "this shard signs nothing until its next lane epoch");
-                }
-            }
-        }
-    }
-
-    fn refuse(&mut self, peer: LanePeer, number: u32, refusal: &LaneRefusal) {
-        self.counts.refusals.fetch_add(1, Ordering::Relaxed);
-        write_refusal(self.out.entry(peer).or_default(), number, refusal);
-    }
-
-    /// Gives replies to the writers. Who does not read is let go: its client sends the same bytes again.
-    fn flush(&mut self) {
-        for (peer, bytes) in self.out.drain() {
-            let Some(link) = self.links.get(&peer) else { continue };
-            link.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
-            if link.replies.try_send(bytes).is_err() {
-                self.links.remove(&peer);
-                self.counts.closed.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-/// Connections by address.
-#[derive(Default)]
-struct Addresses(Mutex<HashMap<IpAddr, usize>>);
-
-impl Addresses {
-    fn count(&self, address: IpAddr, most: usize) -> bool {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(address).or_default();
-        let has_room = *count < most;
-        *count += usize::from(has_room);
-        has_room
-    }
-
-    fn forget(&self, address: IpAddr) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&address) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&address);
-            }
-        }
-    }
-}
-
-async fn accept(
-    listener: TcpListener,
-    events: mpsc::Sender<Event>,
-    counts: Arc<ShardCounts>,
-    limits: ShardLimits,
-    body_max: usize,
-) {
-    let addresses = Arc::new(Addresses::default());
-    let mut next: LanePeer = 0;
-    loop {
-        let Ok((stream, from)) = listener.accept().await else {
-            // No descriptor is free: others have to go first.
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            continue;
-        };
-        let address = canonical(from.ip());
-        let has_room = counts.connections.load(Ordering::Acquire) < limits.connections;
-        if !has_room || !addresses.count(address, limits.connections_of_address) {
-            counts.closed.fetch_add(1, Ordering::Relaxed);
-            continue;
-        }
-        counts.connections.fetch_add(1, Ordering::AcqRel);
-        next += 1;
-        let (peer, events, counts, addresses) = (next, events.clone(), counts.clone(), addresses.clone());
-        tokio::spawn(async move {
-            serve(stream, peer, &events, limits, body_max).await;
-            // The machine has stopped if nobody listens.
-            drop(events.send(Event::Closed(peer)).await);
-            counts.connections.fetch_sub(1, Ordering::AcqRel);
-            addresses.forget(address);
-        });
-    }
-}
-
-/// One address: the first half of an IPv6 address, which is what one subscriber is given.
-fn canonical(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
-        address => address,
-    }
-}
-
-async fn serve(stream: TcpStream, peer: LanePeer, events: &mpsc::Sender<Event>, limits: ShardLimits, body_max: usize) {
-    // A reply that waits for others to fill a packet is late.
-    let _ = stream.set_nodelay(true);
-    let (read, write) = stream.into_split();
-    let (replies, chunks) = mpsc::channel(CHUNKS);
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let link = Link { replies, waiting: waiting.clone() };
-    if events.send(Event::Opened(peer, link)).await.is_err() {
-        return;
-    }
-    tokio::select! {
-        () = read_requests(read, peer, events, limits.idle, body_max) => {}
-        () = write_replies(write, chunks, &waiting, limits) => {}
-    }
-}
-
-async fn read_requests(
-    mut from: OwnedReadHalf,
-    peer: LanePeer,
-    events: &mpsc::Sender<Event>,
-    idle: Duration,
-    body_max: usize,
-) {
-    let mut bytes = BytesMut::with_capacity(READ_BYTES);
-    loop {
-        bytes.reserve(READ_BYTES);
-        match tokio::time::timeout(idle, from.read_buf(&mut bytes)).await {
-            Ok(Ok(count)) if count > 0 => {}
-            _ => return,
-        }
-        let mut requests = Vec::new();
-        loop {
-            match read_head(&bytes, body_max) {
-                Ok(Some((body, number))) if bytes.len() >= HEAD_BYTES + body => {
-                    bytes.advance(HEAD_BYTES);
-                    requests.push((number, bytes.split_to(body).freeze()));
-                }
-                Ok(_) => break,
-                Err(_) => return,
-            }
-        }
-        if !requests.is_empty() && events.send(Event::Requests(peer, requests)).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Ends when the machine lets the connection go, or when too much waits.
-async fn write_replies(
-    mut to: OwnedWriteHalf,
-    mut chunks: mpsc::Receiver<Vec<u8>>,
-    waiting: &AtomicUsize,
-    limits: ShardLimits,
-) {
-    while let Some(chunk) = chunks.recv().await {
-        if waiting.fetch_sub(chunk.len(), Ordering::AcqRel) > limits.reply_bytes {
-            return;
-        }
-        match tokio::time::timeout(limits.idle, to.write_all(&chunk)).await {
-            Ok(Ok(())) => {}
-            _ => return,
-        }
     }
 }

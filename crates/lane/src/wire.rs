@@ -2,25 +2,27 @@
 //!
 //! ```text
 //! frame     length 4 of what follows · number 4 · body
-//! request   1 · spend | 2 · settle                      see `payments`
-//!           3 · home 8 · validator 1 · shard 2          how far has this shard signed?
+//! request   1 · spend | 2 · settle | 3 · batch          see `payments`
+//!           16 · home 8 · validator 1 · shard 2         how far has this shard signed?
 //! reply     1 · kind 1 · digest 32 · answer             number 0: an answer belongs to its digest
 //!           2 · again 1 · text                          a refusal, with the number of the request
 //!           3 · (0 | 1 · kind 1 · size 4 · position 8 · root 32 · signature 64)
-//!                                                     the highest position that is known, signed by that shard
+//!                                                       the highest position that is known, signed by that shard
+//!           4 · kind 1 · digest 32 · validator 1 · BLS signature 48
+//!           5 · batch answer                            number 0: a broker asks one batch at a time
 //! ```
 //!
 //! Integers are little-endian. Answers authenticate themselves, so that a connection need not. `again` is 1 if the same
 //! bytes may be sent again later.
 
-use payments::{HomeEpoch, LaneAnswer, LaneRefusal, RootHeader, StatementKind};
+use payments::{BatchAnswer, BlsSignature, HomeEpoch, LaneAnswer, LaneRefusal, RootHeader, StatementKind};
 use primitives::{Digest, Signature};
 
 /// Bytes of a frame before its body.
 pub const HEAD_BYTES: usize = 8;
-/// Bytes of the longest reply's body: an answer with the longest path.
-pub const REPLY_BYTES_MAX: usize = 4_096;
-const POSITION: u8 = 3;
+/// Bytes of the longest reply's body: the answer to a batch of which nothing is confirmed.
+pub const REPLY_BYTES_MAX: usize = 16 << 10;
+const POSITION: u8 = 16;
 const TEXT_BYTES_MAX: usize = 512;
 
 /// A reply of a shard.
@@ -35,6 +37,19 @@ pub enum Reply {
         /// The signature.
         answer: LaneAnswer,
     },
+    /// It signed, under the BLS scheme.
+    BlsAnswer {
+        /// Confirmation or acknowledgement.
+        kind: StatementKind,
+        /// Of which payment.
+        digest: Digest,
+        /// The signer.
+        validator: u8,
+        /// The signature.
+        signature: BlsSignature,
+    },
+    /// It signed a broker's batch.
+    Batch(BatchAnswer),
     /// It refused.
     Refusal {
         /// The number of the request.
@@ -121,6 +136,28 @@ pub fn write_answer(to: &mut Vec<u8>, kind: StatementKind, digest: &Digest, answ
     write_frame(to, 0, &body);
 }
 
+/// Writes the frame of an answer under the BLS scheme.
+pub fn write_bls_answer(
+    to: &mut Vec<u8>,
+    kind: StatementKind,
+    digest: &Digest,
+    validator: u8,
+    signature: &BlsSignature,
+) {
+    let mut body = vec![4, kind as u8];
+    body.extend(digest.0);
+    body.push(validator);
+    body.extend(signature.0);
+    write_frame(to, 0, &body);
+}
+
+/// Writes the frame of an answer to a batch.
+pub fn write_batch_answer(to: &mut Vec<u8>, answer: &BatchAnswer) {
+    let mut body = vec![5];
+    answer.write(&mut body);
+    write_frame(to, 0, &body);
+}
+
 /// Writes the frame of a refusal.
 pub fn write_refusal(to: &mut Vec<u8>, number: u32, refusal: &LaneRefusal) {
     let again = matches!(refusal, LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_));
@@ -175,8 +212,19 @@ pub fn read_reply(number: u32, body: &[u8], asked: Option<&PositionOf>) -> Resul
             Ok(Reply::Refusal { number, again: *again == 1, text: text.into() })
         }
         3 => Ok(Reply::Position { number, signed: read_position(rest, asked)? }),
+        4 => read_bls_answer(rest),
+        5 => BatchAnswer::parse(rest).map(Reply::Batch).map_err(|_| "the answer to a batch is malformed"),
         _ => Err("a reply is of no known kind"),
     }
+}
+
+fn read_bls_answer(bytes: &[u8]) -> Result<Reply, &'static str> {
+    const MALFORMED: &str = "an answer is malformed";
+    let bytes: &[u8; 82] = bytes.try_into().map_err(|_| MALFORMED)?;
+    let kind = statement_kind(bytes[0]).ok_or("an answer is of no known kind")?;
+    let digest = Digest(bytes[1..33].try_into().map_err(|_| MALFORMED)?);
+    let signature = BlsSignature(bytes[34..82].try_into().map_err(|_| MALFORMED)?);
+    Ok(Reply::BlsAnswer { kind, digest, validator: bytes[33], signature })
 }
 
 fn read_position(bytes: &[u8], asked: Option<&PositionOf>) -> Result<Option<(RootHeader, Signature)>, &'static str> {

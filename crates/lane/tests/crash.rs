@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lane::{FileLog, LaneClient, LaneClientError, LaneDirectory, Shard, ShardError, ShardLimits};
+use lane::{FileLog, LaneClient, LaneClientError, LaneDirectory, LaneShard, ShardError, ShardLimits, ShardSetup};
 use payments::{
     AssetRule, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, Output, OutputId, OutputProof, Recipient,
     SignedPayment, build_payment,
@@ -50,6 +50,7 @@ fn settings() -> LaneSettings {
         previous: None,
         validator: 0,
         shard: 0,
+        now: 0,
         leaves: 4,
         entries_max: 1 << 20,
         trees_waiting_max: 64,
@@ -72,10 +73,19 @@ fn pay(index: u32, to: u8) -> SignedPayment {
     build_payment(&rules(), &owner(), 0, 0, vec![coin(index)], outputs).expect("correct")
 }
 
-fn start(disk: &impl Disk) -> Result<Shard, ShardError> {
+fn start(disk: &impl Disk) -> Result<LaneShard, ShardError> {
     let backed = (0..COINS).map(coin).map(|coin| (coin.id, coin.output)).collect();
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    Shard::start(settings(), key(), disk, listen, backed, None, ShardLimits::default())
+    let setup = ShardSetup {
+        settings: settings(),
+        key: key(),
+        bls_key: None,
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        backed,
+        peers: None,
+        limits: ShardLimits::default(),
+        post: Box::new(drop),
+    };
+    LaneShard::start(setup, disk)
 }
 
 fn client(address: SocketAddr) -> LaneClient {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
 use lane::{
-    FileLog, LaneClient, LaneClientError, LaneDirectory, Outbox, OutboxError, Shard, ShardError, ShardLimits, ShardNews,
+    FileLog, LaneClient, LaneClientError, LaneDirectory, LaneShard, Outbox, OutboxError, ShardError, ShardLimits,
+    ShardNews, ShardSetup,
 };
 use payments::{
     AssetRule, FastReceipt, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, MuteReason, Output, OutputId,
@@ -61,7 +62,7 @@ struct Network {
     coins: usize,
     leaves: usize,
     limits: ShardLimits,
-    shards: Vec<Vec<Option<Shard>>>,
+    shards: Vec<Vec<Option<LaneShard>>>,
 }
 
 fn free_address() -> SocketAddr {
@@ -114,6 +115,7 @@ impl Network {
             previous: None,
             validator: validator as u8,
             shard: shard as u16,
+            now: 0,
             leaves: self.leaves,
             entries_max: 1 << 20,
             trees_waiting_max: 64,
@@ -124,12 +126,17 @@ impl Network {
     }
 
     fn start(&mut self, validator: usize, shard: usize) -> Result<(), ShardError> {
-        let backed = (0..self.coins).map(coin).map(|coin| (coin.id, coin.output)).collect();
-        let peers = (self.shards.len() > 1).then(|| self.directory.clone());
-        let listen = self.directory.addresses[validator][shard];
-        let (settings, key) = (self.settings(validator, shard), shard_key(validator, shard));
-        let disk = self.disk(validator, shard);
-        self.shards[validator][shard] = Some(Shard::start(settings, key, &disk, listen, backed, peers, self.limits)?);
+        let setup = ShardSetup {
+            settings: self.settings(validator, shard),
+            key: shard_key(validator, shard),
+            bls_key: None,
+            listen: self.directory.addresses[validator][shard],
+            backed: (0..self.coins).map(coin).map(|coin| (coin.id, coin.output)).collect(),
+            peers: (self.shards.len() > 1).then(|| self.directory.clone()),
+            limits: self.limits,
+            post: Box::new(drop),
+        };
+        self.shards[validator][shard] = Some(LaneShard::start(setup, &self.disk(validator, shard))?);
         Ok(())
     }
 
@@ -331,7 +338,7 @@ fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
     let other = outbox.put(&pay(&coin(0), 0, 6));
     assert!(matches!(&other, Err(OutboxError::Spent { by, .. }) if *by == payment.digest), "{other:?}");
     let unfinished = outbox.unfinished().expect("readable");
-    assert_eq!(unfinished, [payment.clone()]);
+    assert_eq!(unfinished, std::slice::from_ref(&payment));
     let certificate = network.client().confirm(&unfinished[0], PATIENCE).expect("confirmed");
     outbox.finish(&payment.digest, &certificate).expect("durable");
     assert_eq!(outbox.unfinished().expect("readable"), []);

@@ -1,0 +1,235 @@
+//! Whoever drives the state machine of a shard, and the thread that makes its log durable.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use payments::{
+    BlsSecretKey, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneValidator, LogOwner, MuteReason, Output,
+    OutputId,
+};
+use store::{Disk, DiskFile};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::log::{FileLog, REWRITTEN};
+use crate::shard::{Event, Link, ShardCounts, ShardError, ShardNews};
+use crate::wire::{PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal};
+
+/// Batches that the machine takes before it answers.
+const BATCHES_OF_A_STEP: usize = 64;
+/// Bytes that may be written and not synced; above, requests are refused as busy. A log is written again as far as this
+/// when it is opened.
+const UNSYNCED_MAX: u64 = REWRITTEN / 2;
+
+/// The thread that makes the log durable. What waits meanwhile is served by one sync.
+pub(crate) fn sync(
+    file: &impl DiskFile,
+    wanted: &std::sync::mpsc::Receiver<u64>,
+    synced: &mpsc::Sender<Event>,
+    counts: &ShardCounts,
+) {
+    while let Ok(first) = wanted.recv() {
+        let position = wanted.try_iter().last().unwrap_or(first);
+        let result = file.sync().map(|()| position);
+        counts.syncs.fetch_add(1, Ordering::Relaxed);
+        let failed = result.is_err();
+        if synced.blocking_send(Event::Synced(result)).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// Whoever drives the validator.
+pub(crate) struct Machine<D: Disk> {
+    post: Box<dyn FnMut(LaneEffect) + Send>,
+    index: u8,
+    validator: LaneValidator,
+    pub(crate) log: FileLog<D>,
+    links: HashMap<LanePeer, Link>,
+    /// Replies of this step, by connection.
+    out: HashMap<LanePeer, Vec<u8>>,
+    has_begun: bool,
+    durable: u64,
+    pub(crate) counts: Arc<ShardCounts>,
+}
+
+impl<D: Disk> Machine<D> {
+    pub(crate) fn new(
+        (mut validator, intact): (LaneValidator, Option<u64>),
+        bls_key: Option<BlsSecretKey>,
+        mut log: FileLog<D>,
+        owner: &LogOwner,
+        post: Box<dyn FnMut(LaneEffect) + Send>,
+    ) -> Result<(Machine<D>, PositionQuery), ShardError> {
+        let Some(intact) = intact else {
+            let reason = validator.muted().unwrap_or(MuteReason::MissingLog);
+            return Err(ShardError::Mute { place: log.place().into(), reason });
+        };
+        log.cut(intact)?;
+        if let Some(key) = bls_key {
+            validator = validator.with_bls(key);
+        }
+        let query = PositionQuery { home: owner.home, validator: owner.validator, shard: owner.shard };
+        let machine = Machine {
+            post,
+            index: owner.validator,
+            validator,
+            log,
+            links: HashMap::new(),
+            out: HashMap::new(),
+            has_begun: false,
+            durable: intact,
+            counts: Arc::new(ShardCounts::default()),
+        };
+        Ok((machine, query))
+    }
+
+    pub(crate) fn run(
+        mut self,
+        mut heard: mpsc::Receiver<Event>,
+        positions: std::sync::mpsc::Sender<u64>,
+        backed: Vec<(OutputId, Output)>,
+        tick: Duration,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a timer");
+        backed.into_iter().for_each(|(id, output)| self.step(LaneInput::Backed(id, output), &positions));
+        runtime.block_on(async {
+            let mut events = Vec::new();
+            // Trees are closed, and budgets refilled, only while requests come.
+            let mut next_tick: Option<Instant> = None;
+            loop {
+                events.clear();
+                let deadline = next_tick.unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600));
+                tokio::select! {
+                    biased;
+                    () = tokio::time::sleep_until(deadline), if next_tick.is_some() => {
+                        next_tick = None;
+                        self.step(LaneInput::Tick, &positions);
+                    }
+                    count = heard.recv_many(&mut events, BATCHES_OF_A_STEP) => if count == 0 { return },
+                }
+                let together = events.iter().filter_map(|event| match event {
+                    Event::Requests(_, requests) => Some(requests.iter().map(|(_, body)| &body[..])),
+                    _ => None,
+                });
+                self.validator.verify_together(together.flatten());
+                for event in events.drain(..) {
+                    match event {
+                        Event::Stop => return,
+                        Event::Requests(peer, requests) => {
+                            next_tick.get_or_insert_with(|| Instant::now() + tick);
+                            self.on_requests(peer, &requests, &positions);
+                        }
+                        event => self.on_event(event, &positions),
+                    }
+                }
+                self.flush();
+            }
+        });
+    }
+
+    fn on_event(&mut self, event: Event, positions: &std::sync::mpsc::Sender<u64>) {
+        match event {
+            Event::Opened(peer, link) => drop(self.links.insert(peer, link)),
+            Event::Closed(peer) => drop(self.links.remove(&peer)),
+            Event::Synced(Ok(position)) => {
+                self.durable = self.durable.max(position);
+                self.step(LaneInput::Synced(position), positions);
+            }
+            Event::Synced(Err(error)) => {
+                tracing::error!(%error, log = self.log.place(), "the lane log cannot be synced");
+                self.step(LaneInput::SyncFailed, positions);
+            }
+            Event::News(news) => match news {
+                ShardNews::Epoch(epoch) => self.step(LaneInput::Epoch(epoch), positions),
+                ShardNews::Backed(id, output) => self.step(LaneInput::Backed(id, output), positions),
+                ShardNews::Halted(halted) => self.step(LaneInput::Halted(halted), positions),
+                ShardNews::CaseOpened(contested) => self.step(LaneInput::CaseOpened(contested), positions),
+                ShardNews::CandidatesFixed(case, all) => self.step(LaneInput::CandidatesFixed(case, &all), positions),
+                ShardNews::AllBarred(case, seen) => self.step(LaneInput::AllBarred(case, seen), positions),
+                ShardNews::CaseRuled(case, verdict) => self.step(LaneInput::CaseRuled(case, verdict), positions),
+            },
+            Event::Begin(None) => self.has_begun = true,
+            Event::Begin(Some(reason)) => {
+                tracing::error!(%reason, log = self.log.place(), "this shard signs nothing until its next lane epoch");
+            }
+            Event::Requests(..) | Event::Stop => unreachable!("taken by the loop"),
+        }
+    }
+
+    fn on_requests(&mut self, peer: LanePeer, requests: &[(u32, Bytes)], positions: &std::sync::mpsc::Sender<u64>) {
+        self.counts.requests.fetch_add(requests.len() as u64, Ordering::Relaxed);
+        for (number, body) in requests {
+            if let Some(PositionQuery { home, validator, shard }) = PositionQuery::parse(body) {
+                let highest = self.validator.roots().highest(home, validator, shard);
+                write_position(self.out.entry(peer).or_default(), *number, highest);
+            } else if !self.has_begun || self.log.length() > self.durable + UNSYNCED_MAX {
+                self.refuse(peer, *number, &LaneRefusal::Busy);
+            } else {
+                let effects = self.validator.step(&self.log, LaneInput::Request { peer, bytes: body });
+                self.perform(effects, *number, positions);
+            }
+        }
+    }
+
+    fn step(&mut self, input: LaneInput<'_>, positions: &std::sync::mpsc::Sender<u64>) {
+        let effects = self.validator.step(&self.log, input);
+        self.perform(effects, 0, positions);
+    }
+
+    /// Performs effects in order; refusals are of the request with this number.
+    fn perform(&mut self, effects: Vec<LaneEffect>, number: u32, positions: &std::sync::mpsc::Sender<u64>) {
+        for effect in effects {
+            match effect {
+                LaneEffect::Append(bytes) => {
+                    if let Err(error) = self.log.append(&bytes) {
+                        tracing::error!(%error, log = self.log.place(), "the lane log cannot be written");
+                        return self.step(LaneInput::SyncFailed, positions);
+                    }
+                }
+                // The syncer ends only after a failed sync, which it has told.
+                LaneEffect::Sync(position) => drop(positions.send(position)),
+                LaneEffect::Answer { peer, kind, digest, answer } => {
+                    self.counts.answers.fetch_add(1, Ordering::Relaxed);
+                    write_answer(self.out.entry(peer).or_default(), kind, &digest, &answer);
+                }
+                LaneEffect::BlsAnswer { peer, kind, digest, signature } => {
+                    self.counts.answers.fetch_add(1, Ordering::Relaxed);
+                    write_bls_answer(self.out.entry(peer).or_default(), kind, &digest, self.index, &signature);
+                }
+                LaneEffect::BatchAnswer(peer, answer) => {
+                    self.counts.answers.fetch_add(1, Ordering::Relaxed);
+                    write_batch_answer(self.out.entry(peer).or_default(), &answer);
+                }
+                LaneEffect::Refuse { peer, refusal } => self.refuse(peer, number, &refusal),
+                LaneEffect::Vote { .. } | LaneEffect::Barred { .. } | LaneEffect::View { .. } | LaneEffect::Destroy => {
+                    (self.post)(effect)
+                }
+                LaneEffect::Mute(reason) => {
+                    let log = self.log.place();
+                    tracing::error!(%reason, log, "this shard signs nothing until its next lane epoch");
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, peer: LanePeer, number: u32, refusal: &LaneRefusal) {
+        self.counts.refusals.fetch_add(1, Ordering::Relaxed);
+        write_refusal(self.out.entry(peer).or_default(), number, refusal);
+    }
+
+    /// Gives replies to the writers. Who does not read is let go: its client sends the same bytes again.
+    fn flush(&mut self) {
+        for (peer, bytes) in self.out.drain() {
+            let Some(link) = self.links.get(&peer) else { continue };
+            link.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
+            if link.replies.try_send(bytes).is_err() {
+                self.links.remove(&peer);
+                self.counts.closed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}

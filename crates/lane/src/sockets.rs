@@ -1,0 +1,153 @@
+//! The connections of a shard: requests in, replies out, so many of one address and no more.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use payments::LanePeer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf};
+use tokio::sync::mpsc;
+
+use crate::shard::{Event, Link, ShardCounts, ShardLimits};
+use crate::wire::{HEAD_BYTES, read_head};
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+/// Chunks of replies that wait for one connection.
+const CHUNKS: usize = 1_024;
+
+/// Connections by address.
+#[derive(Default)]
+struct Addresses(Mutex<HashMap<IpAddr, usize>>);
+
+impl Addresses {
+    fn count(&self, address: IpAddr, most: usize) -> bool {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_default();
+        let has_room = *count < most;
+        *count += usize::from(has_room);
+        has_room
+    }
+
+    fn forget(&self, address: IpAddr) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&address);
+            }
+        }
+    }
+}
+
+/// Serves whoever connects.
+pub(crate) async fn accept(
+    listener: TcpListener,
+    events: mpsc::Sender<Event>,
+    counts: Arc<ShardCounts>,
+    limits: ShardLimits,
+    body_max: usize,
+) {
+    let addresses = Arc::new(Addresses::default());
+    let mut next: LanePeer = 0;
+    loop {
+        let Ok((stream, from)) = listener.accept().await else {
+            // No descriptor is free: others have to go first.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let address = canonical(from.ip());
+        let has_room = counts.connections.load(Ordering::Acquire) < limits.connections;
+        if !has_room || !addresses.count(address, limits.connections_of_address) {
+            counts.closed.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        counts.connections.fetch_add(1, Ordering::AcqRel);
+        next += 1;
+        let (peer, events, counts, addresses) = (next, events.clone(), counts.clone(), addresses.clone());
+        tokio::spawn(async move {
+            serve(stream, peer, &events, limits, body_max).await;
+            // The machine has stopped if nobody listens.
+            drop(events.send(Event::Closed(peer)).await);
+            counts.connections.fetch_sub(1, Ordering::AcqRel);
+            addresses.forget(address);
+        });
+    }
+}
+
+/// One address: the first half of an IPv6 address, which is what one subscriber is given.
+fn canonical(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
+        address => address,
+    }
+}
+
+async fn serve(stream: TcpStream, peer: LanePeer, events: &mpsc::Sender<Event>, limits: ShardLimits, body_max: usize) {
+    // A reply that waits for others to fill a packet is late.
+    let _ = stream.set_nodelay(true);
+    let (read, write) = stream.into_split();
+    let (replies, chunks) = mpsc::channel(CHUNKS);
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let link = Link { replies, waiting: waiting.clone() };
+    if events.send(Event::Opened(peer, link)).await.is_err() {
+        return;
+    }
+    tokio::select! {
+        () = read_requests(read, peer, events, limits.idle, body_max) => {}
+        () = write_replies(write, chunks, &waiting, limits) => {}
+    }
+}
+
+async fn read_requests(
+    mut from: OwnedReadHalf,
+    peer: LanePeer,
+    events: &mpsc::Sender<Event>,
+    idle: Duration,
+    body_max: usize,
+) {
+    let mut bytes = BytesMut::with_capacity(READ_BYTES);
+    loop {
+        bytes.reserve(READ_BYTES);
+        match tokio::time::timeout(idle, from.read_buf(&mut bytes)).await {
+            Ok(Ok(count)) if count > 0 => {}
+            _ => return,
+        }
+        let mut requests = Vec::new();
+        loop {
+            match read_head(&bytes, body_max) {
+                Ok(Some((body, number))) if bytes.len() >= HEAD_BYTES + body => {
+                    bytes.advance(HEAD_BYTES);
+                    requests.push((number, bytes.split_to(body).freeze()));
+                }
+                Ok(_) => break,
+                Err(_) => return,
+            }
+        }
+        if !requests.is_empty() && events.send(Event::Requests(peer, requests)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Ends when the machine lets the connection go, or when too much waits.
+async fn write_replies(
+    mut to: OwnedWriteHalf,
+    mut chunks: mpsc::Receiver<Vec<u8>>,
+    waiting: &AtomicUsize,
+    limits: ShardLimits,
+) {
+    while let Some(chunk) = chunks.recv().await {
+        if waiting.fetch_sub(chunk.len(), Ordering::AcqRel) > limits.reply_bytes {
+            return;
+        }
+        match tokio::time::timeout(limits.idle, to.write_all(&chunk)).await {
+            Ok(Ok(())) => {}
+            _ => return,
+        }
+    }
+}
