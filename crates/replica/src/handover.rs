@@ -300,10 +300,10 @@ fn keep<D: Disk>(store: &mut Store<D>, epoch: u64, kept: &Kept) -> Result<(), Re
     Ok(())
 }
 
-/// Keeps handovers that were fetched from others, and checked, on a disk that no node has open.
-pub(crate) fn put_all<D: Disk>(disk: D, first_epoch: u64, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
+/// Keeps handovers that were checked, from the first epoch on, on an empty disk that no node has open.
+pub(crate) fn put_all<D: Disk>(disk: D, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
     let mut store = Store::open(disk, Options::default())?.0;
-    for (epoch, Handover { certificate, receipts, validators }) in (first_epoch..).zip(handovers) {
+    for (epoch, Handover { certificate, receipts, validators }) in (1..).zip(handovers) {
         keep(&mut store, epoch, &Kept { receipts, validators, certificate: Some(certificate) })?;
     }
     Ok(())

@@ -28,8 +28,7 @@ const ARRIVED: &str = "arrived";
 #[derive(BorshSerialize, BorshDeserialize)]
 struct Proof {
     base: Base,
-    /// The epoch of the first handover.
-    first_epoch: u64,
+    /// From the genesis on.
     handovers: Vec<Handover>,
 }
 
@@ -38,23 +37,18 @@ fn failed<D: Disk>(disk: &D) -> impl Fn(io::Error) -> ReplicaError {
     move |error| ReplicaError::Directory(place.clone(), error)
 }
 
-/// Empties the disk for what comes in.
-pub(crate) fn begin<D: Disk>(incoming: &D) -> Result<(), ReplicaError> {
+/// Removes every file of a disk, for what comes.
+pub(crate) fn clear<D: Disk>(disk: &D) -> Result<(), ReplicaError> {
     let remove = || -> io::Result<()> {
-        names(incoming)?.iter().try_for_each(|name| incoming.remove(name))?;
-        incoming.sync_directory()
+        names(disk)?.iter().try_for_each(|name| disk.remove(name))?;
+        disk.sync_directory()
     };
-    remove().map_err(failed(incoming))
+    remove().map_err(failed(disk))
 }
 
 /// What came in, checked, takes the place of what is here when the node starts next; durable when this returns.
-pub(crate) fn commit<D: Disk>(
-    incoming: &D,
-    base: &Base,
-    first_epoch: u64,
-    handovers: Vec<Handover>,
-) -> Result<(), ReplicaError> {
-    let bytes = encode(&Proof { base: base.clone(), first_epoch, handovers });
+pub(crate) fn commit<D: Disk>(incoming: &D, base: &Base, handovers: Vec<Handover>) -> Result<(), ReplicaError> {
+    let bytes = encode(&Proof { base: base.clone(), handovers });
     let write = || -> io::Result<()> {
         let proof = incoming.create(PROOF)?;
         proof.write_at(0, &bytes)?;
@@ -75,17 +69,19 @@ pub fn finish<D: Disk + Clone>(home: &Home<D>) -> Result<(), ReplicaError> {
     let incoming = &home.incoming;
     let there = names(incoming).map_err(failed(incoming))?;
     if there.iter().any(|name| name == ARRIVED) {
-        let Proof { base, first_epoch, handovers } = read(incoming).map_err(failed(incoming))?;
+        let Proof { base, handovers } = read(incoming).map_err(failed(incoming))?;
         tracing::info!(height = base.height, state = %base.state, "a fetched state takes the place of what was here");
         // Without one the state is here already, and only its proof was fetched.
         if there.iter().any(|name| name == STATE) {
             put_state(home, base.height)?;
         }
         put_certificate(&home.certificates, &base)?;
-        handover::put_all(home.handovers.clone(), first_epoch, handovers)?;
+        // Those that are here rest on certificates that are gone now; all of them are in the proof.
+        clear(&home.handovers)?;
+        handover::put_all(home.handovers.clone(), handovers)?;
         incoming.remove(ARRIVED).and_then(|()| incoming.sync_directory()).map_err(failed(incoming))?;
     }
-    begin(incoming)
+    clear(incoming)
 }
 
 fn read<D: Disk>(incoming: &D) -> io::Result<Proof> {

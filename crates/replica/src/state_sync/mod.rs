@@ -17,8 +17,8 @@
 //!    behind, a validator asks up to eight others for an offer.
 //! 2. When all have answered, or five seconds have passed, it takes the offer that most of them make, and the newest of
 //!    these. It asks those with another height whether they have this one too.
-//! 3. It asks for the handovers ([`crate::handover`]) from the last committee that its own ledger knows to those that
-//!    signed the base, checks each, and then the base.
+//! 3. It asks for the handovers ([`crate::handover`]) from the last one that it holds itself, counted from the genesis,
+//!    to those that signed the base, checks each, and then the base.
 //! 4. It asks all who offered this state for chunks, two at a time from each, waits for each for twenty seconds at
 //!    most, holds each chunk against its digest, and writes it where it belongs.
 //! 5. When all are there it builds the ledger, whose invariants are audited, and holds its root, its last block and the
@@ -253,8 +253,8 @@ impl<D: Disk + Clone> StateSync<D> {
         }
         tracing::info!(?goal, from = ?asked, "a state is asked for");
         self.attempts += 1;
-        install::begin(&self.incoming)?;
-        let transfer = Transfer::new(goal, self.lineage(own), self.incoming.clone(), &asked, now);
+        install::clear(&self.incoming)?;
+        let transfer = Transfer::new(goal, self.lineage(own)?, self.incoming.clone(), &asked, now);
         self.transfer = Some((transfer, generation));
         Ok(())
     }
@@ -275,16 +275,16 @@ impl<D: Disk + Clone> StateSync<D> {
         }
     }
 
-    /// The committees that are trusted to begin with: those of the own ledger, which has applied what they decided, or
-    /// of the genesis if it was restored from a file.
-    fn lineage(&self, own: &impl Own) -> Lineage {
-        own.read(|ledger| {
-            let chain = match self.unproved {
-                Some(_) => self.network.chain.clone(),
-                None => self.network.at(ledger, ledger.height() + 1).chain,
-            };
-            Lineage { schedule: ledger.schedule(), lag: self.network.rules.lag, chain }
-        })
+    /// What is trusted to begin with: the genesis, and the handovers from there on that are held and complete. The own
+    /// ledger may know later committees; but the certificates that prove them go with the blocks that a fetched state
+    /// replaces, and others are to be able to follow this validator from the genesis.
+    fn lineage(&self, own: &impl Own) -> Result<Lineage, ReplicaError> {
+        let (schedule, chain) = (own.read(Ledger::schedule), self.network.chain.clone());
+        let mut lineage = Lineage { schedule, lag: self.network.rules.lag, chain };
+        while let Some(handover) = self.server.handovers.get(lineage.chain.epoch + 1)?
+            && lineage.follow(&handover).is_ok()
+        {}
+        Ok(lineage)
     }
 
     /// Checks what was fetched as a whole, and lets it take the place of what is here.
@@ -307,7 +307,9 @@ impl<D: Disk + Clone> StateSync<D> {
             self.not_before = now;
             return Ok(());
         }
-        install::commit(&self.incoming, &base, first_epoch, handovers)?;
+        let own: Result<Vec<_>, _> = (1..first_epoch).map(|epoch| self.server.handovers.get(epoch)).collect();
+        let handovers = own?.into_iter().flatten().chain(handovers).collect();
+        install::commit(&self.incoming, &base, handovers)?;
         self.transfer = None;
         self.not_before = u64::MAX;
         self.effects.push(StateEffect::BeginAgain(base.height));

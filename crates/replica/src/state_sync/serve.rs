@@ -16,7 +16,7 @@ const OPEN: usize = 3;
 /// What is answered from.
 pub(crate) struct Server<D: Disk> {
     past: Past<D>,
-    handovers: Arc<Handovers<D>>,
+    pub(crate) handovers: Arc<Handovers<D>>,
     lag: u64,
     /// The checkpoints that were asked for last, by age.
     open: Vec<CheckpointReader<D>>,
