@@ -3,8 +3,9 @@
 //!
 //! Every measured block differs from the one before in how it is run and not in what it is, so that what is compared
 //! was measured within seconds. A block is *proposed* from transactions that wait: each is reserved (K.6), the block is
-//! logged where persistence is asked for, and applied with the solver. It is *validated* as every validator does: applied
-//! with the solver. It is *replayed* with its batch, which is computed beforehand on a clone and only checked (K.3).
+//! logged where persistence is asked for, and applied with the solver. It is *validated* as every validator does:
+//! applied with the solver. It is *replayed* with its batch, which is computed beforehand on a clone and only checked
+//! (K.3).
 //! Beside it, on the same threads, the tries of the
 //! block before it are hashed, as in a node, where the root of a block is signed with the next; and where signatures
 //! are asked for, as many as the block has are checked, as those of the next block are in a node. Times are of all this

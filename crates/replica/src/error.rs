@@ -99,9 +99,9 @@ impl ReplicaError {
         matches!(self, ReplicaError::Fault(_) | ReplicaError::Diverged { .. } | ReplicaError::Panicked { .. })
     }
 
-    /// What went wrong both ways; a disk or a file is named alone.
+    /// What went wrong both ways; once if it is the same, and a disk or a file alone.
     pub(crate) fn both(followed: ReplicaError, solved: ReplicaError) -> ReplicaError {
-        if !solved.is_of_replay() {
+        if !solved.is_of_replay() || followed.to_string() == solved.to_string() {
             return solved;
         }
         ReplicaError::BothWays { followed: Box::new(followed), solved: Box::new(solved) }

@@ -33,7 +33,7 @@ pub enum Bench {
         #[arg(long, default_value = "../shared/data/coingecko")]
         data: PathBuf,
     },
-    /// The paper's workload: blocks proposed, validated and replayed, and how throughput stands up while the book fills.
+    /// The paper's workload: blocks proposed, validated, replayed; and how throughput stands up while the book fills.
     #[command(after_help = "Examples:
   walras bench exchange --json
   walras bench exchange --accounts 1000000 --transactions 100000 --blocks 9
@@ -102,6 +102,27 @@ pub enum Bench {
         /// Measured blocks of each kind.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         blocks: u32,
+    },
+    /// The payment lane: shards on sockets with durable logs, beside what signatures and hashes alone would allow.
+    #[command(after_help = "Examples:
+  walras bench payments-lane --json
+  walras bench payments-lane --validators 4 --payments 50000 --leaves 256")]
+    PaymentsLane {
+        /// Validators, one shard each.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
+        validators: u8,
+        /// Payments of each phase.
+        #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
+        payments: u32,
+        /// Payments that may be under way.
+        #[arg(long, default_value_t = 4_096, value_parser = clap::value_parser!(u32).range(1..))]
+        window: u32,
+        /// Leaves of a tree, for each run: 1 is the naive scheme.
+        #[arg(long, value_delimiter = ',', default_values_t = [1usize, 64, 256])]
+        leaves: Vec<usize>,
+        /// Directory for the logs; a temporary one by default.
+        #[arg(long)]
+        directory: Option<PathBuf>,
     },
     /// The deterministic filter alone.
     #[command(after_help = "Example:\n  walras bench filter --json")]
@@ -285,6 +306,19 @@ impl Bench {
             Bench::Payments { accounts, transactions, blocks } => {
                 let options = bench::payments::PaymentsOptions { accounts, transactions, blocks: blocks as usize };
                 print(&bench::payments::run(&options, &mut say), json);
+            }
+            Bench::PaymentsLane { validators, payments, window, leaves, directory } => {
+                let options = bench::payments_lane::PaymentsLaneOptions {
+                    validators: validators.into(),
+                    payments: payments as usize,
+                    window: window as usize,
+                    leaves,
+                };
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                let figures =
+                    bench::payments_lane::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
+                print(&figures, json);
             }
             Bench::Filter { accounts, transactions, runs } => {
                 let options = bench::filter::FilterOptions { accounts, transactions, runs: runs as usize, assets: 50 };
