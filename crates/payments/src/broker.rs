@@ -68,6 +68,37 @@ pub struct BatchAnswer {
     pub signature: SharedSignature,
 }
 
+impl BatchAnswer {
+    /// Writes it: `scheme 1 (2 ed25519, 3 BLS) · validator 1 · position 8 · excluded · signature`.
+    pub fn write(&self, to: &mut Vec<u8>) {
+        to.push(if matches!(self.signature, SharedSignature::Lane(_)) { 2 } else { 3 });
+        to.push(self.validator);
+        to.extend(self.position.to_le_bytes());
+        write_excluded(&self.excluded, to);
+        match &self.signature {
+            SharedSignature::Lane(signature) => to.extend(signature.0),
+            SharedSignature::Bls(signature) => to.extend(signature.0),
+        }
+    }
+
+    /// Reads an answer that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`] for anything that [`BatchAnswer::write`] does not write.
+    pub fn parse(bytes: &[u8]) -> Result<BatchAnswer, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        let (scheme, validator, position) = (reader.u8()?, reader.u8()?, reader.u64()?);
+        let excluded = read_excluded(&mut reader)?;
+        let signature = match scheme {
+            2 => SharedSignature::Lane(reader.signature()?),
+            3 => SharedSignature::Bls(BlsSignature(reader.array()?)),
+            _ => return Err(LaneRefusal::Malformed("a batch is signed by ed25519 (2) or BLS (3)")),
+        };
+        reader.end()?;
+        Ok(BatchAnswer { validator, position, excluded, signature })
+    }
+}
+
 /// Where a payment stands in a shared tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedPlace {

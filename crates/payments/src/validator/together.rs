@@ -1,7 +1,7 @@
 //! Owners' signatures of many requests, verified by one batch equation.
 //!
-//! A batch of 256 costs less than half of single checks. One false signature in it costs the halving of the batch, about
-//! as much as single checks would; nothing else depends on how requests are taken together.
+//! A batch of 256 costs less than half of single checks. One false signature in it costs the halving of the batch,
+//! about as much as single checks would; nothing else depends on how requests are taken together.
 
 use primitives::{Digest, PublicKey, Signature, Signed, verify_all};
 
