@@ -21,7 +21,7 @@
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
 //!
-//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk ([`Inbox`]). It never waits for
+//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits for
 //! a queue that somebody else fills: where there is no room for what will be asked again (questions about states,
 //! signatures to check ahead, transactions of others), it is dropped.
 
