@@ -95,6 +95,7 @@ soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --consensus --seeds 1000
 	./$(WALRAS) bench clearing --suite hostile --books 1000000
 	./$(WALRAS) bench clearing --suite minimum --books 1000000
+	$(CARGO) test --locked --release -p payments larger_models -- --ignored
 
 clean: ## Remove what was built
 	$(CARGO) clean

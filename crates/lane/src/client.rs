@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use payments::{
@@ -20,6 +20,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(200);
 const ROOTS_PER_VALIDATOR: usize = 4_096;
 const READ_BYTES: usize = 64 << 10;
+/// Replies that wait for the client. Behind them, who sends more waits.
+const REPLIES: usize = 1_024;
 
 /// Where the shards of a committee are.
 #[derive(Clone, Debug)]
@@ -43,8 +45,9 @@ pub enum LaneClientError {
     },
     /// Not enough have answered in time.
     #[error(
-        "{answered} of {needed} needed answers in time{}: the payment may still be confirmed. Send the same bytes again; \
-         do not pay this money to anybody else", also(.refusals)
+        "{answered} of {needed} needed answers in time{}: the payment may still be confirmed. \
+         Send the same bytes again; do not pay this money to anybody else",
+        also(.refusals)
     )]
     Unanswered {
         /// Answers that came.
@@ -88,7 +91,7 @@ pub struct LaneClient {
     roots: RootCache,
     links: HashMap<(u8, u16), Connected>,
     replies: Receiver<(u8, u16, u64, Came)>,
-    told: Sender<(u8, u16, u64, Came)>,
+    told: SyncSender<(u8, u16, u64, Came)>,
     numbers: u32,
     generations: u64,
 }
@@ -96,7 +99,7 @@ pub struct LaneClient {
 impl LaneClient {
     /// A client of these shards.
     pub fn new(directory: LaneDirectory) -> LaneClient {
-        let (told, replies) = channel();
+        let (told, replies) = sync_channel(REPLIES);
         let roots = RootCache::new(ROOTS_PER_VALIDATOR);
         LaneClient { directory, roots, links: HashMap::new(), replies, told, numbers: 0, generations: 0 }
     }
@@ -174,11 +177,14 @@ impl LaneClient {
                         }
                     }
                 }
-                Ok((_, _, _, Came::Reply(Reply::Refusal { number, again, text }))) => {
-                    let Some(validator) = asked.get(&number) else { continue };
-                    refusals.insert(*validator, text);
+                Ok((validator, _, _, Came::Reply(Reply::Refusal { number, again, text }))) => {
+                    // A refusal is not signed. It is its own validator's, or nobody's.
+                    if asked.get(&number) != Some(&validator) {
+                        continue;
+                    }
+                    refusals.insert(validator, text);
                     if !again {
-                        answered.insert(*validator);
+                        answered.insert(validator);
                     }
                     let left = validators - refusals.keys().filter(|validator| answered.contains(validator)).count();
                     if left < needed {
@@ -219,7 +225,9 @@ impl LaneClient {
         self.generations += 1;
         let (generation, told) = (self.generations, self.told.clone());
         let read = move || {
-            read_replies(reading, None, |reply| told.send((validator, shard, generation, Came::Reply(reply))).is_ok());
+            read_replies(reading, None, None, |reply| {
+                told.send((validator, shard, generation, Came::Reply(reply))).is_ok()
+            });
             // The client may be gone.
             drop(told.send((validator, shard, generation, Came::Gone)));
         };
@@ -249,11 +257,22 @@ fn connected(address: SocketAddr) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads replies until the connection ends, a reply is none, or nobody wants more.
-fn read_replies(mut from: TcpStream, asked: Option<&PositionOf>, mut each: impl FnMut(Reply) -> bool) {
+/// Reads replies until the connection ends, a reply is none, nobody wants more, or it is too late.
+fn read_replies(
+    mut from: TcpStream,
+    asked: Option<&PositionOf>,
+    until: Option<Instant>,
+    mut each: impl FnMut(Reply) -> bool,
+) {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; READ_BYTES];
     loop {
+        if let Some(until) = until {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || from.set_read_timeout(Some(left)).is_err() {
+                return;
+            }
+        }
         match from.read(&mut chunk) {
             Ok(count) if count > 0 => bytes.extend_from_slice(&chunk[..count]),
             _ => return,
@@ -306,13 +325,13 @@ pub(crate) fn highest_told(peers: &LaneDirectory, query: PositionQuery, is_stopp
 /// What one shard knows of the position; `None` if it does not answer, or not the truth.
 fn position(address: SocketAddr, committee: &LaneCommittee, query: PositionQuery) -> Option<Option<u64>> {
     let mut stream = connected(address).ok()?;
-    stream.set_read_timeout(Some(CONNECT)).ok()?;
     let mut frame = Vec::new();
     write_frame(&mut frame, 1, &query.encode());
     stream.write_all(&frame).ok()?;
     let mut reply = None;
     let asked = PositionOf { network: committee.network(), query };
-    read_replies(stream, Some(&asked), |first| {
+    // All together: who sends a byte at a time does not hold up a start.
+    read_replies(stream, Some(&asked), Some(Instant::now() + CONNECT), |first| {
         reply = Some(first);
         false
     });

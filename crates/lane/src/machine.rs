@@ -53,6 +53,8 @@ pub(crate) struct Machine<D: Disk> {
     out: HashMap<LanePeer, Vec<u8>>,
     has_begun: bool,
     durable: u64,
+    /// Bytes of replies that may wait for one connection.
+    reply_bytes: usize,
     pub(crate) counts: Arc<ShardCounts>,
 }
 
@@ -63,6 +65,7 @@ impl<D: Disk> Machine<D> {
         mut log: FileLog<D>,
         owner: &LogOwner,
         post: Box<dyn FnMut(LaneEffect) + Send>,
+        reply_bytes: usize,
     ) -> Result<(Machine<D>, PositionQuery), ShardError> {
         let Some(intact) = intact else {
             let reason = validator.muted().unwrap_or(MuteReason::MissingLog);
@@ -82,6 +85,7 @@ impl<D: Disk> Machine<D> {
             out: HashMap::new(),
             has_begun: false,
             durable: intact,
+            reply_bytes,
             counts: Arc::new(ShardCounts::default()),
         };
         Ok((machine, query))
@@ -115,7 +119,9 @@ impl<D: Disk> Machine<D> {
                     Event::Requests(_, requests) => Some(requests.iter().map(|(_, body)| &body[..])),
                     _ => None,
                 });
-                self.validator.verify_together(together.flatten());
+                if self.has_begun {
+                    self.validator.verify_together(together.flatten());
+                }
                 for event in events.drain(..) {
                     match event {
                         Event::Stop => return,
@@ -225,8 +231,8 @@ impl<D: Disk> Machine<D> {
     fn flush(&mut self) {
         for (peer, bytes) in self.out.drain() {
             let Some(link) = self.links.get(&peer) else { continue };
-            link.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
-            if link.replies.try_send(bytes).is_err() {
+            let waiting = link.waiting.fetch_add(bytes.len(), Ordering::AcqRel) + bytes.len();
+            if waiting > self.reply_bytes || link.replies.try_send(bytes).is_err() {
                 self.links.remove(&peer);
                 self.counts.closed.fetch_add(1, Ordering::Relaxed);
             }

@@ -187,7 +187,7 @@ impl LaneShard {
         let body_max = request_bytes_max(settings.largest_quorum()).max(BATCH_BYTES_MAX);
         let log = FileLog::open(disk, &owner)?.ok_or_else(|| ShardError::missing(disk, &owner))?;
         let opened = LaneValidator::open(settings, key, fingerprint_key, Some(&log));
-        let (machine, query) = Machine::new(opened, bls_key, log, &owner, post)?;
+        let (machine, query) = Machine::new(opened, bls_key, log, &owner, post, limits.reply_bytes)?;
         let length = machine.log.length();
 
         let (events, heard) = mpsc::channel(BATCHES);

@@ -99,7 +99,7 @@ async fn serve(stream: TcpStream, peer: LanePeer, events: &mpsc::Sender<Event>, 
     }
     tokio::select! {
         () = read_requests(read, peer, events, limits.idle, body_max) => {}
-        () = write_replies(write, chunks, &waiting, limits) => {}
+        () = write_replies(write, chunks, &waiting, limits.idle) => {}
     }
 }
 
@@ -134,18 +134,17 @@ async fn read_requests(
     }
 }
 
-/// Ends when the machine lets the connection go, or when too much waits.
+/// Ends when the machine lets the connection go, or when nothing is read for so long.
 async fn write_replies(
     mut to: OwnedWriteHalf,
     mut chunks: mpsc::Receiver<Vec<u8>>,
     waiting: &AtomicUsize,
-    limits: ShardLimits,
+    idle: Duration,
 ) {
     while let Some(chunk) = chunks.recv().await {
-        if waiting.fetch_sub(chunk.len(), Ordering::AcqRel) > limits.reply_bytes {
-            return;
-        }
-        match tokio::time::timeout(limits.idle, to.write_all(&chunk)).await {
+        let written = tokio::time::timeout(idle, to.write_all(&chunk)).await;
+        waiting.fetch_sub(chunk.len(), Ordering::AcqRel);
+        match written {
             Ok(Ok(())) => {}
             _ => return,
         }

@@ -124,8 +124,19 @@ pub fn read_head(bytes: &[u8], body_max: usize) -> Result<Option<(usize, u32)>, 
     }
 }
 
-fn statement_kind(byte: u8) -> Option<StatementKind> {
-    [StatementKind::Confirmation, StatementKind::Acknowledgement].into_iter().find(|kind| *kind as u8 == byte)
+/// What answers are about.
+const ANSWERS: [StatementKind; 2] = [StatementKind::Confirmation, StatementKind::Acknowledgement];
+/// What has a root, and so a position in the log.
+const ROOTS: [StatementKind; 5] = [
+    StatementKind::Confirmation,
+    StatementKind::Acknowledgement,
+    StatementKind::View,
+    StatementKind::Halt,
+    StatementKind::SharedConfirmation,
+];
+
+fn kind_of(byte: u8, among: &[StatementKind]) -> Option<StatementKind> {
+    among.iter().copied().find(|kind| *kind as u8 == byte)
 }
 
 /// Writes the frame of an answer.
@@ -202,7 +213,7 @@ pub fn read_reply(number: u32, body: &[u8], asked: Option<&PositionOf>) -> Resul
         1 => {
             let (kind, rest) = rest.split_first().ok_or("an answer has no kind")?;
             let (digest, rest) = rest.split_first_chunk::<32>().ok_or("an answer has no digest")?;
-            let kind = statement_kind(*kind).ok_or("an answer is of no known kind")?;
+            let kind = kind_of(*kind, &ANSWERS).ok_or("an answer is of no known kind")?;
             let answer = LaneAnswer::parse(rest).map_err(|_| "an answer is malformed")?;
             Ok(Reply::Answer { kind, digest: Digest(*digest), answer })
         }
@@ -221,7 +232,7 @@ pub fn read_reply(number: u32, body: &[u8], asked: Option<&PositionOf>) -> Resul
 fn read_bls_answer(bytes: &[u8]) -> Result<Reply, &'static str> {
     const MALFORMED: &str = "an answer is malformed";
     let bytes: &[u8; 82] = bytes.try_into().map_err(|_| MALFORMED)?;
-    let kind = statement_kind(bytes[0]).ok_or("an answer is of no known kind")?;
+    let kind = kind_of(bytes[0], &ANSWERS).ok_or("an answer is of no known kind")?;
     let digest = Digest(bytes[1..33].try_into().map_err(|_| MALFORMED)?);
     let signature = BlsSignature(bytes[34..82].try_into().map_err(|_| MALFORMED)?);
     Ok(Reply::BlsAnswer { kind, digest, validator: bytes[33], signature })
@@ -234,7 +245,7 @@ fn read_position(bytes: &[u8], asked: Option<&PositionOf>) -> Result<Option<(Roo
     }
     let bytes: &[u8; 110] = bytes.try_into().map_err(|_| MALFORMED)?;
     let PositionOf { network, query } = asked.ok_or("a position was not asked for")?;
-    let kind = statement_kind(bytes[1]).filter(|_| bytes[0] == 1).ok_or(MALFORMED)?;
+    let kind = kind_of(bytes[1], &ROOTS).filter(|_| bytes[0] == 1).ok_or(MALFORMED)?;
     let header = RootHeader {
         network: *network,
         epoch: query.home,
@@ -284,21 +295,23 @@ mod tests {
         let text = LaneRefusal::Busy.to_string();
         assert_eq!(read_reply(number, body, None), Ok(Reply::Refusal { number: 12, again: true, text }));
         let PositionOf { network, query } = asked();
-        let header = RootHeader {
-            network,
-            epoch: query.home,
-            validator: query.validator,
-            shard: query.shard,
-            kind: StatementKind::Confirmation,
-            size: 1,
-            position: 77,
-            root: Digest([4; 32]),
-        };
-        let signed = Some((header, Signature([6; 64])));
-        let mut frame = Vec::new();
-        write_position(&mut frame, 5, signed.as_ref());
-        let (number, body) = body_of(&frame);
-        assert_eq!(read_reply(number, body, Some(&asked())), Ok(Reply::Position { number: 5, signed }));
+        for kind in ROOTS {
+            let header = RootHeader {
+                network,
+                epoch: query.home,
+                validator: query.validator,
+                shard: query.shard,
+                kind,
+                size: 1,
+                position: 77,
+                root: Digest([4; 32]),
+            };
+            let signed = Some((header, Signature([6; 64])));
+            let mut frame = Vec::new();
+            write_position(&mut frame, 5, signed.as_ref());
+            let (number, body) = body_of(&frame);
+            assert_eq!(read_reply(number, body, Some(&asked())), Ok(Reply::Position { number: 5, signed }));
+        }
         assert_eq!(PositionQuery::parse(&query.encode()), Some(query));
     }
 

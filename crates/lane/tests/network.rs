@@ -6,14 +6,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
+use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame, write_refusal};
 use lane::{
     FileLog, LaneClient, LaneClientError, LaneDirectory, LaneShard, Outbox, OutboxError, ShardError, ShardLimits,
     ShardNews, ShardSetup,
 };
 use payments::{
-    AssetRule, FastReceipt, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, MuteReason, Output, OutputId,
-    OutputProof, PaymentView, Recipient, RootCache, SignedPayment, build_payment,
+    AssetRule, FastReceipt, Holding, LaneCommittee, LaneRefusal, LaneRules, LaneSettings, LogOwner, MuteReason, Output,
+    OutputId, OutputProof, PaymentView, Recipient, RootCache, SignedPayment, build_payment,
 };
 use primitives::{AssetId, Digest, PublicKey, SecretKey};
 use store::RealDisk;
@@ -300,6 +300,61 @@ fn garbage_is_refused_with_a_reason_and_others_are_not_disturbed() {
     let Reply::Refusal { number: 77, again: false, text } = reply else { panic!("{reply:?}") };
     assert!(text.contains("malformed"), "{text}");
     network.client().confirm(&pay(&coin(0), 0, 1), PATIENCE).expect("confirmed");
+}
+
+/// Serves connections one after the other with `each`, as whoever is no shard would.
+fn impostor(mut each: impl FnMut(TcpStream) + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || listener.incoming().flatten().for_each(&mut each));
+    address
+}
+
+#[test]
+fn nobody_refuses_for_others() {
+    let mut network = Network::new(4, 1, 1);
+    let addresses = &mut network.directory.addresses;
+    // Three take requests and say nothing; the fourth refuses for all.
+    let mut held = Vec::new();
+    let silent = impostor(move |stream| held.push(stream));
+    (0..3).for_each(|validator| addresses[validator][0] = silent);
+    addresses[3][0] = impostor(|mut stream| {
+        let mut bytes = vec![0; 4_096];
+        while matches!(stream.read(&mut bytes), Ok(1..)) {
+            let mut refusals = Vec::new();
+            (0..64).for_each(|number| write_refusal(&mut refusals, number, &LaneRefusal::ForeignHome(9)));
+            if stream.write_all(&refusals).is_err() {
+                return;
+            }
+        }
+    });
+    let paid = network.client().confirm(&pay(&coin(0), 0, 5), Duration::from_secs(2));
+    let Err(LaneClientError::Unanswered { answered: 0, refusals, .. }) = paid else { panic!("{paid:?}") };
+    assert_eq!(refusals.keys().collect::<Vec<_>>(), [&3]);
+}
+
+#[test]
+fn a_peer_that_sends_a_byte_at_a_time_does_not_hold_up_a_start() {
+    let mut network = Network::new(4, 1, 1);
+    network.directory.addresses[3][0] = impostor(|mut stream| {
+        while stream.write_all(&[0]).is_ok() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    (0..3).for_each(|validator| network.start(validator, 0).expect("starts"));
+    network.client().confirm(&pay(&coin(0), 0, 5), PATIENCE).expect("three have told each other their positions");
+}
+
+#[test]
+fn who_does_not_read_its_replies_is_let_go() {
+    let mut network = Network::new(1, 1, 1);
+    network.limits.reply_bytes = 10_000;
+    network.start(0, 0).expect("starts");
+    let mut stream = TcpStream::connect(network.directory.addresses[0][0]).expect("it listens");
+    let mut frames = Vec::new();
+    (0..1_000).for_each(|number| write_frame(&mut frames, number, &[9]));
+    while stream.write_all(&frames).is_ok() {}
+    network.client().confirm(&pay(&coin(0), 0, 1), PATIENCE).expect("others are served");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use serde_json::json;
 use store::{Options, RealDisk};
 
 use crate::demo_network::{DemoNetwork, KEPT_BLOCKS};
-use crate::node_command::stop_signal;
+use crate::node_command::StopSignals;
 use crate::traders::{Sent, Traders, genesis};
 
 /// How often the traders act.
@@ -275,11 +275,12 @@ fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = flag.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("threads")?;
+    let mut stop = runtime.block_on(async { StopSignals::new() }).context("signals")?;
     std::thread::spawn(move || {
         runtime.block_on(async {
-            stop_signal().await;
+            stop.next().await;
             raised.store(true, Ordering::Relaxed);
-            stop_signal().await;
+            stop.next().await;
             std::process::exit(130);
         });
     });

@@ -2,18 +2,18 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use ledger::Genesis;
 use node::founding::Founding;
 use node::{Config, ExchangeError, Network, Node, ReplicaError, StartError};
-
 use store::StoreError;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::founding::KEY_FILE;
 use crate::keystore::{self, Passphrase};
-use std::process::ExitCode;
 
 /// Within this time requests that a node has in hand when it begins again are answered, and a checkpoint is written.
 const CONNECTIONS_END: Duration = Duration::from_secs(120);
@@ -58,29 +58,30 @@ impl NodeCommand {
         runtime.block_on(async {
             let data = self.home.join("data");
             let mut patience = Duration::ZERO;
+            let mut stop = None;
             loop {
                 let start = || Node::start(config.clone(), &genesis, &data, network.clone());
                 let node = start_within(patience, start).await?;
-                // Scripts wait for this line.
+                // Scripts wait for this line, and may stop the node as soon as they see it.
+                let stop = match &mut stop {
+                    Some(stop) => stop,
+                    none => none.insert(StopSignals::new().context("signals")?),
+                };
                 println!("listening on http://{}", node.address());
                 let failed = tokio::select! {
-                    () = stop_signal() => None,
+                    () = stop.next() => None,
                     reason = node.exchange().failed() => Some(reason),
                 };
                 let again = failed.is_some() && node.exchange().is_to_begin_again();
                 // Where the system chose the address, it stays what was printed.
                 config.http.listen = node.address();
-                let waiting = tokio::spawn(async {
-                    stop_signal().await;
-                    std::process::exit(130);
-                });
-                node.stop().await;
+                tokio::select! {
+                    _ = tokio::spawn(node.stop()) => {}
+                    () = stop.next() => std::process::exit(130),
+                }
                 match failed {
                     None => return Ok(ExitCode::SUCCESS),
-                    Some(_) if again => {
-                        waiting.abort();
-                        patience = CONNECTIONS_END;
-                    }
+                    Some(_) if again => patience = CONNECTIONS_END,
                     Some(reason) => anyhow::bail!("the node stopped itself: {reason}"),
                 }
             }
@@ -139,16 +140,23 @@ impl NodeCommand {
     }
 }
 
-/// Waits for Ctrl-C or SIGTERM.
-pub async fn stop_signal() {
-    let terminate = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
+/// Ctrl-C and SIGTERM. From when this is made neither of them ends the process by itself, and none is lost.
+pub struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// Must be called within a runtime.
+    pub fn new() -> std::io::Result<StopSignals> {
+        Ok(StopSignals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminate => {}
     }
 }

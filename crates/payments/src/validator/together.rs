@@ -32,6 +32,9 @@ impl LaneValidator {
     /// same effects. What cannot be confirmed for a cheaper reason is left out, and so is what is likely to be a retry.
     pub fn verify_together<'a>(&mut self, requests: impl Iterator<Item = &'a [u8]>) {
         self.signed.clear();
+        if self.muted.is_some() {
+            return;
+        }
         let items: Vec<OwnerSignature> = requests.filter_map(|request| self.to_verify(request)).collect();
         if items.len() < 2 {
             return;
