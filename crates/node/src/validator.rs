@@ -217,9 +217,9 @@ impl Validator {
             Job::State { generation, peer, bytes } => drop(workers.states.try_send((generation, peer, bytes))),
             Job::Submit(transactions) => drop(workers.intake.try_send(Submission::unanswered(transactions))),
             Job::Pool(job) => drop(workers.pool.send(job)),
-            // The epoch before is applied to its end: the ledger is at rest.
+            // The epoch before is applied to its end: the ledger is at rest, and has drawn who comes next.
             Job::NextEpoch(height) => {
-                let network = self.genesis.at(&shared.read_ledger(), height);
+                let network = self.genesis.at(&shared.read_ledger(), height).expect("it is drawn");
                 self.inbox.sender().put_result(Input::Epoch(Box::new(network)));
             }
         }

@@ -105,6 +105,18 @@ pub enum ReplicaError {
         /// What went wrong while it solved.
         solved: Box<ReplicaError>,
     },
+    /// The state does not say who decides a height.
+    #[error(
+        "the committee of epoch {epoch}, which decides height {height}, is not known to the state of height {applied}: the          archive of certificates is older than the log; put back the one that belongs to it, or begin with an empty home"
+    )]
+    UnknownCommittee {
+        /// Its epoch.
+        epoch: u64,
+        /// What it decides.
+        height: Height,
+        /// What is applied here.
+        applied: Height,
+    },
     /// A superblock that was decided twice, differently.
     #[error("height {0} was decided to be another block than the one that is logged here: stop and report this")]
     DecidedTwice(Height),

@@ -9,6 +9,8 @@ use consensus::{Chain, Index, PayloadCheck, Rules, Setup};
 use ledger::{Ledger, Limits, Member};
 use primitives::{Digest, PublicKey, SecretKey};
 
+use crate::ReplicaError;
+
 /// Followers that a validator keeps a link to, at most: those with the largest stakes.
 const FOLLOWERS_MAX: usize = 32;
 /// What a frame with sub-blocks holds besides them.
@@ -88,11 +90,17 @@ impl Network {
     }
 
     /// The network in the epoch that decides a height, as a ledger that has applied the epoch's boundary says. Without
-    /// terms of succession in the genesis, and without a committee in the ledger, it stays as it is.
-    pub fn at(&self, ledger: &Ledger, height: u64) -> Network {
+    /// terms of succession in the genesis it stays as it is.
+    ///
+    /// # Errors
+    /// [`ReplicaError::UnknownCommittee`] if the ledger has forgotten the committee, or not drawn it yet.
+    pub fn at(&self, ledger: &Ledger, height: u64) -> Result<Network, ReplicaError> {
         let schedule = ledger.schedule();
-        let epoch = schedule.epoch_of(height);
-        let Some(members) = ledger.committee(epoch).filter(|_| !schedule.is_fixed()) else { return self.clone() };
+        if schedule.is_fixed() {
+            return Ok(self.clone());
+        }
+        let (epoch, applied) = (schedule.epoch_of(height), ledger.height());
+        let members = ledger.committee(epoch).ok_or(ReplicaError::UnknownCommittee { epoch, height, applied })?;
         let registered = ledger.validators().registry().iter().filter(|one| one.member.stake > 0 && !one.excluded);
         let others = registered.map(|one| &one.member).filter(|one| members.iter().all(|member| member.key != one.key));
         let followers = largest(others.collect(), FOLLOWERS_MAX.min(MEMBERS_MAX.saturating_sub(members.len() + 1)));
@@ -105,7 +113,7 @@ impl Network {
         let keys = members.iter().map(|member| member.key).collect();
         let chain = Chain { genesis: self.chain.genesis, epoch, heights, keys };
         let me = position(&peers, &own).expect("it is there");
-        Network { chain, me, peers, ..self.clone() }
+        Ok(Network { chain, me, peers, ..self.clone() })
     }
 
     /// A member with its address: the ledger's, or the one known before.

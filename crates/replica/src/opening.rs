@@ -71,7 +71,7 @@ impl<D: Disk + Clone> Replica<D> {
         let handovers = HandoverLog::open(home.handovers.clone(), lineage, finality.archive())?;
         let unproved = unproved(&finality, ledger, &past)?;
         let height = unproved.unwrap_or(finality.last_height().max(begins).min(ledger.height()));
-        let network = network.at(ledger, height + 1);
+        let network = network.at(ledger, height + 1)?;
         let start = start(&network, &past, ledger, height, newest)?;
         let mut engine = Engine::new(network.setup(check_payload(network.lane)), start);
         if unproved.is_some() {

@@ -446,9 +446,11 @@ impl Validators {
         self.registry.retain(|one| one.bonded() > 0 || one.excluded);
     }
 
-    /// Forgets committees that neither act nor can be punished any more.
+    /// Forgets committees that neither act nor can be punished any more. Who decided this block may have to decide it
+    /// again, for a validator that lost its newest certificates with the power.
     fn forget(&mut self, height: Height) {
-        let oldest = self.oldest_punishable(height + 1).min(self.last_epoch());
+        let punishable = self.oldest_punishable(height + 1);
+        let oldest = punishable.min(self.terms.schedule.epoch_of(height)).min(self.last_epoch());
         let old = usize::try_from(oldest.saturating_sub(self.first_epoch)).expect("fewer than were drawn");
         self.committees.drain(..old);
         self.first_epoch += old as u64;

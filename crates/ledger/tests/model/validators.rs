@@ -283,8 +283,10 @@ impl ModelValidators {
             (one.member.account, ModelValidator { key, address, stake, unbonding, excluded: one.excluded })
         });
         assert_eq!(theirs.collect::<Vec<_>>(), ours.collect::<Vec<_>>());
-        // What may still act or be punished is known, nothing older, and what is known is right.
-        let oldest = self.epoch_at(self.height + 1).saturating_sub(self.terms.unbonding_epochs);
+        // What may still act, decided the last block or can be punished is known, nothing older, and what is known is
+        // right.
+        let punishable = self.epoch_at(self.height + 1).saturating_sub(self.terms.unbonding_epochs);
+        let oldest = punishable.min(self.epoch_at(self.height));
         for (epoch, committee) in self.committees.iter().enumerate() {
             let known = (epoch as u64 >= oldest).then_some(committee.as_slice());
             assert_eq!(real.committee(epoch as u64), known, "epoch {epoch} at height {}", self.height);

@@ -113,7 +113,7 @@ impl SimNetwork {
             Job::NextEpoch(height) => {
                 let genesis = self.epoch_zero(of);
                 let process = self.process(of).expect("it runs");
-                let network = genesis.at(&process.ledger, height);
+                let network = genesis.at(&process.ledger, height).expect("it is drawn");
                 let chain = network.chain.clone();
                 process.inbox.push(Input::Epoch(Box::new(network)));
                 let first = self.chains.entry(chain.epoch).or_insert_with(|| chain.clone());
