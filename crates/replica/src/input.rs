@@ -21,6 +21,11 @@ impl Now {
     pub fn milliseconds(&self) -> u64 {
         self.since.as_millis() as u64
     }
+
+    /// Milliseconds since 1970, by a clock that is so many milliseconds ahead.
+    pub(crate) fn corrected_ms(&self, ahead_ms: i64) -> u64 {
+        self.wall_ms.saturating_add_signed(ahead_ms)
+    }
 }
 
 /// What the pool holds at the time of a step.

@@ -23,6 +23,8 @@ pub const OFFENCES_MAX: u32 = 50;
 const RETRY: Duration = Duration::from_secs(3);
 /// A clock that is off by more than this is wrong.
 const CLOCK_OFF_MS: i64 = 10 * 60 * 1_000;
+/// A clock that is off by no more is left as it is: the difference was measured with a message, which takes its time.
+const CLOCK_LEFT_MS: u64 = 1_000;
 /// Bytes that a sub-block may hold besides its transactions.
 const SUB_BLOCK_OVERHEAD: usize = 64;
 
@@ -108,7 +110,7 @@ impl<D: Disk + Clone> Replica<D> {
         inputs: impl IntoIterator<Item = Input>,
     ) -> Result<Vec<Effect>, ReplicaError> {
         (self.now, self.waiting) = (now, waiting);
-        self.engine.set_clock(now.wall_ms);
+        self.engine.set_clock(self.now.corrected_ms(self.ahead_ms()));
         for input in inputs {
             self.on_input(input)?;
         }
@@ -227,13 +229,23 @@ impl<D: Disk + Clone> Replica<D> {
         if ahead_ms.unsigned_abs() > CLOCK_OFF_MS.unsigned_abs() {
             tracing::warn!(peer, minutes, "the clock of this validator and the own one differ");
         }
-        let faulty = self.network.chain.committee().faulty;
-        if let Some(ahead_ms) = clock_off(self.clocks.values().copied(), faulty) {
+        if let Some(ahead_ms) = clock_off(self.clocks_of_committee(), self.network.chain.committee().faulty) {
             let (by, which) = ((ahead_ms / 60_000).abs(), if ahead_ms > 0 { "behind" } else { "ahead of" });
             self.stop(format_args!(
                 "this machine's clock is {by} minutes {which} those of the other validators: set it, keep NTP running, and start again"
             ));
         }
+    }
+
+    /// By how much the committee's clocks are ahead of the own one: see [`committee_ahead`].
+    fn ahead_ms(&self) -> i64 {
+        committee_ahead(self.clocks_of_committee(), self.network.chain.committee().faulty)
+    }
+
+    /// What clocks say whose holders decide: there may be more followers than members, and a stake makes one.
+    fn clocks_of_committee(&self) -> impl Iterator<Item = i64> {
+        let size = self.network.chain.keys.len();
+        self.clocks.iter().filter(move |(peer, _)| usize::from(**peer) < size).map(|(_, ahead_ms)| *ahead_ms)
     }
 
     fn fire_timers(&mut self) {
@@ -292,7 +304,8 @@ impl<D: Disk + Clone> Replica<D> {
             && self.is_time()
             && !std::mem::replace(&mut self.handing_over, true)
         {
-            self.job(Job::Pool(PoolJob::HandOver { to, proposer, room, count }));
+            let ahead_ms = self.ahead_ms();
+            self.job(Job::Pool(PoolJob::HandOver { to, proposer, room, count, ahead_ms }));
         }
         if self.assembling.is_some() {
             return;
@@ -301,7 +314,8 @@ impl<D: Disk + Clone> Replica<D> {
         self.assembling = Some(opening.height);
         // What is left out as likely as not holds nothing that a substitute can get in.
         let room = substitute.is_none().then_some(room);
-        self.job(Job::Pool(PoolJob::Assemble { height: opening.height, proposer, room, count }));
+        let (height, ahead_ms) = (opening.height, self.ahead_ms());
+        self.job(Job::Pool(PoolJob::Assemble { height, proposer, room, count, ahead_ms }));
     }
 
     fn is_due(&self, opening: &consensus::Opening) -> bool {
@@ -488,7 +502,7 @@ impl<D: Disk + Clone> Replica<D> {
                 None => engine.rejoin(),
             },
         }
-        engine.set_clock(self.now.wall_ms);
+        engine.set_clock(self.now.corrected_ms(self.ahead_ms()));
         let (epoch, members) = (network.chain.epoch, network.chain.keys.len());
         tracing::info!(epoch, members, me = network.me, follows = engine.follows(), height, "an epoch begins");
         self.tell(Told::Epoch(epoch));
@@ -558,9 +572,33 @@ fn clock_off(ahead_ms: impl Iterator<Item = i64>, faulty: usize) -> Option<i64> 
     shows(behind).or_else(|| shows(ahead))
 }
 
+/// By how many milliseconds the clocks of a committee are ahead of the own one, in the median with the own one: with
+/// 2f + 1 of them, it is between those of correct validators. Zero if fewer are known, or if it is within
+/// [`CLOCK_LEFT_MS`]. Others refuse what is proposed with a clock that is seconds off: with this they do not, and
+/// what clients gave to this validator gets into blocks.
+fn committee_ahead(others: impl Iterator<Item = i64>, faulty: usize) -> i64 {
+    let mut all: Vec<i64> = others.chain([0]).collect();
+    all.sort_unstable();
+    let median = all[(all.len() - 1) / 2];
+    let is_trusted = all.len() > 2 * faulty;
+    if is_trusted && median.unsigned_abs() > CLOCK_LEFT_MS { median } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::clock_off;
+    use super::{clock_off, committee_ahead};
+
+    #[test]
+    fn a_clock_is_corrected_by_the_median_of_the_committee() {
+        let ahead = |others: &[i64], faulty| committee_ahead(others.iter().copied(), faulty);
+        assert_eq!(ahead(&[-300_000, -300_000, -300_000], 1), -300_000);
+        assert_eq!(ahead(&[-300_000], 1), 0, "one of two may lie");
+        assert_eq!(ahead(&[i64::MAX, 5], 1), 0, "it is as good as the own one");
+        assert_eq!(ahead(&[i64::MAX, 9_000, 0], 1), 0, "a liar moves it to a correct clock at most");
+        assert_eq!(ahead(&[i64::MIN, 9_000, 9_001], 1), 0);
+        assert_eq!(ahead(&[i64::MAX, 9_000, 9_001], 1), 9_000);
+        assert_eq!(ahead(&[999, 998, 997], 1), 0, "as much as a message may take");
+    }
 
     #[test]
     fn a_wrong_clock_is_shown_by_more_than_f_and_by_most() {

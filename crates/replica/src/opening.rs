@@ -23,7 +23,7 @@ pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
         let mut gas_left = lane.sub_block_gas;
         let mut is_sound = |bytes: &Vec<u8>| check_in_lane(bytes, lane.chain, &mut gas_left).is_ok();
         let transactions = sub_block.native.len() + sub_block.ethereum.len();
-        let contents = Contents { transactions, time_ms: None };
+        let contents = Contents { transactions, time_ms: Some(sub_block.time_ms) };
         sub_block.ethereum.iter().all(&mut is_sound).then_some(contents)
     })
 }

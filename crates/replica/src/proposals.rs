@@ -23,6 +23,8 @@ pub enum PoolJob {
         room: Option<usize>,
         /// Transactions at most.
         count: usize,
+        /// By how many milliseconds the committee's clocks are ahead of the own one.
+        ahead_ms: i64,
     },
     /// Transactions for another validator to propose.
     HandOver {
@@ -34,6 +36,8 @@ pub enum PoolJob {
         room: usize,
         /// Transactions at most.
         count: usize,
+        /// By how many milliseconds the committee's clocks are ahead of the own one.
+        ahead_ms: i64,
     },
     /// Takes back what was handed over before this time, and is in no block yet.
     TakeBack {
@@ -76,18 +80,18 @@ impl Proposals {
     /// pool judges by; without one it accuses another time.
     pub fn perform(&mut self, job: PoolJob, pool: &mut Mempool, ledger: Option<&Ledger>, now: Now) -> Option<Input> {
         match job {
-            PoolJob::Assemble { height, proposer, room, count } => {
+            PoolJob::Assemble { height, proposer, room, count, ahead_ms } => {
                 let (entries, room) = room.map_or_else(Default::default, |room| fitting(pool, room, count));
                 let assembled = Assembled { entries, ethereum: pool.ethereum.take(room) };
-                let payload = payload(proposer, &assembled, now);
+                let payload = payload(proposer, &assembled, now.corrected_ms(ahead_ms));
                 // An earlier epoch may have asked for the same height.
                 put_back(pool, self.assembled.insert(height, assembled), now);
                 Some(Input::Assembled { height, payload })
             }
-            PoolJob::HandOver { to, proposer, room, count } => {
+            PoolJob::HandOver { to, proposer, room, count, ahead_ms } => {
                 let (entries, _) = fitting(pool, room, count);
                 let handed = Assembled { entries, ethereum: Vec::new() };
-                let (payload, count) = (payload(proposer, &handed, now), handed.entries.len());
+                let (payload, count) = (payload(proposer, &handed, now.corrected_ms(ahead_ms)), handed.entries.len());
                 pool.hand_over(handed.entries, now.milliseconds());
                 Some(Input::HandedOver { to, payload, count })
             }
@@ -158,9 +162,9 @@ fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> (Vec<PoolEntry>
     (entries, room)
 }
 
-fn payload(proposer: Index, assembled: &Assembled, now: Now) -> Payload {
+fn payload(proposer: Index, assembled: &Assembled, time_ms: u64) -> Payload {
     let native = assembled.entries.iter().map(|entry| entry.transaction.clone()).collect();
-    let (time_ms, ethereum) = (now.wall_ms, assembled.ethereum.clone());
+    let ethereum = assembled.ethereum.clone();
     let sub_block = SubBlock { proposer: u32::from(proposer), time_ms, native, ethereum, ..SubBlock::default() };
     sub_block.to_payload().into()
 }

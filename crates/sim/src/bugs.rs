@@ -1,5 +1,6 @@
 //! Bugs to be seeded at the simulator's own boundary: a check that never fires shows nothing.
 
+use borsh::BorshDeserialize;
 use ledger::{AccountState, Applied, Fault, Ledger, Outcome, Pair, Place, Restore, Signatures, Snapshot};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Operation, Superblock, Transaction};
 
@@ -146,8 +147,8 @@ fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
     applied.batch.burnt.retain(|(_, units)| *units > 0);
 }
 
-/// The head of a snapshot: format and rules, chain, fee, ε, μ, limits, height, last block and its time, assets,
-/// validators.
+/// What the head of a snapshot begins with: format and rules, chain, fee, ε, μ, limits, height, last block and its
+/// time, assets, validators.
 type Head = (
     (u8, u32),
     u64,
@@ -177,9 +178,10 @@ fn edit(
         if chunk[0] == HEAD
             && let Some((asset, units)) = issue
         {
-            let mut head: Head = borsh::from_slice(&chunk[1..]).expect("a head");
+            let mut rest = &chunk[1..];
+            let mut head: Head = BorshDeserialize::deserialize(&mut rest).expect("a head");
             head.9[asset.0 as usize].issued += units;
-            chunk = [vec![HEAD], borsh::to_vec(&head).expect("encodes")].concat();
+            chunk = [&[HEAD][..], &borsh::to_vec(&head).expect("encodes"), rest].concat();
         } else if chunk[0] == ACCOUNTS {
             let mut accounts: Vec<AccountState> = borsh::from_slice(&chunk[1..]).expect("accounts");
             for account in accounts.iter_mut().filter(|account| account.address == *address) {

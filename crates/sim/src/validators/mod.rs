@@ -201,7 +201,7 @@ pub struct SimNetwork {
     pub defect: Option<Defect>,
     /// Whose ledger computes something else.
     pub wrong_ledger: Option<Index>,
-    /// Whose clock is an hour ahead.
+    /// Whose clock is five minutes ahead.
     pub hasty: Option<Index>,
     /// Whether clients trade, instead of paying each other.
     pub trades: bool,
@@ -413,9 +413,13 @@ impl SimNetwork {
         self.hosts[usize::from(of)].process.as_mut()
     }
 
+    /// By how many milliseconds a validator's clock is ahead.
+    fn ahead_ms(&self, of: Index) -> u64 {
+        if self.hasty == Some(of) { 300_000 } else { 0 }
+    }
+
     fn time(&self, of: Index) -> Now {
-        let ahead = if self.hasty == Some(of) { 3_600_000 } else { 0 };
-        Now { since: Duration::from_micros(self.now), wall_ms: WALL_MS + ahead + self.now / 1_000 }
+        Now { since: Duration::from_micros(self.now), wall_ms: WALL_MS + self.ahead_ms(of) + self.now / 1_000 }
     }
 
     fn push(&mut self, delay: u64, to: Index, event: Event) {
@@ -626,7 +630,8 @@ impl SimNetwork {
             Event::Job { life: of, job } if of == life => self.work(to, job),
             Event::Frame { from, link, bytes } => self.deliver(to, from, link, bytes),
             Event::Up { peer, link } if self.links[&key(peer, to)] == link => {
-                self.hear(to, peer, Sight::Up { ahead_ms: 0 });
+                let ahead_ms = self.ahead_ms(peer) as i64 - self.ahead_ms(to) as i64;
+                self.hear(to, peer, Sight::Up { ahead_ms });
             }
             // A later break of the same link tells it again.
             Event::Down { peer, link } if self.links[&key(peer, to)] == link => self.hear(to, peer, Sight::Down),
