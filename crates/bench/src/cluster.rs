@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::{Genesis, Listing};
-use node::{Config, EthereumLane, Exchange, ExchangeError, Network, PeerAddress, ReplicaError};
+use node::{Config, EthereumLane, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
 use store::StoreError;
@@ -94,7 +94,7 @@ impl Cluster {
                 rules: settings.rules,
                 lane: EthereumLane::default(),
                 me: me as u8,
-                secret: secret(me),
+                own: OwnKeys::one(secret(me)),
                 listen: listen[me],
                 peers: keys
                     .iter()

@@ -63,7 +63,7 @@ fn misbehave(network: &Network, peer: Index, frame: Frame, number: u64) -> Vec<(
             .map(|to| {
                 let sub_block = SubBlock { time_ms: u64::from(to % 2) + number, ..SubBlock::default() };
                 let payload: consensus::Payload = sub_block.to_payload().into();
-                let signed = Proposal::sign(&network.chain, proposal.height, network.me, &payload, &network.secret);
+                let signed = Proposal::sign(&network.chain, proposal.height, network.me, &payload, &network.own.links);
                 (to, Frame::Proposal(signed, payload))
             })
             .collect(),

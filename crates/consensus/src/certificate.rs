@@ -6,7 +6,7 @@
 //! the keys needs nothing else to believe what it says.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Digest, SecretKey, Signature};
+use primitives::{Digest, SecretKey, Signable, Signature, SigningRequest};
 
 use crate::chain::Chain;
 use crate::committee::{Index, Members};
@@ -45,8 +45,13 @@ pub struct Statement {
 }
 
 impl Statement {
+    pub(crate) fn to_sign(&self, chain: &Chain) -> SigningRequest {
+        let statement = Signable::Commit { superblock: self.superblock, root: self.root };
+        SigningRequest { scope: chain.scope(), height: self.height, statement }
+    }
+
     fn signed(&self, chain: &Chain) -> Digest {
-        chain.scope().commit(self.height, &self.superblock, &self.root)
+        self.to_sign(chain).digest()
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Digest, SecretKey};
+use primitives::{Digest, Signer, SigningError};
 
 use crate::benches::Benches;
 use crate::binary::Alarm;
@@ -20,6 +20,7 @@ use crate::height::{Height, HeightSettings};
 use crate::links::Peer;
 use crate::live::{Agreement, Live};
 use crate::message::{HeightEffect, Record, Round, Timer, Vote};
+use crate::pen::Pen;
 use crate::proposal::{Evidence, Payload, Proposal};
 use crate::tendermint::{self, Instance};
 
@@ -113,8 +114,8 @@ pub struct Setup {
     pub followers: usize,
     /// The own index.
     pub me: Index,
-    /// The own key.
-    pub secret: SecretKey,
+    /// Who holds the own key.
+    pub signer: Arc<dyn Signer>,
     /// What a payload must be.
     pub check: PayloadCheck,
 }
@@ -292,7 +293,7 @@ pub struct Engine {
     pub(crate) committee: Committee,
     pub(crate) rules: Rules,
     pub(crate) me: Index,
-    secret: SecretKey,
+    pen: Pen,
     check: PayloadCheck,
     /// The own clock in milliseconds, as the last step told it.
     pub(crate) clock_ms: Option<u64>,
@@ -342,7 +343,7 @@ impl Engine {
             chain: setup.chain,
             rules: setup.rules,
             me: setup.me,
-            secret: setup.secret,
+            pen: Pen::new(setup.signer),
             check: setup.check,
             clock_ms: None,
             live: BTreeMap::new(),
@@ -581,7 +582,8 @@ impl Engine {
     /// If it is not a payload that others would take: the shell made it.
     pub fn propose(&mut self, height: u64, payload: Payload) {
         assert!(payload.len() <= self.rules.payload_bytes && (self.check)(&payload).is_some(), "a bad proposal");
-        let proposal = Proposal::sign(&self.chain, height, self.me, &payload, &self.secret);
+        let unsigned = Proposal::unsigned(height, self.me, &payload);
+        let proposal = Proposal { signature: self.pen.sign(&unsigned.to_sign(&self.chain)), ..unsigned };
         self.proposed = height;
         self.turn.entries.push((height, Entry::Held(proposal, payload.clone())));
         let live = self.open(height);
@@ -707,6 +709,12 @@ impl Engine {
         self.collect();
     }
 
+    /// Why something could not be signed. Nothing of the turn may then be written down or sent, and the engine is of no
+    /// more use.
+    pub fn unsigned(&self) -> Option<&SigningError> {
+        self.pen.failure()
+    }
+
     /// What is to be done after the inputs since the last call.
     pub fn take_turn(&mut self) -> Turn {
         if self.rules.protocol == Protocol::Tendermint {
@@ -736,14 +744,12 @@ impl Engine {
 
     /// The state of a height above the last decided one, new if nothing was heard of it.
     pub(crate) fn open(&mut self, height: u64) -> &mut Live {
-        let Engine { committee, me, rules, benches, chain, secret, .. } = self;
+        let Engine { committee, me, rules, benches, chain, pen, .. } = self;
         let enough = rules.enough.unwrap_or(committee.round);
         let settings = HeightSettings { enough, fast: rules.fast };
         let new = || match rules.protocol {
             Protocol::Dbft => Agreement::Slots(Height::new(*committee, settings, height, *me, &benches.at(height))),
-            Protocol::Tendermint => {
-                Agreement::Rounds(Box::new(Instance::new(chain.clone(), *me, secret.clone(), height)))
-            }
+            Protocol::Tendermint => Agreement::Rounds(Box::new(Instance::new(chain.clone(), *me, pen.clone(), height))),
         };
         self.live.entry(height).or_insert_with(|| Live::new(new()))
     }
@@ -892,7 +898,7 @@ impl Engine {
     }
 
     pub(crate) fn sign_commit(&self, statement: crate::Statement) -> Commit {
-        Commit::sign(&self.chain, statement, self.me, &self.secret)
+        Commit { statement, signer: self.me, signature: self.pen.sign(&statement.to_sign(&self.chain)) }
     }
 
     pub(crate) fn contents_of(&self, payload: &[u8]) -> Contents {

@@ -134,6 +134,7 @@ mod links;
 mod live;
 pub mod message;
 mod output;
+mod pen;
 pub mod proposal;
 mod sync;
 pub mod tendermint;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{
-    Committed, Contradiction, Digest, Proposed, PublicKey, RoundProposed, RoundVoted, SecretKey, Signature,
+    Committed, Contradiction, Digest, Proposed, PublicKey, RoundProposed, RoundVoted, SecretKey, Signable, Signature,
+    SigningRequest,
 };
 
 use crate::chain::Chain;
@@ -40,9 +41,19 @@ pub struct Proposal {
 impl Proposal {
     /// Signs a payload for a height.
     pub fn sign(chain: &Chain, height: u64, slot: Index, payload: &[u8], secret: &SecretKey) -> Proposal {
-        let (digest, length) = (payload_digest(payload), payload.len() as u32);
-        let unsigned = Proposal { height, slot, digest, length, signature: Signature([0; 64]) };
+        let unsigned = Proposal::unsigned(height, slot, payload);
         Proposal { signature: secret.sign(&unsigned.signed(chain).0), ..unsigned }
+    }
+
+    pub(crate) fn unsigned(height: u64, slot: Index, payload: &[u8]) -> Proposal {
+        let (digest, length) = (payload_digest(payload), payload.len() as u32);
+        Proposal { height, slot, digest, length, signature: Signature([0; 64]) }
+    }
+
+    pub(crate) fn to_sign(self, chain: &Chain) -> SigningRequest {
+        let Proposal { height, slot, digest, length, .. } = self;
+        let statement = Signable::Proposal { slot, payload: digest, length };
+        SigningRequest { scope: chain.scope(), height, statement }
     }
 
     /// Whether the slot's validator signed it.
@@ -57,7 +68,7 @@ impl Proposal {
     }
 
     fn signed(&self, chain: &Chain) -> Digest {
-        chain.scope().proposal(self.height, self.slot, &self.digest, self.length)
+        self.to_sign(chain).digest()
     }
 }
 

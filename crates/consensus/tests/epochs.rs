@@ -4,7 +4,8 @@ use consensus::{
     ALL_HEIGHTS, Certificate, CertificateError, Chain, Contents, Engine, Frame, Index, Refused, Rules, Setup, Start,
 };
 use consensus::{Commit, Statement, Status, Turn};
-use primitives::{Digest, SecretKey};
+use primitives::{Digest, PublicKey, SecretKey, Signature, Signer, SigningError, SigningRequest};
+use std::sync::Arc;
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])
@@ -17,18 +18,21 @@ fn second_epoch() -> Chain {
 }
 
 fn engine(me: Index) -> Engine {
+    engine_of(me, Arc::new(secret(usize::from(me))))
+}
+
+fn engine_of(me: Index, signer: Arc<dyn Signer>) -> Engine {
     let (chain, rules) = (second_epoch(), Rules::default());
     let benches = Engine::first_benches(&chain.committee(), &rules);
     let start = Start { height: 10, superblock: Digest([5; 32]), benches, applied: 10, roots: Vec::new() };
-    let secret = secret(usize::from(me));
     Engine::new(
         Setup {
             chain,
             rules,
             followers: 1,
             me,
-            secret,
-            check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
+            signer,
+            check: Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
         },
         start,
     )
@@ -117,4 +121,25 @@ fn an_old_committee_certifies_its_own_heights_alone() {
     );
     assert_eq!(certified(15, 0), Err(CertificateError::OtherEpoch(15)));
     assert!(ALL_HEIGHTS.contains(&u64::MAX) && !ALL_HEIGHTS.contains(&0));
+}
+
+/// A signer whose process has ended.
+struct Gone;
+
+impl Signer for Gone {
+    fn public(&self) -> PublicKey {
+        secret(0).public()
+    }
+
+    fn sign_statement(&self, request: &SigningRequest) -> Result<Signature, SigningError> {
+        Err(SigningError(format!("nobody signs at height {}", request.height)))
+    }
+}
+
+#[test]
+fn an_engine_says_what_it_could_not_sign() {
+    let mut engine = engine_of(0, Arc::new(Gone));
+    assert_eq!(engine.unsigned(), None);
+    engine.propose(11, [1; 9].to_vec().into());
+    assert!(engine.unsigned().is_some_and(|error| error.0.contains("height 11")));
 }

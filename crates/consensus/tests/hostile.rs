@@ -6,6 +6,7 @@ use consensus::{
     Refused, Rules, Setup, Start, Statement, Status, Turn, Vote, Votes, payload_digest,
 };
 use primitives::{Digest, SecretKey, Signature};
+use std::sync::Arc;
 
 const ME: Index = 0;
 const LIAR: Index = 3;
@@ -27,7 +28,7 @@ fn engine(rules: Rules) -> Engine {
         rules,
         followers: 1,
         me: ME,
-        secret: secret(ME),
+        signer: Arc::new(secret(ME)),
         check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
     };
     let roots = vec![(0, Digest([1; 32]))];
@@ -232,7 +233,7 @@ fn a_certificate_that_comes_before_the_decision_is_compared_with_it() {
         rules,
         followers: 1,
         me: ME,
-        secret: secret(ME),
+        signer: Arc::new(secret(ME)),
         check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
     };
     let statement = Statement { height: 1, superblock: Digest([9; 32]), root: Digest([1; 32]) };

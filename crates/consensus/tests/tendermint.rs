@@ -1,6 +1,7 @@
 //! Engines that decide by rounds, joined by perfect links: known answers, restarts, evidence, encodings.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{
@@ -32,7 +33,7 @@ fn payload_at(time_ms: u64) -> Payload {
 fn engine(size: Index, me: Index) -> Engine {
     let (chain, rules) = (chain(size), Rules::tendermint());
     let benches = Engine::first_benches(&chain.committee(), &rules);
-    let setup = Setup { chain, rules, followers: 0, me, secret: secret(me), check: std::sync::Arc::new(contents) };
+    let setup = Setup { chain, rules, followers: 0, me, signer: Arc::new(secret(me)), check: Arc::new(contents) };
     let roots = vec![(0, Digest([1; 32]))];
     Engine::new(setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots })
 }

@@ -28,7 +28,10 @@ pub struct Config {
 pub struct NetworkConfig {
     /// Where to listen for the other validators (UDP).
     pub listen: SocketAddr,
-    /// Whether evidence against a validator is sent to the ledger, by the account that the own validator key controls.
+    /// The socket of `walras signer`, if it holds the validator's key; relative to the home.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signer: Option<PathBuf>,
+    /// Whether evidence against a validator is sent to the ledger, by the validator's own account.
     pub accuse: bool,
     /// A validator that is more heights behind than this fetches a state instead of blocks; 0 if only when the others
     /// hold the blocks no longer.
@@ -79,7 +82,8 @@ pub struct StoreConfig {
 
 impl Default for NetworkConfig {
     fn default() -> NetworkConfig {
-        NetworkConfig { listen: SocketAddr::from(([127, 0, 0, 1], 9100)), accuse: true, state_behind: 10_000 }
+        let listen = SocketAddr::from(([127, 0, 0, 1], 9100));
+        NetworkConfig { listen, signer: None, accuse: true, state_behind: 10_000 }
     }
 }
 

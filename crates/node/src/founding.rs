@@ -11,8 +11,8 @@ use borsh::BorshSerialize;
 use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules};
 use ledger::{BLOCK_BYTES_MAX, Genesis, Member, Membership, Restart, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes};
-use primitives::{Address, Amount, Digest, Fraction, PublicKey, SecretKey, is_network_address};
-use replica::{EthereumLane, Lineage, Network, PeerAddress};
+use primitives::{Address, Amount, Digest, Fraction, PublicKey, is_network_address};
+use replica::{EthereumLane, Lineage, Network, OwnKeys, PeerAddress};
 use serde::{Deserialize, Serialize};
 
 /// Bounds of the settings, so that a slip of the pen does not make a network that cannot work.
@@ -310,11 +310,12 @@ impl Founding {
     }
 
     /// The network at its beginning as the holder of a key sees it, who follows if the key is no founder's.
-    pub fn network(&self, genesis: &Genesis, secret: SecretKey, listen: std::net::SocketAddr) -> Network {
+    pub fn network(&self, genesis: &Genesis, own: OwnKeys, listen: std::net::SocketAddr) -> Network {
         let peer = |one: &Founder| PeerAddress { key: one.key, address: one.address.clone() };
         let mut peers: Vec<PeerAddress> = self.validators.iter().map(peer).collect();
-        let me = self.index_of(&secret.public()).unwrap_or_else(|| {
-            peers.push(PeerAddress { key: secret.public(), address: listen.to_string() });
+        let key = own.votes.public();
+        let me = self.index_of(&key).unwrap_or_else(|| {
+            peers.push(PeerAddress { key, address: listen.to_string() });
             self.validators.len() as Index
         });
         Network {
@@ -322,7 +323,7 @@ impl Founding {
             rules: self.rules,
             lane: EthereumLane::of(genesis.chain, &genesis.limits),
             me,
-            secret,
+            own,
             listen,
             peers,
             committee_max: self.validators.len().max(self.succession.committee as usize),

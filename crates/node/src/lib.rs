@@ -22,8 +22,8 @@ pub use config::Config;
 pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
 pub use replica::{
-    EthereumLane, Handover, HandoverError, Lineage, Network, PeerAddress, Replay, ReplicaError, Restored, receipts,
-    recover_state, restore, write_checkpoint,
+    EthereumLane, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay, ReplicaError, Restored,
+    receipts, recover_state, restore, write_checkpoint,
 };
 pub use room::free_bytes;
 pub use shared::ExchangeError;

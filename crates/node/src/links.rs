@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use consensus::Index;
+use primitives::link_key;
 use replica::{FrameBytes, Input, Network, Sight};
 use transport::{Event, Lane, LinkReason, Peer, Transport, TransportError, TransportSettings};
 
@@ -27,13 +28,18 @@ const _: () = assert!(replica::state_sync::message::MESSAGE_BYTES_MAX <= transpo
 
 /// What the transport of a network is made of.
 pub fn settings(network: &Network) -> TransportSettings {
-    let peer = |peer: &replica::PeerAddress| Peer { key: peer.key, address: peer.address.clone() };
+    let peer = |(index, peer): (usize, &replica::PeerAddress)| {
+        let (key, address) = link_key(&peer.address).unwrap_or((None, &peer.address));
+        // Whatever others were told of it: this process has no other key.
+        let key = if index == usize::from(network.me) { network.own.links.public() } else { key.unwrap_or(peer.key) };
+        Peer { key, address: address.to_string() }
+    };
     TransportSettings {
         network: network.digest(),
         me: network.me,
         listen: network.listen,
-        peers: network.peers.iter().map(peer).collect(),
-        secret: network.secret.clone(),
+        peers: network.peers.iter().enumerate().map(peer).collect(),
+        secret: network.own.links.clone(),
         frame_bytes_max: network.frame_bytes_max(),
         bulk_bytes_waiting_max: BULK_BYTES_WAITING,
         clock: clock_ms,

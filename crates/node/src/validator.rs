@@ -141,7 +141,7 @@ pub(crate) fn start(
     let answer_bytes = genesis.superblock_bytes_max();
     let [results, published, rooted, executed] = std::array::from_fn(|_| inbox.sender());
     let (answered, logged) = (past.clone(), past);
-    let key = genesis.secret.clone();
+    let key = genesis.own.account.clone();
     let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO };
     Ok(vec![
         spawn("publisher", shared, move |shared| publish(shared, &blocks, Some(&published)))?,
@@ -260,7 +260,7 @@ fn tell(told: Told, shared: &Shared) {
 }
 
 /// The pool's worker.
-fn work_on_pool(shared: &Arc<Shared>, key: SecretKey, jobs: &Receiver<PoolJob>, results: &InboxSender) {
+fn work_on_pool(shared: &Arc<Shared>, key: Option<SecretKey>, jobs: &Receiver<PoolJob>, results: &InboxSender) {
     let mut proposals = Proposals::new(key);
     for job in jobs {
         let own = if let PoolJob::Assemble { proposer, .. } = job { Some(proposer) } else { None };

@@ -7,7 +7,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::{Address, Digest, Height, PublicKey, SecretKey, Signature};
+use crate::{Address, Digest, Height, PublicKey, SecretKey, Signature, from_hex};
 
 const PROPOSAL_CONTEXT: &str = "walras 2026 consensus proposal v1";
 const COMMIT_CONTEXT: &str = "walras 2026 consensus commit v1";
@@ -18,8 +18,11 @@ const POSSESSION_CONTEXT: &str = "walras 2026 validator key possession v1";
 /// Longest network address of a validator, in bytes: a DNS name and a port.
 const ADDRESS_BYTES_MAX: usize = 260;
 
+/// Longest frame of a request to sign, or of its answer, in bytes.
+pub const SIGNING_BYTES_MAX: usize = 1_024;
+
 /// The network and the epoch that statements are made in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Scope {
     /// The identity of the network.
     pub network: Digest,
@@ -71,6 +74,110 @@ pub struct RoundValue {
     pub slot: u8,
     /// Of its payload.
     pub digest: Digest,
+}
+
+/// What a validator says of a height, and may say but once: of the kind, or of the kind in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Signable {
+    /// See [`Scope::proposal`].
+    Proposal {
+        /// The proposer's.
+        slot: u8,
+        /// Of the sub-block.
+        payload: Digest,
+        /// Of the sub-block, in bytes.
+        length: u32,
+    },
+    /// See [`Scope::commit`].
+    Commit {
+        /// Of the superblock.
+        superblock: Digest,
+        /// The lagged outcome.
+        root: Digest,
+    },
+    /// See [`Scope::round_vote`].
+    RoundVote {
+        /// The round.
+        round: u32,
+        /// Of which kind.
+        kind: VoteKind,
+        /// For what; `None` is a vote for nil.
+        value: Option<RoundValue>,
+    },
+    /// See [`Scope::round_proposal`].
+    RoundProposal {
+        /// The round.
+        round: u32,
+        /// What.
+        value: RoundValue,
+        /// The round in which more than two thirds prevoted for it, if it is proposed again.
+        valid_round: Option<u32>,
+    },
+}
+
+/// A statement that a validator is to sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct SigningRequest {
+    /// The network and the epoch.
+    pub scope: Scope,
+    /// What it is about.
+    pub height: Height,
+    /// The statement.
+    pub statement: Signable,
+}
+
+impl SigningRequest {
+    /// What is signed.
+    pub fn digest(&self) -> Digest {
+        let SigningRequest { scope, height, statement } = self;
+        match statement {
+            Signable::Proposal { slot, payload, length } => scope.proposal(*height, *slot, payload, *length),
+            Signable::Commit { superblock, root } => scope.commit(*height, superblock, root),
+            Signable::RoundVote { round, kind, value } => scope.round_vote(*height, *round, *kind, value.as_ref()),
+            Signable::RoundProposal { round, value, valid_round } => {
+                scope.round_proposal(*height, *round, value, *valid_round)
+            }
+        }
+    }
+
+    /// Its kind and its round: at a height of a network only one statement may stand there.
+    pub fn place(&self) -> (u8, u32) {
+        match self.statement {
+            Signable::Proposal { .. } => (0, 0),
+            Signable::Commit { .. } => (1, 0),
+            Signable::RoundVote { round, kind: VoteKind::Prevote, .. } => (2, round),
+            Signable::RoundVote { round, kind: VoteKind::Precommit, .. } => (3, round),
+            Signable::RoundProposal { round, .. } => (4, round),
+        }
+    }
+}
+
+/// Why a statement was not signed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SigningError(pub String);
+
+/// Who holds a validator's key.
+pub trait Signer: Send + Sync {
+    /// The key.
+    fn public(&self) -> PublicKey;
+
+    /// Signs [`SigningRequest::digest`].
+    ///
+    /// # Errors
+    /// If the key is out of reach, or its holder has signed something else in this place.
+    fn sign_statement(&self, request: &SigningRequest) -> Result<Signature, SigningError>;
+}
+
+/// It signs whatever it is asked to: the vote log is the guard of who asks.
+impl Signer for SecretKey {
+    fn public(&self) -> PublicKey {
+        SecretKey::public(self)
+    }
+
+    fn sign_statement(&self, request: &SigningRequest) -> Result<Signature, SigningError> {
+        Ok(self.sign(&request.digest().0))
+    }
 }
 
 /// One of two sub-blocks that were proposed for one slot.
@@ -225,12 +332,24 @@ fn possession(chain: u64, account: &Address) -> Digest {
     Digest::of(POSSESSION_CONTEXT, &bytes)
 }
 
-/// Whether a text can be a validator's network address: host and port, printable, at most 260 bytes.
+/// Whether a text can be a validator's network address: host and port, printable, at most 260 bytes; before them, with
+/// an `@` between, the key of its links in hexadecimal digits if that is not the key that it signs by.
 pub fn is_network_address(text: &str) -> bool {
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|p| p > 0);
     text.len() <= ADDRESS_BYTES_MAX
         && text.bytes().all(|b| b.is_ascii_graphic())
-        && text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && is_port(port))
+        && link_key(text).is_some_and(|(_, rest)| {
+            rest.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && is_port(port))
+        })
+}
+
+/// The key of the links in a network address, if it names one, and the host and port. `None` if what stands before an
+/// `@` is no key.
+pub fn link_key(address: &str) -> Option<(Option<PublicKey>, &str)> {
+    match address.split_once('@') {
+        Some((key, rest)) => Some((Some(PublicKey(from_hex(key).ok()?)), rest)),
+        None => Some((None, address)),
+    }
 }
 
 #[cfg(test)]
@@ -336,8 +455,15 @@ mod tests {
     #[test]
     fn network_addresses_are_host_and_port() {
         let long = format!("{}:1", "a".repeat(258));
-        for good in ["a.example:9100", "127.0.0.1:1", "[::1]:65535", &long] {
+        let key = SecretKey::from_seed([3; 32]).public();
+        let named = format!("{}@a.example:9100", crate::to_hex(&key.0));
+        assert_eq!(link_key(&named), Some((Some(key), "a.example:9100")));
+        assert_eq!(link_key("a.example:9100"), Some((None, "a.example:9100")));
+        for good in ["a.example:9100", "127.0.0.1:1", "[::1]:65535", &long, &named] {
             assert!(is_network_address(good), "{good}");
+        }
+        for bad in ["somebody@a.example:9100", "@a.example:9100", &named.replace(":9100", ""), &named[1..]] {
+            assert!(!is_network_address(bad), "{bad}");
         }
         let longer = format!("{}:1", "a".repeat(259));
         for bad in ["", ":1", "a", "a:", "a:0", "a:+1", "a:65536", "a b:1", "a:1 ", "ä:1", &longer] {

@@ -2,7 +2,7 @@
 //!
 //! Upon evidence against a validator, it is put on a list, one piece for each member of each epoch: one is enough. From
 //! then on, until the ledger says that nothing more can come of it (the validator is convicted, by whomever; is none;
-//! or it is too late), the evidence is sent as a transaction of the account that the own validator key controls, and
+//! or it is too late), the evidence is sent as a transaction of the validator's own account ([`crate::OwnKeys`]), and
 //! sent again if a transaction was lost. Every correct validator that holds evidence does so: the first conviction
 //! counts, and those in the same block pay a fee for nothing.
 //!

@@ -105,6 +105,9 @@ pub enum ReplicaError {
         /// What went wrong while it solved.
         solved: Box<ReplicaError>,
     },
+    /// Something could not be signed. Nothing of that turn was written down or sent.
+    #[error("this validator cannot sign: {0}")]
+    Unsigned(primitives::SigningError),
     /// The state does not say who decides a height.
     #[error(
         "the committee of epoch {epoch}, which decides height {height}, is not known to the state of height {applied}: the          archive of certificates is older than the log; put back the one that belongs to it, or begin with an empty home"

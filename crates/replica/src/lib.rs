@@ -79,7 +79,7 @@ pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
 pub use machine::{INPUTS_OF_A_STEP, OFFENCES_MAX, Replica};
 pub use mempool::{Mempool, PoolEntry, Reject};
-pub use network::{EthereumLane, Network, PeerAddress};
+pub use network::{EthereumLane, Network, OwnKeys, PeerAddress};
 pub use opening::{Opened, check_payload, create_votes};
 pub use past::Past;
 pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, forget, log, own_sub_block, settle};

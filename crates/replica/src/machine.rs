@@ -117,6 +117,9 @@ impl<D: Disk + Clone> Replica<D> {
         self.fire_timers();
         self.propose();
         let turn = self.engine.take_turn();
+        if let Some(error) = self.engine.unsigned() {
+            return Err(ReplicaError::Unsigned(error.clone()));
+        }
         self.act(turn)?;
         if self.engine.is_over() && !std::mem::replace(&mut self.is_turning_over, true) {
             self.job(Job::NextEpoch(self.engine.tip().0 + 1));

@@ -2,12 +2,13 @@
 //! itself.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::committee::MEMBERS_MAX;
 use consensus::{Chain, Index, PayloadCheck, Rules, Setup};
 use ledger::{Ledger, Limits, Member};
-use primitives::{Digest, PublicKey, SecretKey};
+use primitives::{Digest, PublicKey, SecretKey, Signer};
 
 use crate::ReplicaError;
 
@@ -41,6 +42,24 @@ impl EthereumLane {
     }
 }
 
+/// What a validator holds. Whoever has the first can make it lose its stake; the others cannot.
+#[derive(Clone)]
+pub struct OwnKeys {
+    /// Signs in consensus, and names the validator. It may be out of this process.
+    pub votes: Arc<dyn Signer>,
+    /// Authenticates its links.
+    pub links: SecretKey,
+    /// Of the account that brings accusations before the ledger, and pays for them; none brings none.
+    pub account: Option<SecretKey>,
+}
+
+impl OwnKeys {
+    /// One key for everything.
+    pub fn one(secret: SecretKey) -> OwnKeys {
+        OwnKeys { votes: Arc::new(secret.clone()), links: secret.clone(), account: Some(secret) }
+    }
+}
+
 /// What a node needs to take part in an epoch.
 #[derive(Clone)]
 pub struct Network {
@@ -52,8 +71,8 @@ pub struct Network {
     pub lane: EthereumLane,
     /// The own index.
     pub me: Index,
-    /// The own key.
-    pub secret: SecretKey,
+    /// The own keys.
+    pub own: OwnKeys,
     /// Where to listen (UDP).
     pub listen: SocketAddr,
     /// All validators by index, and after them who follows: others who have staked, up to a limit those with the
@@ -80,8 +99,8 @@ impl std::fmt::Debug for Network {
 impl Network {
     /// What the engine is made of.
     pub(crate) fn setup(&self, check: PayloadCheck) -> Setup {
-        let Network { chain, rules, me, secret, .. } = self.clone();
-        Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, secret, check }
+        let Network { chain, rules, me, own, .. } = self.clone();
+        Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, signer: own.votes, check }
     }
 
     /// Bytes of the longest frame that a correct validator sends.
@@ -105,7 +124,7 @@ impl Network {
         let others = registered.map(|one| &one.member).filter(|one| members.iter().all(|member| member.key != one.key));
         let followers = largest(others.collect(), FOLLOWERS_MAX.min(MEMBERS_MAX.saturating_sub(members.len() + 1)));
         let mut peers: Vec<PeerAddress> = members.iter().chain(followers).map(|member| self.peer(member)).collect();
-        let own = self.secret.public();
+        let own = self.own.votes.public();
         if peers.iter().all(|peer| peer.key != own) {
             peers.push(PeerAddress { key: own, address: self.listen.to_string() });
         }

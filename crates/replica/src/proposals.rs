@@ -63,8 +63,8 @@ struct Assembled {
 
 /// The worker of the pool: it remembers what it gave out.
 pub struct Proposals {
-    /// Of the account that accuses.
-    key: SecretKey,
+    /// Of the account that accuses, if it does.
+    key: Option<SecretKey>,
     /// What was assembled for heights that are not decided yet.
     assembled: BTreeMap<Height, Assembled>,
     accusations: Accusations,
@@ -72,7 +72,7 @@ pub struct Proposals {
 
 impl Proposals {
     /// Of a validator with this key.
-    pub fn new(key: SecretKey) -> Proposals {
+    pub fn new(key: Option<SecretKey>) -> Proposals {
         Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default() }
     }
 
@@ -105,7 +105,10 @@ impl Proposals {
                 None
             }
             PoolJob::Note(evidence) => {
-                self.accusations.note(*evidence);
+                // Without an account it would be kept for ever.
+                if self.key.is_some() {
+                    self.accusations.note(*evidence);
+                }
                 None
             }
             PoolJob::Accuse => {
@@ -127,10 +130,11 @@ impl Proposals {
 
     /// Puts accusations among the waiting transactions, so that they are in the next sub-block from here.
     fn accuse(&mut self, pool: &mut Mempool, ledger: &Ledger, now: Now) {
-        let account = self.key.public().address();
+        let Some(key) = &self.key else { return };
+        let account = key.public().address();
         let used = ledger.accounts().get(&account).map_or(0, |own| own.window().highest());
         let next = used.max(pool.highest(&account).unwrap_or(0)) + 1;
-        for transaction in self.accusations.due(ledger, &self.key, next, |id| pool.contains(id)) {
+        for transaction in self.accusations.due(ledger, key, next, |id| pool.contains(id)) {
             let entry = PoolEntry { id: transaction.id(), arrived_ms: now.milliseconds(), transaction };
             match pool.admit(entry, ledger) {
                 Ok(()) => tracing::warn!("accusing a validator of what it signed"),

@@ -15,8 +15,7 @@ use serde_json::Value;
 use store::RealDisk;
 use zeroize::Zeroizing;
 
-use crate::founding::KEY_FILE;
-use crate::keystore;
+use crate::validator_keys;
 
 /// Protects nothing: the keys of a demo are worth nothing.
 const PASSPHRASE: &str = "demo";
@@ -59,8 +58,9 @@ impl DemoNetwork {
         let mut founders = Vec::new();
         for (home, address) in homes.iter().zip(&listens) {
             crate::init::make_home(home)?;
-            let key = keystore::create_under(&home.join(KEY_FILE), &passphrase)?.public();
-            founders.push(Founder { key, address: address.to_string(), account: key.address(), stake: 1 });
+            let keys = validator_keys::make(home, &passphrase)?;
+            let address = validator_keys::address_of(&keys.links, &address.to_string());
+            founders.push(Founder { key: keys.votes, address, account: keys.account.address(), stake: 1 });
         }
         let founding = Founding::new(node::founding::FoundingEngine::Dbft, founders);
         let mut validators = Vec::new();

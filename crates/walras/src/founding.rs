@@ -14,9 +14,8 @@ use zeroize::Zeroizing;
 
 use crate::init::{Init, make_home};
 use crate::keystore::{self, Passphrase};
+use crate::validator_keys::{self, MadeKeys};
 
-/// The validator's key in its home.
-pub const KEY_FILE: &str = "validator-key.json";
 /// Ports of validators on one machine: the first one's, then one higher each.
 const HTTP_PORT: u16 = 8080;
 const NETWORK_PORT: u16 = 9100;
@@ -27,7 +26,7 @@ const FOUNDER_FEES: u64 = 1_000;
 /// A validator's home as it was made.
 struct Made {
     home: PathBuf,
-    key: PublicKey,
+    keys: MadeKeys,
     address: String,
     http: SocketAddr,
 }
@@ -49,10 +48,11 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     let made = (0..size).map(|index| make(init, index, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
     // A validator pays for the accusations that it brings by itself.
     let fees = genesis.fee.saturating_mul(FOUNDER_FEES);
-    genesis.balances.extend(made.iter().map(|one| (one.key.address(), AssetId(0), fees)));
+    genesis.balances.extend(made.iter().map(|one| (one.keys.account.address(), AssetId(0), fees)));
     let founder = |one: &Made| {
-        let (key, account) = (one.key, one.key.address());
-        Founder { key, address: one.address.clone(), account, stake: init.stake }
+        let (key, account) = (one.keys.votes, one.keys.account.address());
+        let address = validator_keys::address_of(&one.keys.links, &one.address);
+        Founder { key, address, account, stake: init.stake }
     };
     let founding = Founding::new(engine, made.iter().map(founder).collect());
     let succession = init.succession.over(founding.succession);
@@ -70,7 +70,7 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
 fn make(init: &Init, index: u8, passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
     let home = init.home.join(format!("validator-{index}"));
     make_home(&home)?;
-    let key = keystore::create_under(&home.join(KEY_FILE), passphrase)?.public();
+    let keys = validator_keys::make(&home, passphrase)?;
     let address = match init.addresses.get(usize::from(index)) {
         Some(address) => address.clone(),
         None => format!("127.0.0.1:{}", NETWORK_PORT + u16::from(index)),
@@ -81,14 +81,14 @@ fn make(init: &Init, index: u8, passphrase: &Zeroizing<String>) -> anyhow::Resul
     let data = home.join("data");
     RealDisk::new(&data).with_context(|| data.display().to_string())?;
     node::validator::create_votes(&data)?;
-    Ok(Made { home, key, address, http })
+    Ok(Made { home, keys, address, http })
 }
 
-/// The key and the empty vote log of a node that is none of the founders'.
+/// The keys and the empty vote log of a node that is none of the founders'.
 pub fn make_newcomer(home: &Path, passphrase: &Passphrase) -> anyhow::Result<PublicKey> {
-    let key = keystore::create(&home.join(KEY_FILE), passphrase)?.public();
+    let keys = validator_keys::make(home, &passphrase.read_new()?)?;
     node::validator::create_votes(&home.join("data"))?;
-    Ok(key)
+    Ok(keys.votes)
 }
 
 /// Where a validator listens that is reached at an address: there if it is one of numbers, on every interface if it is
@@ -117,7 +117,8 @@ fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], 
         let validator = |one: &Made| {
             json!({
                 "home": one.home,
-                "key": format!("0x{}", to_hex(&one.key.0)),
+                "key": format!("0x{}", to_hex(&one.keys.votes.0)),
+                "account": one.keys.account.address().checked().to_string(),
                 "address": one.address,
                 "http": format!("http://{}", one.http),
             })
@@ -140,7 +141,13 @@ fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], 
     println!("Chain      {}", genesis.chain);
     println!("Issuer     {issuer} (key in {})", folder.join("issuer-key.json").display());
     for (index, one) in made.iter().enumerate() {
-        println!("Validator  {index}: {} at {}, http://{} ({})", one.key, one.address, one.http, one.home.display());
+        println!(
+            "Validator  {index}: {} at {}, http://{} ({})",
+            one.keys.votes,
+            one.address,
+            one.http,
+            one.home.display()
+        );
     }
     println!("\nEach home goes to its operator. Start each:");
     println!("  WALRAS_PASSPHRASE=… walras node --home {}", folder.join("validator-0").display());

@@ -27,11 +27,13 @@ mod replay;
 mod restart;
 mod rows;
 mod rows_parquet;
+mod signer_command;
 mod sim;
 mod snapshot;
 mod statetest;
 mod tables;
 mod traders;
+mod validator_keys;
 mod verify;
 mod wallet;
 
@@ -66,6 +68,8 @@ enum Command {
     Init(init::Init),
     /// Run the node of a home.
     Node(node_command::NodeCommand),
+    /// Hold a validator's key out of its node's process.
+    Signer(signer_command::SignerCommand),
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
     Wallet(wallet::Wallet),
@@ -126,6 +130,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(demo) => demo.run(json),
         Command::Init(init) => init.run(json),
         Command::Node(node) => node.run(),
+        Command::Signer(signer) => signer.run(),
         Command::Wallet(wallet) => wallet.run(json),
         Command::Clear(clear) => clear::run(&clear, json),
         Command::Verify(verify) => verify::run(&verify, json),
@@ -154,7 +159,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn start_log(cli: &Cli) {
     let default = match (cli.verbose, &cli.command) {
         // The round logic of the engine tendermint tells of every vote.
-        (0, Command::Node(_)) => "info,arc_malachitebft=error",
+        (0, Command::Node(_) | Command::Signer(_)) => "info,arc_malachitebft=error",
         // Simulated validators lie and fail on purpose, and say so.
         (0, Command::Sim(_)) => "off",
         (0, _) => "warn,arc_malachitebft=error",

@@ -12,8 +12,8 @@ use node::{Config, ExchangeError, Network, Node, ReplicaError, StartError};
 use store::StoreError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::founding::KEY_FILE;
-use crate::keystore::{self, Passphrase};
+use crate::keystore::Passphrase;
+use crate::validator_keys::{self, KEY_FILE};
 
 /// Within this time requests that a node has in hand when it begins again are answered, and a checkpoint is written.
 const CONNECTIONS_END: Duration = Duration::from_secs(120);
@@ -123,20 +123,24 @@ impl NodeCommand {
     fn network(&self, config: &Config, genesis: &Genesis, founding: &Founding) -> anyhow::Result<Network> {
         let path = self.home.join(KEY_FILE);
         anyhow::ensure!(
-            path.exists(),
+            path.exists() || config.network.signer.is_some(),
             "{} names validators, and {} is the home of none of them: its {KEY_FILE} is missing",
             self.home.join("genesis.json").display(),
             self.home.display()
         );
-        let secret = keystore::open(&path, &self.passphrase)?;
-        let key = secret.public();
+        let own = validator_keys::open(&self.home, config, &self.passphrase)?;
+        let key = own.votes.public();
         anyhow::ensure!(
             founding.succession.epoch_heights > 0 || founding.index_of(&key).is_some(),
             "{}: the key {key} is that of no validator in the genesis, and its validators never change: this is another \
              network's home",
-            path.display()
+            self.home.display()
         );
-        Ok(founding.network(genesis, secret, config.network.listen))
+        if let (0, Some(index)) = (founding.succession.epoch_heights, founding.index_of(&key)) {
+            let address = &founding.validators[usize::from(index)].address;
+            validator_keys::check(address, &key, &own.links.public())?;
+        }
+        Ok(founding.network(genesis, own, config.network.listen))
     }
 }
 

@@ -12,9 +12,9 @@ use primitives::{Digest, PublicKey};
 use serde_json::json;
 use store::{Options, RealDisk, Store};
 
-use crate::founding::KEY_FILE;
 use crate::init::make_home;
 use crate::snapshot;
+use crate::validator_keys::{ACCOUNT_KEY_FILE, KEY_FILE, LINK_KEY_FILE};
 
 /// Makes a validator's home in a network that begins again with a snapshot of an earlier one.
 #[derive(clap::Args)]
@@ -117,7 +117,7 @@ impl RestartCommand {
     /// The genesis comes last: without it this is no home.
     fn write(&self, genesis: &Genesis, founding: &Founding, ledger: &Ledger) -> anyhow::Result<()> {
         make_home(&self.home)?;
-        for name in [KEY_FILE, "walras.toml"] {
+        for name in [KEY_FILE, LINK_KEY_FILE, ACCOUNT_KEY_FILE, "walras.toml"] {
             let from = self.from.join(name);
             if from.exists() {
                 let to = self.home.join(name);

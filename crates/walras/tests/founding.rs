@@ -46,12 +46,27 @@ fn every_validator_gets_a_home_and_all_share_one_genesis() {
         let listed = &parsed["consensus"]["validators"][index];
         assert_eq!(key["public_key"], listed["key"]);
         assert_eq!(report["validators"][index]["key"], listed["key"]);
-        assert_eq!(listed["address"], format!("127.0.0.1:{}", 9100 + index));
+        // Votes, links and account have keys of their own.
+        let public = |name: &str| {
+            let file: Value = serde_json::from_str(&read(&own.join(name))).expect("JSON");
+            (file["public_key"].as_str().expect("a key").to_string(), file["address"].clone())
+        };
+        let ((links, _), (account, address)) = (public("link-key.json"), public("account-key.json"));
+        let hex = links.strip_prefix("0x").unwrap_or(&links);
+        assert_eq!(listed["address"], format!("{hex}@127.0.0.1:{}", 9100 + index));
+        assert_eq!(listed["account"], address);
+        assert!(links != account && listed["key"] != links.as_str() && listed["key"] != account.as_str());
         let config = read(&own.join("walras.toml"));
         for port in [8080 + index, 9100 + index] {
             assert!(config.contains(&format!("listen = \"127.0.0.1:{port}\"")), "{config}");
         }
-        for (name, mode) in [("validator-key.json", 0o600), ("data", 0o700), ("data/votes", 0o700)] {
+        for (name, mode) in [
+            ("validator-key.json", 0o600),
+            ("link-key.json", 0o600),
+            ("account-key.json", 0o600),
+            ("data", 0o700),
+            ("data/votes", 0o700),
+        ] {
             let permissions = std::fs::metadata(own.join(name)).expect("there").permissions();
             assert_eq!(permissions.mode() & 0o777, mode, "{name}");
         }

@@ -110,14 +110,19 @@ fn an_account_stakes_and_rotates_and_unstakes() {
     refused(&issuer, &server, &["accuse", "--evidence", &evidence()], "bad_evidence");
 
     // The founder's account is that of its key; it is paid for its sub-blocks, and names an address.
-    let founder = file(&home, "validator-key.json");
+    let founder = file(&home, "account-key.json");
     refused(&founder, &server, &["stake", "--validator-key", second, "--address", "a:1"], "validator_key_taken");
-    applied(&founder, &server, &["stake", "--address", "a.example:9100"]);
+    let own_key = file(&home, "validator-key.json");
+    let own_key = own_key.to_str().expect("a name");
+    applied(&founder, &server, &["stake", "--validator-key", own_key, "--address", "a.example:9100"]);
     let paid = good(wallet(&founder, &server, &["show"]));
     let units = paid["account"]["balances"][0]["available"].as_str().and_then(|units| units.parse::<u64>().ok());
     assert!(units.is_some_and(|units| units > 0 && units.is_multiple_of(5)), "{paid}");
     let name = |seen: &Value| entry(seen, paid["account"]["address"].as_str().expect("one"))["address"].clone();
-    assert_eq!(name(&validators(&server)), "a.example:9100");
+    // The others are told the key of its links, which lies beside the validator's.
+    let named = name(&validators(&server));
+    let (links, host) = named.as_str().and_then(|text| text.split_once('@')).expect("a key and a host");
+    assert_eq!((links.len(), host), (64, "a.example:9100"));
 
     // What is told stands in the state root.
     let shown = get(&agent(), &server, "/v1/validators/proof").1;

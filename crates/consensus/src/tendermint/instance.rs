@@ -13,7 +13,7 @@ use arc_malachitebft_core_types::{
     SignedMessage, SignedProposal, SignedVote, Threshold, Timeout, TimeoutKind, Validity, ValueOrigin, ValueResponse,
     VoteExtensionPolicy, VoteType,
 };
-use primitives::{SecretKey, Signature};
+use primitives::Signature;
 
 use super::message::{Entry, Kind, Message, Proposal, Quorum, Record, Round, Step, Value, Vote};
 use super::types::{Height, Member, Types, UnsignedProposal, UnsignedVote, Validators, proposer, round_of};
@@ -21,6 +21,7 @@ use crate::chain::Chain;
 use crate::committee::{Index, Members};
 use crate::engine::Refused;
 use crate::message::Timer;
+use crate::pen::Pen;
 use crate::proposal::Evidence;
 
 /// Messages that the round logic may keep for a height that it has not begun. None is: messages begin the height.
@@ -71,7 +72,7 @@ enum Clock {
 /// Where the effects of the round logic end up.
 struct Desk {
     chain: Chain,
-    secret: SecretKey,
+    pen: Pen,
     me: Index,
     height: u64,
     /// The signature of the message that is being taken in: it was checked already.
@@ -89,7 +90,7 @@ struct Desk {
 }
 
 impl Instance {
-    pub(crate) fn new(chain: Chain, me: Index, secret: SecretKey, height: u64) -> Instance {
+    pub(crate) fn new(chain: Chain, me: Index, pen: Pen, height: u64) -> Instance {
         let params = Params {
             address: Member(me),
             threshold_params: ThresholdParams::default(),
@@ -99,7 +100,7 @@ impl Instance {
         let state = State::new(Types, Height(height), Validators::of(&chain), params, 1, QUEUED);
         let desk = Desk {
             chain,
-            secret,
+            pen,
             me,
             height,
             checked: None,
@@ -569,11 +570,11 @@ impl Desk {
     fn sign_or_verify(&mut self, effect: Effect<Types>) -> Resume<Types> {
         match effect {
             Effect::SignVote(vote, resume) => {
-                let signature = Vote::of(&vote, Signature([0; 64])).sign(&self.chain, &self.secret).signature;
+                let signature = self.pen.sign(&Vote::of(&vote, Signature([0; 64])).to_sign(&self.chain));
                 resume.resume_with(SignedMessage::new(vote, signature))
             }
             Effect::SignProposal(proposal, resume) => {
-                let signature = Proposal::of(&proposal, Signature([0; 64])).sign(&self.chain, &self.secret).signature;
+                let signature = self.pen.sign(&Proposal::of(&proposal, Signature([0; 64])).to_sign(&self.chain));
                 resume.resume_with(SignedMessage::new(proposal, signature))
             }
             Effect::VerifySignature(message, _, resume) => resume.resume_with(self.is_signed(&message)),

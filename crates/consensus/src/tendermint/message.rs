@@ -2,7 +2,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 pub use primitives::VoteKind as Kind;
-use primitives::{Digest, RoundValue, SecretKey, Signature};
+use primitives::{Digest, RoundValue, SecretKey, Signable, Signature, SigningRequest};
 
 use crate::chain::Chain;
 use crate::committee::Index;
@@ -72,9 +72,14 @@ impl Vote {
         key.is_some_and(|key| key.verify(&self.signed(chain).0, &self.signature))
     }
 
+    pub(super) fn to_sign(self, chain: &Chain) -> SigningRequest {
+        let Vote { height, round, kind, value, .. } = self;
+        let statement = Signable::RoundVote { round, kind, value: value.map(|value| value.signed()) };
+        SigningRequest { scope: chain.scope(), height, statement }
+    }
+
     fn signed(&self, chain: &Chain) -> Digest {
-        let value = self.value.map(|value| value.signed());
-        chain.scope().round_vote(self.height, self.round, self.kind, value.as_ref())
+        self.to_sign(chain).digest()
     }
 }
 
@@ -90,8 +95,14 @@ impl Proposal {
         key.is_some_and(|key| key.verify(&self.signed(chain).0, &self.signature))
     }
 
+    pub(super) fn to_sign(self, chain: &Chain) -> SigningRequest {
+        let Proposal { height, round, value, valid_round, .. } = self;
+        let statement = Signable::RoundProposal { round, value: value.signed(), valid_round };
+        SigningRequest { scope: chain.scope(), height, statement }
+    }
+
     fn signed(&self, chain: &Chain) -> Digest {
-        chain.scope().round_proposal(self.height, self.round, &self.value.signed(), self.valid_round)
+        self.to_sign(chain).digest()
     }
 }
 

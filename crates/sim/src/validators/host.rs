@@ -89,7 +89,7 @@ impl Process {
             newest,
             store: restored.store,
             pool: Mempool::new(POOL),
-            proposals: Proposals::new(network.secret.clone()),
+            proposals: Proposals::new(network.own.account.clone()),
             past,
             handovers,
             states,

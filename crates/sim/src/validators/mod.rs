@@ -37,7 +37,9 @@ use std::time::Duration;
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
-use replica::{Defect, Effect, EthereumLane, Input, Lineage, Network as Epoch, Now, PeerAddress, Sight, Waiting};
+use replica::{
+    Defect, Effect, EthereumLane, Input, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight, Waiting,
+};
 use store::Surviving;
 
 use self::host::{Host, Keeping, Process};
@@ -391,7 +393,7 @@ impl SimNetwork {
             rules: self.rules,
             lane: EthereumLane::of(self.genesis.chain, &self.genesis.limits),
             me: self.validator(me),
-            secret: self.secrets[usize::from(me)].clone(),
+            own: OwnKeys::one(self.secrets[usize::from(me)].clone()),
             listen: ([127, 0, 0, 1], 1).into(),
             peers,
             committee_max: self.committee.size,

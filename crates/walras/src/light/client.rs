@@ -92,8 +92,7 @@ impl Client {
             let epoch = self.lineage.epoch_shown_at(height).with_context(|| {
                 format!("--trust {pin}: no committee is shown by the state of block {height}; `walras light pin` prints a pin")
             })?;
-            let body = self.get(&format!("/v1/handovers?from={epoch}"))?;
-            let handover: Handover = decode(&body["handovers"][0]["handover"])?;
+            let handover = self.handover(epoch)?;
             self.lineage.begin_at(epoch, &state, &handover.validators).with_context(|| {
                 format!(
                     "the node at {} shows another state of block {height} than --trust names: it is of another network, or \
@@ -105,6 +104,19 @@ impl Client {
         }
         self.base = Beginning::Pin;
         Ok(())
+    }
+
+    /// What shows the committee of an epoch.
+    fn handover(&self, epoch: u64) -> anyhow::Result<Handover> {
+        let body = self.get(&format!("/v1/handovers?from={epoch}"))?;
+        let entry = &body["handovers"][0]["handover"];
+        ensure!(
+            entry.is_string(),
+            "the node at {} does not show the committee of epoch {epoch}: it is behind, and then it will in a while; or give \
+             another --server",
+            self.server
+        );
+        decode(entry)
     }
 
     /// Writes down how far it has come: to the epoch of the newest certificate. The walk may have come further, but
@@ -239,8 +251,7 @@ impl Client {
             0 => Pin { height: head.height, state: head.state },
             epoch => {
                 // The committee of its epoch, by the state that shows it.
-                let body = self.get(&format!("/v1/handovers?from={epoch}"))?;
-                let handover: Handover = decode(&body["handovers"][0]["handover"])?;
+                let handover = self.handover(epoch)?;
                 let pin = Pin { height: self.lineage.state_height(epoch), state: handover.validators.parts.root() };
                 let mut from_pin = self.lineage.clone();
                 from_pin.begin_at(epoch, &pin.state, &handover.validators).context("give another --server")?;
@@ -261,8 +272,7 @@ impl Client {
         // The next committee may be proved before it acts.
         let last = self.lineage.schedule.epoch_of(newest.saturating_sub(self.lineage.lag + 2));
         if last > self.lineage.chain.epoch {
-            let body = self.get(&format!("/v1/handovers?from={last}"))?;
-            let handover: Handover = decode(&body["handovers"][0]["handover"])?;
+            let handover = self.handover(last)?;
             let state = handover.validators.parts.root();
             self.begin_at(&Pin { height: self.lineage.state_height(last), state })?;
         }

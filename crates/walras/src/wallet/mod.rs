@@ -8,6 +8,7 @@ use primitives::{Address, Amount, AssetId, Evidence, Operation, Price, PublicKey
 
 use crate::decimal::{to_unit_price, to_units};
 use crate::keystore::{self, Passphrase};
+use crate::validator_keys::with_link_key;
 
 mod fate;
 mod pending;
@@ -279,6 +280,7 @@ impl Wallet {
                     let units = staked_units(&amount, assets)?;
                     let address = address.map_or_else(|| network_address(server, account), Ok)?;
                     let chain = server.chain()?;
+                    let address = with_link_key(&address, &key, &passphrase)?;
                     let validator = keystore::open(&key, &passphrase)?;
                     Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))
                 })
