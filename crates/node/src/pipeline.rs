@@ -368,7 +368,7 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
         shared.receipts.put(block.height, entries.len(), receipts.clone());
         let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-        shared.published.commit(&committed, &transactions);
+        shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);
         shared.metrics.committed(&committed);
         answer_waiters(shared, &committed);
         if let Err(error) = replica::archive(&mut shared.lock_store(), &receipts.receipts) {

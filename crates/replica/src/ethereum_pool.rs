@@ -67,6 +67,50 @@ pub enum EthereumReject {
     Full,
 }
 
+impl EthereumReject {
+    /// A word for programs, which stays.
+    pub fn code(&self) -> &'static str {
+        match self {
+            EthereumReject::NoContracts => "no_contracts",
+            EthereumReject::Fault(fault) => fault.code(),
+            EthereumReject::Waiting => "waiting",
+            EthereumReject::NonceTooLow { .. } => "nonce_too_low",
+            EthereumReject::NonceTooHigh { .. } => "nonce_too_high",
+            EthereumReject::Funds => "insufficient_funds",
+            EthereumReject::Price { .. } => "underpriced",
+            EthereumReject::Proposed => "already_proposed",
+            EthereumReject::Full => "mempool_full",
+        }
+    }
+}
+
+/// A transaction that no state makes invalid, with its sender. Recovery costs as much as some thirty transfers: do it
+/// where nobody waits, and beside others.
+#[derive(Clone, Debug)]
+pub struct EthereumCandidate {
+    bytes: Vec<u8>,
+    transaction: EthereumTransaction,
+    sender: Address,
+}
+
+impl EthereumCandidate {
+    /// Decodes and judges bytes for a chain, and recovers who signed them.
+    ///
+    /// # Errors
+    /// [`EthereumFault`] names what no state could make valid.
+    pub fn recover(bytes: Vec<u8>, chain: u64) -> Result<EthereumCandidate, EthereumFault> {
+        let transaction = EthereumTransaction::decode(&bytes)?;
+        transaction.check(chain)?;
+        let sender = transaction.recover_sender()?;
+        Ok(EthereumCandidate { bytes, transaction, sender })
+    }
+
+    /// The hash of the transaction.
+    pub fn id(&self) -> TransactionId {
+        self.transaction.hash()
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Entry {
     id: TransactionId,
@@ -117,14 +161,31 @@ impl EthereumPool {
         self.ids.is_empty()
     }
 
+    /// Whether this transaction waits.
+    pub fn contains(&self, id: &TransactionId) -> bool {
+        self.ids.contains_key(id)
+    }
+
     /// Takes a transaction in, which recovers its sender.
     ///
     /// # Errors
     /// [`EthereumReject`] says why not; the pool is unchanged.
     pub fn admit(&mut self, bytes: Vec<u8>, now_ms: u64, ledger: &Ledger) -> Result<TransactionId, EthereumReject> {
+        self.enter(EthereumCandidate::recover(bytes, ledger.chain())?, now_ms, ledger)
+    }
+
+    /// Takes in a transaction whose sender is known.
+    ///
+    /// # Errors
+    /// [`EthereumReject`] says why not; the pool is unchanged.
+    pub fn enter(
+        &mut self,
+        candidate: EthereumCandidate,
+        now_ms: u64,
+        ledger: &Ledger,
+    ) -> Result<TransactionId, EthereumReject> {
         let head = ledger.contracts().head().ok_or(EthereumReject::NoContracts)?;
-        let transaction = EthereumTransaction::decode(&bytes)?;
-        transaction.check(ledger.chain())?;
+        let EthereumCandidate { bytes, transaction, sender: address } = candidate;
         let (id, nonce, max_fee) = (transaction.hash(), transaction.nonce(), transaction.max_fee());
         let cost = transaction.cost_max().ok_or(EthereumReject::Funds)?;
         if self.ids.contains_key(&id) {
@@ -134,7 +195,6 @@ impl EthereumPool {
         if max_fee < needed {
             return Err(EthereumReject::Price { offered: max_fee, needed });
         }
-        let address = transaction.recover_sender()?;
         let next = ledger.ethereum_nonce(&address);
         let known = self.senders.get(&address);
         let rival = known.and_then(|sender| sender.waiting.get(&nonce));
