@@ -1,6 +1,6 @@
 //! Ethereum transactions, as JSON.
 
-use ledger::contracts::{EthereumLog, EthereumReceipt, EvmStatus};
+use ledger::contracts::{EthereumLog, EthereumReceipt};
 use primitives::{Height, TransactionId, to_hex};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -94,11 +94,7 @@ impl EthereumReceiptBody {
             height,
             position: receipt.position,
             sender: receipt.sender.to_string(),
-            result: match receipt.status {
-                EvmStatus::Succeeded => "succeeded",
-                EvmStatus::Reverted => "reverted",
-                EvmStatus::Halted => "halted",
-            },
+            result: receipt.status.name(),
             gas_used: receipt.gas_used.to_string(),
             gas_price: receipt.gas_price.to_string(),
             contract: receipt.contract.map(|contract| contract.to_string()),
