@@ -6,17 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use doors::{Answer, Closed, CommittedBlock};
-use ledger::contracts::EthereumFault;
 use ledger::{Genesis, Ledger};
 use primitives::{Height, Transaction, TransactionId};
-use rayon::prelude::*;
-use replica::{EthereumCandidate, EthereumReject, Handover, Home, Network, ReplicaError, ValidatorStatus};
+use replica::{EthereumReject, Handover, Home, Network, ReplicaError, ValidatorStatus};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot};
 use transport::Transport;
 
 use crate::config::Config;
-use crate::pipeline::{follow, produce, publish, remember_candles, take_in};
+use crate::pipeline::{admit_ethereum, follow, produce, publish, remember_candles, take_in};
 use crate::recovery::recover;
 use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};
 use crate::validator::{self, Ends};
@@ -116,7 +114,7 @@ impl Exchange {
     pub fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
         self.check_open()?;
         let (reply, receiver) = oneshot::channel();
-        match self.intake.try_send(Submission { transactions, wait, reply }) {
+        match self.intake.try_send(Submission { transactions, ethereum: Vec::new(), wait, reply }) {
             Ok(()) => Ok(receiver),
             Err(std::sync::mpsc::TrySendError::Full(_)) => Err(Closed::Busy),
             Err(std::sync::mpsc::TrySendError::Disconnected(_)) => Err(Closed::Stopping),
@@ -143,32 +141,7 @@ impl Exchange {
         transactions: Vec<Vec<u8>>,
     ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
         self.check_open()?;
-        let (chain, has_contracts) = self.read(|ledger| (ledger.chain(), ledger.contracts().head().is_some()));
-        if !has_contracts {
-            return Ok(transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect());
-        }
-        let recover = |bytes| EthereumCandidate::recover(bytes, chain);
-        let candidates: Vec<_> = transactions.into_par_iter().map(recover).collect();
-        let ledger = self.shared.read_ledger();
-        let mut mempool = self.shared.lock_mempool();
-        let views = self.shared.published.views();
-        let now_ms = self.shared.now_ms();
-        let mut enter = |candidate: Result<EthereumCandidate, EthereumFault>| {
-            let candidate = candidate?;
-            let id = candidate.id();
-            if views.ethereum().receipt(&id).is_some() {
-                return Ok(id);
-            }
-            match mempool.ethereum.enter(candidate, now_ms, &ledger) {
-                Err(EthereumReject::Waiting) => Ok(id),
-                entered => entered,
-            }
-        };
-        let answers = candidates.into_iter().map(&mut enter).collect();
-        drop((views, mempool, ledger));
-        self.shared.note_pool();
-        self.shared.fill.notify_all();
-        Ok(answers)
+        Ok(admit_ethereum(&self.shared, transactions))
     }
 
     /// Reads the ledger. Blocks are held up while `read` runs: copy out what is needed.
