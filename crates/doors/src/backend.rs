@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::cache::ProvenReceipts;
 use crate::metrics::Metrics;
 use crate::published::Published;
-use replica::ValidatorStatus;
+use replica::{EthereumReject, ValidatorStatus};
 
 /// A node, as its doors see it. Calls may block for a moment; the doors make them away from the threads that serve
 /// connections.
@@ -36,6 +36,17 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
     fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed>;
+
+    /// Submits Ethereum transactions in their EIP-2718 form, and recovers who signed them; one answer for each, in
+    /// order. One that waits or was executed already is taken.
+    ///
+    /// # Errors
+    /// [`Closed`] if the node cannot take them now.
+    fn submit_ethereum(&self, transactions: Vec<Vec<u8>>)
+    -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed>;
+
+    /// Whether an Ethereum transaction waits for a block.
+    fn is_ethereum_pending(&self, id: &TransactionId) -> bool;
 
     /// Whether a transaction waits for a block.
     fn is_pending(&self, id: &TransactionId) -> bool;

@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use ledger::{BlockReceipts, ModifiedProof, ReceiptProof, ReceiptsTrie};
+use ledger::{BlockReceipts, EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsTrie};
 use primitives::{Address, Digest, Height, TransactionId};
 
 /// What a block counts for besides its transactions, so that empty ones are bounded too.
@@ -87,6 +87,11 @@ impl ProvenReceipts {
     /// What shows that a transaction is, or is not, in the block, and its outcome.
     pub fn prove(&self, id: &TransactionId) -> ReceiptProof {
         self.trie().prove(id, &self.receipts)
+    }
+
+    /// What shows that an Ethereum transaction was, or was not, executed in the block, and its receipt.
+    pub fn prove_ethereum(&self, id: &TransactionId) -> EthereumReceiptProof {
+        self.trie().prove_ethereum(id, &self.receipts)
     }
 
     /// What shows that the block changed an account, or did not.

@@ -8,6 +8,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use ledger::Batch;
+use ledger::contracts::ContractReceipts;
 use primitives::{Digest, Height, Transaction, TransactionId};
 use tokio::sync::broadcast;
 
@@ -32,11 +33,11 @@ impl Published {
         Published { views: RwLock::new(views), candles: RwLock::default(), events }
     }
 
-    /// Takes in a block that was just committed, with its transactions in order. Whoever is told "committed" after this
-    /// finds the block.
-    pub fn commit(&self, committed: &CommittedBlock, transactions: &[&Transaction]) {
+    /// Takes in a block that was just committed, with its native transactions in order and what its Ethereum
+    /// transactions came to. Whoever is told "committed" after this finds the block.
+    pub fn commit(&self, committed: &CommittedBlock, transactions: &[&Transaction], contracts: &ContractReceipts) {
         let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
-        views.commit(committed, transactions);
+        views.commit(committed, transactions, contracts);
         // Under the lock of the views, so that whoever holds that one sees both at one height.
         self.add_batch(committed.batch.height, committed.batch.time_ms, &committed.batch.batch);
     }

@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use ledger::contracts::ContractReceipts;
 use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place, outcomes_by_id};
 use primitives::{Address, Digest, Height, Operation, Superblock, Transaction, TransactionId};
+
+use replica::EthereumIndex;
 
 use crate::backend::Found;
 use crate::open_offers::OpenOffers;
@@ -91,6 +94,7 @@ pub struct Views {
     early_roots: BTreeMap<Height, Digest>,
     /// Transactions that took effect, and that were refused in a block, since start.
     pub totals: (u64, u64),
+    ethereum: EthereumIndex,
 }
 
 impl Views {
@@ -108,11 +112,23 @@ impl Views {
             newest_root: (ledger.height(), root),
             early_roots: BTreeMap::new(),
             totals: (0, 0),
+            ethereum: EthereumIndex::new(ledger.height(), index_limit),
         }
     }
 
+    /// Begins the index of Ethereum receipts anew, with those of archived blocks; the newest is of the present height.
+    pub fn with_ethereum(self, ethereum: EthereumIndex) -> Views {
+        Views { ethereum, ..self }
+    }
+
+    /// Receipts of Ethereum transactions and logs.
+    pub fn ethereum(&self) -> &EthereumIndex {
+        &self.ethereum
+    }
+
     /// Takes in a block that has just been committed.
-    pub fn commit(&mut self, committed: &CommittedBlock, transactions: &[&Transaction]) {
+    pub fn commit(&mut self, committed: &CommittedBlock, transactions: &[&Transaction], contracts: &ContractReceipts) {
+        self.ethereum.add(contracts);
         for (transaction, (account, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
             match (&transaction.body.operation, outcome) {
                 (&Operation::CreateOffer { sell, buy, limit, .. }, Outcome::Offered(met)) => {

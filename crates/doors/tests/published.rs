@@ -126,7 +126,7 @@ fn publish(ledger: &mut Ledger, published: &Published, native: Vec<Transaction>)
     let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
     let ids: Vec<_> = transactions.iter().map(|transaction| transaction.id()).collect();
     let committed = CommittedBlock::new(&block, &applied, &ids, Digest::default(), Outline::of(ledger), Vec::new());
-    published.commit(&committed, &transactions);
+    published.commit(&committed, &transactions, &applied.contracts);
     committed
 }
 

@@ -24,7 +24,7 @@ use rayon::prelude::*;
 use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::changes::{AccountDigests, Changes, account_digest, asset_digest};
-use crate::contracts::{ContractReceipts, Phase};
+use crate::contracts::{ContractReceipts, EthereumAccount, Phase, Undo};
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
 use crate::orders::{Credit, Orders};
@@ -279,11 +279,12 @@ impl Ledger {
         self.check_conservation(block.height, &custody, &effects.issued)?;
         self.is_book_full = self.book.len() as u64 >= self.limits.resting_offers;
         stage(Stage::Effects);
-        let phase = self.execute_contracts(block)?;
+        let mut phase = self.execute_contracts(block)?;
         self.height = block.height;
         self.last_block = digest;
         self.time_ms = block.time_ms;
         self.note_hash();
+        self.note_history(effects.seen, std::mem::take(&mut phase.undo));
         let accounts = self.redigest(effects.changed, &phase.accounts);
         let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
@@ -295,6 +296,17 @@ impl Ledger {
         stage(Stage::Contracts);
         let Traded { batch, report, .. } = traded;
         Ok(Applied { height: block.height, block: digest, outcomes, batch, contracts, modified, report, changes })
+    }
+
+    /// Keeps what Ethereum saw before a block: of accounts that both phases wrote, what it saw before the first.
+    fn note_history(&mut self, native: Vec<(Address, EthereumAccount)>, mut undo: Undo) {
+        if self.contracts.head().is_none() {
+            return;
+        }
+        let mut first = Undo::default();
+        native.into_iter().for_each(|(address, before)| first.note(address, before));
+        undo.accounts.extend(first.accounts);
+        self.history.push(undo);
     }
 
     /// Digests of the accounts that a block changed: those that contracts wrote are taken again.
@@ -517,13 +529,14 @@ fn native(block: &Superblock) -> Vec<&Transaction> {
     block.sub_blocks.iter().flat_map(|sub| &sub.native).collect()
 }
 
-/// The proposers whose sub-blocks hold no false transaction.
+/// The proposers whose sub-blocks hold no false transaction, of either kind. Of Ethereum transactions a signature that
+/// recovers to nobody is false; what is false in their bytes is refused before a vote.
 fn earning(block: &Superblock, refusals: &[Option<Refusal>]) -> Vec<u32> {
     let mut rest = refusals;
     let mut is_sound = |sub: &&SubBlock| {
         let (own, others) = rest.split_at(sub.native.len());
         rest = others;
-        !own.iter().flatten().any(|refusal| refusal.is_false())
+        !own.iter().flatten().any(|refusal| refusal.is_false()) && sub.senders.iter().all(Option::is_some)
     };
     block.sub_blocks.iter().filter(|sub| is_sound(sub)).map(|sub| sub.proposer).collect()
 }

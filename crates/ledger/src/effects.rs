@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use primitives::{AssetId, PublicKey, Transaction};
+use primitives::{Address, AssetId, PublicKey, Transaction};
 use rayon::prelude::*;
 
 use crate::accounts::{SHARDS, Shard, shard_of};
 use crate::book::{Pair, Place};
 use crate::changes::account_digest;
+use crate::contracts::{EthereumAccount, seen};
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{self, Once, Sum, Visitor};
 use crate::orders::Credit;
@@ -23,6 +24,8 @@ pub(crate) struct Effects {
     pub balances: Sums,
     /// Change of what is issued.
     pub issued: Sums,
+    /// What Ethereum saw of the changed accounts before, on a chain with contracts; the first note of an account counts.
+    pub seen: Vec<(Address, EthereumAccount)>,
 }
 
 impl Ledger {
@@ -35,6 +38,7 @@ impl Ledger {
     ) -> Effects {
         let routed = Routed::new(credits);
         let fee = self.fee;
+        let wei_per_unit = self.contracts.head().map(|_| self.wei_per_unit());
         let by_shard: Vec<Effects> = self
             .accounts
             .shards_mut()
@@ -46,7 +50,7 @@ impl Ledger {
                 if admitted.is_empty() && credits.len() == 0 {
                     return Effects::default();
                 }
-                ShardEffects::new(Arc::make_mut(shard)).run(admitted, transactions, fee, credits)
+                ShardEffects::new(Arc::make_mut(shard), wei_per_unit).run(admitted, transactions, fee, credits)
             })
             .collect();
         let mut all = Effects {
@@ -57,6 +61,7 @@ impl Ledger {
             all.changed.append(&mut effects.changed);
             all.balances.merge(&effects.balances);
             all.issued.merge(&effects.issued);
+            all.seen.append(&mut effects.seen);
         }
         all
     }
@@ -104,11 +109,22 @@ struct ShardEffects<'a> {
     shard: &'a mut Shard,
     touched: Vec<u32>,
     effects: Effects,
+    /// Wei of a unit of asset 0, on a chain with contracts.
+    wei_per_unit: Option<u64>,
 }
 
 impl<'a> ShardEffects<'a> {
-    fn new(shard: &'a mut Shard) -> ShardEffects<'a> {
-        ShardEffects { shard, touched: Vec::new(), effects: Effects::default() }
+    fn new(shard: &'a mut Shard, wei_per_unit: Option<u64>) -> ShardEffects<'a> {
+        ShardEffects { shard, touched: Vec::new(), effects: Effects::default(), wei_per_unit }
+    }
+
+    /// Notes that an account is about to change.
+    fn touch(&mut self, position: u32) {
+        self.touched.push(position);
+        if let Some(wei_per_unit) = self.wei_per_unit {
+            let account = self.shard.at(position);
+            self.effects.seen.push((account.address(), seen(account, wei_per_unit)));
+        }
     }
 
     fn run(
@@ -133,8 +149,8 @@ impl<'a> ShardEffects<'a> {
     }
 
     fn act(&mut self, admitted: &Admitted, transaction: &Transaction, fee: Amount) {
+        self.touch(admitted.position);
         let (body, account) = (&transaction.body, self.shard.at_mut(admitted.position));
-        self.touched.push(admitted.position);
         let mut sender = Sender { account, effects: &mut self.effects, refund: admitted.refund };
         match admitted.is_idle {
             true => footprint::pay_for(body.sequence, fee, &mut sender),
@@ -144,8 +160,8 @@ impl<'a> ShardEffects<'a> {
 
     fn pay_in(&mut self, credit: &Credit) {
         let position = self.shard.find_or_insert(&credit.to);
+        self.touch(position);
         self.shard.at_mut(position).credit(credit.asset, credit.amount);
-        self.touched.push(position);
         self.effects.balances.add(credit.asset, i128::from(credit.amount));
     }
 }

@@ -252,28 +252,25 @@ impl Genesis {
 impl Genesis {
     /// Limits must leave room for what there is from the start, and for each other.
     fn check_limits(&self) -> Result<(), GenesisError> {
-        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, .. } = self.limits;
+        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = self.limits;
         let (founders, committee) =
             self.membership.as_ref().map_or((0, 0), |all| (all.founders.len(), all.terms.committee));
+        let quotas = sub_block_gas.saturating_mul(committee.max(1).into());
+        let (with_price, with_gas) = (u64::from(least_base_fee > 0), u64::from(self.limits.has_contracts()));
         for (limit, given, needed_by, needed) in [
             ("resting_offers", resting_offers, "a market", 2),
             ("open_pairs", open_pairs.into(), "a market", 2),
             ("resting_offers", resting_offers, "limits.open_pairs", open_pairs.into()),
             ("validators", validators.into(), "consensus.committee", committee.into()),
             ("validators", validators.into(), "consensus.validators", founders as u64),
+            ("block_gas", block_gas, "sub_block_gas of a committee", quotas),
+            ("block_gas", block_gas, "limits.least_base_fee", with_price),
+            ("sub_block_gas", sub_block_gas, "one transaction", with_gas * TRANSACTION_GAS_MAX),
+            ("least_base_fee", least_base_fee, "limits.block_gas", with_gas),
         ] {
             if given < needed {
                 return Err(GenesisError::Limit { limit, given, needed_by, needed });
             }
-        }
-        let (limit, given) = ("block_gas", block_gas);
-        let needed = sub_block_gas.saturating_mul(committee.max(1).into());
-        if given < needed {
-            return Err(GenesisError::Limit { limit, given, needed_by: "sub_block_gas of a committee", needed });
-        }
-        let (limit, given, needed) = ("sub_block_gas", sub_block_gas, TRANSACTION_GAS_MAX);
-        if self.limits.has_contracts() && given < needed {
-            return Err(GenesisError::Limit { limit, given, needed_by: "one transaction", needed });
         }
         Ok(())
     }

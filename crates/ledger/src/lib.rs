@@ -66,7 +66,7 @@ use std::sync::Arc;
 
 use primitives::{Address, Amount, Digest, Fraction, Height};
 
-use crate::contracts::{Contracts, ContractsHead, EvmEngine};
+use crate::contracts::{Contracts, ContractsHead, EvmEngine, History};
 
 /// The hot state of the exchange after some block.
 ///
@@ -88,6 +88,8 @@ pub struct Ledger {
     contracts: Contracts,
     /// What executes contracts; no part of the state.
     engine: EvmEngine,
+    /// What Ethereum saw at the last heights; no part of the state.
+    history: History,
     /// Whether as many offers rest as may before no more are taken.
     is_book_full: bool,
 }
@@ -129,6 +131,7 @@ impl Ledger {
             validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
             contracts: if limits.has_contracts() { Contracts::new(head()) } else { Contracts::default() },
             engine: EvmEngine::default(),
+            history: History::default(),
             is_book_full: false,
         })
     }

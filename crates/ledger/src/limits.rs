@@ -25,6 +25,8 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Operation, SubBlock, Superblock};
 
+use crate::contracts::TRANSACTION_GAS_MAX;
+
 /// Accusations of one sub-block that are looked at: each costs two checks of signatures, and pays nothing if it is
 /// refused.
 pub const ACCUSATIONS_PER_SUB_BLOCK: u32 = 16;
@@ -46,6 +48,12 @@ pub const fn votes_bytes(heights: u64, validators: u64, bytes: u64) -> u64 {
     heights.saturating_mul(validators).saturating_mul(bytes).saturating_mul(2)
 }
 
+/// Gas of a block on a chain with contracts, if its committee does not need more.
+const USUAL_BLOCK_GAS: u64 = 120_000_000;
+/// Wei that a unit of gas costs at least on a chain with contracts: a transfer costs about what a native transaction
+/// does, a ten-thousandth of a whole one of asset 0.
+const USUAL_BASE_FEE: u64 = 5_000_000_000;
+
 /// Limits of a chain, from its genesis on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Limits {
@@ -64,6 +72,15 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The same with contracts, for committees of so many validators: each sub-block has an equal share of a block's
+    /// gas, and at least what one transaction may declare.
+    pub fn with_contracts(self, committee: u32) -> Limits {
+        let committee = u64::from(committee.max(1));
+        let sub_block_gas = (USUAL_BLOCK_GAS / committee).max(TRANSACTION_GAS_MAX);
+        let block_gas = USUAL_BLOCK_GAS.max(sub_block_gas * committee);
+        Limits { block_gas, sub_block_gas, least_base_fee: USUAL_BASE_FEE, ..self }
+    }
+
     /// Whether the chain executes Ethereum transactions.
     pub fn has_contracts(&self) -> bool {
         self.block_gas > 0
@@ -120,4 +137,19 @@ pub(crate) fn beyond_quota(block: &Superblock) -> Vec<u32> {
     };
     let beyond = block.sub_blocks.iter().flat_map(of_sub_block);
     (0..).zip(beyond).filter(|(_, is_beyond)| *is_beyond).map(|(index, _)| index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_committee_has_gas_for_a_whole_transaction_of_each() {
+        for committee in 0..=256 {
+            let Limits { block_gas, sub_block_gas, .. } = Limits::default().with_contracts(committee);
+            assert!(sub_block_gas >= TRANSACTION_GAS_MAX && block_gas >= USUAL_BLOCK_GAS);
+            assert!(block_gas >= sub_block_gas * u64::from(committee));
+        }
+        assert_eq!(Limits::default().with_contracts(4).sub_block_gas, USUAL_BLOCK_GAS / 4);
+    }
 }

@@ -13,7 +13,7 @@ use primitives::{Address, Amount, Digest, Fraction, Height, MAX_ISSUED};
 use crate::account::{Account, AccountState, EvmRecord};
 use crate::accounts::{Accounts, shard_of};
 use crate::book::{Offer, OrderBook, Pair};
-use crate::contracts::{Contracts, ContractsHead, EvmEngine, SlotKey};
+use crate::contracts::{Contracts, ContractsHead, EvmEngine, History, SlotKey};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 use crate::{AuditError, GenesisError, Ledger, Limits, RULES, Validators};
@@ -231,7 +231,9 @@ impl Restore {
                     return Err(out_of_place());
                 }
                 self.last_slot = slots.last().map(|last| (last.key, slots.len()));
-                slots.into_iter().for_each(|Slot { key, value }| self.contracts.set_slot(key, Some(value)));
+                for Slot { key, value } in slots {
+                    self.contracts.set_slot(key, Some(value));
+                }
             }
             Chunk::Code(bytes) => {
                 if self.contracts.head().is_none() {
@@ -339,6 +341,7 @@ impl Restore {
             validators,
             contracts: self.contracts,
             engine: EvmEngine::default(),
+            history: History::default(),
             is_book_full,
         };
         if !is_counted || ledger.limits.has_contracts() != ledger.contracts.head().is_some() {

@@ -8,8 +8,6 @@ use ledger::contracts::{
 };
 use ledger::{EvmRecord, Genesis, GenesisError, Ledger, Limits, ReceiptsTrie, Signatures};
 use primitives::{Address, AssetId, Body, Digest, Operation, SubBlock, Superblock, Transaction};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 fn statuses(applied: &ledger::Applied) -> Vec<EvmStatus> {
     applied.contracts.receipts.iter().map(|receipt| receipt.status).collect()
@@ -289,55 +287,6 @@ fn the_base_fee_moves_by_a_sixty_fourth_and_not_below_the_floor() {
     assert_eq!(chain.ledger.contracts().head().expect("contracts").base_fee, GWEI as u64);
 }
 
-/// A random program's transaction: creations that burn, forward, count, revert and loop, calls of them, and payments,
-/// among few senders so that they conflict, with nonces that are mostly right.
-fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &[Address]) -> Vec<u8> {
-    let from = dice.random_range(0..6u8);
-    let nonce = nonces[usize::from(from)];
-    nonces[usize::from(from)] += u64::from(dice.random_range(0..20) > 0);
-    let value = if dice.random_bool(0.5) { dice.random_range(0..3 * UNIT) } else { 0 };
-    let to = known[dice.random_range(0..known.len())];
-    let (to, data, value) = match dice.random_range(0..10) {
-        0 => (None, BURNS.to_vec(), value),
-        1 => {
-            let codes = [COUNTER, REVERTS, LOOPS, FORWARDS, LEAVES, STORES];
-            (None, deploying(codes[dice.random_range(0..codes.len())]), 0)
-        }
-        2..5 => (Some(to), word(&known[dice.random_range(0..known.len())]), value),
-        5 => (Some(to), [word(&Address([0; 20])), vec![dice.random_range(0..2); 32]].concat(), 0),
-        _ => (Some(to), Vec::new(), value),
-    };
-    let gas_limit = [21_000, 60_000, 200_000][dice.random_range(0..3)];
-    let gas_limit = if to.is_none() { 200_000 } else { gas_limit };
-    key(from).sign(&EthereumRequest { value, data, gas_limit, ..request(nonce, to) })
-}
-
-/// Blocks of random programs: a history that depends on the seed alone.
-fn history(seed: u64, blocks: usize, size: usize) -> Vec<Superblock> {
-    let mut dice = ChaCha8Rng::seed_from_u64(seed);
-    let mut chain = Chain::new();
-    let mut nonces = [0; 6];
-    let mut known: Vec<Address> = (0..6).map(|from| key(from).address()).collect();
-    known.extend([
-        Address([77; 20]),
-        Address([0; 20]),
-        validator(0).public().address(),
-        validator(1).public().address(),
-    ]);
-    (0..blocks)
-        .map(|_| {
-            let lanes = (0..4)
-                .map(|_| (0..size / 4).map(|_| random_transaction(&mut dice, &mut nonces, &known)).collect())
-                .collect();
-            let block = chain.block(Vec::new(), lanes);
-            let applied = chain.apply(&block);
-            known.extend(applied.contracts.receipts.iter().filter_map(|receipt| receipt.contract));
-            (0..6).for_each(|from| nonces[from] = chain.nonce(&key(from as u8).address()));
-            block
-        })
-        .collect()
-}
-
 /// Whatever programs create, destroy and pay to themselves or to proposers, all wei are there after each block: `apply`
 /// of the test chain sums them.
 #[test]
@@ -414,4 +363,39 @@ fn an_idle_block_writes_no_account() {
     let (height, parent) = (2, chain.ledger.last_block());
     let block = Superblock { height, parent, sub_blocks: vec![sub], ..Superblock::default() };
     assert_eq!(chain.apply(&block).modified.len(), 2);
+}
+
+/// A signature that recovers to nobody is found only when the block is executed: its proposer earns nothing. What may be
+/// honest (a copy, a used nonce, a gap, lacking funds) costs nothing.
+#[test]
+fn a_false_signature_costs_the_proposer_its_reward() {
+    let mut genesis = genesis();
+    let membership = genesis.membership.as_mut().expect("validators");
+    (membership.terms.reward, membership.reward_pool) = (5, 1_000);
+    let mut ledger = Ledger::new(&genesis).expect("sound");
+    let to = Address([77; 20]);
+    let lanes = vec![
+        vec![send(0, 0, to, 1)],
+        vec![send(0, 0, to, 1), send(1, 9, to, 1), key(50).sign(&request(0, Some(to)))],
+        vec![send(2, 0, to, 1)],
+        Vec::new(),
+    ];
+    let sub = |(proposer, ethereum): (u32, Vec<Vec<u8>>)| {
+        let senders = recover_senders(&ethereum);
+        SubBlock { proposer, time_ms: 1_700_000_000_000, ethereum, senders, ..SubBlock::default() }
+    };
+    let mut sub_blocks: Vec<SubBlock> = (0..).zip(lanes).map(sub).collect();
+    sub_blocks[2].senders = vec![None];
+    let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+    let units = |ledger: &Ledger, index: u8| {
+        let account = validator(index).public().address();
+        ledger.accounts().get(&account).map_or(0, |account| account.balance(AssetId(0)))
+    };
+    let before: Vec<u64> = (0..4).map(|index| units(&ledger, index)).collect();
+    let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+    ledger.audit().expect("sound");
+    assert_eq!(statuses(&applied).len(), 1);
+    assert_eq!(applied.contracts.skipped.iter().filter(|(_, why)| *why == Skip::BadSignature).count(), 1);
+    let earned: Vec<u64> = (0..4).map(|index| units(&ledger, index) - before[usize::from(index)]).collect();
+    assert_eq!(earned, [5, 26, 0, 5], "at height 1 the second slot is first, and has the tip of 21,000 gas");
 }

@@ -7,14 +7,14 @@ use std::thread::JoinHandle;
 
 use doors::{Answer, Closed, CommittedBlock};
 use ledger::{Genesis, Ledger};
-use primitives::{Height, Transaction};
-use replica::{Handover, Home, Network, ReplicaError, ValidatorStatus};
+use primitives::{Height, Transaction, TransactionId};
+use replica::{EthereumReject, Handover, Home, Network, ReplicaError, ValidatorStatus};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot};
 use transport::Transport;
 
 use crate::config::Config;
-use crate::pipeline::{follow, produce, publish, remember_candles, take_in};
+use crate::pipeline::{admit_ethereum, follow, produce, publish, remember_candles, take_in};
 use crate::recovery::recover;
 use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};
 use crate::validator::{self, Ends};
@@ -112,18 +112,36 @@ impl Exchange {
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
     pub fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
+        self.check_open()?;
+        let (reply, receiver) = oneshot::channel();
+        match self.intake.try_send(Submission { transactions, ethereum: Vec::new(), wait, reply }) {
+            Ok(()) => Ok(receiver),
+            Err(std::sync::mpsc::TrySendError::Full(_)) => Err(Closed::Busy),
+            Err(std::sync::mpsc::TrySendError::Disconnected(_)) => Err(Closed::Stopping),
+        }
+    }
+
+    fn check_open(&self) -> Result<(), Closed> {
         if !self.shared.is_ready() {
             return Err(Closed::Stopping);
         }
         if self.status().is_some_and(|status| status.follows) {
             return Err(Closed::Follows);
         }
-        let (reply, receiver) = oneshot::channel();
-        match self.intake.try_send(Submission { transactions, wait, reply }) {
-            Ok(()) => Ok(receiver),
-            Err(std::sync::mpsc::TrySendError::Full(_)) => Err(Closed::Busy),
-            Err(std::sync::mpsc::TrySendError::Disconnected(_)) => Err(Closed::Stopping),
-        }
+        Ok(())
+    }
+
+    /// Submits Ethereum transactions: senders are recovered on this thread's rayon pool, and no lock is held
+    /// meanwhile. One answer for each, in order; one that waits or was executed already is taken.
+    ///
+    /// # Errors
+    /// [`Closed`] if the node cannot take them now.
+    pub fn submit_ethereum(
+        &self,
+        transactions: Vec<Vec<u8>>,
+    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
+        self.check_open()?;
+        Ok(admit_ethereum(&self.shared, transactions))
     }
 
     /// Reads the ledger. Blocks are held up while `read` runs: copy out what is needed.

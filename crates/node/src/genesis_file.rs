@@ -247,7 +247,13 @@ mod tests {
             fee: 3,
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
-            limits: Limits { open_pairs: 77, ..Limits::default() },
+            limits: Limits {
+                open_pairs: 77,
+                block_gas: 80_000_000,
+                sub_block_gas: 20_000_000,
+                least_base_fee: 7,
+                ..Limits::default()
+            },
             assets: vec![Listing::new("USD", 2, Address([1; 20])), Listing::new("EUR", 2, Address([2; 20]))],
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
             membership: None,
@@ -277,6 +283,22 @@ mod tests {
                 "limits.resting_offers is 33554432, and limits.open_pairs needs 33554433",
             ),
             ("\"open_pairs\"", "\"open_pears\"", "open_pears"),
+            ("\"block_gas\"", "\"block_gass\"", "block_gass"),
+            (
+                "\"block_gas\": 80000000",
+                "\"block_gas\": 0",
+                "limits.block_gas is 0, and sub_block_gas of a committee needs 20000000",
+            ),
+            (
+                "\"sub_block_gas\": 20000000",
+                "\"sub_block_gas\": 80000001",
+                "limits.block_gas is 80000000, and sub_block_gas of a committee needs 80000001",
+            ),
+            (
+                "\"least_base_fee\": 7",
+                "\"least_base_fee\": 0",
+                "limits.least_base_fee is 0, and limits.block_gas needs 1",
+            ),
             ("\"chain\"", "\"chian\"", "line 3"),
             ("\"rules\": 3", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 3"),
         ] {

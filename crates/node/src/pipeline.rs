@@ -21,10 +21,14 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
+use ledger::contracts::EthereumFault;
 use ledger::{Applied, Batch, BlockReceipts, Changes, Ledger, Refusal, Stage, outcomes_by_id};
 use primitives::{Digest, Height, Superblock, Transaction, TransactionId, verify_all};
 use rayon::prelude::*;
-use replica::{Agreed, Foundation, HandoverLog, Input, Past, PoolEntry, Reject, ReplicaError, receipts_with};
+use replica::{
+    Agreed, EthereumCandidate, EthereumReject, Foundation, HandoverLog, Input, Past, PoolEntry, Reject, ReplicaError,
+    receipts_with,
+};
 use store::{RealDisk, StoreError};
 use tokio::sync::oneshot;
 
@@ -68,7 +72,12 @@ pub(crate) fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) 
         let valid = verify_all(&transactions);
         let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
         let mut checked = ids.into_iter().zip(valid);
-        for submission in gathered {
+        for mut submission in gathered {
+            let ethereum = std::mem::take(&mut submission.ethereum);
+            if !ethereum.is_empty() {
+                // Another validator cannot get them in: what is refused here is that one's to tell.
+                drop(admit_ethereum(shared, ethereum));
+            }
             let answers = admit(shared, submission.transactions, &mut checked, submission.wait);
             // Whoever asked may have gone away.
             drop(submission.reply.send(answers));
@@ -120,6 +129,42 @@ fn admit(
     };
     let answers = known.into_iter().map(&mut answer).collect();
     drop(mempool);
+    shared.note_pool();
+    shared.fill.notify_all();
+    answers
+}
+
+/// Takes Ethereum transactions in, as [`crate::Exchange::submit_ethereum`] says.
+pub(crate) fn admit_ethereum(
+    shared: &Shared,
+    transactions: Vec<Vec<u8>>,
+) -> Vec<Result<TransactionId, EthereumReject>> {
+    let (chain, has_contracts) = {
+        let ledger = shared.read_ledger();
+        (ledger.chain(), ledger.contracts().head().is_some())
+    };
+    if !has_contracts {
+        return transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect();
+    }
+    let recover = |bytes| EthereumCandidate::recover(bytes, chain);
+    let candidates: Vec<_> = transactions.into_par_iter().map(recover).collect();
+    let ledger = shared.read_ledger();
+    let mut mempool = shared.lock_mempool();
+    let views = shared.published.views();
+    let now_ms = shared.now_ms();
+    let mut enter = |candidate: Result<EthereumCandidate, EthereumFault>| {
+        let candidate = candidate?;
+        let id = candidate.id();
+        if views.ethereum().receipt(&id).is_some() {
+            return Ok(id);
+        }
+        match mempool.ethereum.enter(candidate, now_ms, &ledger) {
+            Err(EthereumReject::Waiting) => Ok(id),
+            entered => entered,
+        }
+    };
+    let answers = candidates.into_iter().map(&mut enter).collect();
+    drop((views, mempool, ledger));
     shared.note_pool();
     shared.fill.notify_all();
     answers
@@ -368,7 +413,7 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
         shared.receipts.put(block.height, entries.len(), receipts.clone());
         let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-        shared.published.commit(&committed, &transactions);
+        shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);
         shared.metrics.committed(&committed);
         answer_waiters(shared, &committed);
         if let Err(error) = replica::archive(&mut shared.lock_store(), &receipts.receipts) {

@@ -17,7 +17,7 @@ use crate::exchange::Exchange;
 use crate::room::Room;
 use crate::shared::{ExchangeError, Shared};
 use crate::validator;
-use replica::{Handover, ReplicaError, encode};
+use replica::{EthereumReject, Handover, ReplicaError, encode};
 
 /// A running pipeline as the doors see it.
 pub(crate) struct Reads {
@@ -66,6 +66,20 @@ impl Backend for Reads {
             return Err(Closed::DiskFull);
         }
         self.exchange.submit(transactions, wait)
+    }
+
+    fn submit_ethereum(
+        &self,
+        transactions: Vec<Vec<u8>>,
+    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
+        if self.room.is_full() {
+            return Err(Closed::DiskFull);
+        }
+        self.exchange.submit_ethereum(transactions)
+    }
+
+    fn is_ethereum_pending(&self, id: &TransactionId) -> bool {
+        self.exchange.shared.lock_mempool().ethereum.contains(id)
     }
 
     fn is_pending(&self, id: &TransactionId) -> bool {

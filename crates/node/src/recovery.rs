@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Instant;
 
+use ledger::contracts::ContractReceipts;
 use ledger::{Batch, BlockReceipts, Genesis, Ledger, ReceiptsTrie, Roots};
 use primitives::{Digest, Superblock};
-use replica::{ReplicaError, Restored, recover_state};
+use replica::{EthereumIndex, ReplicaError, Restored, recover_state};
 use store::{Options, RealDisk, Store};
 
 use crate::config::Config;
@@ -57,19 +58,21 @@ fn recover_views(
     let limit = config.store.indexed_transactions;
     let mut views = Views::new(ledger, state_root, limit);
     let mut recent: Vec<CommittedBlock> = Vec::new();
+    let mut contracts: Vec<ContractReceipts> = Vec::new();
     let mut transactions = 0;
     for height in (1..=ledger.height()).rev() {
         let (Some(bytes), Some(block)) = (store.receipts(height)?, store.block(height)?) else { break };
         let undecodable = |error| ReplicaError::Undecodable(height, error);
         let mut receipts: BlockReceipts = borsh::from_slice(&bytes).map_err(undecodable)?;
         let block: Superblock = borsh::from_slice(&block).map_err(undecodable)?;
-        transactions += receipts.outcomes.len();
+        transactions += receipts.outcomes.len() + receipts.contracts.receipts.len();
         let mut receipts_root = Digest::default();
         if recent.len() < RECENT_BLOCKS {
             receipts_root = ReceiptsTrie::new(&receipts).root();
         } else {
             receipts.batch = Batch::default();
         }
+        contracts.push(std::mem::take(&mut receipts.contracts));
         let mut committed = CommittedBlock::from_archive(&block, receipts, receipts_root);
         committed.summary.state_root = Some(state_root);
         state_root = block.parent_root;
@@ -79,5 +82,7 @@ fn recover_views(
         }
     }
     recent.iter().rev().for_each(|committed| views.remember(committed));
-    Ok(views)
+    let mut index = EthereumIndex::new(ledger.height() - contracts.len() as u64, limit);
+    contracts.iter().rev().for_each(|contracts| index.add(contracts));
+    Ok(views.with_ethereum(index))
 }

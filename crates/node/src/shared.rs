@@ -28,14 +28,16 @@ pub(crate) fn clock_ms() -> u64 {
 /// Transactions on their way to the mempool.
 pub(crate) struct Submission {
     pub(crate) transactions: Vec<Transaction>,
+    /// Ethereum transactions that another validator handed over.
+    pub(crate) ethereum: Vec<Vec<u8>>,
     pub(crate) wait: bool,
     pub(crate) reply: oneshot::Sender<Vec<Answer>>,
 }
 
 impl Submission {
-    /// Of whom nobody wants an answer.
-    pub fn unanswered(transactions: Vec<Transaction>) -> Submission {
-        Submission { transactions, wait: false, reply: oneshot::channel().0 }
+    /// Submitted without waiting for the result.
+    pub fn unanswered(transactions: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Submission {
+        Submission { transactions, ethereum, wait: false, reply: oneshot::channel().0 }
     }
 }
 

@@ -215,7 +215,9 @@ impl Validator {
             Job::Answer { generation, peer, from, to } => workers.archive.put(Request { generation, peer, from, to }),
             // Who asks asks again.
             Job::State { generation, peer, bytes } => drop(workers.states.try_send((generation, peer, bytes))),
-            Job::Submit(transactions) => drop(workers.intake.try_send(Submission::unanswered(transactions))),
+            Job::Submit { native, ethereum } => {
+                drop(workers.intake.try_send(Submission::unanswered(native, ethereum)));
+            }
             Job::Pool(job) => drop(workers.pool.send(job)),
             // The epoch before is applied to its end: the ledger is at rest, and has drawn who comes next.
             Job::NextEpoch(height) => {

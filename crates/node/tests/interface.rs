@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
-use ledger::{AccountProof, Genesis, Listing, ModifiedProof, Outcome, ReceiptProof, Refusal};
+use ledger::contracts::{EthereumKey, EthereumRequest, contract_address};
+use ledger::{AccountProof, EthereumReceiptProof, Genesis, Listing, ModifiedProof, Outcome, ReceiptProof, Refusal};
 use node::{Config, Node};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, PublicKey, SecretKey, Sequence, Transaction, from_hex,
@@ -52,14 +53,33 @@ fn config() -> Config {
 
 /// Runs `test` against a node over a directory; it runs in a thread of its own, as clients do.
 fn with_node<T: Send + 'static>(config: Config, data: &Path, test: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
+    with_node_of(genesis(), config, data, test)
+}
+
+/// The same on a chain of another genesis.
+fn with_node_of<T: Send + 'static>(
+    genesis: Genesis,
+    config: Config,
+    data: &Path,
+    test: impl FnOnce(SocketAddr) -> T + Send + 'static,
+) -> T {
     let runtime = tokio::runtime::Runtime::new().expect("threads");
     runtime.block_on(async {
-        let node = Node::start(config, &genesis(), data, None).await.expect("starts");
+        let node = Node::start(config, &genesis, data, None).await.expect("starts");
         let address = node.address();
         let result = tokio::task::spawn_blocking(move || test(address)).await.expect("the test passes");
         node.stop().await;
         result
     })
+}
+
+/// A chain with contracts, and a key that holds a thousand of asset 0.
+fn with_contracts() -> (Genesis, EthereumKey) {
+    let key = EthereumKey::from_seed([77; 32]).expect("a key");
+    let mut genesis = genesis();
+    genesis.limits = genesis.limits.with_contracts(1);
+    genesis.balances.push((key.address(), AssetId(0), 100_000));
+    (genesis, key)
 }
 
 fn exchange(server: SocketAddr, request: &[u8]) -> (u16, String, Vec<u8>) {
@@ -374,7 +394,7 @@ fn machines_can_read_what_there_is() {
     with_node(config(), &dir.path().join("data"), |server| {
         let description = get(server, "/v1/openapi.json");
         let paths: Vec<&String> = description["paths"].as_object().expect("paths").keys().collect();
-        assert_eq!(paths.len(), 30, "{paths:?}");
+        assert_eq!(paths.len(), 33, "{paths:?}");
         for path in
             ["/v1/status", "/v1/transactions", "/v1/markets/{base}/{quote}/curves", "/v1/validator", "/v1/validators"]
         {
@@ -526,5 +546,89 @@ fn the_description_says_what_each_response_is() {
         // One name, one meaning: the node's status is not its validator's.
         assert!(schemas["NodeStatus"]["properties"]["mempool"].is_object());
         assert!(schemas["ValidatorStatus"]["properties"]["peers"].is_object());
+    });
+}
+
+/// Waits for the receipt of an Ethereum transaction.
+fn executed(server: SocketAddr, hash: &Value) -> Value {
+    let path = format!("/v1/ethereum/{}?proof=true", hash.as_str().expect("a hash"));
+    loop {
+        let found = get(server, &path);
+        if found["status"] == "committed" {
+            return found;
+        }
+        assert_eq!(found["status"], "pending");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// A contract is deployed and called by raw bytes and by hexadecimal; receipts have logs and proofs, also after the
+/// node has started again; and what is refused has a reason.
+#[test]
+fn ethereum_transactions_come_in_and_their_receipts_are_found() {
+    const ETHER: u128 = 1_000_000_000_000_000_000;
+    // Adds one to slot 0 and logs the sum.
+    const COUNTER: &[u8] = &[0x5f, 0x54, 0x60, 1, 0x01, 0x80, 0x5f, 0x55, 0x5f, 0x52, 0x60, 32, 0x5f, 0xa0, 0x00];
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let (genesis, key) = with_contracts();
+    let counter = contract_address(&key.address(), 0);
+    let (gas_limit, max_fee) = (200_000, ETHER / 10_000_000);
+    let request = move |nonce, to| EthereumRequest { chain: 7, nonce, to, gas_limit, max_fee, ..Default::default() };
+    let creation = [&[0x60, COUNTER.len() as u8, 0x80, 0x60, 9, 0x5f, 0x39, 0x5f, 0xf3], COUNTER].concat();
+    let creates = key.sign(&EthereumRequest { data: creation, ..request(0, None) });
+    let calls: Vec<Vec<u8>> = (1..4).map(|nonce| key.sign(&request(nonce, Some(counter)))).collect();
+    let hash = with_node_of(genesis.clone(), config(), &data, move |server| {
+        let (status, sent) = call(server, "POST", "/v1/ethereum", "application/octet-stream", &creates);
+        assert_eq!((status, &sent["status"]), (202, &json!("pending")), "{sent}");
+        let created = executed(server, &sent["hash"]);
+        assert_eq!(created["receipt"]["contract"], counter.to_string(), "{created}");
+        let hex: Vec<String> = calls.iter().map(|bytes| format!("0x{}", to_hex(bytes))).collect();
+        let body = json!({ "transactions": hex }).to_string();
+        let (status, batch) = call(server, "POST", "/v1/ethereum/batch", "application/json", body.as_bytes());
+        assert_eq!(status, 200, "{batch}");
+        for (at, result) in batch["results"].as_array().expect("results").iter().enumerate() {
+            let found = executed(server, &result["hash"]);
+            let receipt = &found["receipt"];
+            assert_eq!(
+                (&receipt["result"], &receipt["sender"]),
+                (&json!("succeeded"), &json!(key.address().to_string()))
+            );
+            let data = receipt["logs"][0]["data"].as_str().expect("a log");
+            assert!(data.ends_with(&format!("{:02x}", at + 1)), "{found}");
+            let text = found["proof"].as_str().expect("a proof");
+            let pairs = text.as_bytes()[2..].chunks(2).map(|pair| str::from_utf8(pair).expect("digits"));
+            let bytes: Vec<u8> = pairs.map(|pair| u8::from_str_radix(pair, 16).expect("digits")).collect();
+            let proof: EthereumReceiptProof = borsh::from_slice(&bytes).expect("decodes");
+            let digest = |field: &str| found[field].as_str().expect("text").parse::<Digest>().expect("a digest");
+            let proved = proof.verify(&digest("receipts_root"), &digest("hash")).expect("holds");
+            assert_eq!(proved.expect("there").gas_used.to_string(), receipt["gas_used"]);
+        }
+        // Sent again, it is told where it is.
+        let (status, again) = call(server, "POST", "/v1/ethereum", "application/octet-stream", &calls[0]);
+        assert_eq!((status, &again["status"]), (200, &json!("committed")), "{again}");
+        let refused = |bytes: &[u8]| {
+            let (status, said) = call(server, "POST", "/v1/ethereum", "application/octet-stream", bytes);
+            (status, said["error"]["code"].as_str().unwrap_or_default().to_string())
+        };
+        let is = |status: u16, code: &str| (status, code.to_string());
+        assert_eq!(refused(b"nonsense"), is(400, "malformed"));
+        let other = key.sign(&EthereumRequest { chain: 8, ..request(4, Some(counter)) });
+        assert_eq!(refused(&other), is(422, "wrong_chain"));
+        assert_eq!(refused(&key.sign(&request(0, Some(counter)))), is(422, "nonce_too_low"));
+        let dear = key.sign(&EthereumRequest { value: 1_000_000 * ETHER, ..request(4, Some(counter)) });
+        assert_eq!(refused(&dear), is(422, "insufficient_funds"));
+        assert_eq!(code(server, &format!("/v1/ethereum/{}", Digest([9; 32]))), is(404, "not_found"));
+        again["hash"].clone()
+    });
+    with_node_of(genesis, config(), &data, move |server| {
+        assert_eq!(executed(server, &hash)["receipt"]["logs"].as_array().map(Vec::len), Some(1));
+    });
+    let data = dir.path().join("without");
+    with_node(config(), &data, |server| {
+        let (_, key) = with_contracts();
+        let bytes = key.sign(&EthereumRequest { chain: 7, ..Default::default() });
+        let (status, said) = call(server, "POST", "/v1/ethereum", "application/octet-stream", &bytes);
+        assert_eq!((status, &said["error"]["code"]), (422, &json!("no_contracts")), "{said}");
     });
 }

@@ -63,7 +63,12 @@ pub enum Job {
     /// On the pool.
     Pool(PoolJob),
     /// Submits what another validator could not get in, as if a client had sent it; what finds no room is sent again.
-    Submit(Vec<Transaction>),
+    Submit {
+        /// Native transactions.
+        native: Vec<Transaction>,
+        /// Ethereum transactions in their EIP-2718 form.
+        ethereum: Vec<Vec<u8>>,
+    },
     /// A superblock that was decided.
     Apply(Agreed),
     /// The signatures of a sub-block that is being agreed on.

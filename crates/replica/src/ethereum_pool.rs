@@ -5,10 +5,13 @@
 //! the highest price. One nonce has one transaction: another one replaces it if it offers a tenth more, until it has
 //! been proposed. A sub-block takes the transactions of a sender in the order of their nonces, without gaps.
 //!
+//! *Nothing that can be proposed is forgotten*: after each block the pool looks for transactions that the block made
+//! ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] tells of them.
+//!
 //! Ethereum accounts reserve nothing natively: no native transaction spends of them, because an address of secp256k1
 //! has no ed25519 key. So this pool and that of native transactions never promise the same units.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ledger::Ledger;
 use ledger::contracts::{EthereumFault, EthereumTransaction};
@@ -67,6 +70,50 @@ pub enum EthereumReject {
     Full,
 }
 
+impl EthereumReject {
+    /// A word for programs, which stays.
+    pub fn code(&self) -> &'static str {
+        match self {
+            EthereumReject::NoContracts => "no_contracts",
+            EthereumReject::Fault(fault) => fault.code(),
+            EthereumReject::Waiting => "waiting",
+            EthereumReject::NonceTooLow { .. } => "nonce_too_low",
+            EthereumReject::NonceTooHigh { .. } => "nonce_too_high",
+            EthereumReject::Funds => "insufficient_funds",
+            EthereumReject::Price { .. } => "underpriced",
+            EthereumReject::Proposed => "already_proposed",
+            EthereumReject::Full => "mempool_full",
+        }
+    }
+}
+
+/// A transaction that no state makes invalid, with its sender. Recovery costs as much as some thirty transfers: do it
+/// where nobody waits, and beside others.
+#[derive(Clone, Debug)]
+pub struct EthereumCandidate {
+    bytes: Vec<u8>,
+    transaction: EthereumTransaction,
+    sender: Address,
+}
+
+impl EthereumCandidate {
+    /// Decodes and judges bytes for a chain, and recovers who signed them.
+    ///
+    /// # Errors
+    /// [`EthereumFault`] names what no state could make valid.
+    pub fn recover(bytes: Vec<u8>, chain: u64) -> Result<EthereumCandidate, EthereumFault> {
+        let transaction = EthereumTransaction::decode(&bytes)?;
+        transaction.check(chain)?;
+        let sender = transaction.recover_sender()?;
+        Ok(EthereumCandidate { bytes, transaction, sender })
+    }
+
+    /// The hash of the transaction.
+    pub fn id(&self) -> TransactionId {
+        self.transaction.hash()
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Entry {
     id: TransactionId,
@@ -99,6 +146,8 @@ pub struct EthereumPool {
     senders: BTreeMap<Address, Sender>,
     ids: HashMap<TransactionId, (Address, u64)>,
     arrivals: u64,
+    /// Given to another validator to propose, and when.
+    handed: VecDeque<(u64, TransactionId)>,
 }
 
 impl EthereumPool {
@@ -117,14 +166,31 @@ impl EthereumPool {
         self.ids.is_empty()
     }
 
+    /// Whether this transaction waits.
+    pub fn contains(&self, id: &TransactionId) -> bool {
+        self.ids.contains_key(id)
+    }
+
     /// Takes a transaction in, which recovers its sender.
     ///
     /// # Errors
     /// [`EthereumReject`] says why not; the pool is unchanged.
     pub fn admit(&mut self, bytes: Vec<u8>, now_ms: u64, ledger: &Ledger) -> Result<TransactionId, EthereumReject> {
+        self.enter(EthereumCandidate::recover(bytes, ledger.chain())?, now_ms, ledger)
+    }
+
+    /// Takes in a transaction whose sender is known.
+    ///
+    /// # Errors
+    /// [`EthereumReject`] says why not; the pool is unchanged.
+    pub fn enter(
+        &mut self,
+        candidate: EthereumCandidate,
+        now_ms: u64,
+        ledger: &Ledger,
+    ) -> Result<TransactionId, EthereumReject> {
         let head = ledger.contracts().head().ok_or(EthereumReject::NoContracts)?;
-        let transaction = EthereumTransaction::decode(&bytes)?;
-        transaction.check(ledger.chain())?;
+        let EthereumCandidate { bytes, transaction, sender: address } = candidate;
         let (id, nonce, max_fee) = (transaction.hash(), transaction.nonce(), transaction.max_fee());
         let cost = transaction.cost_max().ok_or(EthereumReject::Funds)?;
         if self.ids.contains_key(&id) {
@@ -134,7 +200,6 @@ impl EthereumPool {
         if max_fee < needed {
             return Err(EthereumReject::Price { offered: max_fee, needed });
         }
-        let address = transaction.recover_sender()?;
         let next = ledger.ethereum_nonce(&address);
         let known = self.senders.get(&address);
         let rival = known.and_then(|sender| sender.waiting.get(&nonce));
@@ -202,22 +267,55 @@ impl EthereumPool {
 
     /// Notes that proposed transactions are in no block: they may be proposed again.
     pub fn put_back(&mut self, lane: &[Vec<u8>], now_ms: u64) {
-        for bytes in lane {
-            let id = EthereumTransaction::decode(bytes).map(|transaction| transaction.hash());
-            let Some((address, nonce)) = id.ok().and_then(|id| self.ids.get(&id)) else { continue };
-            let sender = self.senders.get_mut(address).expect("it has transactions");
-            sender.waiting.get_mut(nonce).expect("it waits").is_proposed = false;
-            self.waits_since_ms.get_or_insert(now_ms);
-        }
+        let id = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok().map(|transaction| transaction.hash());
+        lane.iter().filter_map(id).for_each(|id| self.put_back_one(&id, now_ms));
+    }
+
+    fn put_back_one(&mut self, id: &TransactionId, now_ms: u64) {
+        let Some((address, nonce)) = self.ids.get(id) else { return };
+        let sender = self.senders.get_mut(address).expect("it has transactions");
+        sender.waiting.get_mut(nonce).expect("it waits").is_proposed = false;
+        self.waits_since_ms.get_or_insert(now_ms);
+    }
+
+    /// Notes that transactions that were taken have been given to another validator. They are not given again until
+    /// [`EthereumPool::take_back`] takes them back.
+    pub fn hand_over(&mut self, lane: &[Vec<u8>], now_ms: u64) {
+        let id = |bytes: &Vec<u8>| EthereumTransaction::decode(bytes).ok().map(|transaction| transaction.hash());
+        self.handed.extend(lane.iter().filter_map(id).map(|id| (now_ms, id)));
+    }
+
+    /// Takes back what was handed over before `before_ms` and is in no block yet; the number.
+    pub fn take_back(&mut self, before_ms: u64) -> usize {
+        let late = self.handed.partition_point(|(at, _)| *at < before_ms);
+        let late: Vec<TransactionId> = self.handed.drain(..late).map(|(_, id)| id).collect();
+        let waiting: Vec<TransactionId> = late.into_iter().filter(|id| self.ids.contains_key(id)).collect();
+        waiting.iter().for_each(|id| self.put_back_one(id, before_ms));
+        waiting.len()
+    }
+
+    /// Whether a transaction can be proposed, or is proposed and in no block that was applied here.
+    pub fn is_busy(&self) -> bool {
+        let is_busy = |sender: &Sender| {
+            sender.ready(0, self.base_fee).is_some() || sender.waiting.values().any(|entry| entry.is_proposed)
+        };
+        self.senders.values().any(is_busy)
     }
 
     /// Forgets what cannot stand any more after a block: used nonces, and from the first that its account cannot pay
-    /// for on. What the block skipped for a gap can be proposed again.
+    /// for on. What the block skipped for a gap can be proposed again, and what the block made ready waits from now on.
     pub fn settle(&mut self, ledger: &Ledger, block: &Superblock) {
         self.base_fee = ledger.contracts().head().map_or(0, |head| head.base_fee.into());
-        if self.senders.is_empty() || block.ethereum_len() == 0 {
-            return;
+        if !self.senders.is_empty() && block.ethereum_len() > 0 {
+            self.settle_lanes(ledger, block);
         }
+        let base_fee = self.base_fee;
+        if self.waits_since_ms.is_none() && self.senders.values().any(|sender| sender.ready(0, base_fee).is_some()) {
+            self.waits_since_ms = Some(0);
+        }
+    }
+
+    fn settle_lanes(&mut self, ledger: &Ledger, block: &Superblock) {
         self.senders.retain(|address, sender| {
             sender.next = ledger.ethereum_nonce(address);
             let (mut wei, next) = (ledger.wei(address), sender.next);
@@ -314,6 +412,50 @@ mod tests {
         pool.admit(pay(3, 0, fee), 5, &ledger).expect("the last place");
         assert_eq!(pool.admit(pay(3, 1, fee), 5, &ledger), Err(EthereumReject::Full));
         assert!(matches!(pool.admit(vec![1, 2], 5, &ledger), Err(EthereumReject::Fault(EthereumFault::Undecodable))));
+    }
+
+    /// A block of one lane on top of a ledger, applied and settled.
+    fn run(ledger: &mut Ledger, pool: &mut EthereumPool, ethereum: Vec<Vec<u8>>) {
+        let senders = recover_senders(&ethereum);
+        let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
+        let (height, parent) = (ledger.height() + 1, ledger.last_block());
+        let block = Superblock { height, parent, sub_blocks, ..Superblock::default() };
+        ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
+        pool.settle(ledger, &block);
+    }
+
+    /// Another validator's block fills the gap below a transaction, or lowers the base fee to what it offers: nobody
+    /// sends anything more, and it is proposed.
+    #[test]
+    fn what_a_block_makes_ready_waits_for_the_next() {
+        let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+        pool.admit(pay(1, 1, 10 * GWEI), 5, &ledger).expect("enters");
+        assert!(pool.take(1 << 20).is_empty() && pool.waits_since_ms().is_none() && !pool.is_busy());
+        run(&mut ledger, &mut pool, vec![pay(1, 0, 10 * GWEI)]);
+        assert!(pool.waits_since_ms().is_some() && pool.is_busy());
+        assert_eq!(pool.take(1 << 20), [pay(1, 1, 10 * GWEI)]);
+        let mut pool = EthereumPool::new(100);
+        pool.admit(pay(2, 0, 2 * GWEI), 5, &ledger).expect("enters");
+        pool.base_fee = 3 * GWEI;
+        assert!(pool.take(1 << 20).is_empty() && pool.waits_since_ms().is_none());
+        run(&mut ledger, &mut pool, Vec::new());
+        assert!(pool.waits_since_ms().is_some());
+        assert_eq!(pool.take(1 << 20), [pay(2, 0, 2 * GWEI)]);
+    }
+
+    #[test]
+    fn what_is_handed_over_is_proposed_again_only_when_it_is_late() {
+        let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+        let lane: Vec<Vec<u8>> = (0..2).map(|nonce| pay(1, nonce, 10 * GWEI)).collect();
+        lane.iter().for_each(|bytes| drop(pool.admit(bytes.clone(), 5, &ledger).expect("enters")));
+        assert_eq!(pool.take(1 << 20), lane);
+        pool.hand_over(&lane, 10);
+        assert!(pool.is_busy() && pool.take(1 << 20).is_empty());
+        assert_eq!(pool.take_back(10), 0);
+        // The first is in a block of the other validator; the second is late.
+        run(&mut ledger, &mut pool, lane[..1].to_vec());
+        assert_eq!((pool.take_back(11), pool.take_back(100)), (1, 0));
+        assert_eq!(pool.take(1 << 20), lane[1..]);
     }
 
     #[test]

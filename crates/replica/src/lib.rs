@@ -54,6 +54,7 @@
 pub mod accusations;
 mod effect;
 mod error;
+pub mod ethereum_index;
 pub mod ethereum_pool;
 pub mod handover;
 mod home;
@@ -73,7 +74,8 @@ mod status;
 
 pub use effect::{Agreed, Effect, Job, Told};
 pub use error::ReplicaError;
-pub use ethereum_pool::{EthereumPool, EthereumReject};
+pub use ethereum_index::{EthereumIndex, LogFilter, LogPlace, LogsError, ReceiptPlace};
+pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};

@@ -420,7 +420,8 @@ impl<D: Disk + Clone> Replica<D> {
     fn on_handed(&mut self, peer: Index, payload: &[u8]) {
         let sub_block = SubBlock::from_payload(u32::from(peer), payload).expect("checked by the engine");
         if !self.engine.follows() {
-            self.job(Job::Submit(sub_block.native));
+            let SubBlock { native, ethereum, .. } = sub_block;
+            self.job(Job::Submit { native, ethereum });
         }
     }
 

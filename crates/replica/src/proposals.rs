@@ -89,13 +89,18 @@ impl Proposals {
                 Some(Input::Assembled { height, payload })
             }
             PoolJob::HandOver { to, proposer, room, count, ahead_ms } => {
-                let (entries, _) = fitting(pool, room, count);
-                let handed = Assembled { entries, ethereum: Vec::new() };
-                let (payload, count) = (payload(proposer, &handed, now.corrected_ms(ahead_ms)), handed.entries.len());
+                let (entries, room) = fitting(pool, room, count);
+                let handed = Assembled { entries, ethereum: pool.ethereum.take(room) };
+                let payload = payload(proposer, &handed, now.corrected_ms(ahead_ms));
+                let count = handed.entries.len() + handed.ethereum.len();
                 pool.hand_over(handed.entries, now.milliseconds());
+                pool.ethereum.hand_over(&handed.ethereum, now.milliseconds());
                 Some(Input::HandedOver { to, payload, count })
             }
-            PoolJob::TakeBack { before_ms } => (pool.take_back(before_ms) > 0).then_some(Input::TakenBack),
+            PoolJob::TakeBack { before_ms } => {
+                let late = pool.take_back(before_ms) + pool.ethereum.take_back(before_ms);
+                (late > 0).then_some(Input::TakenBack)
+            }
             PoolJob::PutBack(height) => {
                 put_back(pool, self.assembled.remove(&height), now);
                 None

@@ -74,7 +74,7 @@ impl Clients {
             mu: Fraction::power_of_two(10),
             assets: (0..assets).map(|asset| Listing::new(format!("A{asset}"), 2, issuer)).collect(),
             balances: self.people.iter().flat_map(holdings).chain(self.ethereum.balances()).collect(),
-            limits: crate::ethereum::limits(),
+            limits: crate::ethereum::limits(3),
             membership: Some(self.membership()),
             ..Genesis::default()
         }

@@ -6,7 +6,6 @@ use ledger::contracts::{ContractReceipts, EthereumKey, EthereumRequest, contract
 use ledger::{BlockReceipts, Ledger, Limits};
 use primitives::{Address, Amount, AssetId};
 
-use crate::clients::CHAIN;
 use crate::dice::Dice;
 
 /// Few, so that they conflict.
@@ -31,9 +30,9 @@ pub(crate) struct EthereumClients {
     known: Vec<Address>,
 }
 
-/// Gas for a few small programs a block, so that the quota is met.
-pub(crate) fn limits() -> Limits {
-    let (block_gas, sub_block_gas) = (60_000_000, 17_000_000);
+/// Gas for a few small programs a sub-block, so that the quota is met.
+pub(crate) fn limits(committee: u64) -> Limits {
+    let (block_gas, sub_block_gas) = (20_000_000 * committee, 17_000_000);
     Limits { block_gas, sub_block_gas, least_base_fee: GWEI as u64, ..Limits::default() }
 }
 
@@ -69,7 +68,7 @@ impl EthereumClients {
         };
         let gas_limit = if to.is_none() { 150_000 } else { [21_000, 60_000, 100_000, 16_000_000][dice.index(4)] };
         let (max_fee, max_tip) = ((2 + u128::from(dice.below(50))) * GWEI, u128::from(dice.below(2)) * GWEI);
-        let chain = if dice.once_in(12) { CHAIN + 1 } else { CHAIN };
+        let chain = ledger.chain() + u64::from(dice.once_in(12));
         let mut bytes = key.sign(&EthereumRequest { chain, nonce, to, value, gas_limit, max_fee, max_tip, data });
         if dice.once_in(20) {
             let at = dice.index(bytes.len());

@@ -108,3 +108,49 @@ fn a_clock_that_is_minutes_ahead_stops_nobody() {
         settled(network, 20);
     }
 }
+
+/// Deployments, calls, reverts, empty gas, conflicts and self-destruction through several validators, while some are
+/// killed, left out, follow, or come so late that they fetch a state: all have the same state, and nothing that could
+/// be proposed waits at the end.
+#[test]
+fn networks_execute_contracts_alike() {
+    let mut met = [0; 4];
+    let mut states = 0;
+    for seed in 0..6 {
+        let mut network = SimNetwork::new(if seed % 3 == 1 { 5 } else { 4 }, 3_700 + seed);
+        network.contracts = true;
+        match seed % 3 {
+            0 => (network.kills, network.tears, network.checkpoint_blocks) = (3, 2, 3),
+            1 => (network.epoch_heights, network.cuts, network.slow) = (Some(10), 10, Some(1)),
+            _ => {
+                network.late = Some(1);
+                (network.checkpoint_blocks, network.keep_blocks) = (4, 4);
+            }
+        }
+        let report = settled(network, 40);
+        states += report.states;
+        report.ethereum.iter().zip(&mut met).for_each(|(count, met)| *met += count);
+    }
+    assert!(met.iter().all(|count| *count > 0) && states > 0, "{met:?}, {states} states fetched");
+}
+
+/// Under the second engine a block has one lane, and the others wait for their turn.
+#[test]
+fn networks_of_one_proposer_execute_contracts_too() {
+    let mut network = SimNetwork::of(Protocol::Tendermint, 4, 3_800);
+    (network.contracts, network.kills) = (true, 2);
+    assert!(settled(network, 30).ethereum[0] > 0);
+}
+
+/// Who takes its own word for who signed is found out at once.
+#[test]
+fn a_validator_that_trusts_its_own_senders_is_caught() {
+    let run = |trusting: Option<u8>| {
+        std::panic::catch_unwind(move || {
+            let mut network = SimNetwork::new(4, 3_900);
+            (network.contracts, network.trusting) = (true, trusting);
+            settled(network, 20)
+        })
+    };
+    assert!(run(None).is_ok() && run(Some(2)).is_err());
+}

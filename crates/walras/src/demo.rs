@@ -15,8 +15,9 @@ use serde_json::json;
 use store::{Options, RealDisk};
 
 use crate::demo_network::{DemoNetwork, KEPT_BLOCKS};
+use crate::init::DEMO_CHAIN;
 use crate::node_command::StopSignals;
-use crate::traders::{Sent, Traders, genesis};
+use crate::traders::{DEVELOPERS, Sent, Traders, genesis};
 
 /// How often the traders act.
 const TICK: Duration = Duration::from_millis(50);
@@ -105,7 +106,7 @@ impl Demo {
         let temporary = tempfile::tempdir().context("a temporary directory")?;
         let folder = self.home.clone().unwrap_or_else(|| temporary.path().to_path_buf());
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
-        let genesis = genesis(&traders, self.assets as usize);
+        let genesis = genesis(&traders, self.assets as usize, self.validators.into());
         let say = |line: String| {
             // With --json, standard output belongs to the result.
             if json { eprintln!("{line}") } else { println!("{line}") }
@@ -136,6 +137,8 @@ impl Demo {
             say("The page is not in this binary, because Node.js was missing when it was built; everything else runs."
                 .into());
         }
+        say(format!("Contracts: chain {DEMO_CHAIN}; the usual developers' accounts hold 10,000 USD each."));
+        DEVELOPERS.iter().for_each(|account| say(format!("  {}", account.checked())));
         let Demo { traders, assets, rate, .. } = self;
         say(format!(
             "Each validator keeps some {KEPT_BLOCKS} blocks on the disk; WALRAS_STORE__KEEP_BLOCKS=0 keeps all."

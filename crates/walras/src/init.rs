@@ -4,7 +4,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use ledger::{Genesis, Listing};
+use ledger::{Genesis, Limits, Listing};
 use node::founding::Succession;
 use primitives::{AssetId, Fraction};
 
@@ -13,11 +13,15 @@ use crate::founding::{self, EngineName};
 use crate::keystore::{self, Passphrase};
 use std::process::ExitCode;
 
+/// The number of the demo's chain, which is that of everybody's chain for development.
+pub const DEMO_CHAIN: u64 = 31_337;
+
 /// Writes a new node's home.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras init --home ./exchange
   walras init --home ./exchange --asset USD:6 --asset EUR:6 --asset BTC:8 --supply 1000000
+  walras init --home ./exchange --contracts --chain 70417 # with Ethereum transactions
   walras init --home ./exchange --genesis genesis.json    # join a chain that exists
   walras init --home ./network --validators 4             # the homes of four validators on this machine
   walras init --home ./network --validators 4 --address a.example:9100 --address b.example:9100 \\
@@ -33,7 +37,7 @@ pub struct Init {
     #[arg(long, default_value = "1000000")]
     supply: String,
     /// Number of the chain.
-    #[arg(long, default_value_t = 31_337)]
+    #[arg(long, default_value_t = DEMO_CHAIN)]
     chain: u64,
     /// What a transaction costs, in decimals of the first asset; usually 0.0001, or its smallest unit if that is more.
     #[arg(long)]
@@ -47,9 +51,12 @@ pub struct Init {
     /// Band μ.
     #[arg(long, default_value = "2^-10")]
     mu: Fraction,
+    /// Execute Ethereum transactions. The chain needs a number of its own (--chain), because wallets sign for it.
+    #[arg(long)]
+    contracts: bool,
     /// Take this genesis instead of making one.
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu"])]
+    #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu", "contracts"])]
     genesis: Option<PathBuf>,
     /// Make the homes of so many validators, and the genesis that they share.
     #[arg(long, value_name = "N", conflicts_with = "genesis", value_parser = clap::value_parser!(u8).range(1..))]
@@ -185,10 +192,25 @@ impl Init {
             fee: fee.unwrap_or_else(|| ledger::usual_fee(decimals)),
             epsilon: self.epsilon,
             mu: self.mu,
+            limits: self.limits()?,
             assets,
             balances,
             ..Genesis::default()
         })
+    }
+
+    fn limits(&self) -> anyhow::Result<Limits> {
+        let limits = Limits::default();
+        if !self.contracts {
+            return Ok(limits);
+        }
+        ensure!(
+            self.chain != DEMO_CHAIN,
+            "--contracts: chain {DEMO_CHAIN} is everybody's chain for development, and what is signed for it can be \
+             replayed here; choose another number with --chain"
+        );
+        let founders = self.validators.unwrap_or(1).into();
+        Ok(limits.with_contracts(self.succession.committee.unwrap_or(founders)))
     }
 }
 

@@ -108,6 +108,8 @@ fn addresses_are_taken_in_order_and_mistakes_are_named() {
     let fresh = folder.path().join("fresh");
     for (arguments, words) in [
         (&["init", "--validators", "0"][..], "0"),
+        (&["init", "--contracts"], "chain 31337 is everybody's chain for development"),
+        (&["init", "--contracts", "--chain", "7", "--genesis", "x.json"], "cannot be used with"),
         (&["init", "--validators", "2", "--address", "a.example:1"], "give one for each"),
         (&["init", "--validators", "1", "--address", "nowhere"], "host:port"),
         (&["init", "--validators", "2", "--engine", "solo"], "one node"),
@@ -120,6 +122,24 @@ fn addresses_are_taken_in_order_and_mistakes_are_named() {
         assert!(message.contains(words), "{arguments:?}: {message}");
         let _ = std::fs::remove_dir_all(&fresh);
     }
+}
+
+#[test]
+fn contracts_are_a_switch_and_their_gas_fits_the_committee() {
+    let folder = TempDir::new().expect("a folder");
+    let limits = |name: &str, arguments: &[&str]| {
+        let home = folder.path().join(name);
+        made(arguments, &home);
+        let genesis: Value = serde_json::from_str(&read(&home.join("genesis.json"))).expect("JSON");
+        let of = |name: &str| genesis["limits"][name].as_u64().expect("a number");
+        [of("block_gas"), of("sub_block_gas"), of("least_base_fee")]
+    };
+    assert_eq!(limits("without", &["--chain", "7"]), [0, 0, 0]);
+    assert_eq!(limits("solo", &["--contracts", "--chain", "7"]), [120_000_000, 120_000_000, 5_000_000_000]);
+    let four = limits("four", &["--contracts", "--chain", "7", "--validators", "4"]);
+    assert_eq!(four, [120_000_000, 30_000_000, 5_000_000_000]);
+    let drawn = ["--contracts", "--chain", "7", "--validators", "4", "--epoch-heights", "100", "--committee", "10"];
+    assert_eq!(limits("drawn", &drawn), [167_772_160, 16_777_216, 5_000_000_000]);
 }
 
 /// A process for each validator, and the wallet of the issuer.

@@ -4,7 +4,10 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::backend::ReadError;
+use ledger::contracts::EthereumFault;
+use replica::EthereumReject;
+
+use crate::backend::{Closed, ReadError};
 use crate::json::{ErrorBody, ErrorText};
 use crate::roles::Role;
 
@@ -66,6 +69,27 @@ impl Failure {
 
     pub(crate) fn busy(code: &'static str, message: &str) -> Failure {
         Failure::new(StatusCode::TOO_MANY_REQUESTS, code, message)
+    }
+}
+
+impl From<Closed> for Failure {
+    fn from(closed: Closed) -> Failure {
+        match closed {
+            Closed::Busy => Failure::busy("too_many_requests", "too many submissions wait; try again shortly"),
+            Closed::Stopping => Failure::stopping(),
+            Closed::DiskFull => Failure::disk_full(),
+            Closed::Follows => Failure::follows(),
+        }
+    }
+}
+
+impl From<EthereumReject> for Failure {
+    fn from(reject: EthereumReject) -> Failure {
+        match reject {
+            EthereumReject::Full => Failure::busy(reject.code(), "the pool is full; try again shortly"),
+            EthereumReject::Fault(EthereumFault::Undecodable) => Failure::malformed(reject.to_string()),
+            _ => Failure::new(StatusCode::UNPROCESSABLE_ENTITY, reject.code(), reject.to_string()),
+        }
     }
 }
 

@@ -27,6 +27,7 @@ mod accounts;
 mod blocks;
 mod chain;
 mod description;
+mod ethereum;
 mod failure;
 mod guard;
 mod markets;
@@ -147,6 +148,9 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(accounts::offer_proof))
         .routes(routes!(transactions::send))
         .routes(routes!(transactions::send_batch))
+        .routes(routes!(ethereum::ethereum_receipt))
+        .routes(routes!(ethereum::send_ethereum))
+        .routes(routes!(ethereum::send_ethereum_batch))
         .routes(routes!(operator::doors))
         .routes(routes!(operator::drain))
         .routes(routes!(operator::resume))

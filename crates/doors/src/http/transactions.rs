@@ -8,12 +8,13 @@ use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use borsh::BorshDeserialize;
 use primitives::{Body, Digest, Height, Transaction, TransactionId};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
 use super::{Api, parse, proof_bytes};
-use crate::backend::{Answer, Closed, Found};
+use crate::backend::{Answer, Found};
 use crate::json::{self, ErrorBody};
 
 /// How long a call with `wait=committed` waits before it answers that the transaction is pending.
@@ -97,32 +98,48 @@ struct Sent {
     transactions: Option<Vec<String>>,
 }
 
-fn decode_hex(place: &str, text: &str) -> Result<Transaction, Failure> {
+/// Reads a transaction of some kind from its bytes, or says why they are none.
+type Reader<T> = fn(&[u8]) -> Result<T, String>;
+
+fn native(bytes: &[u8]) -> Result<Transaction, String> {
+    borsh::from_slice(bytes).map_err(|error| error.to_string())
+}
+
+fn decode_hex<T>(place: &str, text: &str, read: Reader<T>) -> Result<T, Failure> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
     let pairs = digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?));
     let bytes: Option<Vec<u8>> = pairs.collect();
     let bytes = bytes.ok_or_else(|| Failure::malformed(format!("{place}: not hexadecimal")))?;
-    borsh::from_slice(&bytes).map_err(|error| Failure::malformed(format!("{place}: not a transaction: {error}")))
+    read(&bytes).map_err(|error| Failure::malformed(format!("{place}: not a transaction: {error}")))
 }
 
 /// Reads one transaction or several from a body of either kind.
-fn decode(headers: &HeaderMap, body: &[u8], several: bool) -> Result<Vec<Transaction>, Failure> {
+pub(super) fn decode<T: BorshDeserialize>(
+    headers: &HeaderMap,
+    body: &[u8],
+    several: bool,
+    read: Reader<T>,
+) -> Result<Vec<T>, Failure> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     match kind.split(';').next().unwrap_or("").trim() {
         "application/octet-stream" => {
-            let decoded = if several { borsh::from_slice(body) } else { borsh::from_slice(body).map(|one| vec![one]) };
+            let decoded = match several {
+                true => borsh::from_slice(body).map_err(|error| error.to_string()),
+                false => read(body).map(|one| vec![one]),
+            };
             decoded.map_err(|error| Failure::malformed(format!("the body does not decode: {error}")))
         }
         "application/json" => {
             let sent: Sent = serde_json::from_slice(body)
                 .map_err(|error| Failure::malformed(format!("the body is not the JSON that is expected: {error}")))?;
+            let numbered = |(i, one): (usize, &String)| decode_hex(&format!("transactions[{i}]"), one, read);
             match (sent, several) {
                 (Sent { transaction: Some(one), transactions: None }, false) => {
-                    Ok(vec![decode_hex("transaction", &one)?])
+                    Ok(vec![decode_hex("transaction", &one, read)?])
                 }
                 (Sent { transaction: None, transactions: Some(all) }, true) => {
-                    all.iter().enumerate().map(|(i, one)| decode_hex(&format!("transactions[{i}]"), one)).collect()
+                    all.iter().enumerate().map(numbered).collect()
                 }
                 (_, false) => Err(Failure::malformed("the body needs the field `transaction`, and only it")),
                 (_, true) => Err(Failure::malformed("the body needs the field `transactions`, and only it")),
@@ -145,16 +162,24 @@ impl Api {
         Ok(at.and_then(|at| transactions.nth(at)).map(|transaction| transaction.body.clone()))
     }
 
-    async fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
-        if self.drains.load(Ordering::Acquire) {
-            return Err(Failure::draining());
+    /// Whether the operator lets transactions in.
+    pub(super) fn check_intake(&self) -> Result<(), Failure> {
+        if self.drains.load(Ordering::Acquire) { Err(Failure::draining()) } else { Ok(()) }
+    }
+
+    /// Whether a call may carry so many transactions.
+    pub(super) fn check_batch(&self, transactions: usize) -> Result<(), Failure> {
+        let most = self.settings.batch_transactions;
+        if transactions > most {
+            let message = format!("{transactions} transactions in one call; send at most {most}");
+            return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
         }
-        let receiver = self.backend.submit(transactions, wait).map_err(|closed| match closed {
-            Closed::Busy => Failure::busy("too_many_requests", "too many submissions wait; try again shortly"),
-            Closed::Stopping => Failure::stopping(),
-            Closed::DiskFull => Failure::disk_full(),
-            Closed::Follows => Failure::follows(),
-        })?;
+        Ok(())
+    }
+
+    async fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
+        self.check_intake()?;
+        let receiver = self.backend.submit(transactions, wait)?;
         receiver.await.map_err(|_| Failure::stopping())
     }
 }
@@ -189,7 +214,7 @@ pub(super) async fn send(
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<Response, Failure> {
     let wait = asked.waits()?;
-    let transactions = decode(&headers, &whole(body)?, false)?;
+    let transactions = decode(&headers, &whole(body)?, false, native)?;
     let answer = api.submit(transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
     let body = respond(answer, tokio::time::Instant::now() + WAIT).await?;
     let status = if body.status == "pending" { StatusCode::ACCEPTED } else { StatusCode::OK };
@@ -209,12 +234,8 @@ pub(super) async fn send_batch(
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Answered<json::Results> {
     let wait = asked.waits()?;
-    let transactions = decode(&headers, &whole(body)?, true)?;
-    let most = api.settings.batch_transactions;
-    if transactions.len() > most {
-        let message = format!("{} transactions in one call; send at most {most}", transactions.len());
-        return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
-    }
+    let transactions = decode(&headers, &whole(body)?, true, native)?;
+    api.check_batch(transactions.len())?;
     let deadline = tokio::time::Instant::now() + WAIT;
     let mut results = Vec::with_capacity(transactions.len());
     for answer in api.submit(transactions, wait).await? {
@@ -226,7 +247,7 @@ pub(super) async fn send_batch(
     Ok(Json(json::Results { results }))
 }
 
-fn whole(body: Result<Bytes, axum::extract::rejection::BytesRejection>) -> Result<Bytes, Failure> {
+pub(super) fn whole(body: Result<Bytes, axum::extract::rejection::BytesRejection>) -> Result<Bytes, Failure> {
     body.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
         _ => Failure::malformed(format!("the body did not arrive whole: {error}")),

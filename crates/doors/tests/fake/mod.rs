@@ -14,6 +14,7 @@ use ledger::{AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Ro
 use primitives::{
     Address, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction, TransactionId,
 };
+use replica::EthereumReject;
 use tokio::sync::oneshot;
 
 /// See the module text.
@@ -51,7 +52,7 @@ impl Fake {
         let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("sound");
         let (ids, outline) = ([transaction.id()], Outline::of(&ledger));
         let committed = CommittedBlock::new(&block, &applied, &ids, Digest::default(), outline, Vec::new());
-        move |fake| fake.published.commit(&committed, &[&transaction])
+        move |fake| fake.published.commit(&committed, &[&transaction], &applied.contracts)
     }
 
     fn prove<P>(&self, prove: impl Fn(&mut Roots) -> P) -> Result<Proved<P>, ReadError> {
@@ -82,6 +83,17 @@ impl Backend for Fake {
         let (reply, receiver) = oneshot::channel();
         reply.send(transactions.iter().map(|_| Answer::Full).collect()).expect("the receiver is here");
         Ok(receiver)
+    }
+
+    fn submit_ethereum(
+        &self,
+        transactions: Vec<Vec<u8>>,
+    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
+        Ok(transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect())
+    }
+
+    fn is_ethereum_pending(&self, _id: &TransactionId) -> bool {
+        false
     }
 
     fn is_pending(&self, _id: &TransactionId) -> bool {

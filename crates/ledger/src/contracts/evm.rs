@@ -120,6 +120,17 @@ pub enum EvmStatus {
     Halted,
 }
 
+impl EvmStatus {
+    /// A word for programs, which stays.
+    pub fn name(self) -> &'static str {
+        match self {
+            EvmStatus::Succeeded => "succeeded",
+            EvmStatus::Reverted => "reverted",
+            EvmStatus::Halted => "halted",
+        }
+    }
+}
+
 /// What an executed transaction did beside its writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvmExecution {

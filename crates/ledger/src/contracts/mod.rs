@@ -38,6 +38,15 @@
 //! 6. *Idleness*: a block without Ethereum transactions costs a digest of the block hashes more; a chain without
 //!    contracts ([`Limits::block_gas`](crate::Limits) zero) costs nothing.
 //!
+//! The state after each of the last blocks can be looked back at: undo records, see [`HISTORY_BLOCKS`].
+//!
+//! # Unpaid work
+//!
+//! What others must look at without pay costs its proposer. Bytes that are no transaction of the chain, or beyond the
+//! quota, are refused with their sub-block before a vote. A signature that recovers to nobody is found when the block is
+//! executed: the sub-block earns no reward. A nonce that is used, a gap, a copy or lacking funds can be honest, since
+//! proposers do not see each other's sub-blocks; the quota bounds them, to one recovery for 21,000 gas.
+//!
 //! # What contracts see
 //!
 //! | opcode | value |
@@ -67,6 +76,7 @@
 
 mod evm;
 mod executor;
+mod history;
 mod key;
 mod order;
 mod phase;
@@ -81,13 +91,15 @@ pub use evm::{
     EvmState, EvmStatus, Skip, SpecId, TxEnv, evm_code,
 };
 pub use executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers, parallel_tuning};
+pub use history::{EthereumAccount, HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
+pub(crate) use history::{History, Undo};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
 pub use order::{check_in_lane, recover_senders};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
 /// Ethereum's numbers, addresses and hashes.
 pub use revm::primitives as ethereum;
-pub(crate) use state::slot_key;
 pub use state::{BLOCK_HASHES, Contracts, ContractsHead, SlotKey};
+pub(crate) use state::{seen, slot_key};
 pub use stm::Workers;
 pub use transaction::{EthereumFault, EthereumTransaction, TRANSACTION_GAS_MAX};

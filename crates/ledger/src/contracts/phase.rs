@@ -9,9 +9,10 @@ use stm::Workers;
 
 use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, SpecId};
 use super::executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers};
+use super::history::Undo;
 use super::order::{Ordered, in_order};
 use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
-use super::state::{BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, shown_nonce, slot_key, split, wei_of};
+use super::state::{BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, wei_of};
 use crate::account::EvmRecord;
 use crate::{Fault, Ledger};
 
@@ -32,6 +33,8 @@ pub(crate) struct Phase {
     pub accounts: Vec<Address>,
     /// Slots that it wrote, in order.
     pub slots: Vec<(SlotKey, Option<[u8; 32]>)>,
+    /// What it wrote, as it was before.
+    pub undo: Undo,
 }
 
 /// Books of a phase, in wei.
@@ -151,13 +154,14 @@ impl Ledger {
             let address = Address(place.address.0.0);
             match (place.slot, content) {
                 (None, EvmContent::Account(info)) => {
-                    self.write_account(&address, info, books);
+                    self.write_account(&address, info, books, &mut phase.undo);
                     phase.accounts.push(address);
                 }
                 (Some(slot), EvmContent::Slot(value)) => {
                     let key = slot_key(&address, &slot.to_be_bytes());
                     let value = (!value.is_zero()).then(|| value.to_be_bytes());
-                    self.contracts.set_slot(key, value);
+                    let before = self.contracts.set_slot(key, value);
+                    phase.undo.slots.insert(key, before);
                     phase.slots.push((key, value));
                 }
                 (None, EvmContent::Slot(_)) | (Some(_), EvmContent::Account(_)) => {
@@ -167,9 +171,16 @@ impl Ledger {
         }
     }
 
-    fn write_account(&mut self, address: &Address, info: Option<super::AccountInfo>, books: &mut Books) {
+    fn write_account(
+        &mut self,
+        address: &Address,
+        info: Option<super::AccountInfo>,
+        books: &mut Books,
+        undo: &mut Undo,
+    ) {
         let wei_per_unit = self.wei_per_unit();
         let account = self.accounts.get_or_insert(address);
+        undo.note(*address, seen(account, wei_per_unit));
         let (before, shown, old) = (account.evm(), shown_nonce(account), wei_of(account, wei_per_unit));
         let info = info.unwrap_or_default();
         let new = wei(info.balance);
@@ -183,7 +194,7 @@ impl Ledger {
                 self.contracts.share(code, || info.code.expect("new code comes with its account"));
             }
             if before.code != Digest::default() {
-                self.contracts.release(&before.code);
+                undo.code.extend(self.contracts.release(&before.code).map(|code| (before.code, code)));
             }
         }
         books.held += new as i128 - old as i128;
@@ -196,6 +207,7 @@ impl Ledger {
             let tip = tips.get(&sub_block).copied().unwrap_or(0);
             let Some(proposer) = self.proposer_account(block, sub_block).filter(|_| tip > 0) else { continue };
             let account = self.accounts.get_or_insert(&proposer);
+            phase.undo.note(proposer, seen(account, wei_per_unit));
             let (units, remainder) = split(wei_of(account, wei_per_unit) + tip, wei_per_unit);
             account.set_balance(GAS_ASSET, units);
             account.set_evm(EvmRecord { remainder, ..account.evm() });

@@ -1,6 +1,6 @@
 //! What contracts have beside the accounts: storage, code, and what they see of the chain.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use primitives::{Address, Amount, AssetId, Digest, Height};
 use revm::primitives::{Address as EvmAddress, B256, U256, keccak256};
 
 use super::evm::{AccountInfo, EvmCode, EvmState, NO_CODE, evm_code};
+use super::history::EthereumAccount;
 use crate::Account;
 use crate::accounts::Accounts;
 
@@ -104,17 +105,28 @@ impl Contracts {
         self.storage.iter().map(|part| part.len()).sum()
     }
 
+    /// Number of slots that are not zero, by the account that they are of.
+    pub fn slots_by_account(&self) -> BTreeMap<Address, u64> {
+        let mut counts = BTreeMap::new();
+        for key in self.storage.iter().flat_map(|part| part.keys()) {
+            let address = Address(key[..20].try_into().expect("an address stands first"));
+            *counts.entry(address).or_default() += 1;
+        }
+        counts
+    }
+
     /// Number of different codes.
     pub fn codes(&self) -> usize {
         self.code.len()
     }
 
-    pub(crate) fn set_slot(&mut self, key: SlotKey, value: Option<[u8; 32]>) {
+    /// Writes a slot; returns its former value.
+    pub(crate) fn set_slot(&mut self, key: SlotKey, value: Option<[u8; 32]>) -> Option<[u8; 32]> {
         let part = self.part(&key).expect("a chain with contracts");
         let part = Arc::make_mut(&mut self.storage[part]);
         match value {
-            Some(value) => drop(part.insert(key, value)),
-            None => drop(part.remove(&key)),
+            Some(value) => part.insert(key, value),
+            None => part.remove(&key),
         }
     }
 
@@ -143,14 +155,15 @@ impl Contracts {
         codes.entry(hash).or_insert_with(|| Shared { code: code(), accounts: 0 }).accounts += 1;
     }
 
-    /// Notes that an account does not have this code any more.
-    pub(crate) fn release(&mut self, hash: &Digest) {
+    /// Notes that an account does not have this code any more; returns the code if no account has it now.
+    pub(crate) fn release(&mut self, hash: &Digest) -> Option<Vec<u8>> {
         let codes = Arc::make_mut(&mut self.code);
         let shared = codes.get_mut(hash).expect("an account has it");
         shared.accounts -= 1;
-        if shared.accounts == 0 {
-            codes.remove(hash);
+        if shared.accounts > 0 {
+            return None;
         }
+        codes.remove(hash).map(|shared| shared.code.original_byte_slice().to_vec())
     }
 
     /// Takes code in that accounts are said to have; returns its hash.
@@ -184,6 +197,11 @@ pub(super) fn wei_of(account: &Account, wei_per_unit: u64) -> u128 {
 pub(super) fn shown_nonce(account: &Account) -> u64 {
     let nonce = account.evm().nonce;
     if account.has_acted() { nonce.max(1) } else { nonce }
+}
+
+/// What Ethereum sees of an account.
+pub(crate) fn seen(account: &Account, wei_per_unit: u64) -> EthereumAccount {
+    EthereumAccount { wei: wei_of(account, wei_per_unit), nonce: shown_nonce(account), code: account.evm().code }
 }
 
 /// The ledger as Ethereum sees it before a block's contract phase.

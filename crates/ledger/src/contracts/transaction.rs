@@ -80,6 +80,25 @@ pub enum EthereumFault {
     Signature,
 }
 
+impl EthereumFault {
+    /// A word for programs, which stays.
+    pub fn code(&self) -> &'static str {
+        match self {
+            EthereumFault::Undecodable => "undecodable",
+            EthereumFault::Blob => "blob",
+            EthereumFault::Unprotected(_) => "unprotected",
+            EthereumFault::Chain { .. } => "wrong_chain",
+            EthereumFault::Authorization { .. } => "wrong_chain_of_authorization",
+            EthereumFault::IntrinsicGas { .. } => "intrinsic_gas",
+            EthereumFault::GasCap(_) => "gas_cap",
+            EthereumFault::InitCode(_) => "init_code",
+            EthereumFault::Inconsistent(_) => "inconsistent",
+            EthereumFault::Quota { .. } => "over_quota",
+            EthereumFault::Signature => "bad_signature",
+        }
+    }
+}
+
 impl EthereumTransaction {
     /// Decodes a transaction in its EIP-2718 form.
     ///

@@ -1,11 +1,15 @@
 //! A chain with contracts for tests: keys, small programs, blocks of lanes, and what must hold after each block.
 
+#![allow(dead_code, reason = "not every test uses all of it")]
+
 use ledger::contracts::{EthereumKey, EthereumRequest, recover_senders};
 use ledger::{
     Applied, BlockReceipts, Genesis, Ledger, Limits, Listing, Member, Membership, Restore, Roots, Schedule, Signatures,
     Snapshot, Terms,
 };
 use primitives::{Address, AssetId, Digest, Fraction, SecretKey, SubBlock, Superblock, Transaction};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 pub const CHAIN: u64 = 7;
 pub const GWEI: u128 = 1_000_000_000;
@@ -180,4 +184,53 @@ pub fn receipts(applied: &Applied) -> BlockReceipts {
         batch: applied.batch.clone(),
         contracts: applied.contracts.clone(),
     }
+}
+
+/// A random program's transaction: creations that burn, forward, count, revert and loop, calls of them, and payments,
+/// among few senders so that they conflict, with nonces that are mostly right.
+pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &[Address]) -> Vec<u8> {
+    let from = dice.random_range(0..6u8);
+    let nonce = nonces[usize::from(from)];
+    nonces[usize::from(from)] += u64::from(dice.random_range(0..20) > 0);
+    let value = if dice.random_bool(0.5) { dice.random_range(0..3 * UNIT) } else { 0 };
+    let to = known[dice.random_range(0..known.len())];
+    let (to, data, value) = match dice.random_range(0..10) {
+        0 => (None, BURNS.to_vec(), value),
+        1 => {
+            let codes = [COUNTER, REVERTS, LOOPS, FORWARDS, LEAVES, STORES];
+            (None, deploying(codes[dice.random_range(0..codes.len())]), 0)
+        }
+        2..5 => (Some(to), word(&known[dice.random_range(0..known.len())]), value),
+        5 => (Some(to), [word(&Address([0; 20])), vec![dice.random_range(0..2); 32]].concat(), 0),
+        _ => (Some(to), Vec::new(), value),
+    };
+    let gas_limit = [21_000, 60_000, 200_000][dice.random_range(0..3)];
+    let gas_limit = if to.is_none() { 200_000 } else { gas_limit };
+    key(from).sign(&EthereumRequest { value, data, gas_limit, ..request(nonce, to) })
+}
+
+/// Blocks of random programs: a history that depends on the seed alone.
+pub fn history(seed: u64, blocks: usize, size: usize) -> Vec<Superblock> {
+    let mut dice = ChaCha8Rng::seed_from_u64(seed);
+    let mut chain = Chain::new();
+    let mut nonces = [0; 6];
+    let mut known: Vec<Address> = (0..6).map(|from| key(from).address()).collect();
+    known.extend([
+        Address([77; 20]),
+        Address([0; 20]),
+        validator(0).public().address(),
+        validator(1).public().address(),
+    ]);
+    (0..blocks)
+        .map(|_| {
+            let lanes = (0..4)
+                .map(|_| (0..size / 4).map(|_| random_transaction(&mut dice, &mut nonces, &known)).collect())
+                .collect();
+            let block = chain.block(Vec::new(), lanes);
+            let applied = chain.apply(&block);
+            known.extend(applied.contracts.receipts.iter().filter_map(|receipt| receipt.contract));
+            (0..6).for_each(|from| nonces[from] = chain.nonce(&key(from as u8).address()));
+            block
+        })
+        .collect()
 }

@@ -99,6 +99,9 @@ impl SimNetwork {
     pub(super) fn check_applied(&mut self, of: Index, block: &Superblock, applied: &Applied) {
         let height = block.height;
         self.keep_state(of, height);
+        if !self.applied.contains_key(&height) {
+            self.count_ethereum(of, &applied.contracts);
+        }
         let first = *self.applied.entry(height).or_insert(applied.block);
         assert_eq!(first, applied.block, "{of} applies another block at height {height}");
         let committee = self.chain(self.epoch_of(height)).committee();
@@ -176,6 +179,7 @@ impl SimNetwork {
                 && votes
                 && process.is_idle()
                 && process.pool.is_empty()
+                && !process.pool.ethereum.is_busy()
                 && process.proposals.is_content()
                 && host.given.is_empty()
         };

@@ -70,6 +70,7 @@ impl SimNetwork {
             network.checkpoint_blocks = 2 + dice.below(8);
             network.keep_blocks = dice.below(8);
         }
+        network.contracts = dice.once_in(2);
         network
     }
 }

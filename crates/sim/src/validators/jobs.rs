@@ -82,8 +82,12 @@ impl SimNetwork {
                 let delay = 50 + self.dice.below(500);
                 self.later(of, delay, Due::Pool);
             }
-            Job::Submit(transactions) => {
-                for transaction in transactions {
+            Job::Submit { native, ethereum } => {
+                for bytes in ethereum {
+                    self.check_handed_ethereum(of, &bytes);
+                    self.enter_ethereum(of, bytes);
+                }
+                for transaction in native {
                     let number = ledgers::number_of(&transaction);
                     self.check_handed(of, number);
                     self.enter(of, transaction);
@@ -208,7 +212,10 @@ impl SimNetwork {
         let foundation = Foundation::of(&process.ledger, process.newest.1);
         let checked: Vec<SubBlock> =
             agreed.sub_blocks.iter().map(|(slot, payload)| self.checked_once(*slot, payload)).collect();
-        let mut checked = checked.into_iter();
+        let mut checked = checked.into_iter().map(|mut sub_block| {
+            self.trust_own(of, &mut sub_block);
+            sub_block
+        });
         let block = agreed.block(&foundation, |_, _| checked.next().expect("one for each"));
         let ids = ledgers::ids(&block);
         let process = self.process(of).expect("it runs");

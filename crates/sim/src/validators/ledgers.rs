@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use ledger::{Genesis, Listing, Member, Membership, Schedule, Terms};
+use ledger::{Genesis, Limits, Listing, Member, Membership, Schedule, Terms};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, SubBlock, Transaction, TransactionId,
 };
+
+use crate::ethereum::EthereumClients;
 
 const CHAIN: u64 = 1;
 const TRADERS: u64 = 200;
@@ -24,7 +26,14 @@ static NUMBERS: LazyLock<BTreeMap<Address, u64>> =
     LazyLock::new(|| (0..).zip(&*KEYS).map(|(number, key)| (key.public().address(), number)).collect());
 
 /// Traders with some of everything, and validators with stakes to lose, of whom `committee` are drawn for each epoch.
-pub(super) fn genesis(validators: &[SecretKey], network: Digest, schedule: Schedule, committee: usize) -> Genesis {
+/// Where there are `ethereum` clients the chain has contracts, and they hold something.
+pub(super) fn genesis(
+    validators: &[SecretKey],
+    network: Digest,
+    schedule: Schedule,
+    committee: usize,
+    ethereum: Option<&EthereumClients>,
+) -> Genesis {
     let founder = |secret: &SecretKey| {
         let key = secret.public();
         Member { account: key.address(), key, address: "127.0.0.1:1".into(), stake: 1_000_000 }
@@ -35,13 +44,16 @@ pub(super) fn genesis(validators: &[SecretKey], network: Digest, schedule: Sched
     let committee = committee as u32;
     let terms = Terms { network, schedule, committee, minimum_stake: 100_000, reward: 5, slash, ..Terms::default() };
     let founders = validators.iter().map(founder).collect();
+    let clients = ethereum.into_iter().flat_map(EthereumClients::balances);
+    let limits = ethereum.map_or(Limits::default(), |_| crate::ethereum::limits(committee.into()));
     Genesis {
         chain: CHAIN,
         fee: FEE,
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
         assets: (0..ASSETS).map(|asset| Listing::new(format!("A{asset}"), 2, KEYS[0].public().address())).collect(),
-        balances: held.chain(fees).collect(),
+        limits,
+        balances: held.chain(fees).chain(clients).collect(),
         membership: Some(Membership { terms, reward_pool: 100_000, founders }),
         ..Genesis::default()
     }

@@ -12,6 +12,10 @@
 //! recovered; and in the end every correct validator has the same state, with every transaction that a correct one was
 //! given.
 //!
+//! Clients send Ethereum transactions too where the chain has contracts, to several validators and in conflict with each
+//! other. Wei are conserved, every sender has paid for as many transactions as its nonce says, and in the end nothing
+//! that could be proposed waits in a pool.
+//!
 //! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
 //! [`SimNetwork::twin`].
 //!
@@ -21,6 +25,7 @@
 //! Times are in microseconds. A broken invariant panics.
 
 mod checks;
+mod contracts;
 mod drawn;
 mod faulty;
 mod flood;
@@ -42,6 +47,7 @@ use replica::{
 };
 use store::Surviving;
 
+use self::contracts::EthereumNetwork;
 use self::host::{Host, Keeping, Process};
 use crate::dice::Dice;
 pub use drawn::{run_twins, run_validators};
@@ -108,6 +114,8 @@ enum Event {
         job: jobs::Due,
     },
     Submit(u64),
+    /// A client draws an Ethereum transaction by what this validator shows, and sends it there.
+    Ethereum,
     Kill {
         loses_log: bool,
     },
@@ -126,8 +134,8 @@ enum Event {
 impl Event {
     /// Whether it comes from outside, and not from what validators do.
     fn is_outer(&self) -> bool {
-        use Event::{Cut, Kill, Scene, Submit, Tear, Wake};
-        matches!(self, Submit(_) | Kill { .. } | Tear | Wake | Cut { .. } | Scene { .. })
+        use Event::{Cut, Ethereum, Kill, Scene, Submit, Tear, Wake};
+        matches!(self, Submit(_) | Ethereum | Kill { .. } | Tear | Wake | Cut { .. } | Scene { .. })
     }
 }
 
@@ -148,6 +156,8 @@ pub struct NetworkReport {
     pub states: u64,
     /// Transactions.
     pub transactions: u64,
+    /// Ethereum transactions that succeeded, reverted, halted, and were skipped.
+    pub ethereum: [u64; 4],
     /// Frames sent.
     pub frames: u64,
     /// Their bytes.
@@ -207,6 +217,10 @@ pub struct SimNetwork {
     pub hasty: Option<Index>,
     /// Whether clients trade, instead of paying each other.
     pub trades: bool,
+    /// Whether clients send Ethereum transactions too.
+    pub contracts: bool,
+    /// Who takes its own word for who signed the Ethereum transactions that it proposed.
+    pub trusting: Option<Index>,
     /// One-way delays between validators, instead of about a millisecond everywhere.
     pub delays: Option<Vec<Vec<u64>>>,
     /// How long inputs are gathered before a step is made of them.
@@ -268,6 +282,7 @@ pub struct SimNetwork {
     /// Height and round in which a faulty validator has made its two proposals.
     proposed_falsely: BTreeSet<(u64, u32)>,
     transactions: u64,
+    ethereum: Option<EthereumNetwork>,
     resubmitted: Vec<u64>,
     /// When and where each transaction arrived.
     arrived: BTreeMap<u64, (u64, Index)>,
@@ -314,6 +329,8 @@ impl SimNetwork {
             wrong_ledger: None,
             hasty: None,
             trades: false,
+            contracts: false,
+            trusting: None,
             delays: None,
             quantum: 0,
             unit: UNIT,
@@ -353,6 +370,7 @@ impl SimNetwork {
             checked: BTreeMap::new(),
             proposed_falsely: BTreeSet::new(),
             transactions: 0,
+            ethereum: None,
             resubmitted: Vec::new(),
             arrived: BTreeMap::new(),
             started: false,
@@ -436,7 +454,10 @@ impl SimNetwork {
             return;
         }
         let seats = if self.epoch_heights.is_some() { (self.committee.size - 1).max(1) } else { self.committee.size };
-        self.genesis = ledgers::genesis(&self.secrets[..self.committee.size], self.identity, self.schedule(), seats);
+        self.ethereum = self.contracts.then(|| EthereumNetwork::new(&self.secrets, self.dice.bits()));
+        let founders = &self.secrets[..self.committee.size];
+        let clients = self.ethereum.as_ref().map(|network| &network.clients);
+        self.genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients);
         self.chains.insert(0, self.epoch_zero(0).chain);
         for index in self.running() {
             self.make_home(index);
@@ -535,6 +556,10 @@ impl SimNetwork {
                 self.transactions += 1;
                 let when = i * (1_500_000 / each) + self.dice.below(10_000);
                 self.push(when, index, Event::Submit(self.transactions));
+                if self.contracts {
+                    let apart = self.dice.below(10_000);
+                    self.push(when + apart, index, Event::Ethereum);
+                }
                 // Twins are sent some of it too, each instance by itself: so they propose different sub-blocks.
                 if let Some(twin) = self.some_twin() {
                     self.push(when, twin, Event::Submit(self.transactions));
@@ -622,6 +647,7 @@ impl SimNetwork {
                 self.host(to).given.insert(number);
                 self.admit(to, number);
             }
+            Event::Ethereum => self.send_ethereum(to),
             Event::Step { life: of } if of == life => self.step(to),
             Event::Deadline { life: of } if of == life => self.nudge(to),
             Event::Effects { life: of, effects, order } if of == life => {

@@ -1,0 +1,115 @@
+//! Sending Ethereum transactions, and asking for their receipts. Ethereum's own tools speak JSON-RPC; this intake takes
+//! the same bytes.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use primitives::{Digest, TransactionId};
+use replica::EthereumReject;
+use serde::Deserialize;
+
+use super::failure::{Answered, Failure};
+use super::transactions::{decode, whole};
+use super::{Api, parse, proof_bytes};
+use crate::json::{self, ErrorBody};
+
+/// What to say of an Ethereum transaction.
+#[derive(Deserialize)]
+pub(super) struct EthereumAsked {
+    #[serde(default)]
+    proof: bool,
+}
+
+fn raw(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    Ok(bytes.to_vec())
+}
+
+impl Api {
+    async fn submit_ethereum(
+        &self,
+        transactions: Vec<Vec<u8>>,
+    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Failure> {
+        self.check_intake()?;
+        Ok(self.blocking(move |api| api.backend.submit_ethereum(transactions)).await??)
+    }
+
+    /// Where an Ethereum transaction is; `None` if it neither waits nor is among those indexed.
+    fn ethereum(&self, id: &TransactionId, proof: bool) -> Result<Option<json::EthereumBody>, Failure> {
+        let place = self.published().views().ethereum().receipt(id);
+        let Some(place) = place else {
+            return Ok(self.backend.is_ethereum_pending(id).then(|| json::EthereumBody::pending(id)));
+        };
+        let proven = self.receipts(place.height)?;
+        let receipt = &proven.receipts.contracts.receipts[place.receipt as usize];
+        let mut body = json::EthereumBody::committed(place.height, receipt);
+        if proof {
+            body.receipts_root = Some(proven.root.to_string());
+            body.proof = Some(proof_bytes(&proven.prove_ethereum(id)));
+        }
+        Ok(Some(body))
+    }
+}
+
+/// Where an Ethereum transaction is, and what it came to.
+#[utoipa::path(get, path = "/v1/ethereum/{hash}", params(("hash" = String, Path), ("proof" = Option<bool>, Query)),
+    responses((status = 200, body = json::EthereumBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn ethereum_receipt(
+    State(api): State<Api>,
+    Path(hash): Path<String>,
+    Query(asked): Query<EthereumAsked>,
+) -> Answered<json::EthereumBody> {
+    let id: Digest = parse("hash", &hash)?;
+    let unknown = || Failure::not_found("no such transaction waits or is among those indexed");
+    let body = api.blocking(move |api| api.ethereum(&id, asked.proof)).await??;
+    body.map(Json).ok_or_else(unknown)
+}
+
+/// Sends an Ethereum transaction in its EIP-2718 form.
+#[utoipa::path(post, path = "/v1/ethereum",
+    request_body(content = String, content_type = "application/octet-stream",
+        description = "the signed transaction, or `{\"transaction\":\"0x…\"}` as JSON"),
+    responses((status = 202, body = json::EthereumBody), (status = 200, body = json::EthereumBody),
+        (status = 400, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn send_ethereum(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Failure> {
+    let transactions = decode(&headers, &whole(body)?, false, raw)?;
+    let id = api.submit_ethereum(transactions).await?.pop().ok_or_else(Failure::stopping)??;
+    let body = taken(&api, id).await?;
+    let status = if body.receipt.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok((status, Json(body)).into_response())
+}
+
+/// Sends many Ethereum transactions.
+#[utoipa::path(post, path = "/v1/ethereum/batch",
+    request_body(content = String, content_type = "application/octet-stream",
+        description = "the encoded sequence of transactions, or `{\"transactions\":[\"0x…\"]}` as JSON"),
+    responses((status = 200, body = json::EthereumResults), (status = 400, body = ErrorBody),
+        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody)))]
+pub(super) async fn send_ethereum_batch(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Answered<json::EthereumResults> {
+    let transactions = decode(&headers, &whole(body)?, true, raw)?;
+    api.check_batch(transactions.len())?;
+    let result = |answer: Result<TransactionId, EthereumReject>| match answer {
+        Ok(id) => json::EthereumResultBody::Taken(json::EthereumBody::pending(&id)),
+        Err(reject) => json::EthereumResultBody::Error(ErrorBody { error: Failure::from(reject).1 }),
+    };
+    let results = api.submit_ethereum(transactions).await?.into_iter().map(result).collect();
+    Ok(Json(json::EthereumResults { results }))
+}
+
+/// What is said of a transaction that was taken: sent again, it may have been executed.
+async fn taken(api: &Api, id: TransactionId) -> Result<json::EthereumBody, Failure> {
+    let found = api.blocking(move |api| api.ethereum(&id, false)).await??;
+    Ok(found.unwrap_or_else(|| json::EthereumBody::pending(&id)))
+}

@@ -1,0 +1,132 @@
+//! What Ethereum saw at earlier heights: undo records of the last blocks.
+//!
+//! Upon each block of a chain with contracts, the ledger notes of every account that the block changed what Ethereum
+//! saw of it before, the former values of the slots, and code that no account has any more. A question about a height
+//! is answered by the first record above it that names the account or slot, or by the present state.
+//!
+//! The records are no part of the state: no root, checkpoint or fetched state holds them. A node that starts has those
+//! of the blocks that it replays, from its newest checkpoint on, and refuses questions about heights before.
+//!
+//! *Properties.* At most [`HISTORY_BLOCKS`] blocks and [`HISTORY_RECORDS`] records are kept, so that memory is bounded
+//! whatever blocks change. An answer is what the state was, or an error.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use primitives::{Address, Digest, Height};
+
+use super::state::{SlotKey, seen, slot_key};
+use crate::Ledger;
+
+/// Blocks whose records are kept.
+pub const HISTORY_BLOCKS: usize = 256;
+/// Accounts and slots in all records that are kept; the record of the last block is always there.
+pub const HISTORY_RECORDS: usize = 1 << 20;
+
+/// What Ethereum sees of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EthereumAccount {
+    /// Wei that it has.
+    pub wei: u128,
+    /// The nonce of its next transaction, or of the next contract that it creates.
+    pub nonce: u64,
+    /// The Keccak hash of its code; zero if it has none.
+    pub code: Digest,
+}
+
+/// Why a height cannot be looked back at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UndoError {
+    /// It is not there yet.
+    #[error("height {0} is not there yet")]
+    Future(Height),
+    /// It is older than the records.
+    #[error("the state of height {height} is not kept: the oldest that this node has is that of {first}")]
+    Forgotten {
+        /// The height that was asked for.
+        height: Height,
+        /// The first height whose state can be told.
+        first: Height,
+    },
+}
+
+/// What a block changed, as it was before.
+#[derive(Debug, Default)]
+pub(crate) struct Undo {
+    pub accounts: HashMap<Address, EthereumAccount>,
+    pub slots: HashMap<SlotKey, Option<[u8; 32]>>,
+    /// Code that no account has any more.
+    pub code: HashMap<Digest, Vec<u8>>,
+}
+
+impl Undo {
+    /// Notes what an account was; only the first note of a block counts.
+    pub fn note(&mut self, address: Address, before: EthereumAccount) {
+        self.accounts.entry(address).or_insert(before);
+    }
+
+    fn len(&self) -> usize {
+        self.accounts.len() + self.slots.len()
+    }
+}
+
+/// The records of the last blocks, the newest last; see the module text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    blocks: VecDeque<Arc<Undo>>,
+    records: usize,
+}
+
+impl History {
+    /// Takes in the record of the block that was just applied.
+    pub fn push(&mut self, undo: Undo) {
+        self.records += undo.len();
+        self.blocks.push_back(Arc::new(undo));
+        let is_full = |history: &History| {
+            history.blocks.len() > HISTORY_BLOCKS || (history.records > HISTORY_RECORDS && history.blocks.len() > 1)
+        };
+        while is_full(self) {
+            self.records -= self.blocks.pop_front().map_or(0, |undo| undo.len());
+        }
+    }
+}
+
+impl Ledger {
+    /// The records above a height, the oldest first.
+    fn undone(&self, height: Height) -> Result<impl Iterator<Item = &Undo>, UndoError> {
+        let blocks = &self.history.blocks;
+        let above = self.height.checked_sub(height).ok_or(UndoError::Future(height))?;
+        let first = self.height - blocks.len() as u64;
+        if height < first {
+            return Err(UndoError::Forgotten { height, first });
+        }
+        Ok(blocks.range(blocks.len() - above as usize..).map(Arc::as_ref))
+    }
+
+    /// What Ethereum saw of an account after a block.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state after this height is not kept.
+    pub fn ethereum_account_at(&self, address: &Address, height: Height) -> Result<EthereumAccount, UndoError> {
+        let noted = self.undone(height)?.find_map(|undo| undo.accounts.get(address).copied());
+        let present = || self.accounts.get(address).map(|account| seen(account, self.wei_per_unit()));
+        Ok(noted.or_else(present).unwrap_or_default())
+    }
+
+    /// The value of a slot after a block, big-endian; `None` stands for zero.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state after this height is not kept.
+    pub fn slot_at(&self, address: &Address, slot: &[u8; 32], height: Height) -> Result<Option<[u8; 32]>, UndoError> {
+        let key = slot_key(address, slot);
+        let noted = self.undone(height)?.find_map(|undo| undo.slots.get(&key).copied());
+        Ok(noted.unwrap_or_else(|| self.contracts.slot(address, slot)))
+    }
+
+    /// Code that an account has, or had at a height that is kept.
+    pub fn ethereum_code(&self, hash: &Digest) -> Option<&[u8]> {
+        let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash).map(Vec::as_slice));
+        self.contracts.code(hash).or_else(released)
+    }
+}

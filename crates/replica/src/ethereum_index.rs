@@ -1,0 +1,381 @@
+//! Receipts by transaction, and logs by address and topic.
+//!
+//! Pure, and in memory: a node takes in the contract receipts of each block when it publishes the block, and those of
+//! its archive when it starts. It holds *places*; the receipts themselves stay in the archive and its caches.
+//!
+//! *Properties.* Heights are taken in without gaps, oldest first. What is held is bounded: beyond the limit whole
+//! blocks are forgotten, the oldest first, and a search that would need them is refused instead of answered in part. A
+//! search looks at no more than [`LOG_HEIGHTS_MAX`] heights and finds no more than [`LOG_RESULTS_MAX`] logs. It walks
+//! the posting lists of one criterion, the one with the fewest logs in the range, and holds each against the others.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+
+use ledger::contracts::ContractReceipts;
+use primitives::{Address, Height, TransactionId};
+
+/// Logs that a search finds at most.
+pub const LOG_RESULTS_MAX: usize = 10_000;
+/// Heights that a search looks at, at most.
+pub const LOG_HEIGHTS_MAX: u64 = 10_000;
+/// Addresses and topics that a search names at most.
+pub const LOG_ALTERNATIVES_MAX: usize = 1_000;
+/// Most topics of a log.
+const TOPICS: usize = 4;
+
+/// The place of a receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReceiptPlace {
+    /// Height of the block.
+    pub height: Height,
+    /// Its number in the block, in the order of execution.
+    pub receipt: u32,
+}
+
+/// The place of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogPlace {
+    /// Height of the block.
+    pub height: Height,
+    /// The number of its receipt in the block, in the order of execution.
+    pub receipt: u32,
+    /// Its number in the receipt.
+    pub log: u32,
+}
+
+/// Which logs are looked for. An empty list stands for anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    /// The first height.
+    pub from: Height,
+    /// The last height.
+    pub to: Height,
+    /// The contract is one of these.
+    pub addresses: Vec<Address>,
+    /// By position, the topic is one of these.
+    pub topics: Vec<Vec<[u8; 32]>>,
+}
+
+/// Why logs cannot be looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogsError {
+    /// Too many heights.
+    #[error("{0} heights in one search; ask for at most 10000 at a time")]
+    Heights(u64),
+    /// Too many logs.
+    #[error("more than 10000 logs; ask for fewer heights, or name addresses or topics")]
+    Results,
+    /// Too many addresses and topics.
+    #[error("{0} addresses and topics in one search; name at most 1000")]
+    Alternatives(usize),
+    /// Older than what is held.
+    #[error("logs below height {first} are not indexed here")]
+    Forgotten {
+        /// The first height that is held.
+        first: Height,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct IndexedLog {
+    receipt: u32,
+    log: u32,
+    address: Address,
+    topics: Vec<[u8; 32]>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct IndexedBlock {
+    ids: Vec<TransactionId>,
+    logs: Vec<IndexedLog>,
+}
+
+/// A posting: the height of a block, and the number of the log among those of the block.
+type Postings = VecDeque<(Height, u32)>;
+
+/// See the module text.
+#[derive(Debug)]
+pub struct EthereumIndex {
+    limit: usize,
+    weight: usize,
+    first: Height,
+    blocks: VecDeque<IndexedBlock>,
+    receipts: HashMap<TransactionId, ReceiptPlace>,
+    addresses: HashMap<Address, Postings>,
+    topics: HashMap<(usize, [u8; 32]), Postings>,
+}
+
+impl EthereumIndex {
+    /// An index that begins above a height, for at most so many blocks, receipts, logs and topics together; the newest
+    /// block is always held.
+    pub fn new(above: Height, limit: usize) -> EthereumIndex {
+        EthereumIndex {
+            limit,
+            weight: 0,
+            first: above + 1,
+            blocks: VecDeque::new(),
+            receipts: HashMap::new(),
+            addresses: HashMap::new(),
+            topics: HashMap::new(),
+        }
+    }
+
+    /// The height above the last that it has taken in.
+    pub fn next(&self) -> Height {
+        self.first + self.blocks.len() as u64
+    }
+
+    /// Takes in what the contract phase of the next block came to.
+    pub fn add(&mut self, contracts: &ContractReceipts) {
+        let height = self.next();
+        let mut block = IndexedBlock::default();
+        for (number, receipt) in (0..).zip(&contracts.receipts) {
+            block.ids.push(receipt.id);
+            self.receipts.insert(receipt.id, ReceiptPlace { height, receipt: number });
+            for (log, of) in (0..).zip(&receipt.logs) {
+                let posting = (height, block.logs.len() as u32);
+                self.addresses.entry(of.address).or_default().push_back(posting);
+                for (at, topic) in of.topics.iter().enumerate() {
+                    self.topics.entry((at, *topic)).or_default().push_back(posting);
+                }
+                let (address, topics) = (of.address, of.topics.clone());
+                block.logs.push(IndexedLog { receipt: number, log, address, topics });
+            }
+        }
+        self.weight += block.weight();
+        self.blocks.push_back(block);
+        while self.weight > self.limit && self.blocks.len() > 1 {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let block = self.blocks.pop_front().expect("more than one");
+        self.weight -= block.weight();
+        for id in &block.ids {
+            self.receipts.remove(id);
+        }
+        for log in &block.logs {
+            forget(&mut self.addresses, log.address);
+            log.topics.iter().enumerate().for_each(|(at, topic)| forget(&mut self.topics, (at, *topic)));
+        }
+        self.first += 1;
+    }
+
+    /// Where the receipt of a transaction is.
+    pub fn receipt(&self, id: &TransactionId) -> Option<ReceiptPlace> {
+        self.receipts.get(id).copied()
+    }
+
+    /// The logs that a filter names, in order. Heights that are not there yet have none.
+    ///
+    /// # Errors
+    /// [`LogsError`] if the search is too large, or reaches below what is held.
+    pub fn logs(&self, filter: &LogFilter) -> Result<Vec<LogPlace>, LogsError> {
+        let alternatives = filter.addresses.len() + filter.topics.iter().map(Vec::len).sum::<usize>();
+        if alternatives > LOG_ALTERNATIVES_MAX {
+            return Err(LogsError::Alternatives(alternatives));
+        }
+        let (from, to) = (filter.from.max(1), filter.to.min(self.next() - 1));
+        if from > to || filter.topics.len() > TOPICS {
+            return Ok(Vec::new());
+        }
+        if from < self.first {
+            return Err(LogsError::Forgotten { first: self.first });
+        }
+        if to - from >= LOG_HEIGHTS_MAX {
+            return Err(LogsError::Heights(to - from + 1));
+        }
+        let mut found = Vec::new();
+        for (height, number) in self.candidates(filter, from, to) {
+            let log = &self.blocks[(height - self.first) as usize].logs[number as usize];
+            if !filter.matches(log) {
+                continue;
+            }
+            if found.len() == LOG_RESULTS_MAX {
+                return Err(LogsError::Results);
+            }
+            found.push(LogPlace { height, receipt: log.receipt, log: log.log });
+        }
+        Ok(found)
+    }
+
+    /// The postings of the criterion that has the fewest of them in the range, in order; without any criterion, of all
+    /// logs in the range.
+    fn candidates(&self, filter: &LogFilter, from: Height, to: Height) -> Vec<(Height, u32)> {
+        let mut criteria: Vec<Vec<&Postings>> = Vec::new();
+        if !filter.addresses.is_empty() {
+            criteria.push(filter.addresses.iter().filter_map(|address| self.addresses.get(address)).collect());
+        }
+        for (at, topics) in filter.topics.iter().enumerate().filter(|(_, topics)| !topics.is_empty()) {
+            criteria.push(topics.iter().filter_map(|topic| self.topics.get(&(at, *topic))).collect());
+        }
+        let part = |list: &Postings| {
+            list.partition_point(|(height, _)| *height < from)..list.partition_point(|(height, _)| *height <= to)
+        };
+        let size = |lists: &Vec<&Postings>| lists.iter().map(|list| part(list).len()).sum::<usize>();
+        match criteria.iter().min_by_key(|lists| size(lists)) {
+            Some(lists) => {
+                let mut all: Vec<_> = lists.iter().flat_map(|list| list.range(part(list)).copied()).collect();
+                all.sort_unstable();
+                // Who names an address twice looks for it once.
+                all.dedup();
+                all
+            }
+            None => {
+                let logs = |height: Height| self.blocks[(height - self.first) as usize].logs.len() as u32;
+                let all = (from..=to).flat_map(|height| (0..logs(height)).map(move |number| (height, number)));
+                all.take(LOG_RESULTS_MAX + 1).collect()
+            }
+        }
+    }
+}
+
+impl IndexedBlock {
+    fn weight(&self) -> usize {
+        1 + self.ids.len() + self.logs.iter().map(|log| 1 + log.topics.len()).sum::<usize>()
+    }
+}
+
+impl LogFilter {
+    fn matches(&self, log: &IndexedLog) -> bool {
+        let is_one_of = |wanted: &Vec<[u8; 32]>, at: usize| {
+            wanted.is_empty() && log.topics.len() > at || log.topics.get(at).is_some_and(|topic| wanted.contains(topic))
+        };
+        (self.addresses.is_empty() || self.addresses.contains(&log.address))
+            && self.topics.iter().enumerate().all(|(at, wanted)| is_one_of(wanted, at))
+    }
+}
+
+/// Forgets the oldest posting of a key.
+fn forget<K: Hash + Eq>(lists: &mut HashMap<K, Postings>, key: K) {
+    let list = lists.get_mut(&key).expect("each log is listed");
+    list.pop_front();
+    if list.is_empty() {
+        lists.remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ledger::contracts::{EthereumLog, EthereumReceipt, EvmStatus};
+    use primitives::Digest;
+    use proptest::prelude::*;
+
+    /// A few addresses and topics, so that logs share them.
+    fn address(number: u8) -> Address {
+        Address([number; 20])
+    }
+
+    fn topic(number: u8) -> [u8; 32] {
+        [number; 32]
+    }
+
+    fn receipt(height: Height, number: u32, logs: &[(u8, Vec<u8>)]) -> EthereumReceipt {
+        let log = |(of, topics): &(u8, Vec<u8>)| EthereumLog {
+            address: address(*of),
+            topics: topics.iter().map(|number| topic(*number)).collect(),
+            data: Vec::new(),
+        };
+        EthereumReceipt {
+            id: Digest::of("test", &[height.to_le_bytes().to_vec(), number.to_le_bytes().to_vec()].concat()),
+            position: number,
+            sender: Address::default(),
+            status: EvmStatus::Succeeded,
+            gas_used: 0,
+            gas_price: 0,
+            contract: None,
+            logs: logs.iter().map(log).collect(),
+        }
+    }
+
+    type Block = Vec<Vec<(u8, Vec<u8>)>>;
+
+    fn blocks() -> impl Strategy<Value = Vec<Block>> {
+        let log = (0u8..4, prop::collection::vec(0u8..4, 0..=4));
+        prop::collection::vec(prop::collection::vec(prop::collection::vec(log, 0..4), 0..4), 1..12)
+    }
+
+    fn filters() -> impl Strategy<Value = LogFilter> {
+        let of = |max| prop::collection::vec(0u8..5, 0..max);
+        (0u64..14, 0u64..14, of(3), prop::collection::vec(of(3), 0..=5)).prop_map(|(from, to, addresses, topics)| {
+            let topics = topics.into_iter().map(|list| list.into_iter().map(topic).collect()).collect();
+            LogFilter { from, to, addresses: addresses.into_iter().map(address).collect(), topics }
+        })
+    }
+
+    proptest! {
+        /// Against a list of all logs that is looked through from end to end.
+        #[test]
+        fn a_search_finds_what_a_walk_over_all_logs_finds(
+            blocks in blocks(),
+            filters in prop::collection::vec(filters(), 1..20),
+            limit in 1usize..200,
+        ) {
+            let mut index = EthereumIndex::new(0, limit);
+            let mut all = Vec::new();
+            for (height, block) in (1..).zip(&blocks) {
+                let receipts: Vec<_> =
+                    (0..).zip(block).map(|(number, logs)| receipt(height, number, logs)).collect();
+                for (number, one) in (0..).zip(&receipts) {
+                    for (log, of) in (0..).zip(&one.logs) {
+                        all.push((LogPlace { height, receipt: number, log }, of.clone()));
+                    }
+                }
+                index.add(&ContractReceipts { receipts, ..ContractReceipts::default() });
+                prop_assert!(index.weight <= limit || index.blocks.len() == 1);
+            }
+            let held: usize = index.blocks.iter().map(|block| block.logs.len()).sum();
+            prop_assert_eq!(index.addresses.values().map(VecDeque::len).sum::<usize>(), held);
+            for (height, block) in (1..).zip(&blocks) {
+                for (number, logs) in (0..).zip(block) {
+                    let place = (height >= index.first).then_some(ReceiptPlace { height, receipt: number });
+                    prop_assert_eq!(index.receipt(&receipt(height, number, logs).id), place);
+                }
+            }
+            for filter in filters {
+                let is_wanted = |log: &EthereumLog| {
+                    let topic = |(at, wanted): (usize, &Vec<[u8; 32]>)| {
+                        log.topics.get(at).is_some_and(|topic| wanted.is_empty() || wanted.contains(topic))
+                    };
+                    (filter.addresses.is_empty() || filter.addresses.contains(&log.address))
+                        && filter.topics.iter().enumerate().all(topic)
+                };
+                let range = filter.from..=filter.to;
+                let expected: Vec<LogPlace> = all
+                    .iter()
+                    .filter(|(place, log)| range.contains(&place.height) && is_wanted(log))
+                    .map(|(place, _)| *place)
+                    .collect();
+                match index.logs(&filter) {
+                    Ok(found) => prop_assert_eq!(found, expected),
+                    Err(error) => {
+                        prop_assert_eq!(error, LogsError::Forgotten { first: index.first });
+                        prop_assert!(filter.from < index.first);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn searches_that_are_too_large_are_refused() {
+        let mut index = EthereumIndex::new(0, usize::MAX);
+        let many = vec![(1, vec![7]); LOG_RESULTS_MAX];
+        index.add(&ContractReceipts { receipts: vec![receipt(1, 0, &many)], ..ContractReceipts::default() });
+        let all = |to| LogFilter { from: 1, to, ..LogFilter::default() };
+        assert_eq!(index.logs(&all(1)).map(|found| found.len()), Ok(LOG_RESULTS_MAX));
+        index.add(&ContractReceipts { receipts: vec![receipt(2, 0, &[(1, vec![7])])], ..ContractReceipts::default() });
+        assert_eq!(index.logs(&all(2)), Err(LogsError::Results));
+        let one = LogFilter { topics: vec![vec![topic(7)]], ..all(2) };
+        assert_eq!(index.logs(&one), Err(LogsError::Results));
+        for _ in 3..=LOG_HEIGHTS_MAX + 1 {
+            index.add(&ContractReceipts::default());
+        }
+        assert_eq!(index.logs(&all(u64::MAX)), Err(LogsError::Heights(LOG_HEIGHTS_MAX + 1)));
+        let named = LogFilter { addresses: vec![address(1); LOG_ALTERNATIVES_MAX + 1], ..all(1) };
+        assert_eq!(index.logs(&named), Err(LogsError::Alternatives(LOG_ALTERNATIVES_MAX + 1)));
+        assert_eq!(index.logs(&LogFilter { topics: vec![Vec::new(); 5], ..all(1) }), Ok(Vec::new()));
+    }
+}

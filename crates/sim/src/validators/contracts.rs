@@ -1,0 +1,84 @@
+//! Ethereum transactions in a simulated network: who sends them where, and what must hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use consensus::Index;
+use ledger::contracts::{ContractReceipts, EvmStatus};
+use primitives::{Address, SecretKey, SubBlock};
+
+use super::SimNetwork;
+use crate::dice::Dice;
+use crate::ethereum::EthereumClients;
+
+/// The clients of a network, and what is known of their transactions.
+pub(super) struct EthereumNetwork {
+    pub clients: EthereumClients,
+    dice: Dice,
+    /// What was sent, as bytes.
+    sent: BTreeSet<Vec<u8>>,
+    /// Transactions that each sender has paid for.
+    paid: BTreeMap<Address, u64>,
+}
+
+impl EthereumNetwork {
+    /// Clients who know the accounts of validators.
+    pub fn new(validators: &[SecretKey], seed: u64) -> EthereumNetwork {
+        let accounts = validators.iter().map(|secret| secret.public().address());
+        let (sent, paid) = (BTreeSet::new(), BTreeMap::new());
+        EthereumNetwork { clients: EthereumClients::new(accounts), dice: Dice::new(seed), sent, paid }
+    }
+}
+
+impl SimNetwork {
+    /// A client sends a transaction to a validator, if that one runs. Nobody sends it again.
+    pub(super) fn send_ethereum(&mut self, to: Index) {
+        let Some(network) = &mut self.ethereum else { return };
+        let Some(process) = &self.hosts[usize::from(to)].process else { return };
+        let bytes = network.clients.draw(&process.ledger, &mut network.dice);
+        network.sent.insert(bytes.clone());
+        self.enter_ethereum(to, bytes);
+    }
+
+    /// The step of the intake, which may refuse it.
+    pub(super) fn enter_ethereum(&mut self, of: Index, bytes: Vec<u8>) {
+        let now_ms = self.time(of).milliseconds();
+        let Some(process) = self.process(of) else { return };
+        // Some are drawn to be refused.
+        let _ = process.pool.ethereum.admit(bytes, now_ms, &process.ledger);
+        self.nudge(of);
+    }
+
+    /// Validators hand each other what clients sent.
+    pub(super) fn check_handed_ethereum(&self, of: Index, bytes: &[u8]) {
+        let is_sent = self.ethereum.as_ref().is_some_and(|network| network.sent.contains(bytes));
+        assert!(is_sent || !self.faults.is_empty(), "{of} is handed an Ethereum transaction that nobody sent");
+    }
+
+    /// Takes in what a block came to that is applied for the first time anywhere: each sender has paid for as many
+    /// transactions as its nonce says.
+    pub(super) fn count_ethereum(&mut self, of: Index, contracts: &ContractReceipts) {
+        let Some(network) = &mut self.ethereum else { return };
+        for receipt in &contracts.receipts {
+            *network.paid.entry(receipt.sender).or_default() += 1;
+            self.progress = self.now;
+            self.report.ethereum[match receipt.status {
+                EvmStatus::Succeeded => 0,
+                EvmStatus::Reverted => 1,
+                EvmStatus::Halted => 2,
+            }] += 1;
+        }
+        self.report.ethereum[3] += contracts.skipped.len() as u64;
+        let ledger = &self.hosts[usize::from(of)].process.as_ref().expect("it applies").ledger;
+        for (sender, paid) in &network.paid {
+            assert_eq!(ledger.ethereum_nonce(sender), *paid, "{sender} has not paid once for each nonce");
+        }
+    }
+
+    /// What a validator makes of its own sub-block if it takes its own word for the senders: all are one.
+    pub(super) fn trust_own(&self, of: Index, sub_block: &mut SubBlock) {
+        let is_own = u64::from(sub_block.proposer) == u64::from(of);
+        if self.trusting == Some(of) && is_own {
+            sub_block.senders.iter_mut().for_each(|sender| *sender = Some(Address::default()));
+        }
+    }
+}
