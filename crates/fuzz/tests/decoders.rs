@@ -173,7 +173,7 @@ fn frames_of_consensus_and_what_an_engine_does_with_them() {
                 rules,
                 followers: 1,
                 me: 0,
-                secret: key(0),
+                signer: std::sync::Arc::new(key(0)),
                 check: replica::check_payload(lane),
             };
             let roots = vec![(0, Digest([1; 32]))];

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use ledger::{Genesis, Ledger, Listing};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, SubBlock, Superblock, Transaction};
-use replica::Past;
 use replica::state_sync::base::{Base, constants_of};
 use replica::state_sync::message::StateMessage;
+use replica::{OwnKeys, Past};
 use store::RealDisk;
 use transport::free_address;
 
@@ -97,7 +97,7 @@ impl Net {
 
     fn run(&mut self, index: usize) {
         let founded = self.genesis();
-        let network = self.founding.network(&founded, secret(index), self.addresses[index]);
+        let network = self.founding.network(&founded, OwnKeys::one(secret(index)), self.addresses[index]);
         let node = Exchange::start(self.config.clone(), &founded, &self.home(index), Some(network)).expect("starts");
         self.nodes[index] = Some(node);
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ledger::{Genesis, Listing};
 use node::founding::{Founder, Founding, FoundingEngine};
-use node::{Answer, Config, Exchange, Lineage};
+use node::{Answer, Config, Exchange, Lineage, OwnKeys};
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Stake, Transaction};
 use transport::free_address;
 
@@ -78,7 +78,7 @@ impl Net {
         let mut config = Config::default();
         config.blocks.interval_ms = 20;
         let founded = self.founding.found(genesis());
-        let network = self.founding.network(&founded, secret(index), self.addresses[index]);
+        let network = self.founding.network(&founded, OwnKeys::one(secret(index)), self.addresses[index]);
         self.nodes[index] = Some(Exchange::start(config, &founded, &self.home(index), Some(network)).expect("starts"));
     }
 

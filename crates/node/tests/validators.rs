@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{ALL_HEIGHTS, Chain, Frame, Payload, Proposal, Protocol, Rules};
 use ledger::{Genesis, Listing, Member, Membership, Terms};
-use node::{Answer, Config, Exchange, Network, PeerAddress};
+use node::{Answer, Config, Exchange, Network, OwnKeys, PeerAddress};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
 };
@@ -73,7 +73,7 @@ impl Cluster {
             rules,
             lane: node::EthereumLane::default(),
             me: index as u8,
-            secret: secret(index),
+            own: OwnKeys::one(secret(index)),
             listen: addresses[index],
             peers: peers.clone(),
             committee_max: SIZE,
@@ -221,7 +221,8 @@ fn a_stopped_validator_catches_up_and_a_forgetful_one_listens_first() {
 
 /// What a validator says that is nobody's friend: two proposals for each of the first heights, or two votes.
 fn contradictions(network: &Network) -> Vec<Frame> {
-    let Network { chain, secret, me, .. } = network;
+    let Network { chain, me, .. } = network;
+    let secret = &secret(usize::from(*me));
     let payload = |time_ms: u64| -> Payload { SubBlock { time_ms, ..SubBlock::default() }.to_payload().into() };
     let proposals = |height: u64| {
         [1, 2].map(|time_ms| {
