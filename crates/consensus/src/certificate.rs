@@ -45,7 +45,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    pub(crate) fn to_sign(&self, chain: &Chain) -> SigningRequest {
+    pub(crate) fn to_sign(self, chain: &Chain) -> SigningRequest {
         let statement = Signable::Commit { superblock: self.superblock, root: self.root };
         SigningRequest { scope: chain.scope(), height: self.height, statement }
     }
