@@ -9,6 +9,9 @@ use ledger::Signatures;
 use ledger::contracts::{HISTORY_BLOCKS, UndoError};
 use primitives::{Address, AssetId, Body, Digest, Operation};
 
+/// Values of slots, by account and number.
+type Slots = BTreeMap<(Address, u8), Option<[u8; 32]>>;
+
 /// What Ethereum saw after each height, noted as it went by, is what the undo records tell afterwards.
 #[test]
 fn earlier_heights_are_told_as_they_were() {
@@ -20,7 +23,7 @@ fn earlier_heights_are_told_as_they_were() {
         known.extend([Address([77; 20]), Address([0; 20]), Address([99; 20]), holder.public().address()]);
         known.extend((0..4).map(|index| validator(index).public().address()));
         let mut seen: Vec<BTreeMap<Address, (u128, u64, Digest)>> = Vec::new();
-        let mut slots: Vec<BTreeMap<(Address, u8), Option<[u8; 32]>>> = Vec::new();
+        let mut slots: Vec<Slots> = Vec::new();
         let look = |chain: &Chain, known: &BTreeSet<Address>| {
             let code = |one: &Address| chain.ledger.accounts().get(one).map_or(Digest::default(), |own| own.evm().code);
             let nonce = |one: &Address| chain.ledger.ethereum_nonce(one);

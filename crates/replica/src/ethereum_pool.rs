@@ -447,7 +447,9 @@ mod tests {
     fn what_is_handed_over_is_proposed_again_only_when_it_is_late() {
         let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
         let lane: Vec<Vec<u8>> = (0..2).map(|nonce| pay(1, nonce, 10 * GWEI)).collect();
-        lane.iter().for_each(|bytes| drop(pool.admit(bytes.clone(), 5, &ledger).expect("enters")));
+        for bytes in &lane {
+            pool.admit(bytes.clone(), 5, &ledger).expect("enters");
+        }
         assert_eq!(pool.take(1 << 20), lane);
         pool.hand_over(&lane, 10);
         assert!(pool.is_busy() && pool.take(1 << 20).is_empty());
