@@ -4,6 +4,9 @@
 //! In each round every way of running a block runs for a while, one after another, so that a ratio compares what ran
 //! within seconds; the medians over the rounds are told. The *sequential* loop keeps one EVM, executes a transaction,
 //! and writes what it changed into maps: nothing else is done, no fee is credited to a proposer in either way.
+//!
+//! `written_in_1` and `written_in_4` are the executor with the writing of its results: one run over the superblock, and
+//! sub-block by sub-block.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -14,7 +17,7 @@ use hashbrown::HashMap;
 use ledger::contracts::ethereum::{Address, B256, Bytes, KECCAK_EMPTY, TxKind, U256, hex, keccak256};
 use ledger::contracts::{
     AccountInfo, BlockEnv, CfgEnv, EvmBlock, EvmCode, EvmContent, EvmContext, EvmJob, EvmOutcome, EvmPlace, EvmProgram,
-    EvmState, EvmStatus, SpecId, TxEnv, evm_tuning, evm_workers, parallel_tuning,
+    EvmState, EvmStatus, SpecId, TxEnv, evm_code, evm_tuning, evm_workers, parallel_tuning,
 };
 use revm::context::{Context, ContextSetters, ContextTr, JournalTr};
 use revm::database_interface::{DBErrorMarker, Database};
@@ -44,6 +47,8 @@ const TOKEN: &str = include_str!("../contracts/Token.hex");
 const POOL: &str = include_str!("../contracts/Pool.hex");
 const EXCHANGE: &str = include_str!("../contracts/Exchange.hex");
 const RICH: u64 = 1_000_000_000_000_000_000;
+/// Sub-blocks that a superblock is cut into, to be executed and written one by one.
+const SUB_BLOCKS: usize = 4;
 /// Ways run again and again for so long in each round, and the best block counts.
 const SETTLING: Duration = Duration::from_millis(300);
 
@@ -105,7 +110,7 @@ impl Database for Maps {
 
 /// The same, as the executor reads it.
 #[derive(Clone)]
-struct Shared(Arc<Maps>);
+pub(crate) struct Shared(Arc<Maps>);
 
 impl EvmState for Shared {
     fn account(&self, _: u32, address: &Address) -> Option<AccountInfo> {
@@ -126,9 +131,9 @@ impl EvmState for Shared {
 }
 
 /// A block over a state.
-struct Load {
-    state: Shared,
-    jobs: Vec<EvmJob>,
+pub(crate) struct Load {
+    pub state: Shared,
+    pub jobs: Vec<EvmJob>,
 }
 
 fn context() -> Arc<EvmContext> {
@@ -150,14 +155,14 @@ fn account(number: u64) -> Address {
 }
 
 /// A state that is made by transactions, and the nonces of their senders.
-struct Scene {
+pub(crate) struct Scene {
     context: Arc<EvmContext>,
     maps: Maps,
     nonces: HashMap<Address, u64>,
 }
 
 impl Scene {
-    fn new(accounts: usize) -> Scene {
+    pub fn new(accounts: usize) -> Scene {
         let mut maps = Maps::default();
         for number in 0..accounts as u64 {
             maps.set_account(account(number), AccountInfo { balance: U256::from(RICH), ..AccountInfo::default() });
@@ -165,7 +170,7 @@ impl Scene {
         Scene { context: context(), maps, nonces: HashMap::new() }
     }
 
-    fn job(&mut self, from: u64, kind: TxKind, data: Bytes, value: u64, gas_limit: u64) -> EvmJob {
+    pub fn job(&mut self, from: u64, kind: TxKind, data: Bytes, value: u64, gas_limit: u64) -> EvmJob {
         let caller = account(from);
         let nonce = self.nonces.entry(caller).or_default();
         let transaction = TxEnv {
@@ -181,6 +186,14 @@ impl Scene {
         };
         *nonce += 1;
         EvmJob { space: 0, context: self.context.clone(), transaction: Arc::new(transaction) }
+    }
+
+    /// Puts code at an address of its own.
+    pub fn place(&mut self, code: Vec<u8>) -> Address {
+        let (code, address) = (evm_code(code.into()), account(u64::MAX));
+        let info = AccountInfo { code_hash: code.hash_slow(), code: Some(code), nonce: 1, ..AccountInfo::default() };
+        self.maps.set_account(address, info);
+        address
     }
 
     /// Makes transactions part of the state before the measured block.
@@ -201,7 +214,7 @@ impl Scene {
         account(0).create(nonce)
     }
 
-    fn load(self, jobs: Vec<EvmJob>) -> Load {
+    pub fn load(self, jobs: Vec<EvmJob>) -> Load {
         Load { state: Shared(Arc::new(self.maps)), jobs }
     }
 }
@@ -345,11 +358,32 @@ fn block(workers: &mut Workers, load: &Load, tuning: &Tuning) -> (f64, u64, stm:
         let (block, _, tally) = program.execute(workers, tuning);
         (block, tally)
     });
-    let gas = |outcome: &EvmOutcome| match outcome {
+    (time, block.outcomes.iter().map(gas_of).sum(), tally)
+}
+
+fn gas_of(outcome: &EvmOutcome) -> u64 {
+    match outcome {
         EvmOutcome::Executed(execution) => execution.gas_used,
         EvmOutcome::Skipped(why) => panic!("a transaction of the workload was skipped: {why:?}"),
-    };
-    (time, block.outcomes.iter().map(gas).sum(), tally)
+    }
+}
+
+/// A block cut into so many sub-blocks, each executed and written before the next one begins, as in Smart Red Belly
+/// §3.3; microseconds and the gas of all transactions.
+fn by_sub_blocks(workers: &mut Workers, load: &Load, parts: usize) -> (f64, u64) {
+    let mut maps = Maps::clone(&load.state.0);
+    let lanes: Vec<Vec<EvmJob>> = load.jobs.chunks(load.jobs.len().div_ceil(parts)).map(<[_]>::to_vec).collect();
+    timed(|| {
+        let mut gas = 0;
+        for jobs in lanes {
+            let tuning = evm_tuning(&jobs);
+            let (block, state, _) = EvmProgram { state: Shared(Arc::new(maps)), jobs }.execute(workers, &tuning);
+            maps = Arc::into_inner(state.0).expect("nobody else has it");
+            maps.write(block.writes);
+            gas += block.outcomes.iter().map(gas_of).sum::<u64>();
+        }
+        gas
+    })
 }
 
 fn best_of(mut block: impl FnMut() -> f64) -> f64 {
@@ -402,6 +436,14 @@ fn measure(load: &Load, rounds: usize, pools: &mut [Workers]) -> Value {
                     time
                 });
                 note(name, time);
+            }
+            for parts in [1, SUB_BLOCKS] {
+                let time = best_of(|| {
+                    let (time, found) = by_sub_blocks(workers, load, parts);
+                    assert_eq!(found, gas, "gas is that of the loop");
+                    time
+                });
+                note(format!("{threads}_written_in_{parts}"), time);
             }
         }
     }

@@ -133,12 +133,14 @@ pub fn run(options: &HostileOptions, rows: &[Row], say: &mut (dyn FnMut(&str) + 
     let rows: Vec<Value> = rows.iter().map(|row| one.install(|| measure(options, *row, say))).collect();
     say("what a proposer can do to prices");
     let moved = one.install(|| basis_points(options));
+    let contracts = crate::hostile_evm::run(options.tries, options.seed, say);
     let worst = |field: &str| rows.iter().filter_map(|row| row[field].as_f64()).fold(0.0, f64::max);
     json!({
         "worst_over_ordinary": worst("ratio"),
         "next_over_ordinary": worst("next_ratio"),
         "bar": 2.0,
         "proposer_moves_basis_points": moved,
+        "contracts": contracts,
         "rows": rows,
     })
 }

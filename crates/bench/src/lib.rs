@@ -8,6 +8,7 @@ pub mod evm;
 pub mod exchange;
 pub mod filter;
 pub mod hostile;
+mod hostile_evm;
 pub mod impostor;
 pub mod payments;
 pub mod payments_lane;

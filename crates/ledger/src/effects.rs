@@ -24,7 +24,7 @@ pub(crate) struct Effects {
     pub balances: Sums,
     /// Change of what is issued.
     pub issued: Sums,
-    /// What Ethereum saw of the changed accounts before, on a chain with contracts; the first note of an account counts.
+    /// What Ethereum saw of the changed accounts before, on a chain with contracts. An account's first note counts.
     pub seen: Vec<(Address, EthereumAccount)>,
 }
 

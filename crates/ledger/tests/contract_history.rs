@@ -9,7 +9,7 @@ use ledger::Signatures;
 use ledger::contracts::{HISTORY_BLOCKS, UndoError};
 use primitives::{Address, AssetId, Body, Digest, Operation};
 
-/// What the slots of accounts held after a block.
+/// Values of slots, by account and number.
 type Slots = BTreeMap<(Address, u8), Option<[u8; 32]>>;
 
 /// What Ethereum saw after each height, noted as it went by, is what the undo records tell afterwards.

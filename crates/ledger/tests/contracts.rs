@@ -365,8 +365,8 @@ fn an_idle_block_writes_no_account() {
     assert_eq!(chain.apply(&block).modified.len(), 2);
 }
 
-/// A signature that recovers to nobody is found only when the block is executed: its proposer earns nothing. What may be
-/// honest (a copy, a used nonce, a gap, lacking funds) costs nothing.
+/// A signature that recovers to nobody is found only when the block is executed: its proposer earns nothing. What may
+/// be honest (a copy, a used nonce, a gap, lacking funds) costs nothing.
 #[test]
 fn a_false_signature_costs_the_proposer_its_reward() {
     let mut genesis = genesis();

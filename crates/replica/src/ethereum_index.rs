@@ -240,7 +240,7 @@ impl IndexedBlock {
 impl LogFilter {
     fn matches(&self, log: &IndexedLog) -> bool {
         let is_one_of = |wanted: &Vec<[u8; 32]>, at: usize| {
-            wanted.is_empty() && log.topics.len() > at || log.topics.get(at).is_some_and(|topic| wanted.contains(topic))
+            log.topics.get(at).is_some_and(|topic| wanted.is_empty() || wanted.contains(topic))
         };
         (self.addresses.is_empty() || self.addresses.contains(&log.address))
             && self.topics.iter().enumerate().all(|(at, wanted)| is_one_of(wanted, at))

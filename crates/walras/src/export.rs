@@ -8,6 +8,14 @@
 //! OUT/assets/assets.parquet                       a row per asset: symbol, decimals, issuer, least size of an offer
 //! ```
 //!
+//! and of a chain with contracts
+//!
+//! ```text
+//! OUT/receipts/day=2026-11-21/receipts.parquet    a row per Ethereum transaction that was executed
+//! OUT/logs/day=2026-11-21/logs.parquet            a row per log
+//! OUT/contracts/day=2026-11-21/contracts.parquet  a row per account with a nonce, code, storage or wei below a unit
+//! ```
+//!
 //! A day is one of UTC, by the proposers' clocks; a block whose clock went back belongs to the day of the block before
 //! it, so that a day is a range of heights. Amounts are integer units, and beside them stand the decimals of their
 //! asset: divided by 10^decimals they are what people count. Prices are exact decimals as text, of units, and doubles
@@ -28,11 +36,12 @@ use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
 use store::{Archive, RealDisk, View};
 
+use crate::export_contracts::{LOGS, RECEIPTS, write_contracts, write_receipts};
 use crate::parquet_file::{Cell, Table};
 
 const DAY_MS: u64 = 86_400_000;
 
-const TIME: &str = "required int64 time (TIMESTAMP(MILLIS,true))";
+pub const TIME: &str = "required int64 time (TIMESTAMP(MILLIS,true))";
 const BLOCKS: [&str; 10] = [
     "required int64 height",
     TIME,
@@ -146,6 +155,8 @@ struct Day {
     blocks: Table,
     prices: Table,
     trades: Table,
+    /// Receipts and logs, of a chain with contracts.
+    contracts: Option<(Table, Table)>,
 }
 
 /// What is read, and where it goes.
@@ -153,6 +164,7 @@ struct History<'a> {
     export: &'a Export,
     archive: Archive<RealDisk>,
     symbols: Symbols,
+    has_contracts: bool,
     /// The assets; none is ever added.
     assets: Vec<Asset>,
     /// The state, if balances are wanted.
@@ -169,8 +181,11 @@ impl<'a> History<'a> {
         let assets = Ledger::new(genesis)?.assets().to_vec();
         let symbols = Symbols::of(&assets);
         let replay = if export.no_balances { None } else { Some(Replay::new(state_before(genesis, &view)?)) };
-        let rows = ["blocks", "prices", "trades", "balances", "assets"].map(|table| (table, 0)).into();
-        Ok(History { export, archive: view.archive, symbols, assets, replay, day: 0, files: None, rows })
+        let has_contracts = genesis.limits.has_contracts();
+        let of_contracts = ["receipts", "logs", "contracts"].iter().filter(|_| has_contracts);
+        let tables = ["blocks", "prices", "trades", "balances", "assets"];
+        let rows = tables.iter().chain(of_contracts).map(|table| (*table, 0)).collect();
+        Ok(History { has_contracts, export, archive: view.archive, symbols, assets, replay, day: 0, files: None, rows })
     }
 
     fn take(&mut self, height: u64) -> anyhow::Result<()> {
@@ -197,7 +212,12 @@ impl<'a> History<'a> {
     }
 
     fn begin_day(&self, day: u64) -> anyhow::Result<Day> {
+        let contracts = || {
+            let receipts = Table::create(&self.file("receipts", day), &RECEIPTS)?;
+            Ok::<_, anyhow::Error>((receipts, Table::create(&self.file("logs", day), &LOGS)?))
+        };
         Ok(Day {
+            contracts: self.has_contracts.then(contracts).transpose()?,
             blocks: Table::create(&self.file("blocks", day), &BLOCKS)?,
             prices: Table::create(&self.file("prices", day), &PRICES)?,
             trades: Table::create(&self.file("trades", day), &TRADES)?,
@@ -260,7 +280,10 @@ impl<'a> History<'a> {
                 decimals(fill.pair.buy),
             ])?;
         }
-        Ok(())
+        match &mut files.contracts {
+            Some((executed, logs)) => write_receipts(block, &receipts.contracts, executed, logs),
+            None => Ok(()),
+        }
     }
 
     /// Writes what all amounts are counted in.
@@ -290,14 +313,21 @@ impl<'a> History<'a> {
     }
 
     fn finish_day(&mut self) -> anyhow::Result<()> {
-        let Some(Day { blocks, prices, trades }) = self.files.take() else { return Ok(()) };
-        for (name, table) in [("blocks", blocks), ("prices", prices), ("trades", trades)] {
+        let Some(Day { blocks, prices, trades, contracts }) = self.files.take() else { return Ok(()) };
+        let of_contracts = contracts.into_iter().flat_map(|(receipts, logs)| [("receipts", receipts), ("logs", logs)]);
+        for (name, table) in
+            [("blocks", blocks), ("prices", prices), ("trades", trades)].into_iter().chain(of_contracts)
+        {
             *self.rows.entry(name).or_default() += table.count;
             table.finish()?;
         }
         if let Some(replay) = &self.replay {
             let rows = write_balances(&replay.ledger, &self.symbols, &self.file("balances", self.day))?;
             *self.rows.entry("balances").or_default() += rows;
+            if self.has_contracts {
+                let rows = write_contracts(&replay.ledger, &self.file("contracts", self.day))?;
+                *self.rows.entry("contracts").or_default() += rows;
+            }
         }
         Ok(())
     }

@@ -5,8 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use ledger::{BlockReceipts, EvmRecord};
+use primitives::{Address, Digest};
 use serde_json::json;
-use store::{CheckpointSummary, Inspection, LogSummary, RealDisk, SegmentSummary, StoreError};
+use store::{CheckpointSummary, Inspection, LogSummary, RealDisk, SegmentSummary, StoreError, View};
+
+use crate::export_contracts::evm_accounts;
 
 use std::process::ExitCode;
 
@@ -15,6 +19,7 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   walras inspect --home ./exchange
   walras inspect --home ./exchange --json
+  walras inspect --home ./exchange --contracts  # nonces, code, storage, receipts and logs
   walras inspect --home ./exchange --salvage    # how much of a damaged store is intact")]
 pub struct Inspect {
     /// Directory that `walras init` made.
@@ -23,6 +28,10 @@ pub struct Inspect {
     /// Say of each damaged log how many records before the damage are intact. Nothing is changed.
     #[arg(long)]
     salvage: bool,
+    /// Replay the newest state and tell of each account that Ethereum knows: nonce, code, storage. Counts receipts and
+    /// logs.
+    #[arg(long)]
+    contracts: bool,
 }
 
 impl Inspect {
@@ -32,14 +41,74 @@ impl Inspect {
         let disk = RealDisk::existing(&data).with_context(|| data.display().to_string())?;
         let found = store::inspect(disk)?;
         let intact = if self.salvage { Some(Intact::of(&found)?) } else { None };
+        let contracts = if self.contracts { Some(OfContracts::of(&self.home, &data)?) } else { None };
         match json {
-            true => println!("{}", as_json(&data, &found, intact.as_ref())),
+            true => println!("{}", as_json(&data, &found, intact.as_ref(), contracts.as_ref())),
             false => {
                 print(&data, &found);
                 intact.iter().for_each(Intact::print);
+                contracts.iter().for_each(OfContracts::print);
             }
         }
         Ok(if found.damage().next().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// What a store holds of contracts: the newest state, and what the archived blocks came to.
+struct OfContracts {
+    height: u64,
+    receipts: usize,
+    skipped: usize,
+    logs: usize,
+    codes: usize,
+    accounts: Vec<(Address, EvmRecord, u64)>,
+}
+
+impl OfContracts {
+    fn of(home: &Path, data: &Path) -> anyhow::Result<OfContracts> {
+        let genesis = node::genesis_file::read(&home.join("genesis.json"))?;
+        let view = || Ok::<_, anyhow::Error>(store::view(RealDisk::existing(data).context("the store")?)?);
+        let ledger = node::snapshot::state_of(view()?, &genesis, |_| ())?.ledger;
+        let (accounts, codes) = (evm_accounts(&ledger), ledger.contracts().codes());
+        let mut found = OfContracts { height: ledger.height(), receipts: 0, skipped: 0, logs: 0, codes, accounts };
+        let View { archive, first, .. } = view()?;
+        for height in first..=found.height {
+            let Some(bytes) = archive.receipts(height)? else { continue };
+            let receipts: BlockReceipts = borsh::from_slice(&bytes).with_context(|| format!("receipts {height}"))?;
+            found.receipts += receipts.contracts.receipts.len();
+            found.skipped += receipts.contracts.skipped.len();
+            found.logs += receipts.contracts.receipts.iter().map(|receipt| receipt.logs.len()).sum::<usize>();
+        }
+        Ok(found)
+    }
+
+    fn slots(&self) -> u64 {
+        self.accounts.iter().map(|(_, _, slots)| slots).sum()
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let account = |(address, evm, slots): &(Address, EvmRecord, u64)| {
+            let code = (evm.code != Digest::default()).then(|| evm.code.to_string());
+            json!({
+                "account": address.to_string(), "nonce": evm.nonce, "code_hash": code, "slots": slots,
+                "is_contract": evm.is_contract, "wei_below_a_unit": evm.remainder.to_string(),
+            })
+        };
+        json!({
+            "height": self.height, "receipts": self.receipts, "skipped": self.skipped, "logs": self.logs,
+            "codes": self.codes, "slots": self.slots(),
+            "accounts": self.accounts.iter().map(account).collect::<Vec<_>>(),
+        })
+    }
+
+    fn print(&self) {
+        let OfContracts { height, receipts, skipped, logs, codes, accounts } = self;
+        println!("\nEthereum at height {height}: {receipts} receipts with {logs} logs, {skipped} skipped;");
+        println!("{} accounts, {codes} codes, {} slots", accounts.len(), self.slots());
+        for (address, evm, slots) in accounts {
+            let code = if evm.code == Digest::default() { "no code".into() } else { format!("code {}", evm.code) };
+            println!("{}  nonce {:>8}  slots {slots:>8}  {code}", address.checked(), evm.nonce);
+        }
     }
 }
 
@@ -112,7 +181,12 @@ fn last_before(segment: &SegmentSummary, offset: u64) -> anyhow::Result<u64> {
     Ok(copied.filter(|segment| segment.damage.is_none()).map_or(segment.first - 1, |segment| segment.last))
 }
 
-fn as_json(data: &Path, found: &Inspection, intact: Option<&Intact>) -> serde_json::Value {
+fn as_json(
+    data: &Path,
+    found: &Inspection,
+    intact: Option<&Intact>,
+    contracts: Option<&OfContracts>,
+) -> serde_json::Value {
     let log = |log: &LogSummary| {
         let segment = |segment: &SegmentSummary| {
             json!({
@@ -132,6 +206,7 @@ fn as_json(data: &Path, found: &Inspection, intact: Option<&Intact>) -> serde_js
             "blocks": [intact.blocks.0, intact.blocks.1], "receipts": [intact.receipts.0, intact.receipts.1],
             "checkpoint": intact.checkpoint, "state": intact.state(),
         })),
+        "contracts": contracts.map(OfContracts::as_json),
         "damage": found.damage().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }

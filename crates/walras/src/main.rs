@@ -14,6 +14,7 @@ mod demo;
 mod demo_network;
 mod explained;
 mod export;
+mod export_contracts;
 mod founding;
 mod init;
 mod inspect;

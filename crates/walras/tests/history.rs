@@ -5,6 +5,7 @@ mod process;
 use std::path::Path;
 use std::process::Output;
 
+use ledger::contracts::{EthereumKey, EthereumRequest, contract_address};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey};
 use process::{Process, agent, get, walras};
@@ -248,4 +249,51 @@ fn an_export_tells_what_the_node_tells() {
         .arg(&out)
         .output());
     assert_eq!(before["rows"]["blocks"], 0);
+}
+
+/// What contracts did is in three tables, and `inspect` tells of the same accounts.
+#[test]
+fn receipts_logs_and_contracts_are_exported() {
+    const COUNTER: &[u8] = &[0x5f, 0x54, 0x60, 1, 0x01, 0x80, 0x5f, 0x55, 0x5f, 0x52, 0x60, 32, 0x5f, 0xa0, 0x00];
+    let folder = TempDir::new().expect("a folder");
+    let home = new_home(folder.path(), "home");
+    let key = EthereumKey::from_seed([3; 32]).expect("a key");
+    let path = home.join("genesis.json");
+    let mut genesis = node::genesis_file::read(&path).expect("sound");
+    genesis.limits = genesis.limits.with_contracts(1);
+    genesis.balances.push((key.address(), AssetId(0), 100_000));
+    node::genesis_file::write(&path, &genesis).expect("written");
+    let node = Process::start(&home, &SETTINGS);
+    let counter = contract_address(&key.address(), 0);
+    let creation = [&[0x60, COUNTER.len() as u8, 0x80, 0x60, 9, 0x5f, 0x39, 0x5f, 0xf3], COUNTER].concat();
+    for nonce in 0..3 {
+        let (to, data) = if nonce == 0 { (None, creation.clone()) } else { (Some(counter), Vec::new()) };
+        let (gas_limit, max_fee) = (200_000, 100_000_000_000);
+        let request = EthereumRequest { chain: CHAIN, nonce, to, gas_limit, max_fee, data, ..Default::default() };
+        let url = format!("{}/v1/ethereum", node.server);
+        let call = agent().post(url).content_type("application/octet-stream");
+        let sent: Value = call.send(&key.sign(&request)[..]).expect("answers").body_mut().read_json().expect("JSON");
+        let hash = sent["hash"].as_str().unwrap_or_else(|| panic!("{sent}"));
+        while get(&agent(), &node.server, &format!("/v1/ethereum/{hash}")).1["status"] != "committed" {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+    node.terminate();
+    let out = folder.path().join("history");
+    let told = ran(walras().args(["export", "--json", "--home"]).arg(&home).arg("--out").arg(&out).output());
+    assert_eq!((&told["rows"]["receipts"], &told["rows"]["logs"]), (&3.into(), &2.into()), "{told}");
+    let receipts = rows(&out, "receipts");
+    assert!(receipts.iter().all(|row| row[4] == key.address().to_string() && row[6] == "succeeded"), "{receipts:?}");
+    assert_eq!(receipts[0][5], counter.to_string());
+    let logs = rows(&out, "logs");
+    assert!(logs[1][9].ends_with("02") && logs[1][4] == counter.to_string(), "{logs:?}");
+    let contracts = rows(&out, "contracts");
+    let of = |address: Address| contracts.iter().find(|row| row[1] == address.to_string()).expect("a row");
+    assert_eq!((of(key.address())[2].as_str(), of(counter)[4].as_str(), of(counter)[5].as_str()), ("3", "true", "1"));
+    let inspected = ran(walras().args(["inspect", "--contracts", "--json", "--home"]).arg(&home).output());
+    let found = &inspected["contracts"];
+    assert_eq!((&found["receipts"], &found["logs"], &found["slots"]), (&3.into(), &2.into(), &1.into()), "{found}");
+    let accounts = found["accounts"].as_array().expect("accounts");
+    let of = |address: Address| accounts.iter().find(|one| one["account"] == address.to_string()).expect("an account");
+    assert_eq!((&of(key.address())["nonce"], &of(counter)["slots"]), (&3.into(), &1.into()), "{found}");
 }

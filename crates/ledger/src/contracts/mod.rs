@@ -43,8 +43,8 @@
 //! # Unpaid work
 //!
 //! What others must look at without pay costs its proposer. Bytes that are no transaction of the chain, or beyond the
-//! quota, are refused with their sub-block before a vote. A signature that recovers to nobody is found when the block is
-//! executed: the sub-block earns no reward. A nonce that is used, a gap, a copy or lacking funds can be honest, since
+//! quota, are refused with their sub-block before a vote. A signature that recovers to nobody is found when the block
+//! is executed: the sub-block earns no reward. A used nonce, a gap, a copy or lacking funds can be honest, since
 //! proposers do not see each other's sub-blocks; the quota bounds them, to one recovery for 21,000 gas.
 //!
 //! # What contracts see

@@ -12,9 +12,9 @@
 //! recovered; and in the end every correct validator has the same state, with every transaction that a correct one was
 //! given.
 //!
-//! Clients send Ethereum transactions too where the chain has contracts, to several validators and in conflict with each
-//! other. Wei are conserved, every sender has paid for as many transactions as its nonce says, and in the end nothing
-//! that could be proposed waits in a pool.
+//! Clients send Ethereum transactions too where the chain has contracts, to several validators and in conflict with
+//! each other. Wei are conserved, every sender has paid for as many transactions as its nonce says, and in the end
+//! nothing that could be proposed waits in a pool.
 //!
 //! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
 //! [`SimNetwork::twin`].

@@ -1,0 +1,118 @@
+//! The tables of `walras export` that tell of contracts.
+
+use std::path::Path;
+
+use ledger::contracts::ContractReceipts;
+use ledger::{EvmRecord, Ledger};
+use primitives::{Address, Digest, Superblock, to_hex};
+
+use crate::export::TIME;
+use crate::parquet_file::{Cell, Table};
+
+pub const RECEIPTS: [&str; 11] = [
+    "required int64 height",
+    TIME,
+    "required int64 position",
+    "required binary hash (STRING)",
+    "required binary sender (STRING)",
+    "optional binary contract (STRING)",
+    "required binary result (STRING)",
+    "required int64 gas_used",
+    "required binary gas_price (STRING)",
+    "required int64 base_fee",
+    "required int64 logs",
+];
+pub const LOGS: [&str; 10] = [
+    "required int64 height",
+    TIME,
+    "required binary hash (STRING)",
+    "required int64 log",
+    "required binary address (STRING)",
+    "optional binary topic0 (STRING)",
+    "optional binary topic1 (STRING)",
+    "optional binary topic2 (STRING)",
+    "optional binary topic3 (STRING)",
+    "required binary data (STRING)",
+];
+const CONTRACTS: [&str; 7] = [
+    "required int64 height",
+    "required binary account (STRING)",
+    "required int64 nonce",
+    "optional binary code_hash (STRING)",
+    "required boolean is_contract",
+    "required int64 slots",
+    "required int64 wei_below_a_unit",
+];
+
+/// What the Ethereum transactions of a block came to, and what they logged.
+pub fn write_receipts(
+    block: &Superblock,
+    contracts: &ContractReceipts,
+    receipts: &mut Table,
+    logs: &mut Table,
+) -> anyhow::Result<()> {
+    let (height, time) = (|| Cell::from(block.height), || Cell::from(block.time_ms));
+    let hex = |bytes: &[u8]| format!("0x{}", to_hex(bytes));
+    for receipt in &contracts.receipts {
+        let hash = || Cell::Text(receipt.id.to_string());
+        receipts.push([
+            height(),
+            time(),
+            u64::from(receipt.position).into(),
+            hash(),
+            Cell::Text(receipt.sender.to_string()),
+            Cell::Maybe(receipt.contract.map(|contract| contract.to_string())),
+            Cell::Text(receipt.status.name().into()),
+            receipt.gas_used.into(),
+            Cell::Text(receipt.gas_price.to_string()),
+            contracts.base_fee.into(),
+            (receipt.logs.len() as u64).into(),
+        ])?;
+        for (number, log) in (0u64..).zip(&receipt.logs) {
+            let topic = |at: usize| Cell::Maybe(log.topics.get(at).map(|topic| hex(topic)));
+            logs.push([
+                height(),
+                time(),
+                hash(),
+                number.into(),
+                Cell::Text(log.address.to_string()),
+                topic(0),
+                topic(1),
+                topic(2),
+                topic(3),
+                Cell::Text(hex(&log.data)),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+/// Accounts of which Ethereum knows something beside their balance, by address, with the number of their slots.
+pub fn evm_accounts(ledger: &Ledger) -> Vec<(Address, EvmRecord, u64)> {
+    let slots = ledger.contracts().slots_by_account();
+    let accounts = ledger.accounts().shards().iter().flat_map(|shard| shard.sorted());
+    let known = accounts.map(|account| {
+        let address = account.address();
+        (address, account.evm(), slots.get(&address).copied().unwrap_or(0))
+    });
+    known.filter(|(_, evm, slots)| *evm != EvmRecord::default() || *slots > 0).collect()
+}
+
+/// What Ethereum knows of accounts beside their balances; returns the number of rows.
+pub fn write_contracts(ledger: &Ledger, path: &Path) -> anyhow::Result<u64> {
+    let mut table = Table::create(path, &CONTRACTS)?;
+    for (address, evm, slots) in evm_accounts(ledger) {
+        table.push([
+            ledger.height().into(),
+            Cell::Text(address.to_string()),
+            evm.nonce.into(),
+            Cell::Maybe((evm.code != Digest::default()).then(|| evm.code.to_string())),
+            Cell::Flag(evm.is_contract),
+            slots.into(),
+            evm.remainder.into(),
+        ])?;
+    }
+    let rows = table.count;
+    table.finish()?;
+    Ok(rows)
+}
