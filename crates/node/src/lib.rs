@@ -8,6 +8,7 @@ pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
 mod inbox;
+mod lane_part;
 pub mod links;
 mod pipeline;
 mod reads;
