@@ -29,6 +29,7 @@ mod chain;
 mod description;
 mod failure;
 mod guard;
+mod lane;
 mod markets;
 mod operator;
 mod probes;
@@ -142,6 +143,7 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(validators::validators))
         .routes(routes!(validators::validators_proof))
         .routes(routes!(validators::handovers))
+        .routes(routes!(lane::lane))
         .routes(routes!(blocks::block_account))
         .routes(routes!(transactions::transaction))
         .routes(routes!(accounts::offer_proof))

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 mod accounts;
 mod blocks;
 mod committees;
+mod lane;
 mod markets;
 mod node;
 mod symbols;
@@ -23,6 +24,7 @@ pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
     ValidatorsBody, ValidatorsProofBody, validators,
 };
+pub use lane::{LaneAssetBody, LaneBody, lane};
 pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
     price, rounded,
