@@ -14,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::founding::KEY_FILE;
 use crate::keystore::{self, Passphrase};
+use crate::lane;
 
 /// Within this time requests that a node has in hand when it begins again are answered, and a checkpoint is written.
 const CONNECTIONS_END: Duration = Duration::from_secs(120);
@@ -54,6 +55,8 @@ impl NodeCommand {
         config.http = config.http.within(&self.home);
         tell_retention(&config, &self.home);
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
+        let validator = network.as_ref().map(|network| &network.secret);
+        let member = lane::member(&self.home, &config, &genesis, validator, &self.passphrase)?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
             let data = self.home.join("data");
@@ -62,6 +65,7 @@ impl NodeCommand {
             loop {
                 let start = || Node::start(config.clone(), &genesis, &data, network.clone());
                 let node = start_within(patience, start).await?;
+                lane::start(&node, member.as_ref(), &data);
                 // Scripts wait for this line, and may stop the node as soon as they see it.
                 let stop = match &mut stop {
                     Some(stop) => stop,
