@@ -123,6 +123,8 @@ export type Operation =
   | { type: "burn"; asset: string; amount: Units }
   | { type: "stake"; units: Units; key: string; address: string }
   | { type: "unstake"; units: Units }
+  | { type: "withdraw"; to: string; asset: string; amount: Units }
+  | { type: "lane"; post: string }
   | { type: "accuse"; epoch: number; validator: number; height: number; statements: "proposals" | "commits" | "round_votes" | "round_proposals" };
 export type IdOutcome = { id: string; outcome: Outcome };
 export type BlockOutcome = IdOutcome & { account: string; sequence: number | string; operation: Operation };

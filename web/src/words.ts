@@ -90,6 +90,10 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return "Unstake";
     case "accuse":
       return `Accuse validator ${operation.validator}`;
+    case "withdraw":
+      return `Withdraw ${money(operation.amount, operation.asset, decimals(operation.asset))} into the payment lane`;
+    case "lane":
+      return "Post about the payment lane";
   }
 }
 

@@ -1,6 +1,6 @@
 //! The small part of the ledger that every block publishes whole.
 
-use ledger::{Asset, Ledger, Schedule, Validators};
+use ledger::{Asset, LaneBridge, LaneTerms, Ledger, Schedule, Validators};
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
 /// What the ledger says of itself after a block, in a few kilobytes. With it, no reader asks the ledger.
@@ -26,6 +26,45 @@ pub struct Outline {
     pub validators: Validators,
     /// When committees change.
     pub schedule: Schedule,
+    /// The payment lane, if the chain has one.
+    pub lane: Option<LaneOutline>,
+}
+
+/// What the ledger says of the payment lane.
+#[derive(Clone, Debug)]
+pub struct LaneOutline {
+    /// The identity that all that is signed in the lane names.
+    pub network: Digest,
+    /// The lane epoch of the next block.
+    pub epoch: u64,
+    /// Whether the lane is halted.
+    pub is_halted: bool,
+    /// The number that a vote to halt names.
+    pub halt_round: u64,
+    /// Open cases.
+    pub open_cases: usize,
+    /// Claims that wait for a limit.
+    pub waiting_claims: usize,
+    /// What the genesis says.
+    pub terms: LaneTerms,
+    /// Units in escrow of each asset of the terms.
+    pub escrow: Vec<u128>,
+}
+
+impl LaneOutline {
+    fn of(lane: &LaneBridge) -> LaneOutline {
+        let (bridge, clock, terms) = (lane.bridge(), lane.bridge().clock(), lane.terms().clone());
+        LaneOutline {
+            network: lane.network(),
+            epoch: clock.epoch(),
+            is_halted: clock.is_halted(),
+            halt_round: clock.halt_round(),
+            open_cases: bridge.resolver().open_cases(),
+            waiting_claims: bridge.queue().claims().count(),
+            escrow: terms.assets.iter().map(|entry| bridge.escrow(entry.asset)).collect(),
+            terms,
+        }
+    }
 }
 
 impl Outline {
@@ -42,6 +81,7 @@ impl Outline {
             assets: ledger.assets().to_vec(),
             validators: ledger.validators().clone(),
             schedule: ledger.schedule(),
+            lane: ledger.lane().map(LaneOutline::of),
         }
     }
 

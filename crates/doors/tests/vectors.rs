@@ -140,6 +140,14 @@ fn bodies() -> Vec<(u8, Body)> {
         accuse(3, 1, 4, round_proposals(3, 1, 4, 0)),
         accuse(3, 1, 4, round_proposals(3, 1, 4, 9)),
     ]);
+    let withdraw =
+        |number, asset, amount| Operation::Withdraw { to: key(number).public(), asset: AssetId(asset), amount };
+    operations.extend([
+        withdraw(9, 1, 1_250),
+        withdraw(10, u32::MAX, most),
+        Operation::Lane(vec![].into()),
+        Operation::Lane((0..=255).collect()),
+    ]);
     while operations.len() < 50 {
         let at = operations.len() as u64;
         operations.push(pay([at as u8; 20], at as u32, at * at * at));
@@ -180,6 +188,10 @@ fn operation(operation: &Operation) -> Value {
             "possession": hex(&stake.possession.0),
         }),
         Operation::Unstake { units } => json!({"units": units.to_string()}),
+        Operation::Withdraw { to, asset, amount } => {
+            json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
+        }
+        Operation::Lane(post) => json!({"post": hex(post)}),
         Operation::Accuse(evidence) => json!({
             "network": NETWORK.to_string(),
             "epoch": evidence.epoch.to_string(),
@@ -242,8 +254,9 @@ fn vector((number, body): (u8, Body)) -> Value {
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
     assert_eq!(vectors.len(), 50);
-    for name in ["create_account", "create_offer", "cancel_offer", "pay", "issue", "burn", "stake", "unstake", "accuse"]
-    {
+    let native =
+        ["create_account", "create_offer", "cancel_offer", "pay", "issue", "burn", "stake", "unstake", "accuse"];
+    for name in native.into_iter().chain(["withdraw", "lane"]) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let text = serde_json::to_string_pretty(&json!({"vectors": vectors})).expect("plain data") + "\n";

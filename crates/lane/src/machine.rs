@@ -102,7 +102,7 @@ impl<D: Disk> Machine<D> {
         backed.into_iter().for_each(|(id, output)| self.step(LaneInput::Backed(id, output), &positions));
         runtime.block_on(async {
             let mut events = Vec::new();
-            // Trees are closed, and budgets refilled, only while requests come.
+            // Trees are closed, and budgets refilled, only while requests or news come.
             let mut next_tick: Option<Instant> = None;
             loop {
                 events.clear();
@@ -129,7 +129,13 @@ impl<D: Disk> Machine<D> {
                             next_tick.get_or_insert_with(|| Instant::now() + tick);
                             self.on_requests(peer, &requests, &positions);
                         }
-                        event => self.on_event(event, &positions),
+                        event => {
+                            // A vote or a view waits in an open tree like an answer.
+                            if matches!(event, Event::News(_)) {
+                                next_tick.get_or_insert_with(|| Instant::now() + tick);
+                            }
+                            self.on_event(event, &positions);
+                        }
                     }
                 }
                 self.flush();

@@ -12,17 +12,19 @@
 //!
 //! **Properties.** Every step is over disjoint parts of the state, so that the outcome does not depend on threads; and
 //! the filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
-//! every asset, the change of spendable balances plus the change of what offers lock and validators have staked equals
-//! the change of what is issued: sums taken where each is written.
+//! every asset, the change of spendable balances, of what offers lock, of what validators have staked and of what
+//! escrow holds equals the change of what is issued: sums taken where each is written.
 
 use std::sync::Arc;
 
 use clearing::{Clearing, Groups, Minima, Params};
+use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Height, Price, SubBlock, Superblock, Transaction};
 use rayon::prelude::*;
 
 use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
+use crate::bridge::Crossing;
 use crate::changes::{AccountDigests, Changes, account_digest, asset_digest};
 use crate::contracts::{ContractReceipts, EthereumAccount, Phase, Undo};
 use crate::filter::Filtered;
@@ -106,6 +108,8 @@ pub struct Applied {
     pub modified: Vec<Address>,
     /// How the prices were found; none if nothing was for sale, or the clearing was given.
     pub report: Option<clearing::Report>,
+    /// What happened at the bridge to the payment lane, and what the lane learns of it once the block is certified.
+    pub lane: Vec<BridgeEvent>,
     /// What the tries have to learn.
     pub changes: Changes,
 }
@@ -272,10 +276,18 @@ impl Ledger {
             amount: fill.returned,
         });
         let (payouts, bonded) = self.follow_validators(block, &orders, &filtered.refusals);
-        let credits: Vec<Credit> = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).collect();
+        let Crossing { credits: redeemed, escrow, burnt, events: lane, change: bridge } = self.cross(&orders);
+        let credits = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).chain(redeemed);
+        let credits: Vec<Credit> = credits.collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
-        self.burn(block.height, filtered.admitted_len(), &mut traded.batch, &mut effects.issued)?;
-        let custody = [("balances", &effects.balances), ("offers", &traded.locked), ("stakes and rewards", &bonded)];
+        let fees = i128::from(self.fee) * filtered.admitted_len() as i128 + i128::from(burnt);
+        self.burn(block.height, fees, &mut traded.batch, &mut effects.issued)?;
+        let custody = [
+            ("balances", &effects.balances),
+            ("offers", &traded.locked),
+            ("stakes and rewards", &bonded),
+            ("escrow", &escrow),
+        ];
         self.check_conservation(block.height, &custody, &effects.issued)?;
         self.is_book_full = self.book.len() as u64 >= self.limits.resting_offers;
         stage(Stage::Effects);
@@ -292,10 +304,12 @@ impl Ledger {
         let validators = self.validators.digest();
         let Phase { receipts: contracts, slots, .. } = phase;
         let head = self.contracts.digest();
-        let changes = Changes { accounts, pairs, assets: assets.collect(), validators, slots, contracts: head };
+        let assets = assets.collect();
+        let changes = Changes { accounts, pairs, assets, validators, slots, contracts: head, bridge };
         stage(Stage::Contracts);
         let Traded { batch, report, .. } = traded;
-        Ok(Applied { height: block.height, block: digest, outcomes, batch, contracts, modified, report, changes })
+        let height = block.height;
+        Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, changes })
     }
 
     /// Keeps what Ethereum saw before a block: of accounts that both phases wrote, what it saw before the first.
@@ -461,8 +475,8 @@ impl Ledger {
         self.assets.iter_mut().for_each(|asset| asset.valuation = None);
     }
 
-    /// Burns what the auctioneer keeps, and the fees of `admitted` transactions.
-    fn burn(&mut self, height: Height, admitted: usize, batch: &mut Batch, issued: &mut Sums) -> Result<(), Fault> {
+    /// Burns what the auctioneer keeps, and units of asset 0: fees and forfeited deposits.
+    fn burn(&mut self, height: Height, fees: i128, batch: &mut Batch, issued: &mut Sums) -> Result<(), Fault> {
         let mut kept = Sums::default();
         for trade in &batch.trades {
             kept.add(trade.pair.sell, i128::from(trade.sold));
@@ -472,7 +486,7 @@ impl Ledger {
             let units = kept.get(asset).unsigned_abs();
             return Err(Fault::Auctioneer { height, asset: AssetId(asset as u32), units });
         }
-        kept.add(AssetId(0), i128::from(self.fee) * admitted as i128);
+        kept.add(AssetId(0), fees);
         for (number, asset) in self.assets.iter_mut().enumerate() {
             let id = AssetId(number as u32);
             let kept = kept.get(number);
@@ -484,6 +498,11 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// What happens at the bridge to the payment lane.
+    fn cross(&mut self, orders: &Orders) -> Crossing {
+        self.lane.as_mut().map_or_else(Crossing::default, |lane| Arc::make_mut(lane).apply(&orders.bridge))
     }
 
     /// What the registry pays out, and the change of what it holds. Sub-blocks with a false transaction earn nothing.
@@ -586,10 +605,10 @@ mod tests {
         ];
         let mut batch = Batch { trades, ..Batch::default() };
         let (mut ledger, mut issued) = (ledger(), Sums::default());
-        let fault = ledger.burn(1, 7, &mut batch, &mut issued).expect_err("it pays 11 units of 10");
+        let fault = ledger.burn(1, 35, &mut batch, &mut issued).expect_err("it pays 11 units of 10");
         assert_eq!(fault, Fault::Auctioneer { height: 1, asset: AssetId(0), units: 1 });
         batch.trades[0].sold = 11;
-        ledger.burn(1, 7, &mut batch, &mut issued).expect("nothing is lacking");
+        ledger.burn(1, 35, &mut batch, &mut issued).expect("nothing is lacking");
         assert_eq!(batch.burnt, [(AssetId(0), 35), (AssetId(1), 1)]);
     }
 }

@@ -16,9 +16,11 @@ pub struct Audit {
     pub locked: Amount,
     /// What validators have staked, what is on its way back to them, and the pool of rewards.
     pub bonded: Amount,
+    /// Escrow of the payment lane, and deposits of its open cases.
+    pub escrow: Amount,
     /// Units that remainders of wei make together, burnt ones that are carried among them; none but of asset 0.
     pub remainders: Amount,
-    /// What is issued; equals the sum of all four.
+    /// What is issued; equals the sum of all five.
     pub issued: Amount,
 }
 
@@ -26,7 +28,9 @@ pub struct Audit {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
     /// Money appeared or vanished.
-    #[error("asset {asset}: balances {balances} + locked {locked} + bonded {bonded} is not the issue {issued}")]
+    #[error(
+        "asset {asset}: balances {balances} + locked {locked} + bonded {bonded} + escrow {escrow} is not the issue {issued}"
+    )]
     Conservation {
         /// The asset.
         asset: AssetId,
@@ -36,6 +40,8 @@ pub enum AuditError {
         locked: u128,
         /// Sum of what validators have staked.
         bonded: u128,
+        /// Escrow of the payment lane.
+        escrow: u128,
         /// What is issued.
         issued: Amount,
     },
@@ -54,6 +60,9 @@ pub enum AuditError {
     /// A registry of validators that cannot be.
     #[error("the registry of validators is not sound: {0}")]
     Validators(&'static str),
+    /// A payment lane that cannot be.
+    #[error("the bridge to the payment lane is not sound: {0}")]
+    Lane(&'static str),
 }
 
 impl Ledger {
@@ -63,6 +72,9 @@ impl Ledger {
     /// [`AuditError`] names the asset or pair.
     pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
         self.check_assets()?;
+        if self.lane.as_ref().is_some_and(|lane| lane.bridge().clock().height() != self.height + 1) {
+            return Err(AuditError::Lane("lane time is not that of the next block"));
+        }
         self.validators.fault(self.height).map_or(Ok(()), |fault| Err(AuditError::Validators(fault)))?;
         let sum = |mut sums: Vec<u128>, other: Vec<u128>| {
             sums.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
@@ -90,13 +102,16 @@ impl Ledger {
             .map(|((number, asset), (balances, locked))| {
                 let id = AssetId(number as u32);
                 let bonded = if id == STAKED { self.validators.bonded() } else { 0 };
+                let escrow = self.lane.as_ref().map_or(0, |lane| lane.held(id));
                 let issued = asset.issued;
                 let remainders = if number == 0 { remainders } else { 0 };
-                if balances + locked + bonded + u128::from(remainders) != u128::from(issued) || issued > MAX_ISSUED {
-                    return Err(AuditError::Conservation { asset: id, balances, locked, bonded, issued });
+                let held = balances + locked + bonded + u128::from(remainders);
+                if held.checked_add(escrow) != Some(issued.into()) || issued > MAX_ISSUED {
+                    return Err(AuditError::Conservation { asset: id, balances, locked, bonded, escrow, issued });
                 }
-                let [balances, locked, bonded] = [balances, locked, bonded].map(|units| units as Amount);
-                Ok(Audit { balances, locked, bonded, remainders, issued })
+                let [balances, locked, bonded, escrow] =
+                    [balances, locked, bonded, escrow].map(|units| units as Amount);
+                Ok(Audit { balances, locked, bonded, escrow, remainders, issued })
             })
             .collect()
     }

@@ -8,6 +8,7 @@ use primitives::{Amount, Digest};
 
 use crate::account::{Account, AccountState};
 use crate::book::{Pair, Place};
+use crate::bridge::BridgeChange;
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 
@@ -33,6 +34,8 @@ pub struct Changes {
     pub slots: Vec<([u8; 52], Option<ValueDigest>)>,
     /// What contracts see beside accounts and storage; `None` on a chain without them.
     pub contracts: Option<Digest>,
+    /// The bridge to the payment lane; `None` on a chain without one.
+    pub bridge: Option<BridgeChange>,
 }
 
 /// The offers of one pair that changed. What came and executed in one block is not here.

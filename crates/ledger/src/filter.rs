@@ -114,6 +114,7 @@ impl<'a> Visitor<'a> for Check<'_> {
                 let (height, most) = (ledger.height.saturating_add(1), ledger.limits.validators as usize);
                 ledger.validators.check(ledger.chain, sender, edit, height, most)
             }
+            Requirement::Bridge(edit) => ledger.lane.as_ref().ok_or(Refusal::NoLane)?.check(*sender, edit),
         }
     }
 }

@@ -8,10 +8,12 @@
 //! Everything that a transaction spends or owns is filed under its sender, so that no account can make the transactions
 //! of another one fail by spending. Keys that several senders may claim have a scope of their own ([`Scope`]).
 
+use payments::{BridgeKey, Output, Recipient};
 use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, PublicKey, Sequence, Stake};
 
 use crate::Refusal;
 use crate::book::{Offer, Pair, Place};
+use crate::bridge::{BridgeEdit, claims};
 use crate::orders::Credit;
 
 /// What must hold in the state before the block.
@@ -31,6 +33,8 @@ pub(crate) enum Requirement<'a> {
     Issuer(AssetId),
     /// The registry of validators permits it.
     Registry(RegistryEdit<'a>),
+    /// The bridge to the payment lane permits it.
+    Bridge(BridgeEdit<'a>),
 }
 
 /// What an operation does to the registry of validators.
@@ -74,6 +78,8 @@ pub(crate) enum Once {
     ValidatorKey(PublicKey),
     /// An account comes into being.
     Created(Address),
+    /// Something happens at the bridge to the payment lane.
+    Bridge(BridgeKey),
     /// Of the trial operations: something is redeemed, by whomever.
     #[cfg(test)]
     Redeemed(u8),
@@ -99,7 +105,7 @@ impl Once {
             Once::Key => Scope::Account(Refusal::KeyConflict),
             Once::Stake => Scope::Account(Refusal::StakeConflict),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::ValidatorKeyConflict),
-            Once::Created(_) => Scope::KeepOne,
+            Once::Created(_) | Once::Bridge(_) => Scope::KeepOne,
             #[cfg(test)]
             Once::Redeemed(_) => Scope::KeepOne,
         }
@@ -162,6 +168,9 @@ pub(crate) trait Visitor<'a> {
 
     /// The registry of validators changes.
     fn edit_registry(&mut self, _: RegistryEdit<'a>) {}
+
+    /// Something is done to the bridge to the payment lane.
+    fn edit_bridge(&mut self, _: BridgeEdit<'a>) {}
 }
 
 /// What has a footprint.
@@ -227,6 +236,18 @@ impl Footprint for Body {
                 visitor.once(Once::Stake);
             }
             Operation::Accuse(evidence) => edit_registry(RegistryEdit::Convict(evidence), visitor)?,
+            &Operation::Withdraw { to, asset, amount } => {
+                visitor.require(Requirement::Listed(asset))?;
+                let output = Output { to: Recipient::Key(to), asset, amount };
+                edit_bridge(BridgeEdit::Withdraw(self.sequence, output), visitor)?;
+                visitor.sum(Sum::Spent(asset), amount);
+            }
+            Operation::Lane(bytes) => {
+                edit_bridge(BridgeEdit::Post(bytes), visitor)?;
+                let (key, deposit) = claims(bytes)?;
+                visitor.once(Once::Bridge(key));
+                visitor.sum(Sum::Spent(AssetId(0)), deposit);
+            }
         }
         Ok(())
     }
@@ -242,6 +263,12 @@ fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Re
     visitor.require(Requirement::Listed(sell))?;
     visitor.require(Requirement::Listed(buy))?;
     Ok(Pair { sell, buy })
+}
+
+fn edit_bridge<'a>(edit: BridgeEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+    visitor.require(Requirement::Bridge(edit))?;
+    visitor.edit_bridge(edit);
+    Ok(())
 }
 
 fn edit_registry<'a>(edit: RegistryEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {

@@ -3,12 +3,14 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, MAX_ISSUED, Price, is_network_address};
 
+use crate::bridge::LaneTerms;
 use crate::contracts::TRANSACTION_GAS_MAX;
 use crate::limits::Limits;
 use crate::minima::LEAST_UNITS;
 use crate::validators::{Member, STAKED, Terms};
 
 const CONTEXT: &str = "walras 2026 genesis v1";
+const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v1";
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block does.
 /// A change of results is a new number. A chain names the rules in force in its genesis.
 pub const RULES: u32 = 3;
@@ -88,6 +90,8 @@ pub struct Genesis {
     pub balances: Vec<(Address, AssetId, Amount)>,
     /// Of a network of validators: who they are, and how others take their place.
     pub membership: Option<Membership>,
+    /// The payment lane, if the chain has one.
+    pub lane: Option<LaneTerms>,
 }
 
 impl Default for Genesis {
@@ -103,6 +107,7 @@ impl Default for Genesis {
             assets: Vec::new(),
             balances: Vec::new(),
             membership: None,
+            lane: None,
         }
     }
 }
@@ -152,6 +157,9 @@ pub enum GenesisError {
     /// No asset 0, which pays fees.
     #[error("no assets are listed; asset 0 pays the fees")]
     NoAssets,
+    /// A payment lane that cannot be.
+    #[error("lane: {0}")]
+    Lane(&'static str),
     /// A founder who cannot be one.
     #[error("validator {0}: {1}")]
     Founder(usize, &'static str),
@@ -199,7 +207,9 @@ impl Genesis {
         membership
             .map_or(Ok(()), |membership| membership.serialize(&mut bytes))
             .expect("writing to memory cannot fail");
-        Digest::of(CONTEXT, &bytes)
+        let digest = Digest::of(CONTEXT, &bytes);
+        let with = |lane| borsh::to_vec(&(digest, lane)).expect("writing to memory cannot fail");
+        self.lane.as_ref().map_or(digest, |lane| Digest::of(LANE_CONTEXT, &with(lane)))
     }
 
     /// The assets with what is issued of each at the start.
@@ -235,7 +245,12 @@ impl Genesis {
             return Err(GenesisError::NoAssets);
         }
         let bonded = self.membership.iter().flat_map(Membership::bonded);
-        for (account, asset, amount) in self.balances.iter().copied().chain(bonded) {
+        if let Some(fault) = self.lane.as_ref().and_then(|lane| lane.fault(assets.len())) {
+            return Err(GenesisError::Lane(fault));
+        }
+        let escrow = self.lane.iter().flat_map(|lane| &lane.outputs);
+        let escrow = escrow.map(|output| (output.to.address(), output.asset, output.amount));
+        for (account, asset, amount) in self.balances.iter().copied().chain(bonded).chain(escrow) {
             let entry = assets.get_mut(asset.0 as usize).ok_or(GenesisError::UnknownAsset(account, asset))?;
             entry.issued = entry
                 .issued

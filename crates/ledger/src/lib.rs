@@ -6,8 +6,8 @@
 //!
 //! `footprint` says once what each operation means. The flow of a block (`apply`): `filter` (which transactions count)
 //! → `orders` (what they ask for) → clearing, or the check of an `attached` one → `settle` (the books) → `validators`
-//! (stakes, committees and rewards) → `effects` (the accounts) → `contracts` (Ethereum transactions) → `changes` →
-//! `roots`.
+//! (stakes, committees and rewards) → `bridge` (the payment lane) → `effects` (the accounts) → `contracts` (Ethereum
+//! transactions) → `changes` → `roots`.
 
 mod account;
 mod accounts;
@@ -15,6 +15,7 @@ mod apply;
 mod attached;
 mod audit;
 mod book;
+mod bridge;
 mod changes;
 mod chunk;
 pub mod contracts;
@@ -45,10 +46,12 @@ pub use apply::{Applied, Fault, Signatures, Stage};
 pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
+pub use bridge::{BridgeChange, LaneAsset, LaneBridge, LaneOutflow, LaneOutput, LaneTerms};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
 pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
-    ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, Limits, Quota, STAKES_PER_SUB_BLOCK, VOTES_BYTES_MAX, votes_bytes,
+    ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK,
+    VOTES_BYTES_MAX, votes_bytes,
 };
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
@@ -86,6 +89,8 @@ pub struct Ledger {
     book: OrderBook,
     validators: Arc<Validators>,
     contracts: Contracts,
+    /// The payment lane, if the chain has one.
+    lane: Option<Arc<LaneBridge>>,
     /// What executes contracts; no part of the state.
     engine: EvmEngine,
     /// What Ethereum saw at the last heights; no part of the state.
@@ -115,6 +120,8 @@ impl Ledger {
         let Membership { terms, reward_pool, founders } = membership;
         let limits = genesis.limits;
         let last_block = genesis.digest();
+        let named = genesis.membership.as_ref().map(|membership| membership.terms.network);
+        let found = |terms| Arc::new(LaneBridge::found(terms, named.unwrap_or(last_block)));
         let head = || ContractsHead { base_fee: limits.least_base_fee, carried: 0, hashes: [last_block].into() };
         Ok(Ledger {
             chain: genesis.chain,
@@ -130,6 +137,7 @@ impl Ledger {
             book: OrderBook::default(),
             validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
             contracts: if limits.has_contracts() { Contracts::new(head()) } else { Contracts::default() },
+            lane: genesis.lane.as_ref().map(found),
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full: false,
@@ -199,6 +207,11 @@ impl Ledger {
     /// Storage and code of contracts, and what they see of the chain.
     pub fn contracts(&self) -> &Contracts {
         &self.contracts
+    }
+
+    /// The payment lane; `None` on a chain without one.
+    pub fn lane(&self) -> Option<&LaneBridge> {
+        self.lane.as_deref()
     }
 
     /// When committees change.

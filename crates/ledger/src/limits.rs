@@ -10,6 +10,7 @@
 //! | bytes of a superblock | committee × `sub_block_bytes` ≤ [`BLOCK_BYTES_MAX`] | asserted when a genesis is read |
 //! | bytes of a vote log | [`votes_bytes`] ≤ [`VOTES_BYTES_MAX`] | asserted when a genesis is read |
 //! | accusations, stakes of a sub-block | [`ACCUSATIONS_PER_SUB_BLOCK`], [`STAKES_PER_SUB_BLOCK`] | rules |
+//! | checks of signatures of a sub-block's posts about the lane | [`LANE_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | gas of a sub-block | [`Limits::sub_block_gas`], times committee ≤ [`Limits::block_gas`] | genesis, `limits` |
 //! | receipts of a block | resting offers and the block's own offers | follows; stored in parts of any number |
 //! | units of an asset | `primitives::MAX_ISSUED` | rules |
@@ -26,12 +27,16 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Operation, SubBlock, Superblock};
 
 use crate::contracts::TRANSACTION_GAS_MAX;
+use crate::bridge;
 
 /// Accusations of one sub-block that are looked at: each costs two checks of signatures, and pays nothing if it is
 /// refused.
 pub const ACCUSATIONS_PER_SUB_BLOCK: u32 = 16;
 /// Stakes of one sub-block that are looked at: each costs a check of a signature and a walk over the registry.
 pub const STAKES_PER_SUB_BLOCK: u32 = 64;
+
+/// Checks of signatures that posts of one sub-block about the payment lane may cost.
+pub const LANE_CHECKS_PER_SUB_BLOCK: u32 = 2_048;
 
 /// Bytes of the sub-blocks of one superblock: `sub_block_bytes` times the validators of a committee. Counts inside a
 /// block have 32 bits.
@@ -107,24 +112,27 @@ impl Default for Limits {
 pub struct Quota {
     accusations: u32,
     stakes: u32,
+    lane_checks: u32,
 }
 
 impl Default for Quota {
     fn default() -> Quota {
-        Quota { accusations: ACCUSATIONS_PER_SUB_BLOCK, stakes: STAKES_PER_SUB_BLOCK }
+        let (accusations, stakes) = (ACCUSATIONS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK);
+        Quota { accusations, stakes, lane_checks: LANE_CHECKS_PER_SUB_BLOCK }
     }
 }
 
 impl Quota {
     /// Counts the next operation of the sub-block; false if its quota is used up.
     pub fn admits(&mut self, operation: &Operation) -> bool {
-        let left = match operation {
-            Operation::Accuse(_) => &mut self.accusations,
-            Operation::Stake(_) => &mut self.stakes,
+        let (left, cost) = match operation {
+            Operation::Accuse(_) => (&mut self.accusations, 1),
+            Operation::Stake(_) => (&mut self.stakes, 1),
+            Operation::Lane(bytes) => (&mut self.lane_checks, bridge::cost(bytes)),
             _ => return true,
         };
-        let admitted = *left > 0;
-        *left = left.saturating_sub(1);
+        let admitted = *left >= cost;
+        *left = left.saturating_sub(cost);
         admitted
     }
 }

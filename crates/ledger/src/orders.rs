@@ -4,6 +4,7 @@ use primitives::{Address, Amount, AssetId, Transaction};
 use rayon::prelude::*;
 
 use crate::book::{Offer, Pair, Place};
+use crate::bridge::BridgeEdit;
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{RegistryEdit, Visitor};
 use crate::pair_offers::Edit;
@@ -24,7 +25,8 @@ pub(crate) struct NewOffer {
     pub index: u32,
 }
 
-/// New offers and cancellations of a block by pair and place, its payments, and what concerns validators.
+/// New offers and cancellations of a block by pair and place, its payments, and what concerns validators and the
+/// payment lane.
 #[derive(Default)]
 pub(crate) struct Orders<'a> {
     pub offers: Vec<NewOffer>,
@@ -32,6 +34,8 @@ pub(crate) struct Orders<'a> {
     pub credits: Vec<Credit>,
     /// Changes of the registry of validators, each with its sender.
     pub registry: Vec<(Address, RegistryEdit<'a>)>,
+    /// What is done to the bridge to the payment lane, each with its sender.
+    pub bridge: Vec<(Address, BridgeEdit<'a>)>,
 }
 
 /// What comes into one pair's book and what leaves it by cancellation, each by place.
@@ -65,6 +69,10 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
     fn edit_registry(&mut self, edit: RegistryEdit<'a>) {
         self.orders.registry.push((self.sender, edit));
     }
+
+    fn edit_bridge(&mut self, edit: BridgeEdit<'a>) {
+        self.orders.bridge.push((self.sender, edit));
+    }
 }
 
 impl<'a> Orders<'a> {
@@ -77,12 +85,14 @@ impl<'a> Orders<'a> {
             cancels: Vec::with_capacity(count(|orders| orders.cancels.len())),
             credits: Vec::with_capacity(count(|orders| orders.credits.len())),
             registry: Vec::new(),
+            bridge: Vec::new(),
         };
         for mut orders in by_shard {
             all.offers.append(&mut orders.offers);
             all.cancels.append(&mut orders.cancels);
             all.credits.append(&mut orders.credits);
             all.registry.append(&mut orders.registry);
+            all.bridge.append(&mut orders.bridge);
         }
         rayon::join(|| all.offers.par_sort_unstable(), || all.cancels.par_sort_unstable());
         all

@@ -135,11 +135,50 @@ pub enum Refusal {
     #[error("as many pairs as may be are open: sell or buy something else; see `limits` in the genesis")]
     TooManyPairs,
     /// Beyond the quota of its sub-block.
-    #[error("the sub-block holds more stakes or accusations than are looked at; send it again")]
+    #[error("the sub-block holds more stakes, accusations or posts about the lane than are looked at; send it again")]
     OverQuota,
     /// As many validators as may have staked at least as much.
     #[error("as many validators as there may be have each staked no less: stake more than the least of them")]
     RegistryFull,
+    /// A post about the payment lane that is too long.
+    #[error("{}", Malformed::LanePostTooLong)]
+    LanePostTooLong,
+    /// The chain has no payment lane.
+    #[error("this chain has no payment lane; see `lane` in the genesis")]
+    NoLane,
+    /// Withdrawal of an asset that the lane does not carry.
+    #[error("the payment lane does not carry this asset; see `lane.assets` in the genesis")]
+    NotInLane,
+    /// Withdrawal of less than the least output.
+    #[error("the withdrawal is below the least output of its asset; see `lane.assets` in the genesis")]
+    WithdrawsTooLittle,
+    /// A post about the lane that cannot be read.
+    #[error("the post about the payment lane cannot be read, or is for another network")]
+    BadLanePost,
+    /// Signatures or a certificate of a post that do not hold.
+    #[error("the post's certificate or signatures do not hold")]
+    UnprovenLanePost,
+    /// A case is opened with another deposit than the genesis says.
+    #[error("the deposit is not the one for opening a case; see `lane.case_deposit` in the genesis")]
+    WrongCaseDeposit,
+    /// A certificate is redeemed too early or too late.
+    #[error("certificates are redeemable from their epoch until three lane epochs later")]
+    NotRedeemable,
+    /// A payment of which an input was credited to its owner.
+    #[error("the payment is void: an input was credited to its owner by a verdict")]
+    VoidPayment,
+    /// A case is opened too late, or too early.
+    #[error("a case about an output can be opened until the middle of the second lane epoch after its own")]
+    CaseTooLate,
+    /// A case about an output that the ledger did not create.
+    #[error("the ledger backs no such output; show the certificate of the payment that created it")]
+    UnknownOutput,
+    /// A vote or a view without a case.
+    #[error("there is no open case about this output")]
+    NoCase,
+    /// A vote to halt in another round than the present one.
+    #[error("votes to halt are counted in another epoch or round now; see /v1/lane")]
+    WrongHaltRound,
 }
 
 impl Refusal {
@@ -161,7 +200,14 @@ impl Refusal {
             | Refusal::AsksTooLittle
             | Refusal::CommitteeFixed
             | Refusal::NotPossessed
-            | Refusal::BadEvidence => true,
+            | Refusal::BadEvidence
+            | Refusal::LanePostTooLong
+            | Refusal::NoLane
+            | Refusal::NotInLane
+            | Refusal::WithdrawsTooLittle
+            | Refusal::BadLanePost
+            | Refusal::UnprovenLanePost
+            | Refusal::WrongCaseDeposit => true,
             Refusal::UnknownAccount
             | Refusal::WrongSigner
             | Refusal::SequenceUsed
@@ -187,7 +233,13 @@ impl Refusal {
             | Refusal::BookFull
             | Refusal::TooManyPairs
             | Refusal::OverQuota
-            | Refusal::RegistryFull => false,
+            | Refusal::RegistryFull
+            | Refusal::NotRedeemable
+            | Refusal::VoidPayment
+            | Refusal::CaseTooLate
+            | Refusal::UnknownOutput
+            | Refusal::NoCase
+            | Refusal::WrongHaltRound => false,
         }
     }
 
@@ -235,6 +287,19 @@ impl Refusal {
             Refusal::TooManyPairs => "too_many_pairs",
             Refusal::OverQuota => "over_quota",
             Refusal::RegistryFull => "registry_full",
+            Refusal::LanePostTooLong => "lane_post_too_long",
+            Refusal::NoLane => "no_lane",
+            Refusal::NotInLane => "not_in_lane",
+            Refusal::WithdrawsTooLittle => "withdraws_too_little",
+            Refusal::BadLanePost => "bad_lane_post",
+            Refusal::UnprovenLanePost => "unproven_lane_post",
+            Refusal::WrongCaseDeposit => "wrong_case_deposit",
+            Refusal::NotRedeemable => "not_redeemable",
+            Refusal::VoidPayment => "void_payment",
+            Refusal::CaseTooLate => "case_too_late",
+            Refusal::UnknownOutput => "unknown_output",
+            Refusal::NoCase => "no_case",
+            Refusal::WrongHaltRound => "wrong_halt_round",
         }
     }
 }
@@ -248,6 +313,7 @@ impl From<Malformed> for Refusal {
             Malformed::SelfPayment => Refusal::SelfPayment,
             Malformed::AddressNotOfKey => Refusal::AddressNotOfKey,
             Malformed::NetworkAddress => Refusal::NetworkAddress,
+            Malformed::LanePostTooLong => Refusal::LanePostTooLong,
         }
     }
 }

@@ -9,12 +9,13 @@
 //!            └ trie by address
 //! ```
 //!
-//! Nonce, code and wei of an account stand in its own digest. The bridge has its place and is empty until that phase of
-//! the block exists. A chain without contracts has zeros in their place.
+//! Nonce, code and wei of an account stand in its own digest. The bridge is H(trie of entries, digest of the rest). A
+//! chain without contracts, or without a payment lane, has zeros in their place.
 
 use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use payments::BridgeEntry;
 use primitives::{Amount, AssetId, Digest};
 use rayon::prelude::*;
 use trie::{Proof, Trie};
@@ -25,10 +26,11 @@ use crate::changes::{Changes, PairChange, account_digest, account_state_digest, 
 use crate::contracts::slot_key;
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
-use crate::{Address, Ledger, Validators};
+use crate::{Address, LaneBridge, Ledger, Validators};
 
 const ROOT_CONTEXT: &str = "walras 2026 state root v3";
 const CONTRACTS_CONTEXT: &str = "walras 2026 contracts root v1";
+const BRIDGE_CONTEXT: &str = "walras 2026 bridge root v1";
 const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 
 /// Tries that are hashed side by side: few nodes of one trie change in a block, and like nodes are hashed sixteen at a
@@ -46,7 +48,7 @@ pub struct RootParts {
     pub assets: Digest,
     /// Storage of contracts and what else they see; zero on a chain without contracts.
     pub contracts: Digest,
-    /// The bridge to the payment lane: zero until it exists.
+    /// The bridge to the payment lane; zero on a chain without one.
     pub bridge: Digest,
     /// Digest of the registry of validators: it is small, and a light client needs it whole.
     pub validators: Digest,
@@ -72,6 +74,10 @@ pub struct Roots {
     storage: Trie<52>,
     /// What contracts see beside accounts and storage; `None` on a chain without them.
     contracts: Option<Digest>,
+    /// Entries of the bridge to the payment lane.
+    entries: Trie<{ BridgeEntry::KEY }>,
+    /// What the bridge has beside entries; `None` on a chain without a payment lane.
+    bridge: Option<Digest>,
     validators: Digest,
 }
 
@@ -173,6 +179,7 @@ impl Roots {
             validators: ledger.validators().digest(),
             slots: ledger.contracts().sorted_slots().map(|(key, value)| (key, Some(value))).collect(),
             contracts: ledger.contracts().digest(),
+            bridge: ledger.lane().map(LaneBridge::whole),
         });
         roots
     }
@@ -199,6 +206,13 @@ impl Roots {
             self.storage.apply(&changes.slots);
         }
         self.contracts = changes.contracts;
+        self.bridge = changes.bridge.as_ref().map(|change| {
+            if let Some(last) = &change.forget {
+                self.entries.remove_through(last);
+            }
+            self.entries.apply(&change.entries);
+            change.rest
+        });
         self.validators = changes.validators;
         self.parts().root()
     }
@@ -212,7 +226,7 @@ impl Roots {
             contracts: self
                 .contracts
                 .map_or(Digest::default(), |digest| contracts_root(&Digest(self.storage.root().0), &digest)),
-            bridge: Digest::default(),
+            bridge: self.bridge.map_or(Digest::default(), |rest| bridge_root(&Digest(self.entries.root().0), &rest)),
             validators: self.validators,
         }
     }
@@ -264,6 +278,10 @@ impl Roots {
 
 fn prove<const KEY: usize, const VALUE: usize>(trie: &Trie<KEY, VALUE>, key: &[u8; KEY]) -> Vec<u8> {
     trie.prove(key).expect("the root was taken after the last change").as_bytes().to_vec()
+}
+
+fn bridge_root(entries: &Digest, rest: &Digest) -> Digest {
+    Digest::of(BRIDGE_CONTEXT, &[entries.0, rest.0].concat())
 }
 
 fn contracts_root(storage: &Digest, contracts: &Digest) -> Digest {

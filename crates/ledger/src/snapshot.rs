@@ -1,9 +1,9 @@
 //! The state as a stream of chunks, for checkpoints and for new validators.
 //!
 //! Chunks are canonical: accounts by address, offers by pair and place, slots of contracts by account and slot, at most
-//! 32,768 entries a chunk, and code by its hash, one a chunk. So two ledgers
-//! with one state write the same bytes, and nobody needs a second copy of the state in memory. [`Restore`] takes these
-//! bytes and no others.
+//! 32,768 entries a chunk, code by its hash, one a chunk, and the payment lane's state in chunks of 1 MiB. So two
+//! ledgers with one state write the same bytes, and nobody needs a second copy of the state in memory. [`Restore`]
+//! takes these bytes and no others.
 
 use std::sync::Arc;
 
@@ -13,12 +13,14 @@ use primitives::{Address, Amount, Digest, Fraction, Height, MAX_ISSUED};
 use crate::account::{Account, AccountState, EvmRecord};
 use crate::accounts::{Accounts, shard_of};
 use crate::book::{Offer, OrderBook, Pair};
+use crate::bridge::{LaneBridge, LaneRecord};
 use crate::contracts::{Contracts, ContractsHead, EvmEngine, History, SlotKey};
 use crate::genesis::Asset;
 use crate::pair_offers::Edit;
 use crate::{AuditError, GenesisError, Ledger, Limits, RULES, Validators};
 
 const ENTRIES: usize = 32_768;
+const LANE_BYTES: usize = 1 << 20;
 /// The version of the format of chunks; it stands first in the first one.
 const FORMAT: u8 = 2;
 /// What the first chunk begins with: its kind.
@@ -33,6 +35,10 @@ enum Chunk {
     Code(Vec<u8>),
     /// Numbers of accounts, offers, slots and codes: the state is whole.
     End([u64; 4]),
+    /// The payment lane.
+    Lane(Box<LaneRecord>),
+    /// A piece of the encoding of the payment lane's state.
+    LaneState(Vec<u8>),
 }
 
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
@@ -128,6 +134,12 @@ impl<'a> Snapshot<'a> {
         });
         let codes = std::iter::once_with(|| contracts.sorted_codes()).flatten();
         let codes = codes.map(|hash| encode(&Chunk::Code(contracts.code(&hash).expect("it is there").to_vec())));
+        let lane = std::iter::once_with(|| ledger.lane()).flatten().flat_map(|lane| {
+            let state = lane.bridge().encode();
+            let record = Chunk::Lane(Box::new(lane.record()));
+            let pieces = state.chunks(LANE_BYTES).map(|piece| encode(&Chunk::LaneState(piece.to_vec())));
+            std::iter::once(encode(&record)).chain(pieces).collect::<Vec<_>>()
+        });
         let counts = [ledger.accounts.len(), ledger.book.len(), contracts.slots(), contracts.codes()];
         let end = Chunk::End(counts.map(|count| count as u64));
         let ends = std::iter::once_with(move || encode(&end));
@@ -138,6 +150,7 @@ impl<'a> Snapshot<'a> {
                     .chain(offers)
                     .chain(slots)
                     .chain(codes)
+                    .chain(lane)
                     .chain(ends),
             ),
         }
@@ -171,6 +184,9 @@ pub struct Restore {
     /// The last slot, and the entries of its chunk.
     last_slot: Option<(SlotKey, usize)>,
     last_code: Option<Digest>,
+    lane: Option<LaneRecord>,
+    /// The lane's state as far as it has come.
+    lane_state: Vec<u8>,
     complete: bool,
 }
 
@@ -200,14 +216,14 @@ impl Restore {
             _ if self.head.is_none() || self.complete => return Err(out_of_place()),
             Chunk::Head(_) => return Err(out_of_place()),
             Chunk::Accounts(states) => {
-                if self.last_pair.is_some() || self.has_contracts() || !self.accounts_follow(&states) {
+                if self.last_pair.is_some() || self.is_past_offers() || !self.accounts_follow(&states) {
                     return Err(out_of_place());
                 }
                 self.last_account = states.last().map(|last| (last.address, states.len()));
                 states.into_iter().for_each(|state| self.accounts.insert(Account::from_state(state)));
             }
             Chunk::Offers(pair, offers) => {
-                if self.has_contracts() || !self.offers_follow(pair, offers.len()) {
+                if self.is_past_offers() || !self.offers_follow(pair, offers.len()) {
                     return Err(out_of_place());
                 }
                 self.last_pair = Some((pair, offers.len()));
@@ -236,7 +252,7 @@ impl Restore {
                 }
             }
             Chunk::Code(bytes) => {
-                if self.contracts.head().is_none() {
+                if self.contracts.head().is_none() || self.lane.is_some() {
                     return Err(out_of_place());
                 }
                 let hash = self.contracts.restore_code(bytes);
@@ -244,6 +260,18 @@ impl Restore {
                     return Err(out_of_place());
                 }
                 self.last_code = Some(hash);
+            }
+            Chunk::Lane(record) => {
+                if self.lane.replace(*record).is_some() {
+                    return Err(out_of_place());
+                }
+            }
+            Chunk::LaneState(piece) => {
+                let follows = self.lane.is_some() && self.lane_state.len().is_multiple_of(LANE_BYTES);
+                if !follows || !(1..=LANE_BYTES).contains(&piece.len()) {
+                    return Err(out_of_place());
+                }
+                self.lane_state.extend(piece);
             }
             Chunk::End(counts) => {
                 let counted = [self.accounts.len(), self.book.len(), self.contracts.slots(), self.contracts.codes()];
@@ -256,9 +284,9 @@ impl Restore {
         Ok(())
     }
 
-    /// Whether slots or code have come.
-    fn has_contracts(&self) -> bool {
-        self.last_slot.is_some() || self.last_code.is_some()
+    /// Whether slots, code or the payment lane have come.
+    fn is_past_offers(&self) -> bool {
+        self.last_slot.is_some() || self.last_code.is_some() || self.lane.is_some()
     }
 
     /// Whether a snapshot writes these slots next: in order, none of zero, each chunk full unless it is the last.
@@ -267,6 +295,7 @@ impl Restore {
         let follows = self.last_slot.is_none_or(|(last, entries)| last < first.key && entries == ENTRIES);
         follows
             && self.last_code.is_none()
+            && self.lane.is_none()
             && slots.len() <= ENTRIES
             && slots.is_sorted_by(|a, b| a.key < b.key)
             && slots.iter().all(|slot| slot.value != [0; 32])
@@ -325,6 +354,8 @@ impl Restore {
         } = head;
         let validators = Arc::new(validators);
         let (accounts, book) = (self.accounts, self.book);
+        let restore = |record| LaneBridge::restore(record, &self.lane_state, assets.len()).map(Arc::new);
+        let lane = self.lane.map(restore).transpose().map_err(AuditError::Lane)?;
         let is_book_full = book.len() as u64 >= limits.resting_offers;
         let ledger = Ledger {
             chain,
@@ -340,6 +371,7 @@ impl Restore {
             book,
             validators,
             contracts: self.contracts,
+            lane,
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full,

@@ -4,7 +4,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use doors::Http;
+use ledger::LaneTerms;
+use primitives::SecretKey;
 use serde::{Deserialize, Serialize};
+
+use crate::payment_lane::LaneMember;
 
 /// What an operator sets. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +24,35 @@ pub struct Config {
     pub mempool: MempoolConfig,
     /// The store.
     pub store: StoreConfig,
+    /// The payment lane.
+    pub lane: LaneConfig,
+}
+
+/// The payment lane, on a chain that has one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LaneConfig {
+    /// Where the shards of all members listen, in the order of the genesis; each takes eight ports, from this one on.
+    /// None: the node takes no part in the lane.
+    pub addresses: Vec<SocketAddr>,
+    /// This node's index among the members.
+    pub member: u8,
+}
+
+impl LaneConfig {
+    /// The place of a node with these keys.
+    pub fn member(&self, terms: &LaneTerms, keys: Vec<SecretKey>, account: SecretKey) -> LaneMember {
+        let mut rest = self.addresses.as_slice();
+        let mut of_member = |shards: &Vec<_>| {
+            let (own, others) = rest.split_at(shards.len().min(rest.len()));
+            rest = others;
+            own.to_vec()
+        };
+        let mut addresses: Vec<Vec<SocketAddr>> = terms.members.iter().map(&mut of_member).collect();
+        // One too many is refused like one too few.
+        addresses.extend(rest.iter().map(|one| vec![*one]));
+        LaneMember { index: self.member, keys, addresses, account }
+    }
 }
 
 /// The connections to other validators.

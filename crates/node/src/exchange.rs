@@ -14,6 +14,7 @@ use tokio::sync::{broadcast, oneshot};
 use transport::Transport;
 
 use crate::config::Config;
+use crate::payment_lane::{LaneHost, LaneMember, LaneStartError};
 use crate::pipeline::{admit_ethereum, follow, produce, publish, remember_candles, take_in};
 use crate::recovery::recover;
 use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};
@@ -71,6 +72,17 @@ impl Exchange {
             }
         }
         Ok(Exchange { shared, intake, threads: Mutex::new(threads) })
+    }
+
+    /// Takes part in the payment lane. What is in `data` is the node's own directory.
+    ///
+    /// # Errors
+    /// [`LaneStartError`] says what keeps it from doing so; the node goes on without the lane.
+    pub fn start_lane(&self, member: LaneMember, data: &std::path::Path) -> Result<(), LaneStartError> {
+        let host = LaneHost::start(&self.shared, self.intake.clone(), member, data)?;
+        let run = spawn("lane-host", &self.shared, move |_| host.run());
+        poisoned(self.threads.lock()).push(run.map_err(|error| LaneStartError::Thread(error.to_string()))?);
+        Ok(())
     }
 
     /// How this validator stands among the others; `None` in a solo node.

@@ -10,6 +10,7 @@ use primitives::{Address, Amount, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
 use crate::founding::{Founding, Part};
+use crate::lane_part::LanePart;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +25,8 @@ struct File {
     limits: LimitsEntry,
     assets: Vec<AssetEntry>,
     balances: Vec<BalanceEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lane: Option<LanePart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     consensus: Option<Part>,
 }
@@ -180,6 +183,7 @@ impl File {
             limits: LimitsEntry::of(genesis.limits),
             assets: genesis.assets.iter().map(asset).collect(),
             balances: genesis.balances.iter().map(balance).collect(),
+            lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
             consensus: None,
         }
     }
@@ -218,7 +222,10 @@ impl File {
             let amount = parse(file, format!("balances[{i}].amount"), &entry.amount)?;
             Ok((account, AssetId(asset as u32), amount))
         });
+        let named = |(field, message)| GenesisFileError::Field { file: file.into(), field, message };
+        let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
         Ok(Genesis {
+            lane,
             rules: self.rules,
             chain: self.chain,
             fee,
@@ -237,6 +244,7 @@ mod tests {
     use super::*;
     use crate::founding::{Founder, FoundingEngine};
     use consensus::Rules;
+    use ledger::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
     use primitives::{Fraction, SecretKey};
     use std::time::Duration;
 
@@ -257,6 +265,7 @@ mod tests {
             assets: vec![Listing::new("USD", 2, Address([1; 20])), Listing::new("EUR", 2, Address([2; 20]))],
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
             membership: None,
+            lane: None,
         }
     }
 
@@ -301,6 +310,42 @@ mod tests {
             ),
             ("\"chain\"", "\"chian\"", "line 3"),
             ("\"rules\": 3", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 3"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
+            let message = read(&path).expect_err("refused").to_string();
+            assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_payment_lane_round_trips_and_mistakes_are_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("genesis.json");
+        let key = |seed| SecretKey::from_seed([seed; 32]).public();
+        let outflow = Some(LaneOutflow { most: 900, per_height: 80 });
+        let asset = |number, outflow| LaneAsset { asset: AssetId(number), least_units: 7, fee: 2, outflow };
+        let lane = LaneTerms {
+            epoch_heights: 600,
+            halt_heights: 50,
+            case_deposit: 1_234,
+            lapse_penalty: 10_000,
+            members: vec![vec![key(1), key(2)], vec![key(3)]],
+            assets: vec![asset(0, None), asset(1, outflow)],
+            outputs: vec![LaneOutput { to: key(4), asset: AssetId(1), amount: 55 }],
+        };
+        let mut genesis = Genesis { lane: Some(lane), ..genesis() };
+        genesis.balances[0].2 -= 55;
+        write(&path, &genesis).expect("written");
+        assert_eq!(read(&path).expect("sound"), genesis);
+        let text = std::fs::read_to_string(&path).expect("there");
+        for (from, to, expected) in [
+            ("\"epoch_heights\": 600", "\"epoch_heights\": 1", "lane: epoch_heights"),
+            ("\"case_deposit\": \"1234\"", "\"case_deposit\": \"-1\"", "lane.case_deposit"),
+            ("\"most\": \"900\"", "\"most\": \"0\"", "lane: an asset is not listed"),
+            ("\"most\": \"900\"", "\"most\": \"much\"", "lane.assets[1].outflow.most"),
+            ("\"amount\": \"55\"", "\"amount\": \"56\"", "9223372036854775807"),
+            ("\"halt_heights\"", "\"halt_hights\"", "halt_hights"),
         ] {
             assert!(text.contains(from), "{from}");
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");

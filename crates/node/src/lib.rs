@@ -8,7 +8,9 @@ pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
 mod inbox;
+mod lane_part;
 pub mod links;
+mod payment_lane;
 mod pipeline;
 mod reads;
 mod recovery;
@@ -21,6 +23,7 @@ mod verified;
 pub use config::Config;
 pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
+pub use payment_lane::{HOME_PORTS, LaneMember, LaneStartError, home_address};
 pub use replica::{
     EthereumLane, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay, ReplicaError, Restored,
     receipts, recover_state, restore, write_checkpoint,

@@ -33,6 +33,7 @@ use store::{RealDisk, StoreError};
 use tokio::sync::oneshot;
 
 use crate::inbox::InboxSender;
+use crate::payment_lane::LaneHeard;
 use crate::shared::{ExchangeError, Shared, Submission, clock_ms, poisoned};
 use doors::cache::ProvenReceipts;
 use doors::{Answer, CommittedBlock, Found, Outline};
@@ -422,6 +423,8 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
         if let Some(state) = state {
             checkpoint(shared, state);
         }
+        // Nobody listens when the node stops.
+        shared.lane_facts.get().map(|host| host.send(LaneHeard::Block(block.height, applied.lane.clone())));
         // Nobody listens when the node stops.
         consensus.map(|consensus| consensus.put_result(Input::ReceiptsRoot(block.height, receipts_root)));
         let summary = &committed.summary;

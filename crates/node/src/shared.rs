@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,6 +18,7 @@ use tokio::sync::oneshot;
 use transport::Transport;
 
 use crate::config::Config;
+use crate::payment_lane::LaneHeard;
 use crate::recovery::Recovered;
 use crate::verified::Verified;
 
@@ -116,6 +118,8 @@ pub(crate) struct Shared {
     pub(crate) status: Mutex<Option<ValidatorStatus>>,
     /// What the pool holds, for whoever must not wait for it.
     waiting: Mutex<Waiting>,
+    /// Hears what blocks say of the payment lane; nobody in a node that takes no part in it.
+    pub(crate) lane_facts: OnceLock<SyncSender<LaneHeard>>,
 }
 
 /// The present links, for other threads than the one that holds them.
@@ -164,6 +168,7 @@ impl Shared {
             again: AtomicBool::new(false),
             links: Mutex::default(),
             waiting: Mutex::default(),
+            lane_facts: OnceLock::new(),
             status: Mutex::default(),
         }
     }

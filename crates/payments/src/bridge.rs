@@ -21,6 +21,7 @@
 //! one encoding, which stands under the state root.
 
 mod encoding;
+mod interface;
 mod operation;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,16 +29,17 @@ use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest, PublicKey, Signature};
 
+pub use interface::{BridgeEvent, BridgeFact, BridgeKey, EscrowClaim, EscrowTotals};
 pub use operation::BridgeOperation;
 pub(crate) use operation::{read_payment, write_payment};
 
 use crate::layout::Reader;
 use crate::outflow::{OutflowLimit, OutflowQueue};
 use crate::request::verify_claim;
-use crate::resolve::{NotHonoured, read_map};
+use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
-    BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, HomeEpoch, LaneAnswer,
-    LaneClock, LaneCommittee, LaneRefusal, LaneSchedule, Output, OutputId, OutputProof, PaymentBody,
+    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, HomeEpoch,
+    LaneAnswer, LaneClock, LaneCommittee, LaneRefusal, LaneSchedule, Output, OutputId, OutputProof, PaymentBody,
     PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest,
     is_redeemable, owner_message, view_digest,
 };
@@ -57,136 +59,6 @@ pub struct BridgeRules {
     pub outflow: BTreeMap<AssetId, OutflowLimit>,
 }
 
-/// What may happen once in a block, and whose copies do nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BridgeKey {
-    /// A payment is redeemed.
-    Payment(Digest),
-    /// A case about an output is opened.
-    Case(OutputId),
-    /// A validator votes in a case.
-    Vote(OutputId, u8),
-    /// A validator of a committee posts a view of a case.
-    View(OutputId, HomeEpoch, u8),
-    /// A validator votes to halt in a round.
-    Halt(HomeEpoch, u64, u8),
-}
-
-/// An operation whose signatures are valid, with who sent it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BridgeFact {
-    /// Of [`BridgeOperation::Withdraw`], by this account under this sequence number.
-    Withdraw {
-        /// Whose funds.
-        account: Address,
-        /// The transaction's sequence number.
-        sequence: u64,
-        /// What becomes an output.
-        output: Output,
-    },
-    /// Of [`BridgeOperation::Redeem`].
-    Redeem(Arc<PaymentBody>),
-    /// Of [`BridgeOperation::Resolve`], by this account, which paid the deposit.
-    Resolve {
-        /// Who gets the deposit back.
-        opener: Address,
-        /// What is contested.
-        contested: ContestedOutput,
-        /// Home and digest of the payment that created it.
-        parent: Option<(HomeEpoch, Digest)>,
-    },
-    /// Of [`BridgeOperation::Vote`].
-    Vote {
-        /// The contested output.
-        case: OutputId,
-        /// Who.
-        validator: u8,
-        /// For what.
-        payment: Arc<PaymentBody>,
-    },
-    /// Of [`BridgeOperation::View`].
-    View {
-        /// The contested output.
-        case: OutputId,
-        /// The validator's committee.
-        committee: HomeEpoch,
-        /// Who.
-        validator: u8,
-        /// What it saw.
-        seen: BTreeSet<Digest>,
-    },
-    /// Of [`BridgeOperation::Halt`].
-    Halt {
-        /// The validator's committee.
-        epoch: HomeEpoch,
-        /// The round.
-        round: u64,
-        /// Who.
-        validator: u8,
-    },
-}
-
-/// What a block owes, and what the lane learns from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BridgeEvent {
-    /// An account is credited, out of escrow.
-    Credit {
-        /// Whom.
-        to: Address,
-        /// Of what.
-        asset: AssetId,
-        /// How much.
-        amount: Amount,
-    },
-    /// A deposit of a case goes back: asset 0.
-    ReturnDeposit(Address, Amount),
-    /// A deposit of a case is forfeited: a payment of the output had been certified. Asset 0.
-    KeepDeposit(Amount),
-    /// An output exists: validators of its home accept it once the block is certified.
-    Backed(OutputId, Output),
-    /// Something happened to a case.
-    Case(CaseEvent),
-    /// A lane epoch begins with this block.
-    Epoch(HomeEpoch),
-    /// The lane is halted until it says otherwise, or goes on.
-    Halted(bool),
-    /// Escrow does not cover a claim: the lane is broken, and is halted.
-    Uncovered(AssetId),
-}
-
-/// Units that moved into and out of escrow, of one asset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EscrowTotals {
-    /// Backing of genesis outputs.
-    pub backing: u128,
-    /// Withdrawals from the ledger into the lane.
-    pub deposits: u128,
-    /// Paid for outputs to accounts of certified payments.
-    pub redemptions: u128,
-    /// Paid by verdicts.
-    pub verdicts: u128,
-}
-
-impl EscrowTotals {
-    /// What is in escrow; `None` if more left it than came.
-    pub fn held(&self) -> Option<u128> {
-        (self.backing + self.deposits).checked_sub(self.redemptions + self.verdicts)
-    }
-}
-
-/// Something that escrow owes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EscrowClaim {
-    /// To whom.
-    pub to: Address,
-    /// Of what.
-    pub asset: AssetId,
-    /// How much is still owed.
-    pub amount: Amount,
-    /// Whether a verdict owes it.
-    pub verdict: bool,
-}
-
 /// The state of the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bridge {
@@ -204,20 +76,6 @@ fn first_opener(openers: &mut BTreeMap<OutputId, Vec<Address>>, output: &OutputI
     let all = openers.get_mut(output)?;
     let first = all.iter().enumerate().min_by_key(|(_, address)| **address).map(|(place, _)| place)?;
     Some(all.swap_remove(first))
-}
-
-impl BridgeFact {
-    /// What may happen once in a block.
-    pub fn once(&self) -> Option<BridgeKey> {
-        Some(match self {
-            BridgeFact::Withdraw { .. } => return None,
-            BridgeFact::Redeem(body) => BridgeKey::Payment(body.digest),
-            BridgeFact::Resolve { contested, .. } => BridgeKey::Case(contested.output.id),
-            BridgeFact::Vote { case, validator, .. } => BridgeKey::Vote(*case, *validator),
-            BridgeFact::View { case, committee, validator, .. } => BridgeKey::View(*case, *committee, *validator),
-            BridgeFact::Halt { epoch, round, validator } => BridgeKey::Halt(*epoch, *round, *validator),
-        })
-    }
 }
 
 impl Bridge {
@@ -255,6 +113,11 @@ impl Bridge {
     /// Whether an open case needs the keys and sets of a committee.
     pub fn needs(&self, committee: HomeEpoch) -> bool {
         self.resolver.needs(committee)
+    }
+
+    /// Contested outputs.
+    pub fn resolver(&self) -> &Resolver {
+        &self.resolver
     }
 
     /// What went into and out of escrow.
@@ -341,13 +204,37 @@ impl Bridge {
         self.queue.recover();
         let now = self.clock.epoch();
         self.resolver.prune(now);
-        self.backed.retain(|home, _| now.saturating_sub(*home) <= crate::REDEEM_EPOCHS);
+        self.backed = self.backed.split_off(&self.resolver.oldest());
         events
     }
 
-    /// Applies all that a block says, in any order. The caller has checked each fact against the state before the block
-    /// ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]).
+    /// All that was written for good and is not forgotten, in no order.
+    pub fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
+        let backed = self
+            .backed
+            .iter()
+            .flat_map(|(home, outputs)| outputs.iter().map(|(id, output)| BridgeEntry::backed(*home, id, output)));
+        backed.chain(self.resolver.entries())
+    }
+
+    /// The epochs whose committees it knows, ascending, with the number of members of each.
+    pub fn epochs(&self) -> impl Iterator<Item = (HomeEpoch, usize)> + '_ {
+        self.resolver.epochs()
+    }
+
+    /// The oldest epoch of which it has entries.
+    pub fn oldest(&self) -> HomeEpoch {
+        self.resolver.oldest()
+    }
+
+    /// As [`Bridge::step`], without the entries.
     pub fn apply(&mut self, facts: Vec<BridgeFact>) -> Vec<BridgeEvent> {
+        self.step(facts).0
+    }
+
+    /// Applies all that a block says, in any order. The caller has checked each fact against the state before the block
+    /// ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]). Also says which entries were written.
+    pub fn step(&mut self, facts: Vec<BridgeFact>) -> (Vec<BridgeEvent>, Vec<BridgeEntry>) {
         let mut events = Vec::new();
         let (now, halted) = (self.clock.epoch(), self.clock.is_halted());
         let mut cases = Vec::new();
@@ -378,7 +265,13 @@ impl Bridge {
         }
         // What the ledger backs is listed by id, so that the order of withdrawals changes nothing.
         events.sort_by_key(|event| if let BridgeEvent::Backed(id, _) = event { Some(*id) } else { None });
-        for event in self.resolver.apply(now, cases) {
+        let CaseStep { events: decided, mut entries } = self.resolver.step(now, cases);
+        let backed = events.iter().filter_map(|event| match event {
+            BridgeEvent::Backed(id, output) => Some(BridgeEntry::backed(now, id, output)),
+            _ => None,
+        });
+        entries.extend(backed);
+        for event in decided {
             self.follow(event, &mut openers, &mut events);
         }
         // Whoever did not open a case has the deposit back.
@@ -394,7 +287,7 @@ impl Bridge {
         }
         self.pay(&mut events);
         debug_assert_eq!(halted, self.clock.is_halted(), "a halt begins with the next height");
-        events
+        (events, entries)
     }
 
     fn back(&mut self, home: HomeEpoch, id: OutputId, output: Output, events: &mut Vec<BridgeEvent>) {

@@ -104,6 +104,18 @@ pub enum PaymentCertificate {
 }
 
 impl PaymentCertificate {
+    /// What verifying it costs, in verifications of ed25519 signatures.
+    pub fn cost(&self) -> u32 {
+        match self {
+            PaymentCertificate::Answers(answers) => answers.len() as u32,
+            PaymentCertificate::Aggregate(_) => AGGREGATE_COST,
+            PaymentCertificate::Shared(shared) => match shared.as_ref() {
+                SharedCertificate::Answers(_, answers) => answers.len() as u32,
+                SharedCertificate::Aggregate(..) => AGGREGATE_COST,
+            },
+        }
+    }
+
     /// Writes its layout.
     pub fn write(&self, to: &mut Vec<u8>) {
         match self {

@@ -119,6 +119,10 @@ impl LaneClock {
         LaneClock { schedule, height: 0, ticks: 0, halted: false, halted_until: 0, halts: 0, halt_votes }
     }
 
+    pub(crate) fn schedule(&self) -> LaneSchedule {
+        self.schedule
+    }
+
     /// The height that it shows.
     pub fn height(&self) -> u64 {
         self.height

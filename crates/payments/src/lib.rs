@@ -176,7 +176,7 @@ pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
 pub use request::{OutputProof, PaidProof, request_bytes_max, settle_request, spend_request};
-pub use resolve::{CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
+pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
 };

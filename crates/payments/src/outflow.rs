@@ -41,6 +41,11 @@ impl OutflowQueue {
         OutflowQueue { limits, claims: BTreeMap::new() }
     }
 
+    /// Whether these are its limits.
+    pub(crate) fn has_limits(&self, limits: &BTreeMap<AssetId, OutflowLimit>) -> bool {
+        self.limits.iter().map(|(asset, (limit, _))| (asset, limit)).eq(limits)
+    }
+
     /// The claims that wait, first to last.
     pub fn claims(&self) -> impl Iterator<Item = (&OutputId, &EscrowClaim)> {
         self.claims.iter().map(|((_, id), claim)| (id, claim))

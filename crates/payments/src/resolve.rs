@@ -51,6 +51,7 @@
 //!   Byzantine validator could freeze each contested output.
 
 mod encoding;
+mod entry;
 mod interface;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +60,7 @@ use std::sync::Arc;
 use primitives::{Digest, PublicKey};
 
 pub(crate) use encoding::read_map;
+pub use entry::BridgeEntry;
 pub use interface::{CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Verdict};
 
 use crate::layout::Reader;
@@ -124,6 +126,14 @@ struct EpochFacts {
     taken: BTreeMap<OutputId, Taken>,
 }
 
+/// What the facts of a block come to.
+#[derive(Debug, Default)]
+pub(crate) struct CaseStep {
+    pub(crate) events: Vec<CaseEvent>,
+    /// What was written, in the order in which it was.
+    pub(crate) entries: Vec<BridgeEntry>,
+}
+
 /// One contested output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Case {
@@ -163,6 +173,28 @@ impl Resolver {
         self.epochs.retain(|epoch, _| now.saturating_sub(*epoch) <= crate::REDEEM_EPOCHS || *epoch >= oldest_case);
     }
 
+    pub(crate) fn network(&self) -> Digest {
+        self.network
+    }
+
+    /// The epochs whose committees it knows, with the number of members of each.
+    pub(crate) fn epochs(&self) -> impl Iterator<Item = (HomeEpoch, usize)> + '_ {
+        self.epochs.iter().map(|(epoch, facts)| (*epoch, facts.thresholds.validators))
+    }
+
+    /// The oldest epoch that it knows.
+    pub(crate) fn oldest(&self) -> HomeEpoch {
+        self.epochs.first_key_value().map_or(0, |(epoch, _)| *epoch)
+    }
+
+    /// All that is written and not forgotten.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
+        self.epochs.iter().flat_map(|(home, facts)| {
+            let certified = facts.certified.iter().map(|digest| BridgeEntry::certified(*home, digest));
+            certified.chain(facts.taken.iter().map(|(output, taken)| BridgeEntry::taken(*home, output, *taken)))
+        })
+    }
+
     /// Whether a case is open that needs the keys and the set of this committee.
     pub fn needs(&self, committee: HomeEpoch) -> bool {
         self.cases.values().any(|case| committee.checked_sub(case.contested.home).is_some_and(|after| after <= 1))
@@ -176,6 +208,29 @@ impl Resolver {
     /// Whether there is an open case about this output.
     pub fn is_open(&self, output: &OutputId) -> bool {
         self.cases.contains_key(output)
+    }
+
+    /// The open cases by output, each with the candidates once they are fixed: what validators hear again after a
+    /// restart.
+    pub fn cases(&self) -> impl Iterator<Item = (&ContestedOutput, Option<Vec<Arc<PaymentBody>>>)> {
+        self.cases.values().map(|case| {
+            let bodies =
+                |digests: &BTreeSet<Digest>| digests.iter().map(|digest| case.bodies[digest].clone()).collect();
+            (&case.contested, case.candidates.as_ref().map(bodies))
+        })
+    }
+
+    /// Whether the vote of a validator in an open case has come.
+    pub fn has_vote(&self, case: &OutputId, validator: u8) -> bool {
+        self.cases.get(case).is_some_and(|case| case.votes.contains_key(&validator))
+    }
+
+    /// Whether the view of a member of a committee has come in an open case.
+    pub fn has_view(&self, case: &OutputId, committee: HomeEpoch, validator: u8) -> bool {
+        self.cases.get(case).is_some_and(|case| {
+            let after = committee.checked_sub(case.contested.home).and_then(|after| case.views.get(after as usize));
+            after.is_some_and(|views| views.contains_key(&validator))
+        })
     }
 
     /// Number of open cases.
@@ -202,47 +257,56 @@ impl Resolver {
     }
 
     /// What the facts of one block decide, in lane epoch `now`. The order of facts changes nothing.
-    pub fn apply(&mut self, now: HomeEpoch, mut facts: Vec<CaseFact>) -> Vec<CaseEvent> {
+    pub fn apply(&mut self, now: HomeEpoch, facts: Vec<CaseFact>) -> Vec<CaseEvent> {
+        self.step(now, facts).events
+    }
+
+    /// As [`Resolver::apply`]; also says what was written.
+    pub(crate) fn step(&mut self, now: HomeEpoch, mut facts: Vec<CaseFact>) -> CaseStep {
         facts.sort_by_cached_key(CaseFact::rank);
-        let mut events = Vec::new();
+        let mut step = CaseStep::default();
         for fact in facts {
             match fact {
-                CaseFact::Certified(body) => self.certify(&body, &mut events),
-                CaseFact::CertifiedDigest(home, digest) => self.note_certified(home, digest),
-                CaseFact::Open(contested) => self.open(now, contested, &mut events),
+                CaseFact::Certified(body) => self.certify(&body, &mut step),
+                CaseFact::CertifiedDigest(home, digest) => self.note_certified(home, digest, &mut step),
+                CaseFact::Open(contested) => self.open(now, contested, &mut step.events),
                 CaseFact::Vote { case, validator, payment } => self.vote(&case, validator, payment),
                 CaseFact::View { case, committee, validator, seen } => self.view(&case, committee, validator, seen),
             }
         }
-        self.fix(&mut events);
+        self.fix(&mut step.events);
         while let Some((output, verdict)) = self.decide(now) {
-            self.rule(output, verdict, &mut events);
+            self.rule(output, verdict, &mut step);
         }
-        events
+        step
     }
 
-    fn note_certified(&mut self, home: HomeEpoch, digest: Digest) {
-        if let Some(facts) = self.epochs.get_mut(&home) {
-            facts.certified.insert(digest);
+    fn note_certified(&mut self, home: HomeEpoch, digest: Digest, step: &mut CaseStep) {
+        if self.epochs.get_mut(&home).is_some_and(|facts| facts.certified.insert(digest)) {
+            step.entries.push(BridgeEntry::certified(home, &digest));
         }
     }
 
     /// A payment with a certificate stands, unless a verdict was against it.
-    fn certify(&mut self, body: &Arc<PaymentBody>, events: &mut Vec<CaseEvent>) {
+    fn certify(&mut self, body: &Arc<PaymentBody>, step: &mut CaseStep) {
         match self.check(body) {
             Err(NotHonoured::Void) => return,
-            Err(NotHonoured::Contradiction) => return events.push(CaseEvent::Alarm(body.digest)),
+            Err(NotHonoured::Contradiction) => return step.events.push(CaseEvent::Alarm(body.digest)),
             Ok(()) => {}
         }
         let home = body.payment.home;
-        self.note_certified(home, body.digest);
+        self.note_certified(home, body.digest, step);
         let Some(facts) = self.epochs.get_mut(&home) else { return };
         let mut first = false;
         for input in body.input_ids() {
-            first |= facts.taken.insert(input, Taken::By(body.digest)).is_none();
+            let taken = Taken::By(body.digest);
+            if facts.taken.insert(input, taken).is_none() {
+                first = true;
+                step.entries.push(BridgeEntry::taken(home, &input, taken));
+            }
         }
         if first {
-            events.push(CaseEvent::Stands(body.clone()));
+            step.events.push(CaseEvent::Stands(body.clone()));
         }
     }
 
@@ -383,30 +447,32 @@ impl Resolver {
         (over && empty(0) && (!next || empty(1))).then_some(Verdict::Lapsed)
     }
 
-    fn rule(&mut self, output: OutputId, verdict: Verdict, events: &mut Vec<CaseEvent>) {
+    fn rule(&mut self, output: OutputId, verdict: Verdict, step: &mut CaseStep) {
         let case = self.cases.remove(&output).expect("it was decided");
         let home = case.contested.home;
         if let Verdict::Confirmed(digest, _) = verdict {
             if let Some(body) = case.bodies.get(&digest) {
-                self.certify(body, events);
+                self.certify(body, step);
             }
         } else {
             let credited = if verdict == Verdict::Freed { Taken::Freed } else { Taken::Lapsed };
             let before = self.taken(home, &output);
             assert!(before.is_none(), "an output that a payment spends is not credited: {before:?}");
-            self.take(home, output, credited);
+            self.take(home, output, credited, step);
         }
         if verdict == Verdict::Lapsed {
             for body in case.candidates.iter().flatten().map(|digest| &case.bodies[digest]) {
-                body.output_ids().for_each(|id| self.take(body.payment.into, id, Taken::Void));
+                body.output_ids().for_each(|id| self.take(body.payment.into, id, Taken::Void, step));
             }
         }
-        events.push(CaseEvent::Ruled(case.contested, verdict));
+        step.events.push(CaseEvent::Ruled(case.contested, verdict));
     }
 
-    fn take(&mut self, home: HomeEpoch, output: OutputId, taken: Taken) {
-        if let Some(facts) = self.epochs.get_mut(&home) {
-            facts.taken.entry(output).or_insert(taken);
+    fn take(&mut self, home: HomeEpoch, output: OutputId, taken: Taken, step: &mut CaseStep) {
+        let Some(facts) = self.epochs.get_mut(&home) else { return };
+        if let std::collections::btree_map::Entry::Vacant(vacant) = facts.taken.entry(output) {
+            vacant.insert(taken);
+            step.entries.push(BridgeEntry::taken(home, &output, taken));
         }
     }
 }

@@ -25,4 +25,4 @@ pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, SIGNING_BYTES_MAX, Scope,
     Signable, Signer, SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
-pub use transaction::{Body, Malformed, Operation, Sequence, Transaction, TransactionId};
+pub use transaction::{Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, Transaction, TransactionId};

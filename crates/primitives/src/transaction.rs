@@ -12,6 +12,9 @@ use crate::{Address, Amount, AssetId, Digest, MAX_ISSUED, Price, PublicKey, Secr
 const SIGNING_TAG: &[u8] = b"walras native transaction v1\0";
 const ID_CONTEXT: &str = "walras 2026 native transaction id v2";
 
+/// Bytes of the largest post about the payment lane.
+pub const LANE_POST_BYTES_MAX: usize = 128 << 10;
+
 /// An account's number for one of its transactions; each is used once (rule 4).
 pub type Sequence = u64;
 
@@ -83,6 +86,18 @@ pub enum Operation {
     },
     /// Shows that a validator contradicted itself. Anybody may.
     Accuse(Box<Evidence>),
+    /// Moves `amount` of `asset` into the escrow of the payment lane, where it becomes an output of `to`.
+    Withdraw {
+        /// The key that spends the output in the lane.
+        to: PublicKey,
+        /// The asset to move.
+        asset: AssetId,
+        /// Units to move.
+        amount: Amount,
+    },
+    /// Posts something about the payment lane: a redemption, a contested output, a validator's vote or view, a vote to
+    /// halt. The `payments` crate says what the bytes mean (`BridgeOperation`).
+    Lane(Box<[u8]>),
 }
 
 /// A transaction before it is signed.
@@ -133,6 +148,9 @@ pub enum Malformed {
     /// A validator's network address that is none.
     #[error("the network address is not host:port, such as a.example:9100, of at most 260 printable characters")]
     NetworkAddress,
+    /// A post about the payment lane that is too long.
+    #[error("the post about the payment lane has more than 131072 bytes")]
+    LanePostTooLong,
 }
 
 impl Body {
@@ -156,13 +174,16 @@ impl Operation {
     pub fn debit(&self) -> Option<(AssetId, Amount)> {
         match *self {
             Operation::CreateOffer { sell, amount, .. } => Some((sell, amount)),
-            Operation::Pay { asset, amount, .. } | Operation::Burn { asset, amount } => Some((asset, amount)),
+            Operation::Pay { asset, amount, .. }
+            | Operation::Burn { asset, amount }
+            | Operation::Withdraw { asset, amount, .. } => Some((asset, amount)),
             Operation::Stake(ref stake) => Some((AssetId(0), stake.units)),
             Operation::CreateAccount { .. }
             | Operation::CancelOffer { .. }
             | Operation::Issue { .. }
             | Operation::Unstake { .. }
-            | Operation::Accuse(_) => None,
+            | Operation::Accuse(_)
+            | Operation::Lane(_) => None,
         }
     }
 
@@ -172,13 +193,15 @@ impl Operation {
             Operation::CreateOffer { sell, buy, .. } | Operation::CancelOffer { sell, buy, .. } => {
                 [Some(sell), Some(buy)]
             }
-            Operation::Pay { asset, .. } | Operation::Issue { asset, .. } | Operation::Burn { asset, .. } => {
-                [Some(asset), None]
-            }
+            Operation::Pay { asset, .. }
+            | Operation::Issue { asset, .. }
+            | Operation::Burn { asset, .. }
+            | Operation::Withdraw { asset, .. } => [Some(asset), None],
             Operation::CreateAccount { .. }
             | Operation::Stake(_)
             | Operation::Unstake { .. }
-            | Operation::Accuse(_) => [None, None],
+            | Operation::Accuse(_)
+            | Operation::Lane(_) => [None, None],
         }
     }
 
@@ -188,11 +211,13 @@ impl Operation {
             | Operation::Pay { amount, .. }
             | Operation::Issue { amount, .. }
             | Operation::Burn { amount, .. }
+            | Operation::Withdraw { amount, .. }
             | Operation::Unstake { units: amount } => Some(amount),
             Operation::CreateAccount { .. }
             | Operation::CancelOffer { .. }
             | Operation::Stake(_)
-            | Operation::Accuse(_) => None,
+            | Operation::Accuse(_)
+            | Operation::Lane(_) => None,
         }
     }
 
@@ -208,6 +233,8 @@ impl Operation {
             Operation::Stake(_) => "stake",
             Operation::Unstake { .. } => "unstake",
             Operation::Accuse(_) => "accuse",
+            Operation::Withdraw { .. } => "withdraw",
+            Operation::Lane(_) => "lane",
         }
     }
 }
@@ -240,6 +267,7 @@ impl Transaction {
                 Err(Malformed::AddressNotOfKey)
             }
             Operation::Stake(stake) if stake.units > MAX_ISSUED => Err(Malformed::AmountTooLarge),
+            Operation::Lane(bytes) if bytes.len() > LANE_POST_BYTES_MAX => Err(Malformed::LanePostTooLong),
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             _ => Ok(()),
         }

@@ -42,6 +42,8 @@ fn operations() -> Vec<Operation> {
                 signature: Signature([2; 64]),
             }),
         }))),
+        Operation::Withdraw { to: PublicKey([6; 32]), asset: buy, amount: 3 },
+        Operation::Lane(vec![2, 0, 255].into()),
     ]
 }
 
@@ -144,7 +146,7 @@ proptest! {
 
     #[test]
     fn mutated_transactions_decode_canonically_or_not_at_all(
-        which in 0..12usize, position in any::<prop::sample::Index>(), flip in 1..=255u8,
+        which in 0..14usize, position in any::<prop::sample::Index>(), flip in 1..=255u8,
             cut in any::<prop::sample::Index>()
     ) {
         let bytes = borsh::to_vec(&signed(operations().remove(which))).unwrap();

@@ -152,6 +152,9 @@ impl Shadow {
             }
             Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
             Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) => {}
+            Operation::Withdraw { .. } | Operation::Lane(_) => {
+                return Err("the chain has no payment lane, and an operation about it was applied".into());
+            }
         }
         Ok(())
     }

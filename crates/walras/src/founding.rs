@@ -14,6 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::init::{Init, make_home};
 use crate::keystore::{self, Passphrase};
+use crate::lane;
 use crate::validator_keys::{self, MadeKeys};
 
 /// Ports of validators on one machine: the first one's, then one higher each.
@@ -27,6 +28,8 @@ const FOUNDER_FEES: u64 = 1_000;
 struct Made {
     home: PathBuf,
     keys: MadeKeys,
+    /// The key of its shard of the payment lane, if there is one.
+    lane: Option<PublicKey>,
     address: String,
     http: SocketAddr,
 }
@@ -45,7 +48,8 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     let issuer = keystore::create_under(&folder.join("issuer-key.json"), &passphrase)?.public().address();
     let mut genesis = init.make(issuer)?;
     genesis.issued_assets()?;
-    let made = (0..size).map(|index| make(init, index, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
+    let lanes = if init.lane { lane::addresses(&init.addresses, usize::from(size))? } else { Vec::new() };
+    let made = (0..size).map(|index| make(init, index, &lanes, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
     // A validator pays for the accusations that it brings by itself.
     let fees = genesis.fee.saturating_mul(FOUNDER_FEES);
     genesis.balances.extend(made.iter().map(|one| (one.keys.account.address(), AssetId(0), fees)));
@@ -54,6 +58,9 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
         let address = validator_keys::address_of(&one.keys.links, &one.address);
         Founder { key, address, account, stake: init.stake }
     };
+    if init.lane {
+        genesis.lane = Some(lane::terms(&genesis, made.iter().filter_map(|one| one.lane)));
+    }
     let founding = Founding::new(engine, made.iter().map(founder).collect());
     let succession = init.succession.over(founding.succession);
     let founding = Founding { succession, ..founding };
@@ -67,7 +74,7 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
 }
 
 /// The home of one validator, but for the genesis.
-fn make(init: &Init, index: u8, passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
+fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
     let home = init.home.join(format!("validator-{index}"));
     make_home(&home)?;
     let keys = validator_keys::make(&home, passphrase)?;
@@ -77,11 +84,14 @@ fn make(init: &Init, index: u8, passphrase: &Zeroizing<String>) -> anyhow::Resul
     };
     ensure!(is_network_address(&address), "--address {address:?}: write host:port, such as a.example:9100");
     let http = SocketAddr::from(([127, 0, 0, 1], HTTP_PORT + u16::from(index)));
-    write_config(&home, http, listen(&address)?)?;
+    let lane_key = || keystore::create_under(&home.join(lane::LANE_KEY_FILE), passphrase);
+    let lane = init.lane.then(lane_key).transpose()?.map(|key| key.public());
+    let template = lane::configure(node::config::TEMPLATE, index.into(), lanes);
+    write_config(&home, &template, http, listen(&address)?)?;
     let data = home.join("data");
     RealDisk::new(&data).with_context(|| data.display().to_string())?;
     node::validator::create_votes(&data)?;
-    Ok(Made { home, keys, address, http })
+    Ok(Made { home, keys, lane, address, http })
 }
 
 /// The keys and the empty vote log of a node that is none of the founders'.
@@ -102,9 +112,9 @@ fn listen(address: &str) -> anyhow::Result<SocketAddr> {
 }
 
 /// The commented configuration with this validator's ports.
-fn write_config(home: &Path, http: SocketAddr, network: SocketAddr) -> anyhow::Result<()> {
+fn write_config(home: &Path, template: &str, http: SocketAddr, network: SocketAddr) -> anyhow::Result<()> {
     let defaults = node::Config::default();
-    let mut text = node::config::TEMPLATE.to_string();
+    let mut text = template.to_string();
     for (default, own) in [(defaults.http.listen, http), (defaults.network.listen, network)] {
         text = text.replace(&format!("listen = \"{default}\""), &format!("listen = \"{own}\""));
     }

@@ -11,6 +11,7 @@ use primitives::{AssetId, Fraction};
 use crate::decimal::to_units;
 use crate::founding::{self, EngineName};
 use crate::keystore::{self, Passphrase};
+use crate::lane;
 use std::process::ExitCode;
 
 /// The number of the demo's chain, which is that of everybody's chain for development.
@@ -24,6 +25,7 @@ pub const DEMO_CHAIN: u64 = 31_337;
   walras init --home ./exchange --contracts --chain 70417 # with Ethereum transactions
   walras init --home ./exchange --genesis genesis.json    # join a chain that exists
   walras init --home ./network --validators 4             # the homes of four validators on this machine
+  walras init --home ./network --validators 4 --lane      # the same, with a payment lane
   walras init --home ./network --validators 4 --address a.example:9100 --address b.example:9100 \\
     --address c.example:9100 --address d.example:9100")]
 pub struct Init {
@@ -71,6 +73,9 @@ pub struct Init {
     #[arg(long, default_value_t = 1_000_000, requires = "validators",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub stake: u64,
+    /// Found a chain with a payment lane, whose committee the validators are (or this node alone): its keys are made.
+    #[arg(long, conflicts_with = "genesis")]
+    pub lane: bool,
     #[command(flatten)]
     pub succession: SuccessionOptions,
     #[command(flatten)]
@@ -139,9 +144,13 @@ impl Init {
                 (self.make(key.public().address())?, None)
             }
         };
+        let (genesis, config) = match self.lane {
+            true => self.found_lane(genesis)?,
+            false => (genesis, node::config::TEMPLATE.into()),
+        };
         genesis.issued_assets()?;
         node::genesis_file::write_with_founding(&file("genesis.json"), &genesis, founding.as_ref())?;
-        std::fs::write(file("walras.toml"), node::config::TEMPLATE).with_context(|| home.display().to_string())?;
+        std::fs::write(file("walras.toml"), config).with_context(|| home.display().to_string())?;
         let validator = founding.map(|_| founding::make_newcomer(home, &self.passphrase)).transpose()?;
         let digest = genesis.digest();
         if json {
@@ -170,6 +179,13 @@ impl Init {
             println!("\nStart it:  walras node --home {}", home.display());
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The lane of a node that is its whole committee: its key is made. Also the configuration of its home.
+    fn found_lane(&self, genesis: Genesis) -> anyhow::Result<(Genesis, String)> {
+        let key = keystore::create(&self.home.join(lane::LANE_KEY_FILE), &self.passphrase)?.public();
+        let config = lane::configure(node::config::TEMPLATE, 0, &lane::addresses(&[], 1)?);
+        Ok((Genesis { lane: Some(lane::terms(&genesis, [key])), ..genesis }, config))
     }
 
     /// The genesis of the ledger that the arguments describe.

@@ -19,6 +19,7 @@ mod founding;
 mod init;
 mod inspect;
 mod keystore;
+mod lane;
 mod light;
 mod node_command;
 mod output;

@@ -13,6 +13,7 @@ use store::StoreError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::keystore::Passphrase;
+use crate::lane;
 use crate::validator_keys::{self, KEY_FILE};
 
 /// Within this time requests that a node has in hand when it begins again are answered, and a checkpoint is written.
@@ -54,6 +55,8 @@ impl NodeCommand {
         config.http = config.http.within(&self.home);
         tell_retention(&config, &self.home);
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
+        let validator = network.as_ref().map(|network| &network.secret);
+        let member = lane::member(&self.home, &config, &genesis, validator, &self.passphrase)?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
             let data = self.home.join("data");
@@ -62,6 +65,7 @@ impl NodeCommand {
             loop {
                 let start = || Node::start(config.clone(), &genesis, &data, network.clone());
                 let node = start_within(patience, start).await?;
+                lane::start(&node, member.as_ref(), &data);
                 // Scripts wait for this line, and may stop the node as soon as they see it.
                 let stop = match &mut stop {
                     Some(stop) => stop,

@@ -95,6 +95,43 @@ fn every_validator_gets_a_home_and_all_share_one_genesis() {
 }
 
 #[test]
+fn a_network_with_a_payment_lane_has_keys_and_places_for_it() {
+    let folder = TempDir::new().expect("a folder");
+    let home = folder.path().join("network");
+    made(&["--validators", "2", "--lane"], &home);
+    let genesis: Value = serde_json::from_str(&read(&home.join("genesis.json"))).expect("JSON");
+    for index in 0..2 {
+        let own = home.join(format!("validator-{index}"));
+        let key: Value = serde_json::from_str(&read(&own.join("lane-key.json"))).expect("JSON");
+        assert_eq!(genesis["lane"]["members"][index][0], key["public_key"]);
+        let mode = std::fs::metadata(own.join("lane-key.json")).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let config = read(&own.join("walras.toml"));
+        assert!(config.contains("addresses = [\"127.0.0.1:7100\", \"127.0.0.1:7108\"]"), "{config}");
+        assert!(config.contains(&format!("member = {index}")), "{config}");
+    }
+    let named = ["init", "--validators", "2", "--lane", "--address", "a.example:9100", "--address", "192.0.2.7:9200"];
+    assert!(refused(&named, &folder.path().join("named")).contains("write an IP address instead of a name"));
+}
+
+/// A node that is the whole committee of its lane says what it knows of it.
+#[test]
+fn a_solo_node_takes_part_in_its_lane() {
+    let folder = TempDir::new().expect("a folder");
+    let home = folder.path().join("solo");
+    made(&["--lane"], &home);
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let address = free.expect("an address").to_string();
+    let node = Process::start(&home, &[("WALRAS_LANE__ADDRESSES", &address)]);
+    let (status, lane) = get(&agent(), &node.server, "/v1/lane");
+    let said = (status, &lane["epoch"], &lane["halted"], &lane["assets"][0]["escrow"]);
+    assert_eq!(said, (200, &0.into(), &false.into(), &"0".into()));
+    let key: Value = serde_json::from_str(&read(&home.join("lane-key.json"))).expect("JSON");
+    assert_eq!(lane["members"][0][0], key["public_key"]);
+    std::net::TcpStream::connect(address).unwrap_or_else(|error| panic!("no shard listens: {error}: {}", node.log()));
+}
+
+#[test]
 fn addresses_are_taken_in_order_and_mistakes_are_named() {
     let folder = TempDir::new().expect("a folder");
     let named = ["--validators", "2", "--address", "a.example:9100", "--address", "192.0.2.7:9200", "--stake", "5"];

@@ -77,6 +77,11 @@ def operation(asked: dict) -> bytes:
         case "accuse":
             about = u64(asked["epoch"]) + u8(asked["member"]) + u64(asked["height"])
             return u8(8) + about + contradiction(asked["contradiction"])
+        case "withdraw":
+            return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
+        case "lane":
+            post = raw(asked["post"])
+            return u8(10) + u32(len(post)) + post
         case other:
             raise AssertionError(other)
 

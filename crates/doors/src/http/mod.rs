@@ -30,6 +30,7 @@ mod description;
 mod ethereum;
 mod failure;
 mod guard;
+mod lane;
 mod markets;
 mod operator;
 mod probes;
@@ -143,6 +144,7 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(validators::validators))
         .routes(routes!(validators::validators_proof))
         .routes(routes!(validators::handovers))
+        .routes(routes!(lane::lane))
         .routes(routes!(blocks::block_account))
         .routes(routes!(transactions::transaction))
         .routes(routes!(accounts::offer_proof))

@@ -159,6 +159,20 @@ pub enum OperationBody {
         /// `proposals` or `commits`; of rounds, `round_votes` or `round_proposals`.
         statements: &'static str,
     },
+    /// Moves units into the payment lane.
+    Withdraw {
+        /// The key that spends them there.
+        to: String,
+        /// Symbol.
+        asset: String,
+        /// Units.
+        amount: String,
+    },
+    /// Posts something about the payment lane.
+    Lane {
+        /// The bytes posted, in hexadecimal.
+        post: String,
+    },
 }
 
 /// An outcome.

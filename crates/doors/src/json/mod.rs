@@ -8,6 +8,7 @@ mod accounts;
 mod blocks;
 mod committees;
 mod ethereum;
+mod lane;
 mod markets;
 mod node;
 mod symbols;
@@ -25,6 +26,7 @@ pub use committees::{
     ValidatorsBody, ValidatorsProofBody, validators,
 };
 pub use ethereum::{EthereumBody, EthereumLogBody, EthereumReceiptBody, EthereumResultBody, EthereumResults};
+pub use lane::{LaneAssetBody, LaneBody, lane};
 pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
     price, rounded,

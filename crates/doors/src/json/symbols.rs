@@ -1,7 +1,7 @@
 //! Symbols of the assets, for writing JSON.
 
 use ledger::{Asset, Pair};
-use primitives::{Amount, AssetId, Operation};
+use primitives::{Amount, AssetId, Operation, to_hex};
 
 use super::{BatchBody, OperationBody, SolverBody, TradeBody};
 use crate::views::BatchSummary;
@@ -64,6 +64,10 @@ impl Symbols {
                 height: evidence.height,
                 statements: evidence.contradiction.name(),
             },
+            &Operation::Withdraw { to, asset, amount } => {
+                OperationBody::Withdraw { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
+            }
+            Operation::Lane(bytes) => OperationBody::Lane { post: format!("0x{}", to_hex(bytes)) },
         }
     }
 

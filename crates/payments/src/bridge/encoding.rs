@@ -8,6 +8,8 @@
 
 use super::*;
 
+const REST_CONTEXT: &str = "walras 2026 lane bridge rest v1";
+
 impl Bridge {
     /// Its encoding. The rules are not part of it: they are the genesis'.
     pub fn encode(&self) -> Vec<u8> {
@@ -23,6 +25,20 @@ impl Bridge {
                 output.write(&mut to);
             }
         }
+        self.write_sums(&mut to);
+        to
+    }
+
+    /// A digest of all that is not in [`Bridge::entries`]. It costs what is open: cases, claims, assets.
+    pub fn rest_digest(&self) -> Digest {
+        let mut to = Vec::new();
+        self.clock.write(&mut to);
+        self.resolver.write_rest(&mut to);
+        self.write_sums(&mut to);
+        Digest::of(REST_CONTEXT, &to)
+    }
+
+    fn write_sums(&self, to: &mut Vec<u8>) {
         to.extend((self.totals.len() as u32).to_le_bytes());
         for (asset, totals) in &self.totals {
             to.extend(asset.0.to_le_bytes());
@@ -35,8 +51,7 @@ impl Bridge {
             to.extend(opener.0);
             to.extend(deposit.to_le_bytes());
         }
-        self.queue.write(&mut to);
-        to
+        self.queue.write(to);
     }
 
     /// Reads a state that fills `bytes`.
@@ -66,8 +81,17 @@ impl Bridge {
         let count = read.u32()?;
         let deposit = |read: &mut Reader<'_>| Ok((OutputId(read.array()?), (Address(read.array()?), read.u64()?)));
         let deposits = read_map(read, count, deposit)?;
+        if totals.values().any(|totals: &EscrowTotals| totals.held().is_none()) {
+            return Err(LaneRefusal::Malformed("more left escrow than came"));
+        }
         let queue = OutflowQueue::read(read)?;
         reader.end()?;
+        if clock.schedule() != rules.schedule
+            || resolver.network() != rules.network
+            || !queue.has_limits(&rules.outflow)
+        {
+            return Err(LaneRefusal::Malformed("the state is of a lane with other rules"));
+        }
         Ok(Bridge { rules, clock, resolver, backed, totals, deposits, queue })
     }
 }

@@ -1,9 +1,9 @@
-//! Operations of the ledger about the lane: layouts and signatures.
+//! What is posted to the ledger about the lane: layouts and signatures. A withdrawal is an operation of the ledger like
+//! a payment, and has no layout here.
 //!
 //! ```text
-//! operation  1 withdraw · to 32 · asset 4 · amount 8
-//!            2 redeem   · length 2 · payment · certificate
-//!            3 resolve  · output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64 · proof
+//! operation  2 redeem   · length 2 · payment · certificate
+//!            3 resolve  · deposit 8 · output 32 · asset 4 · amount 8 · home 8 · owner 32 · signature 64 · proof
 //!            4 vote     · case 32 · length 2 · payment · answer
 //!            5 view     · case 32 · committee 8 · owner 32 · count 1 · digest 32 each · answer
 //!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
@@ -11,18 +11,9 @@
 
 use super::*;
 
-/// An operation of the ledger about the lane.
+/// What is posted to the ledger about the lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeOperation {
-    /// The sender's funds go to escrow and become an output.
-    Withdraw {
-        /// Who spends the output in the lane.
-        to: PublicKey,
-        /// Of what.
-        asset: AssetId,
-        /// How much.
-        amount: Amount,
-    },
     /// A certified payment's outputs to accounts are paid out.
     Redeem {
         /// The payment's encoding.
@@ -32,6 +23,8 @@ pub enum BridgeOperation {
     },
     /// Opens a case.
     Resolve {
+        /// Units of asset 0 that the sender deposits: [`BridgeRules::case_deposit`].
+        deposit: Amount,
         /// What is contested.
         contested: ContestedOutput,
         /// The owner's signature on the exit.
@@ -76,47 +69,50 @@ pub enum BridgeOperation {
 
 impl BridgeOperation {
     /// Signatures that verifying it costs at most: units of a block's budget.
-    pub fn cost(&self, largest_quorum: usize) -> usize {
+    pub fn cost(&self) -> u32 {
         match self {
-            BridgeOperation::Withdraw { .. } => 0,
-            BridgeOperation::Redeem { .. } => largest_quorum,
+            BridgeOperation::Redeem { certificate, .. } => certificate.cost(),
             BridgeOperation::Resolve { proof: OutputProof::Ledger, .. } => 1,
-            BridgeOperation::Resolve { .. } => largest_quorum + 1,
+            BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => 1 + proof.certificate.cost(),
             BridgeOperation::Vote { .. } | BridgeOperation::View { .. } | BridgeOperation::Halt { .. } => 1,
         }
     }
 
-    /// Checks signatures and paths; what the operation says if it is valid. `account` and `sequence` are those of its
-    /// transaction, `committee` finds the committee of an epoch.
+    /// What may happen once in a block. No signature is checked here.
     ///
     /// # Errors
-    /// The first thing that is wrong.
-    pub fn verify<'a>(
-        &self,
-        network: &Digest,
-        account: Address,
-        sequence: u64,
-        committee: impl Fn(HomeEpoch) -> Option<&'a LaneCommittee>,
-        roots: &mut RootCache,
-        budget: &mut CheckBudget,
-    ) -> Result<BridgeFact, LaneRefusal> {
-        let of = |epoch| committee(epoch).ok_or(LaneRefusal::UnknownCommittee(epoch));
+    /// If its payment cannot be read.
+    pub fn once(&self) -> Result<BridgeKey, LaneRefusal> {
         Ok(match self {
-            &BridgeOperation::Withdraw { to, asset, amount } => {
-                BridgeFact::Withdraw { account, sequence, output: Output { to: Recipient::Key(to), asset, amount } }
+            BridgeOperation::Redeem { payment, .. } => BridgeKey::Payment(PaymentBody::parse(payment)?.digest),
+            BridgeOperation::Resolve { contested, .. } => BridgeKey::Case(contested.output.id),
+            BridgeOperation::Vote { case, answer, .. } => BridgeKey::Vote(*case, answer.validator),
+            BridgeOperation::View { case, committee, answer, .. } => {
+                BridgeKey::View(*case, *committee, answer.validator)
             }
-            BridgeOperation::Redeem { payment, certificate } => {
-                let body = parse_body(network, payment)?;
-                let summary = body.payment.summary();
-                let (committee, kind) = (of(body.payment.home)?, StatementKind::Confirmation);
-                verify_claim(committee, kind, &summary, certificate, roots, budget)?;
-                BridgeFact::Redeem(Arc::new(body))
-            }
-            BridgeOperation::Resolve { contested, signature, proof } => {
-                let exit = PaymentBody::parse(&contested.exit(*network).encode())?;
-                if !contested.owner.verify(&owner_message(network, contested.home, &exit.digest), signature) {
-                    return Err(LaneRefusal::WrongOwnerSignature);
-                }
+            BridgeOperation::Halt { epoch, round, answer, .. } => BridgeKey::Halt(*epoch, *round, answer.validator),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            BridgeOperation::Redeem { .. } => "redeem",
+            BridgeOperation::Resolve { .. } => "resolve",
+            BridgeOperation::Vote { .. } => "vote",
+            BridgeOperation::View { .. } => "view",
+            BridgeOperation::Halt { .. } => "halt",
+        }
+    }
+
+    /// What it says if its signatures are valid, with `account` as its sender. No signature is checked here.
+    ///
+    /// # Errors
+    /// If a part of it cannot be read, or it is for another network.
+    pub fn fact(&self, network: &Digest, account: Address) -> Result<BridgeFact, LaneRefusal> {
+        Ok(match self {
+            BridgeOperation::Redeem { payment, .. } => BridgeFact::Redeem(Arc::new(parse_body(network, payment)?)),
+            BridgeOperation::Resolve { contested, proof, .. } => {
                 let parent = match proof {
                     OutputProof::Ledger => None,
                     OutputProof::Payment(proof) => {
@@ -125,52 +121,88 @@ impl BridgeOperation {
                         if proof.id_of(network, &output)? != id || proof.summary.into != contested.home {
                             return Err(LaneRefusal::ProofOfAnother(id));
                         }
-                        proof.verify(of(proof.summary.home)?, roots, budget)?;
                         Some((proof.summary.home, proof.summary.digest(network)))
                     }
                 };
                 BridgeFact::Resolve { opener: account, contested: *contested, parent }
             }
             BridgeOperation::Vote { case, payment, answer } => {
-                let body = parse_body(network, payment)?;
-                let claim =
-                    Claim { kind: StatementKind::Confirmation, owner: &body.payment.owner, digest: &body.digest };
-                roots.verify(of(body.payment.home)?, &claim, answer, budget)?;
-                BridgeFact::Vote { case: *case, validator: answer.validator, payment: Arc::new(body) }
+                let payment = Arc::new(parse_body(network, payment)?);
+                BridgeFact::Vote { case: *case, validator: answer.validator, payment }
             }
-            BridgeOperation::View { case, committee, owner, seen, answer } => {
-                let digest = view_digest(case, seen);
-                let claim = Claim { kind: StatementKind::View, owner, digest: &digest };
-                roots.verify(of(*committee)?, &claim, answer, budget)?;
+            BridgeOperation::View { case, committee, seen, answer, .. } => {
                 let (case, committee, validator) = (*case, *committee, answer.validator);
                 BridgeFact::View { case, committee, validator, seen: seen.clone() }
             }
-            BridgeOperation::Halt { epoch, round, owner, answer } => {
-                let digest = halt_digest(*epoch, *round);
-                let claim = Claim { kind: StatementKind::Halt, owner, digest: &digest };
-                roots.verify(of(*epoch)?, &claim, answer, budget)?;
+            BridgeOperation::Halt { epoch, round, answer, .. } => {
                 BridgeFact::Halt { epoch: *epoch, round: *round, validator: answer.validator }
             }
         })
+    }
+
+    /// Checks signatures and paths; what the operation says if it is valid. `account` is the sender of its transaction,
+    /// `committee` finds the committee of an epoch.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn verify<'a>(
+        &self,
+        network: &Digest,
+        account: Address,
+        committee: impl Fn(HomeEpoch) -> Option<&'a LaneCommittee>,
+        roots: &mut RootCache,
+        budget: &mut CheckBudget,
+    ) -> Result<BridgeFact, LaneRefusal> {
+        let of = |epoch| committee(epoch).ok_or(LaneRefusal::UnknownCommittee(epoch));
+        let fact = self.fact(network, account)?;
+        match (self, &fact) {
+            (BridgeOperation::Redeem { certificate, .. }, BridgeFact::Redeem(body)) => {
+                let (committee, kind) = (of(body.payment.home)?, StatementKind::Confirmation);
+                verify_claim(committee, kind, &body.payment.summary(), certificate, roots, budget)?;
+            }
+            (BridgeOperation::Resolve { contested, signature, proof, .. }, _) => {
+                let exit = PaymentBody::parse(&contested.exit(*network).encode())?;
+                if !contested.owner.verify(&owner_message(network, contested.home, &exit.digest), signature) {
+                    return Err(LaneRefusal::WrongOwnerSignature);
+                }
+                if let OutputProof::Payment(proof) = proof {
+                    proof.verify(of(proof.summary.home)?, roots, budget)?;
+                }
+            }
+            (BridgeOperation::Vote { answer, .. }, BridgeFact::Vote { payment: body, .. }) => {
+                let claim =
+                    Claim { kind: StatementKind::Confirmation, owner: &body.payment.owner, digest: &body.digest };
+                roots.verify(of(body.payment.home)?, &claim, answer, budget)?;
+            }
+            (BridgeOperation::View { case, committee, owner, seen, answer }, _) => {
+                let digest = view_digest(case, seen);
+                let claim = Claim { kind: StatementKind::View, owner, digest: &digest };
+                roots.verify(of(*committee)?, &claim, answer, budget)?;
+            }
+            (BridgeOperation::Halt { epoch, round, owner, answer }, _) => {
+                let digest = halt_digest(*epoch, *round);
+                let claim = Claim { kind: StatementKind::Halt, owner, digest: &digest };
+                roots.verify(of(*epoch)?, &claim, answer, budget)?;
+            }
+            (BridgeOperation::Redeem { .. } | BridgeOperation::Vote { .. }, _) => {
+                unreachable!("an operation's fact is of its own kind")
+            }
+        }
+        Ok(fact)
     }
 
     /// Its layout.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Vec::new();
         match self {
-            BridgeOperation::Withdraw { to: key, asset, amount } => {
-                to.push(1);
-                to.extend(key.0);
-                to.extend(asset.0.to_le_bytes());
-                to.extend(amount.to_le_bytes());
-            }
             BridgeOperation::Redeem { payment, certificate } => {
                 to.push(2);
                 write_payment(&mut to, payment);
                 certificate.write(&mut to);
             }
-            BridgeOperation::Resolve { contested, signature, proof } => {
+            BridgeOperation::Resolve { deposit, contested, signature, proof } => {
                 to.push(3);
+                to.extend(deposit.to_le_bytes());
                 contested.write(&mut to);
                 to.extend(signature.0);
                 proof.write(&mut to);
@@ -209,18 +241,14 @@ impl BridgeOperation {
         let mut reader = Reader::new(bytes);
         let read = &mut reader;
         let operation = match read.u8()? {
-            1 => BridgeOperation::Withdraw {
-                to: read.key()?,
-                asset: AssetId(read.u32()?),
-                amount: crate::payment::read_amount(read)?,
-            },
             2 => {
                 let payment = read_payment(read)?;
                 BridgeOperation::Redeem { payment, certificate: PaymentCertificate::read(read)? }
             }
             3 => {
+                let deposit = read.u64()?;
                 let (contested, signature) = (ContestedOutput::read(read)?, read.signature()?);
-                BridgeOperation::Resolve { contested, signature, proof: OutputProof::read(read)? }
+                BridgeOperation::Resolve { deposit, contested, signature, proof: OutputProof::read(read)? }
             }
             4 => {
                 let (case, payment) = (OutputId(read.array()?), read_payment(read)?);
@@ -236,7 +264,7 @@ impl BridgeOperation {
                 let (epoch, round, owner) = (read.u64()?, read.u64()?, read.key()?);
                 BridgeOperation::Halt { epoch, round, owner, answer: LaneAnswer::read(read)? }
             }
-            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 1 to 6")),
+            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 2 to 6")),
         };
         reader.end()?;
         Ok(operation)

@@ -15,6 +15,17 @@
 use super::*;
 
 impl Resolver {
+    /// Writes what is not in [`Resolver::entries`].
+    pub(crate) fn write_rest(&self, to: &mut Vec<u8>) {
+        put_count(to, self.epochs.len());
+        for (epoch, facts) in &self.epochs {
+            to.extend(epoch.to_le_bytes());
+            to.extend((facts.thresholds.validators as u16).to_le_bytes());
+        }
+        put_count(to, self.cases.len());
+        self.cases.values().for_each(|case| case.write(to));
+    }
+
     /// Writes its encoding.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         to.extend(self.network.0);
@@ -81,7 +92,7 @@ pub(crate) fn read_map<'a, K: Ord, V>(
 }
 
 impl Taken {
-    fn write(self, to: &mut Vec<u8>) {
+    pub(super) fn write(self, to: &mut Vec<u8>) {
         match self {
             Taken::By(digest) => {
                 to.push(0);

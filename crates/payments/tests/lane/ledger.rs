@@ -44,7 +44,15 @@ pub fn exit_of(contested: &ContestedOutput) -> Arc<PaymentBody> {
 pub fn block(bridge: &mut Bridge, facts: Vec<BridgeFact>) -> Vec<BridgeEvent> {
     let facts: Vec<BridgeFact> = facts.into_iter().filter(|fact| bridge.check(fact).is_ok()).collect();
     let mut events = bridge.begin();
-    events.extend(bridge.apply(facts));
+    // What a block writes is exactly what a trie of the state learns.
+    let all = |bridge: &Bridge| bridge.entries().map(|entry| (entry.key, entry.value)).collect::<BTreeMap<_, _>>();
+    let mut expected = all(bridge);
+    let (applied, entries) = bridge.step(facts);
+    for BridgeEntry { key, value } in entries {
+        assert_eq!(expected.insert(key, value), None, "an entry is written once");
+    }
+    assert_eq!(all(bridge), expected);
+    events.extend(applied);
     let parsed = Bridge::parse(bridge_rules(), &bridge.encode()).expect("a state has one encoding");
     assert_eq!(parsed, *bridge);
     events

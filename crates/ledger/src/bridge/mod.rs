@@ -1,0 +1,295 @@
+//! The bridge to the payment lane: withdrawals into the lane, redemptions out of it, contested outputs and halts.
+//!
+//! The `payments` crate says what happens ([`payments::Bridge`]); this module joins it to the accounts. Upon a block,
+//! the filter holds each operation against the bridge as it stands before the block, and checks its certificates and
+//! signatures. The operations that count are then applied together: withdrawals are debited and become outputs, claims
+//! that are due are credited, and lane time goes on to the next height, so that the state after a block is the one that
+//! the next block's operations are held against.
+//!
+//! *Escrow* is one more custody place: what is withdrawn and not paid out, and the deposits of open cases. After each
+//! block its change stands in the sum of all places, so that a break of the lane cannot touch other money.
+//!
+//! **Properties.** Operations of a block commute. A copy pays fee and sequence number and does nothing, whoever sends
+//! it. A chain without a lane has no such state: it costs nothing and hashes to what it did.
+//!
+//! **Root.** The bridge's part of the state root is H(root of a trie of entries, digest of the rest). Entries are
+//! outputs, spent outputs and certified payments, written once; an epoch's go together when nothing of it can be
+//! redeemed any more. The rest is the terms, the clock, open cases, totals and claims.
+//!
+//! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: keys stand in the
+//! state, so what a certificate is worth is known only there. They cost units of a quota of each sub-block. On a
+//! network's restart the lane keeps its name: outputs and certificates of before stay what they are.
+
+mod terms;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use payments::{
+    Bridge, BridgeEntry, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, CheckBudget, HomeEpoch,
+    LaneCommittee, LaneRefusal, LaneRules, Output, Quorums, RootCache,
+};
+use primitives::{Address, Amount, AssetId, Digest, Sequence};
+
+pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
+
+use crate::orders::Credit;
+use crate::refusal::Refusal;
+use crate::sums::Sums;
+
+const CONTEXT: &str = "walras 2026 bridge state v1";
+/// The asset of deposits for cases.
+const DEPOSITED: AssetId = AssetId(0);
+
+/// What an operation does to the bridge.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BridgeEdit<'a> {
+    /// The sender's units become an output, under the number of the transaction.
+    Withdraw(Sequence, Output),
+    /// Something is posted about the lane.
+    Post(&'a [u8]),
+}
+
+/// The payment lane, as the ledger knows it.
+#[derive(Clone, Debug)]
+pub struct LaneBridge {
+    network: Digest,
+    terms: Arc<LaneTerms>,
+    bridge: Bridge,
+    /// Of the epochs that count: follows from terms and bridge.
+    committees: BTreeMap<HomeEpoch, LaneCommittee>,
+}
+
+/// What a block comes to at the bridge.
+#[derive(Default)]
+pub(crate) struct Crossing {
+    pub credits: Vec<Credit>,
+    /// Change of what escrow holds.
+    pub escrow: Sums,
+    /// Deposits that are forfeited.
+    pub burnt: Amount,
+    pub events: Vec<BridgeEvent>,
+    pub change: Option<BridgeChange>,
+}
+
+/// What the tries learn of the bridge.
+#[derive(Clone, Debug)]
+pub struct BridgeChange {
+    /// Entries up to and including this key are forgotten.
+    pub forget: Option<[u8; BridgeEntry::KEY]>,
+    /// Entries that were written, by key.
+    pub entries: Vec<([u8; BridgeEntry::KEY], Option<[u8; 32]>)>,
+    /// A digest of all that is no entry.
+    pub rest: Digest,
+}
+
+/// What a snapshot says of the lane beside its state.
+#[derive(Clone, Debug, BorshSerialize, BorshDeserialize)]
+pub(crate) struct LaneRecord {
+    pub network: Digest,
+    pub terms: LaneTerms,
+}
+
+impl LaneBridge {
+    /// The lane at the genesis, ready for block 1.
+    pub(crate) fn found(terms: &LaneTerms, network: Digest) -> LaneBridge {
+        let (bridge, _) = Bridge::new(terms.bridge_rules(network), &terms.genesis_outputs());
+        let mut lane = LaneBridge { network, terms: Arc::new(terms.clone()), bridge, committees: BTreeMap::new() };
+        lane.seat_committees();
+        lane.bridge.begin();
+        lane
+    }
+
+    /// The lane of a snapshot.
+    pub(crate) fn restore(record: LaneRecord, state: &[u8], assets: usize) -> Result<LaneBridge, &'static str> {
+        let LaneRecord { network, terms } = record;
+        if let Some(fault) = terms.fault(assets) {
+            return Err(fault);
+        }
+        let bridge = Bridge::parse(terms.bridge_rules(network), state).map_err(|_| "its state cannot be read")?;
+        if bridge.totals().keys().any(|asset| terms.asset(*asset).is_none()) {
+            return Err("escrow holds an asset that is not in the lane");
+        }
+        // Checked before a committee is made for each epoch: the state says how many there are.
+        let members = terms.members.len();
+        let expected = bridge.oldest()..=bridge.clock().epoch() + 1;
+        if !bridge.epochs().eq(expected.map(|epoch| (epoch, members))) {
+            return Err("the committees that it knows are not those of the epochs that count");
+        }
+        let mut lane = LaneBridge { network, terms: Arc::new(terms), bridge, committees: BTreeMap::new() };
+        lane.seat_committees();
+        Ok(lane)
+    }
+
+    pub(crate) fn record(&self) -> LaneRecord {
+        LaneRecord { network: self.network, terms: LaneTerms::clone(&self.terms) }
+    }
+
+    /// The identity that all that is signed in the lane names.
+    pub fn network(&self) -> Digest {
+        self.network
+    }
+
+    /// What the genesis says.
+    pub fn terms(&self) -> &LaneTerms {
+        &self.terms
+    }
+
+    /// The rules of payments.
+    pub fn rules(&self) -> LaneRules {
+        self.terms.rules(self.network)
+    }
+
+    /// Escrow, cases, claims, lane time. Its clock shows the height of the next block.
+    pub fn bridge(&self) -> &Bridge {
+        &self.bridge
+    }
+
+    /// The committee of an epoch, from the oldest that counts until the next one.
+    pub fn committee(&self, epoch: HomeEpoch) -> Option<&LaneCommittee> {
+        self.committees.get(&epoch)
+    }
+
+    /// Units of an asset in escrow, deposits of cases among them.
+    pub fn held(&self, asset: AssetId) -> u128 {
+        let deposits = if asset == DEPOSITED { self.bridge.case_deposits() } else { 0 };
+        self.bridge.escrow(asset) + deposits
+    }
+
+    /// The committees of the epochs that count, and of the next one, which is registered before it begins.
+    fn seat_committees(&mut self) {
+        let next = self.bridge.clock().epoch() + 1;
+        let oldest = self.bridge.oldest().min(next);
+        for epoch in oldest..=next {
+            self.bridge.register(epoch, Quorums::new(self.terms.members.len()));
+            let committee = || LaneCommittee::new(self.network, epoch, self.terms.members.clone());
+            self.committees.entry(epoch).or_insert_with(committee);
+        }
+        self.committees = self.committees.split_off(&oldest);
+    }
+
+    /// Holds an operation against the state before a block, and checks what it carries.
+    pub(crate) fn check(&self, sender: Address, edit: BridgeEdit<'_>) -> Result<(), Refusal> {
+        let bytes = match edit {
+            BridgeEdit::Withdraw(_, output) => {
+                let entry = self.terms.asset(output.asset).ok_or(Refusal::NotInLane)?;
+                let is_enough = output.amount >= entry.least_units;
+                return if is_enough { Ok(()) } else { Err(Refusal::WithdrawsTooLittle) };
+            }
+            BridgeEdit::Post(bytes) => bytes,
+        };
+        let operation = parse(bytes)?;
+        if operation_deposit(&operation) != self.deposit_of(&operation) {
+            return Err(Refusal::WrongCaseDeposit);
+        }
+        let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BadLanePost)?;
+        self.bridge.check(&fact)?;
+        let (committee, mut budget) = (|epoch| self.committee(epoch), CheckBudget(operation.cost()));
+        match operation.verify(&self.network, sender, committee, &mut RootCache::new(0), &mut budget) {
+            Ok(_) => Ok(()),
+            Err(LaneRefusal::UnknownCommittee(_)) => Err(Refusal::NotRedeemable),
+            Err(_) => Err(Refusal::UnprovenLanePost),
+        }
+    }
+
+    fn deposit_of(&self, operation: &BridgeOperation) -> Amount {
+        if matches!(operation, BridgeOperation::Resolve { .. }) { self.terms.case_deposit } else { 0 }
+    }
+
+    /// Applies what counts of a block, and begins the next height.
+    pub(crate) fn apply(&mut self, edits: &[(Address, BridgeEdit<'_>)]) -> Crossing {
+        let before = self.all_held();
+        let oldest = self.bridge.oldest();
+        let facts = edits.iter().map(|(sender, edit)| self.fact(*sender, *edit)).collect();
+        let (mut events, entries) = self.bridge.step(facts);
+        events.extend(self.bridge.begin());
+        self.seat_committees();
+        let forget = BridgeEntry::last_before(self.bridge.oldest()).filter(|_| self.bridge.oldest() > oldest);
+        // The last block of an epoch's time may write what is forgotten at its end.
+        let stays = |entry: &&BridgeEntry| forget.is_none_or(|last| entry.key > last);
+        let mut entries: Vec<_> = entries.iter().filter(stays).map(|entry| (entry.key, Some(entry.value))).collect();
+        entries.sort_unstable();
+        let change = Some(BridgeChange { forget, entries, rest: self.rest() });
+        let mut crossing = Crossing { change, ..Crossing::default() };
+        for event in &events {
+            match *event {
+                BridgeEvent::Credit { to, asset, amount } => crossing.credits.push(Credit { to, asset, amount }),
+                BridgeEvent::ReturnDeposit(to, amount) => {
+                    crossing.credits.push(Credit { to, asset: DEPOSITED, amount });
+                }
+                BridgeEvent::KeepDeposit(amount) => crossing.burnt += amount,
+                _ => {}
+            }
+        }
+        for (asset, held) in self.all_held() {
+            crossing.escrow.add(asset, held as i128 - before.get(&asset).map_or(0, |held| *held as i128));
+        }
+        crossing.events = events;
+        crossing
+    }
+
+    fn fact(&self, sender: Address, edit: BridgeEdit<'_>) -> BridgeFact {
+        match edit {
+            BridgeEdit::Withdraw(sequence, output) => BridgeFact::Withdraw { account: sender, sequence, output },
+            BridgeEdit::Post(bytes) => {
+                let operation = parse(bytes).expect("it passed the filter");
+                operation.fact(&self.network, sender).expect("it passed the filter")
+            }
+        }
+    }
+
+    /// What is held of each asset of the lane, and of the asset of deposits.
+    fn all_held(&self) -> BTreeMap<AssetId, u128> {
+        let assets = self.terms.assets.iter().map(|entry| entry.asset);
+        assets.chain([DEPOSITED]).map(|asset| (asset, self.held(asset))).collect()
+    }
+
+    /// All that the tries know of the bridge.
+    pub(crate) fn whole(&self) -> BridgeChange {
+        let mut entries: Vec<_> = self.bridge.entries().map(|entry| (entry.key, Some(entry.value))).collect();
+        entries.sort_unstable();
+        BridgeChange { forget: None, entries, rest: self.rest() }
+    }
+
+    fn rest(&self) -> Digest {
+        let parts = (self.network, &*self.terms, self.bridge.rest_digest());
+        Digest::of(CONTEXT, &borsh::to_vec(&parts).expect("writing to memory cannot fail"))
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<BridgeOperation, Refusal> {
+    BridgeOperation::parse(bytes).map_err(|_| Refusal::BadLanePost)
+}
+
+fn operation_deposit(operation: &BridgeOperation) -> Amount {
+    match operation {
+        BridgeOperation::Resolve { deposit, .. } => *deposit,
+        _ => 0,
+    }
+}
+
+/// The once-key of a post, and what its sender deposits.
+pub(crate) fn claims(bytes: &[u8]) -> Result<(BridgeKey, Amount), Refusal> {
+    let operation = parse(bytes)?;
+    let key = operation.once().map_err(|_| Refusal::BadLanePost)?;
+    Ok((key, operation_deposit(&operation)))
+}
+
+/// Units of a sub-block's quota that a post costs: checks of signatures.
+pub(crate) fn cost(bytes: &[u8]) -> u32 {
+    parse(bytes).map_or(1, |operation| operation.cost().max(1))
+}
+
+impl From<BridgeRefusal> for Refusal {
+    fn from(refusal: BridgeRefusal) -> Refusal {
+        match refusal {
+            BridgeRefusal::NotRedeemable(_) => Refusal::NotRedeemable,
+            BridgeRefusal::Void => Refusal::VoidPayment,
+            BridgeRefusal::TooLate(_) => Refusal::CaseTooLate,
+            BridgeRefusal::UnknownOutput => Refusal::UnknownOutput,
+            BridgeRefusal::NoCase => Refusal::NoCase,
+            BridgeRefusal::WrongRound { .. } => Refusal::WrongHaltRound,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The payment lane's part of a genesis file.
+
+use ledger::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms, Listing};
+use primitives::{AssetId, PublicKey};
+use serde::{Deserialize, Serialize};
+
+/// [`LaneTerms`], with symbols for assets and strings for amounts; all amounts are whole units.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LanePart {
+    epoch_heights: u64,
+    halt_heights: u64,
+    case_deposit: String,
+    lapse_penalty_millionths: u32,
+    /// The keys of each member's shards.
+    members: Vec<Vec<String>>,
+    assets: Vec<AssetPart>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    outputs: Vec<OutputPart>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AssetPart {
+    asset: String,
+    least_units: String,
+    fee: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outflow: Option<OutflowPart>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutflowPart {
+    most: String,
+    per_height: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutputPart {
+    to: String,
+    asset: String,
+    amount: String,
+}
+
+/// The field, and what is wrong with it.
+type Fault = (String, String);
+
+fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Fault> {
+    text.parse().map_err(|error: T::Err| (format!("lane.{field}"), error.to_string()))
+}
+
+fn find(symbols: &[String], field: &str, symbol: &str) -> Result<AssetId, Fault> {
+    let unknown = || (format!("lane.{field}"), format!("no asset {symbol:?} is listed under assets"));
+    symbols.iter().position(|known| known == symbol).map(|at| AssetId(at as u32)).ok_or_else(unknown)
+}
+
+impl LanePart {
+    pub(crate) fn of(terms: &LaneTerms, listed: &[Listing]) -> LanePart {
+        let symbol = |asset: AssetId| listed[asset.0 as usize].symbol.clone();
+        let asset = |entry: &LaneAsset| AssetPart {
+            asset: symbol(entry.asset),
+            least_units: entry.least_units.to_string(),
+            fee: entry.fee.to_string(),
+            outflow: entry.outflow.map(|LaneOutflow { most, per_height }| OutflowPart {
+                most: most.to_string(),
+                per_height: per_height.to_string(),
+            }),
+        };
+        let output = |&LaneOutput { to, asset, amount }: &LaneOutput| OutputPart {
+            to: to.to_string(),
+            asset: symbol(asset),
+            amount: amount.to_string(),
+        };
+        LanePart {
+            epoch_heights: terms.epoch_heights,
+            halt_heights: terms.halt_heights,
+            case_deposit: terms.case_deposit.to_string(),
+            lapse_penalty_millionths: terms.lapse_penalty,
+            members: terms.members.iter().map(|shards| shards.iter().map(PublicKey::to_string).collect()).collect(),
+            assets: terms.assets.iter().map(asset).collect(),
+            outputs: terms.outputs.iter().map(output).collect(),
+        }
+    }
+
+    pub(crate) fn read(self, symbols: &[String]) -> Result<LaneTerms, Fault> {
+        let asset = |(at, part): (usize, AssetPart)| -> Result<LaneAsset, Fault> {
+            let outflow = part.outflow.map(|of| -> Result<LaneOutflow, Fault> {
+                let most = parse(&format!("assets[{at}].outflow.most"), &of.most)?;
+                let per_height = parse(&format!("assets[{at}].outflow.per_height"), &of.per_height)?;
+                Ok(LaneOutflow { most, per_height })
+            });
+            Ok(LaneAsset {
+                asset: find(symbols, &format!("assets[{at}].asset"), &part.asset)?,
+                least_units: parse(&format!("assets[{at}].least_units"), &part.least_units)?,
+                fee: parse(&format!("assets[{at}].fee"), &part.fee)?,
+                outflow: outflow.transpose()?,
+            })
+        };
+        let output = |(at, part): (usize, OutputPart)| -> Result<LaneOutput, Fault> {
+            Ok(LaneOutput {
+                to: parse(&format!("outputs[{at}].to"), &part.to)?,
+                asset: find(symbols, &format!("outputs[{at}].asset"), &part.asset)?,
+                amount: parse(&format!("outputs[{at}].amount"), &part.amount)?,
+            })
+        };
+        let member = |(at, keys): (usize, &Vec<String>)| -> Result<Vec<PublicKey>, Fault> {
+            let key = |(shard, key): (usize, &String)| parse(&format!("members[{at}][{shard}]"), key);
+            keys.iter().enumerate().map(key).collect()
+        };
+        Ok(LaneTerms {
+            epoch_heights: self.epoch_heights,
+            halt_heights: self.halt_heights,
+            case_deposit: parse("case_deposit", &self.case_deposit)?,
+            lapse_penalty: self.lapse_penalty_millionths,
+            members: self.members.iter().enumerate().map(member).collect::<Result<_, Fault>>()?,
+            assets: self.assets.into_iter().enumerate().map(asset).collect::<Result<_, Fault>>()?,
+            outputs: self.outputs.into_iter().enumerate().map(output).collect::<Result<_, Fault>>()?,
+        })
+    }
+}

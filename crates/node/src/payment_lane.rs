@@ -1,0 +1,474 @@
+//! The shards of the payment lane that a validator runs beside consensus.
+//!
+//! ```text
+//! publisher ─► facts of blocks ─► host ─► LaneShard of home h, h−1, h−2 … (each with its own log and socket)
+//!                                  ▲  │
+//!             votes, views, barred ┘  └─► transactions of the validator's account ─► intake
+//! ```
+//!
+//! The host is one thread. It tells shards what certified blocks say and nothing else: it holds the facts of a block
+//! back until the block has a certificate. After a restart it tells what the recovered state knows: outputs, open
+//! cases, lane time. A shard's log is made before its epoch begins, and only then. If it is missing later, the shard
+//! stays mute until the next epoch, and so does one whose validator joins in the middle of an epoch.
+//!
+//! Votes and views are posted until the ledger has them: a transaction that was lost is made again after some blocks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardNews, ShardSetup};
+use ledger::{LaneBridge, Ledger};
+use payments::{
+    BridgeEvent, BridgeOperation, CaseEvent, HomeEpoch, LaneCommittee, LaneEffect, LaneRules, LaneSettings, LogOwner,
+    Output, OutputId, SPEND_EPOCHS, ViewParts,
+};
+use primitives::{Body, Height, Operation, PublicKey, SecretKey};
+use store::RealDisk;
+
+use crate::shared::{Shared, Submission};
+
+/// Facts of blocks, and what shards ask for, that wait for the host.
+const HOST_QUEUE: usize = 1_024;
+/// How often the host looks whether blocks have been certified, and whether the node stops.
+const LOOK: Duration = Duration::from_millis(20);
+/// After so many blocks a post that the ledger has not is sent again.
+const POST_AGAIN: Height = 8;
+/// A shard of home epoch h listens on the port of its address plus h modulo this.
+pub const HOME_PORTS: u16 = 8;
+
+/// A validator's place in the lane.
+#[derive(Clone)]
+pub struct LaneMember {
+    /// Its index in the committee.
+    pub index: u8,
+    /// The keys of its shards.
+    pub keys: Vec<SecretKey>,
+    /// The addresses of all shards of the committee, by member and shard. Each takes [`HOME_PORTS`] ports.
+    pub addresses: Vec<Vec<SocketAddr>>,
+    /// The key of the account that posts votes and views.
+    pub account: SecretKey,
+}
+
+/// Why a validator does not take part in the lane.
+#[derive(Debug, thiserror::Error)]
+pub enum LaneStartError {
+    /// The chain has none.
+    #[error("the genesis has no `lane` section: this chain has no payment lane")]
+    NoLane,
+    /// The lane runs already.
+    #[error("this node takes part in the lane already")]
+    Running,
+    /// A key that the genesis does not name.
+    #[error(
+        "lane.members[{member}] in the genesis does not name the keys {keys:?}: use the keys of this member's shards"
+    )]
+    Keys {
+        /// The index.
+        member: u8,
+        /// The keys given.
+        keys: Vec<PublicKey>,
+    },
+    /// Addresses that do not fit the committee.
+    #[error("the lane has one address for each shard of each member, and ports up to 7 above it")]
+    Addresses,
+    /// A directory or a log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A directory.
+    #[error("{0}: {1}")]
+    Directory(String, std::io::Error),
+    /// A thread.
+    #[error("{0}")]
+    Thread(String),
+    /// A shard that cannot listen.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+}
+
+/// What the host hears.
+pub(crate) enum LaneHeard {
+    /// What a block says of the lane.
+    Block(Height, Vec<BridgeEvent>),
+    /// What a shard of a home asks for.
+    Asked(HomeEpoch, u16, LaneEffect),
+}
+
+/// Where a shard of a home epoch listens.
+pub fn home_address(of: SocketAddr, home: HomeEpoch) -> SocketAddr {
+    SocketAddr::new(of.ip(), of.port() + (home % u64::from(HOME_PORTS)) as u16)
+}
+
+/// The shards of one home.
+struct Home {
+    shards: BTreeMap<u16, LaneShard>,
+    /// What the shards say of open cases.
+    parts: BTreeMap<OutputId, ViewParts>,
+}
+
+/// What the shards of a home are started with.
+#[derive(Clone)]
+struct Term {
+    rules: LaneRules,
+    committee: LaneCommittee,
+    previous: Option<LaneCommittee>,
+}
+
+impl Term {
+    /// Of a home; `None` if the ledger has forgotten it.
+    fn of(lane: &LaneBridge, home: HomeEpoch) -> Option<Term> {
+        let committee = lane.committee(home)?.clone();
+        let previous = home.checked_sub(1).and_then(|before| lane.committee(before)).cloned();
+        Some(Term { rules: lane.rules(), committee, previous })
+    }
+}
+
+/// Something to be posted to the ledger.
+struct Post {
+    operation: BridgeOperation,
+    sent: Option<Height>,
+}
+
+/// See the module text.
+pub(crate) struct LaneHost {
+    shared: Arc<Shared>,
+    intake: SyncSender<Submission>,
+    member: LaneMember,
+    directory: PathBuf,
+    told: SyncSender<LaneHeard>,
+    heard: Receiver<LaneHeard>,
+    homes: BTreeMap<HomeEpoch, Home>,
+    /// The lane epoch that shards have heard of.
+    now: HomeEpoch,
+    /// Facts of blocks that have no certificate yet.
+    waiting: VecDeque<(Height, Vec<BridgeEvent>)>,
+    posts: Vec<Post>,
+    /// The recovered state, until it is certified.
+    recovered: Option<Ledger>,
+}
+
+impl LaneHost {
+    /// Makes the logs of epochs to come, and starts the shards if the recovered state is certified; else they start
+    /// once it is.
+    pub(crate) fn start(
+        shared: &Arc<Shared>,
+        intake: SyncSender<Submission>,
+        member: LaneMember,
+        data: &Path,
+    ) -> Result<LaneHost, LaneStartError> {
+        let (told, heard) = sync_channel(HOST_QUEUE);
+        check(&member, shared.read_ledger().lane().ok_or(LaneStartError::NoLane)?)?;
+        shared.lane_facts.set(told.clone()).map_err(|_| LaneStartError::Running)?;
+        let (shared, directory) = (shared.clone(), data.join("lane"));
+        let (homes, waiting) = (BTreeMap::new(), VecDeque::new());
+        let (now, posts, state) = (0, Vec::new(), shared.read_ledger().clone());
+        let mut host =
+            LaneHost { shared, intake, member, directory, told, heard, homes, now, waiting, posts, recovered: None };
+        host.prepare_first(&state)?;
+        // Blocks up to here are part of the state.
+        host.waiting.push_back((state.height(), Vec::new()));
+        host.recovered = Some(state);
+        host.open_recovered()?;
+        Ok(host)
+    }
+
+    /// Makes the logs of epochs that have not begun.
+    fn prepare_first(&self, state: &Ledger) -> Result<(), LaneStartError> {
+        let epoch = lane(state).bridge().clock().epoch();
+        // Before the first block nobody can have signed anything that a block backs.
+        let first = if state.height() == 0 { 0 } else { epoch + 1 };
+        (first..=epoch + 1).try_for_each(|home| self.make_logs(home))
+    }
+
+    /// Starts with the recovered state, if it is certified by now.
+    fn open_recovered(&mut self) -> Result<(), LaneStartError> {
+        let certified = self.certified();
+        let Some(state) = self.recovered.take_if(|state| state.height() <= certified) else { return Ok(()) };
+        self.open_all(&state)
+    }
+
+    fn make_logs(&self, home: HomeEpoch) -> Result<(), LaneStartError> {
+        for shard in 0..self.member.keys.len() as u16 {
+            match FileLog::create(&self.disk(home, shard)?, &self.owner(home, shard)) {
+                Ok(()) | Err(LogError::Exists(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn disk(&self, home: HomeEpoch, shard: u16) -> Result<RealDisk, LaneStartError> {
+        let directory = self.directory.join(home.to_string()).join(shard.to_string());
+        RealDisk::new(&directory).map_err(|error| LaneStartError::Directory(directory.display().to_string(), error))
+    }
+
+    fn owner(&self, home: HomeEpoch, shard: u16) -> LogOwner {
+        let network = lane(&self.shared.read_ledger()).network();
+        LogOwner { network, home, validator: self.member.index, shard }
+    }
+
+    /// Starts the shards of all homes that still sign or are needed, and tells them what the state knows.
+    fn open_all(&mut self, state: &Ledger) -> Result<(), LaneStartError> {
+        let bridge = lane(state).bridge();
+        self.now = bridge.clock().epoch();
+        let signs = self.now.saturating_sub(SPEND_EPOCHS);
+        for home in bridge.oldest()..=self.now {
+            if home >= signs || bridge.needs(home) {
+                let backed: Vec<_> = bridge.backed(home).map(|(id, output)| (*id, *output)).collect();
+                let term = Term::of(lane(state), home).expect("its epoch counts");
+                self.open(&term, &backed)?;
+            }
+        }
+        for (contested, candidates) in bridge.resolver().cases() {
+            let id = contested.output.id;
+            self.tell_all(&ShardNews::CaseOpened(*contested));
+            if let Some(bodies) = candidates {
+                self.tell_all(&ShardNews::CandidatesFixed(id, bodies));
+            }
+        }
+        self.tell_all(&ShardNews::Halted(bridge.clock().is_halted()));
+        Ok(())
+    }
+
+    /// Starts the shards of a home. One whose log does not allow it to sign is left out: the others go on without it.
+    fn open(&mut self, term: &Term, backed: &[(OutputId, Output)]) -> Result<(), LaneStartError> {
+        let (home, mut shards) = (term.committee.epoch(), BTreeMap::new());
+        for shard in 0..self.member.keys.len() as u16 {
+            match LaneShard::start(self.setup(term, shard, backed.to_vec()), &self.disk(home, shard)?) {
+                Ok(started) => drop(shards.insert(shard, started)),
+                Err(error @ ShardError::Mute { .. }) => tracing::warn!(%error, home, "the lane"),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.homes.insert(home, Home { shards, parts: BTreeMap::new() });
+        Ok(())
+    }
+
+    fn setup(&self, term: &Term, shard: u16, backed: Vec<(OutputId, Output)>) -> ShardSetup {
+        let (told, Term { rules, committee, previous }) = (self.told.clone(), term.clone());
+        let home = committee.epoch();
+        let at = |shards: &Vec<SocketAddr>| shards.iter().map(|of| home_address(*of, home)).collect();
+        let addresses: Vec<Vec<SocketAddr>> = self.member.addresses.iter().map(at).collect();
+        let listen = addresses[usize::from(self.member.index)][usize::from(shard)];
+        let peers = (addresses.len() > 1).then(|| LaneDirectory { committee: committee.clone(), addresses });
+        ShardSetup {
+            settings: LaneSettings {
+                rules,
+                previous,
+                committee,
+                validator: self.member.index,
+                shard,
+                now: self.now,
+                leaves: 256,
+                entries_max: 1 << 26,
+                trees_waiting_max: 64,
+                checks_per_peer: 4_096,
+                checks_per_tick: 16_384,
+                roots_per_validator: 4_096,
+            },
+            key: self.member.keys[usize::from(shard)].clone(),
+            bls_key: None,
+            listen,
+            backed,
+            peers,
+            limits: ShardLimits::default(),
+            post: Box::new(move |effect| match told.try_send(LaneHeard::Asked(home, shard, effect)) {
+                // A restart asks again.
+                Err(TrySendError::Full(_)) => tracing::error!(home, shard, "the lane's host is overwhelmed"),
+                Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+            }),
+        }
+    }
+
+    /// Runs until the node stops.
+    pub(crate) fn run(mut self) {
+        while self.shared.is_ready() {
+            match self.heard.recv_timeout(LOOK) {
+                Ok(LaneHeard::Block(height, events)) => {
+                    if self.waiting.back().is_none_or(|(last, _)| *last < height) {
+                        self.waiting.push_back((height, events));
+                    }
+                }
+                Ok(LaneHeard::Asked(home, shard, effect)) => self.on_asked(home, shard, effect),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if let Err(error) = self.open_recovered() {
+                tracing::error!(%error, "this validator takes no part in the lane");
+            }
+            while self.recovered.is_none() && self.waiting.len() > 1 && self.waiting[1].0 <= self.certified() {
+                self.waiting.pop_front();
+                let events = std::mem::take(&mut self.waiting[0].1);
+                self.on_block(events);
+            }
+            self.post();
+        }
+    }
+
+    /// The height up to which blocks are certified; in a solo node every block that is durable is.
+    fn certified(&self) -> Height {
+        match self.shared.certificates.get() {
+            Some(_) => self.shared.certified.load(Ordering::Acquire),
+            None => Height::MAX,
+        }
+    }
+
+    fn on_block(&mut self, events: Vec<BridgeEvent>) {
+        for event in events {
+            match event {
+                BridgeEvent::Backed(id, output) => {
+                    let home = self.now;
+                    self.tell_home(home, &ShardNews::Backed(id, output));
+                }
+                BridgeEvent::Epoch(epoch) => {
+                    if let Err(error) = self.begin(epoch) {
+                        tracing::error!(%error, epoch, "this validator takes no part in this lane epoch");
+                    }
+                }
+                BridgeEvent::Halted(halted) => self.tell_all(&ShardNews::Halted(halted)),
+                BridgeEvent::Case(CaseEvent::Opened(contested)) => {
+                    self.tell_all(&ShardNews::CaseOpened(contested));
+                }
+                BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
+                    self.tell_all(&ShardNews::CandidatesFixed(id, bodies));
+                }
+                BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
+                    self.tell_all(&ShardNews::CaseRuled(contested.output.id, verdict));
+                    self.homes.values_mut().for_each(|home| drop(home.parts.remove(&contested.output.id)));
+                }
+                BridgeEvent::Case(CaseEvent::Alarm(digest)) => {
+                    tracing::error!(%digest, "two certificates of the lane contradict each other: the lane halts");
+                }
+                BridgeEvent::Uncovered(asset) => {
+                    tracing::error!(%asset, "claims exceed the escrow of the lane: the lane halts");
+                }
+                BridgeEvent::Case(CaseEvent::Stands(_))
+                | BridgeEvent::Credit { .. }
+                | BridgeEvent::ReturnDeposit(..)
+                | BridgeEvent::KeepDeposit(_) => {}
+            }
+        }
+    }
+
+    /// A lane epoch begins: its shards start, and the logs of the next are made.
+    fn begin(&mut self, epoch: HomeEpoch) -> Result<(), LaneStartError> {
+        self.now = epoch;
+        self.tell_all(&ShardNews::Epoch(epoch));
+        self.make_logs(epoch + 1)?;
+        // The ledger may be ahead of certified blocks: what it backs by now is told when it is certified.
+        let term = Term::of(lane(&self.shared.read_ledger()), epoch);
+        term.map_or(Ok(()), |term| self.open(&term, &[]))
+    }
+
+    fn tell_all(&self, news: &ShardNews) {
+        self.homes.keys().for_each(|home| self.tell_home(*home, news));
+    }
+
+    fn tell_home(&self, home: HomeEpoch, news: &ShardNews) {
+        let shards = self.homes.get(&home).into_iter().flat_map(|home| home.shards.values());
+        shards.for_each(|shard| shard.tell(news.clone()));
+    }
+
+    fn on_asked(&mut self, home: HomeEpoch, shard: u16, effect: LaneEffect) {
+        match effect {
+            LaneEffect::Vote { case, payment, answer } => {
+                self.posts.push(Post { operation: BridgeOperation::Vote { case, payment, answer }, sent: None });
+            }
+            LaneEffect::Barred { case, seen } => {
+                let shards = self.member.keys.len() as u16;
+                let Some(of) = self.homes.get_mut(&home) else { return };
+                let parts = of.parts.entry(case).or_insert_with(|| ViewParts::new(shards));
+                let Some(all) = parts.add(shard, seen).cloned() else { return };
+                if let Some(posting) = self.posting_shard(home, &case) {
+                    posting.tell(ShardNews::AllBarred(case, all));
+                }
+            }
+            LaneEffect::View { case, seen, answer } => {
+                let Some(owner) = self.contested_owner(&case) else { return };
+                let operation = BridgeOperation::View { case, committee: home, owner, seen, answer };
+                self.posts.push(Post { operation, sent: None });
+            }
+            LaneEffect::Destroy => self.destroy(home, shard),
+            _ => {}
+        }
+    }
+
+    /// The shard of a home that signs for the owner of a contested output.
+    fn posting_shard(&self, home: HomeEpoch, case: &OutputId) -> Option<&LaneShard> {
+        let owner = self.contested_owner(case)?;
+        let ledger = self.shared.read_ledger();
+        let shard = lane(&ledger).committee(home)?.shard_of(self.member.index, &owner).ok()?;
+        self.homes.get(&home)?.shards.get(&shard)
+    }
+
+    fn contested_owner(&self, case: &OutputId) -> Option<PublicKey> {
+        let ledger = self.shared.read_ledger();
+        let mut cases = lane(&ledger).bridge().resolver().cases();
+        cases.find(|(contested, _)| contested.output.id == *case).map(|(contested, _)| contested.owner)
+    }
+
+    /// The home's time is over: the shard stops, and its log goes.
+    fn destroy(&mut self, home: HomeEpoch, shard: u16) {
+        let Some(of) = self.homes.get_mut(&home) else { return };
+        of.shards.remove(&shard);
+        if of.shards.is_empty() {
+            self.homes.remove(&home);
+            let directory = self.directory.join(home.to_string());
+            if let Err(error) = std::fs::remove_dir_all(&directory) {
+                tracing::warn!(%error, directory = %directory.display(), "a lane log that is over stays");
+            }
+        }
+    }
+
+    /// Posts what the ledger does not have yet.
+    fn post(&mut self) {
+        if self.posts.is_empty() {
+            return;
+        }
+        let ledger = self.shared.read_ledger();
+        let (height, lane) = (ledger.height(), lane(&ledger));
+        let resolver = lane.bridge().resolver();
+        self.posts.retain(|post| match &post.operation {
+            BridgeOperation::Vote { case, answer, .. } => {
+                resolver.is_open(case) && !resolver.has_vote(case, answer.validator)
+            }
+            BridgeOperation::View { case, committee, answer, .. } => {
+                resolver.is_open(case) && !resolver.has_view(case, *committee, answer.validator)
+            }
+            _ => false,
+        });
+        let account = self.member.account.public().address();
+        let mut sequence = ledger.accounts().get(&account).map_or(0, |account| account.window().highest());
+        let due = self.posts.iter_mut().filter(|post| post.sent.is_none_or(|sent| sent + POST_AGAIN <= height));
+        let mut transactions = Vec::new();
+        for post in due {
+            sequence += 1;
+            post.sent = Some(height);
+            let operation = Operation::Lane(post.operation.encode().into());
+            transactions.push(Body { chain: ledger.chain(), account, sequence, operation }.sign(&self.member.account));
+        }
+        drop(ledger);
+        // If intake is full they are sent again after some blocks.
+        if !transactions.is_empty() && self.intake.try_send(Submission::unanswered(transactions)).is_err() {
+            self.posts.iter_mut().filter(|post| post.sent == Some(height)).for_each(|post| post.sent = None);
+        }
+    }
+}
+
+fn lane(ledger: &Ledger) -> &LaneBridge {
+    ledger.lane().expect("the chain has a lane")
+}
+
+fn check(member: &LaneMember, lane: &LaneBridge) -> Result<(), LaneStartError> {
+    let keys: Vec<PublicKey> = member.keys.iter().map(SecretKey::public).collect();
+    if lane.terms().members.get(usize::from(member.index)) != Some(&keys) {
+        return Err(LaneStartError::Keys { member: member.index, keys });
+    }
+    let counts = member.addresses.iter().map(Vec::len).eq(lane.terms().members.iter().map(Vec::len));
+    let ports = member.addresses.iter().flatten().all(|of| of.port().checked_add(HOME_PORTS - 1).is_some());
+    if counts && ports { Ok(()) } else { Err(LaneStartError::Addresses) }
+}

@@ -1,0 +1,280 @@
+//! Money moves ledger → lane → lane → ledger through one node that is the whole committee of its lane.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use doors::Answer;
+use lane::{LaneClient, LaneDirectory};
+use ledger::{Genesis, LaneAsset, LaneTerms, Listing, Outcome};
+use node::{Config, Exchange, HOME_PORTS, LaneMember, LaneStartError, home_address};
+use payments::{
+    BridgeOperation, ContestedOutput, FastReceipt, Holding, HomeEpoch, Output, OutputId, OutputProof, PaymentBody,
+    PaymentView, Recipient, RootCache, SignedPayment, SpentOutput, build_payment, owner_message,
+};
+use primitives::{AssetId, Body, Fraction, Operation, PublicKey, SecretKey};
+
+const USD: AssetId = AssetId(0);
+const START: u64 = 1_000_000;
+const HEIGHTS: u64 = 6;
+const CASE_DEPOSIT: u64 = 7;
+/// Nothing here is measured: it only has to end.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+fn key(person: u8) -> SecretKey {
+    SecretKey::from_seed([person; 32])
+}
+
+fn shard_key() -> SecretKey {
+    key(200)
+}
+
+/// Validators' own account: it pays for votes.
+fn account() -> SecretKey {
+    key(100)
+}
+
+fn genesis() -> Genesis {
+    let assets = vec![Listing::new("USD", 2, key(9).public().address())];
+    let people = [1, 2, 3, 100];
+    let balances = people.map(|person| (key(person).public().address(), USD, START)).to_vec();
+    let lane = LaneTerms {
+        epoch_heights: HEIGHTS,
+        halt_heights: 3,
+        case_deposit: CASE_DEPOSIT,
+        lapse_penalty: 0,
+        members: vec![vec![shard_key().public()]],
+        assets: vec![LaneAsset { asset: USD, least_units: 1, fee: 0, outflow: None }],
+        outputs: vec![],
+    };
+    Genesis { chain: 7, mu: Fraction::power_of_two(10), assets, balances, lane: Some(lane), ..Genesis::default() }
+}
+
+/// An address with as many free ports above it as a shard takes.
+fn free_address() -> SocketAddr {
+    loop {
+        let first = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("an address");
+        let ports = (1..HOME_PORTS).filter_map(|more| first.port().checked_add(more));
+        let free = ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).count();
+        if free == usize::from(HOME_PORTS) - 1 {
+            return first;
+        }
+    }
+}
+
+/// A directory that nobody else reads, as a node demands.
+fn private() -> tempfile::TempDir {
+    let only_owner = std::fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().permissions(only_owner).tempdir().expect("a directory")
+}
+
+struct Net {
+    exchange: Arc<Exchange>,
+    address: SocketAddr,
+}
+
+impl Net {
+    fn start(data: &Path, address: SocketAddr) -> Net {
+        let mut config = Config::default();
+        config.blocks.interval_ms = 5;
+        let exchange = Arc::new(Exchange::start(config, &genesis(), data, None).expect("starts"));
+        let (keys, addresses) = (vec![shard_key()], vec![vec![address]]);
+        exchange.start_lane(LaneMember { index: 0, keys, addresses, account: account() }, data).expect("takes part");
+        Net { exchange, address }
+    }
+
+    /// Submits an operation and waits until it is in a block.
+    fn submit(&self, person: u8, operation: Operation) -> u64 {
+        let account = key(person).public().address();
+        let highest = |ledger: &ledger::Ledger| ledger.accounts().get(&account).expect("exists").window().highest();
+        let sequence = self.exchange.read(highest) + 1;
+        let transaction = Body { chain: 7, account, sequence, operation }.sign(&key(person));
+        let answers = self.exchange.submit(vec![transaction], true).expect("open").blocking_recv().expect("an answer");
+        match answers.into_iter().next().expect("one answer") {
+            Answer::Pending(_, Some(found)) => {
+                assert_eq!(found.blocking_recv().expect("committed").outcome, Outcome::Applied);
+            }
+            other => panic!("{other:?}"),
+        }
+        sequence
+    }
+
+    fn withdraw(&self, person: u8, amount: u64) -> (Holding, HomeEpoch) {
+        let (to, home) = (key(person).public(), self.epoch());
+        let sequence = self.submit(person, Operation::Withdraw { to, asset: USD, amount });
+        self.exchange.read(|ledger| {
+            let lane = ledger.lane().expect("there is one");
+            let id = OutputId::of_deposit(&lane.network(), home, &key(person).public().address(), sequence);
+            let (id, output) = lane.bridge().backed(home).find(|(backed, _)| **backed == id).expect("it is backed");
+            (Holding { id: *id, output: *output, proof: OutputProof::Ledger }, home)
+        })
+    }
+
+    fn epoch(&self) -> HomeEpoch {
+        self.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().clock().epoch())
+    }
+
+    fn balance(&self, person: u8) -> u64 {
+        let account = key(person).public().address();
+        self.exchange.read(|ledger| ledger.accounts().get(&account).expect("exists").balance(USD))
+    }
+
+    fn escrow(&self) -> u128 {
+        self.exchange.read(|ledger| ledger.lane().expect("there is one").held(USD))
+    }
+
+    /// Passes blocks until a lane epoch begins.
+    fn reach(&self, epoch: HomeEpoch) {
+        while self.epoch() < epoch {
+            let to = key(2).public().address();
+            self.submit(3, Operation::Pay { to, asset: USD, amount: 1 });
+        }
+    }
+
+    fn client(&self, home: HomeEpoch) -> LaneClient {
+        let committee = self.exchange.read(|ledger| ledger.lane()?.committee(home).cloned()).expect("it counts");
+        LaneClient::new(LaneDirectory { committee, addresses: vec![vec![home_address(self.address, home)]] })
+    }
+
+    fn pay(&self, from: u8, coin: &Holding, homes: [HomeEpoch; 2], to: Recipient) -> SignedPayment {
+        let rules = self.exchange.read(|ledger| ledger.lane().expect("there is one").rules());
+        let outputs = vec![Output { to, ..coin.output }];
+        build_payment(&rules, &key(from), homes[0], homes[1], vec![coin.clone()], outputs).expect("correct")
+    }
+
+    /// Gets a payment confirmed; its certificate's receipt.
+    fn confirm(&self, client: &mut LaneClient, payment: &SignedPayment) -> FastReceipt {
+        let certificate = client.confirm(payment, PATIENCE).expect("confirmed");
+        let view = PaymentView::parse(&payment.payment).expect("well-formed");
+        FastReceipt::of(&view, 0, certificate).expect("it has an output")
+    }
+
+    fn redeem(&self, person: u8, payment: &SignedPayment, receipt: &FastReceipt) {
+        let (payment, certificate) = (payment.payment.clone(), receipt.proof.certificate.clone());
+        let redeem = BridgeOperation::Redeem { payment, certificate };
+        self.submit(person, Operation::Lane(redeem.encode().into()));
+    }
+}
+
+fn person(person: u8) -> PublicKey {
+    key(person).public()
+}
+
+#[test]
+fn money_moves_into_the_lane_through_it_and_back_across_restart_and_epochs() {
+    let dir = private();
+    let address = free_address();
+    let net = Net::start(dir.path(), address);
+    let (coin, home) = net.withdraw(1, 1_000);
+    assert_eq!((net.balance(1), net.escrow()), (START - 1_000, 1_000));
+
+    // Lane → lane: a fast receipt, checked offline, and a settled one.
+    let mut client = net.client(home);
+    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
+    let receipt = net.confirm(&mut client, &payment);
+    let received = receipt.verify(client.committee(), &mut RootCache::new(16)).expect("it holds");
+    client.settle(&receipt, PATIENCE).expect("settled");
+
+    // The node restarts: the same bytes get an answer, other bytes for the same money do not.
+    net.exchange.stop();
+    drop(net);
+    let net = Net::start(dir.path(), address);
+    let mut client = net.client(home);
+    net.confirm(&mut client, &payment);
+    let again = net.pay(1, &coin, [home, home], Recipient::Key(person(3)));
+    client.confirm(&again, PATIENCE).expect_err("the money is spent");
+
+    // An epoch later the home committee still signs, into the new epoch.
+    net.reach(home + 1);
+    let mut client = net.client(home);
+    let homes = [home, home + 1];
+    let payment = net.pay(2, &received, homes, Recipient::Account(person(3).address()));
+    let receipt = net.confirm(&mut client, &payment);
+    let before = net.balance(3);
+    net.redeem(2, &payment, &receipt);
+    assert_eq!((net.balance(3), net.escrow()), (before + 1_000, 0));
+    // A copy pays nothing out.
+    net.redeem(1, &payment, &receipt);
+    assert_eq!((net.balance(3), net.escrow()), (before + 1_000, 0));
+    net.exchange.stop();
+}
+
+/// New epochs have shards of their own, and outputs of each are spendable there.
+#[test]
+fn each_epoch_has_its_shard() {
+    let dir = private();
+    let net = Net::start(dir.path(), free_address());
+    for epoch in 0..5 {
+        net.reach(epoch);
+        let (coin, home) = net.withdraw(1, 10 + epoch);
+        let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
+        net.confirm(&mut net.client(home), &payment);
+    }
+    // The logs of the epochs that are over go: those of 2, 3, 4 and the next stay.
+    let logs = || std::fs::read_dir(dir.path().join("lane")).expect("a directory").count();
+    let begun = Instant::now();
+    while logs() > 4 {
+        assert!(begun.elapsed() < PATIENCE, "{} logs are there", logs());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    net.exchange.stop();
+}
+
+/// The owner contests an output: the validator hears of the case, votes for the exit by a transaction of its own, and
+/// the owner has the money back.
+#[test]
+fn a_contested_output_goes_home_by_the_validators_vote() {
+    let dir = private();
+    let net = Net::start(dir.path(), free_address());
+    let (coin, home) = net.withdraw(1, 1_000);
+    let output = SpentOutput { id: coin.id, asset: USD, amount: 1_000 };
+    let contested = ContestedOutput { output, home, owner: person(1) };
+    let network = net.exchange.read(|ledger| ledger.lane().expect("there is one").network());
+    let exit = PaymentBody::new(contested.exit(network));
+    let signature = key(1).sign(&owner_message(&network, home, &exit.digest));
+    let (deposit, proof) = (CASE_DEPOSIT, OutputProof::Ledger);
+    let resolve = BridgeOperation::Resolve { deposit, contested, signature, proof };
+    net.submit(1, Operation::Lane(resolve.encode().into()));
+    let begun = Instant::now();
+    while net.escrow() > 0 {
+        assert!(begun.elapsed() < PATIENCE, "nobody votes");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!((net.balance(1), net.balance(100)), (START, START), "chains without fees");
+    net.exchange.stop();
+}
+
+/// A lane log that is deleted is never made again for an epoch that has begun: the shard stays mute.
+#[test]
+fn a_deleted_log_mutes_until_the_next_epoch() {
+    let dir = private();
+    let address = free_address();
+    let net = Net::start(dir.path(), address);
+    let (coin, home) = net.withdraw(1, 1_000);
+    net.exchange.stop();
+    drop(net);
+    std::fs::remove_dir_all(dir.path().join("lane")).expect("deleted");
+    let net = Net::start(dir.path(), address);
+    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
+    net.client(home).confirm(&payment, Duration::from_secs(1)).expect_err("the shard is mute");
+    net.reach(home + 1);
+    let (coin, home) = net.withdraw(1, 500);
+    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
+    net.confirm(&mut net.client(home), &payment);
+    net.exchange.stop();
+}
+
+#[test]
+fn a_member_with_other_keys_does_not_start() {
+    let dir = private();
+    let exchange = Exchange::start(Config::default(), &genesis(), dir.path(), None).expect("starts");
+    let member = |index, key, addresses| LaneMember { index, keys: vec![key], addresses, account: account() };
+    let at: SocketAddr = "127.0.0.1:7100".parse().expect("an address");
+    let start = |member| exchange.start_lane(member, dir.path());
+    assert!(matches!(start(member(0, key(1), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
+    assert!(matches!(start(member(1, shard_key(), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
+    assert!(matches!(start(member(0, shard_key(), vec![])), Err(LaneStartError::Addresses)));
+    exchange.stop();
+}

@@ -1,0 +1,61 @@
+//! Entries of the bridge's state: what is written once and stands until its epoch is forgotten.
+//!
+//! They are many, and few are written in a block. The ledger keeps them in a trie, so that the cost of a block's root
+//! does not grow with the age of an epoch.
+
+use primitives::Digest;
+
+use super::Taken;
+use crate::{HomeEpoch, Output, OutputId};
+
+const VALUE_CONTEXT: &str = "walras 2026 lane bridge entry v1";
+
+/// One entry: its key begins with its epoch, so that an epoch is forgotten by the front of all keys.
+///
+/// ```text
+/// key    epoch 8, big-endian · kind 1 (1 backed output, 2 taken output, 3 certified payment) · id or digest 32
+/// value  H(output 45) | H(how it was taken) | H()
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BridgeEntry {
+    /// Where it stands.
+    pub key: [u8; BridgeEntry::KEY],
+    /// A hash of what stands there.
+    pub value: [u8; 32],
+}
+
+impl BridgeEntry {
+    /// Bytes of a key.
+    pub const KEY: usize = 41;
+
+    fn new(home: HomeEpoch, kind: u8, id: &[u8; 32], value: &[u8]) -> BridgeEntry {
+        let mut key = [0; BridgeEntry::KEY];
+        key[..8].copy_from_slice(&home.to_be_bytes());
+        key[8] = kind;
+        key[9..].copy_from_slice(id);
+        BridgeEntry { key, value: Digest::of(VALUE_CONTEXT, value).0 }
+    }
+
+    pub(crate) fn backed(home: HomeEpoch, id: &OutputId, output: &Output) -> BridgeEntry {
+        let mut value = Vec::with_capacity(45);
+        output.write(&mut value);
+        BridgeEntry::new(home, 1, &id.0, &value)
+    }
+
+    pub(super) fn taken(home: HomeEpoch, id: &OutputId, taken: Taken) -> BridgeEntry {
+        let mut value = Vec::with_capacity(33);
+        taken.write(&mut value);
+        BridgeEntry::new(home, 2, &id.0, &value)
+    }
+
+    pub(super) fn certified(home: HomeEpoch, digest: &Digest) -> BridgeEntry {
+        BridgeEntry::new(home, 3, &digest.0, &[])
+    }
+
+    /// The last key that an entry of an epoch before this one can have; `None` if there is none before.
+    pub fn last_before(home: HomeEpoch) -> Option<[u8; BridgeEntry::KEY]> {
+        let mut key = [u8::MAX; BridgeEntry::KEY];
+        key[..8].copy_from_slice(&home.checked_sub(1)?.to_be_bytes());
+        Some(key)
+    }
+}

@@ -1,0 +1,92 @@
+//! The payment lane of a home: its key, its part of the genesis, and how a node takes part.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::Context;
+use ledger::{Genesis, LaneAsset, LaneTerms};
+use node::{Config, HOME_PORTS, LaneMember, Node};
+use primitives::{AssetId, PublicKey, SecretKey};
+
+use crate::keystore::{self, Passphrase};
+
+/// The key of a member's shard in its home.
+pub const LANE_KEY_FILE: &str = "lane-key.json";
+/// Where the first member's shard listens on a machine of its own.
+const LANE_PORT: u16 = 7100;
+/// Heights of a lane epoch, and of a halt.
+const EPOCH_HEIGHTS: u64 = 600;
+const HALT_HEIGHTS: u64 = 100;
+/// A contested output costs its owner as much as so many transactions, until the case is closed.
+const CASE_DEPOSIT_FEES: u64 = 1_000;
+/// What an output that lapses loses: a hundredth.
+const LAPSE_PENALTY: u32 = 10_000;
+
+/// The lane of a genesis that carries all its assets, with one shard for each member.
+pub fn terms(genesis: &Genesis, members: impl IntoIterator<Item = PublicKey>) -> LaneTerms {
+    let asset = |number| LaneAsset { asset: AssetId(number), least_units: 1, fee: 0, outflow: None };
+    LaneTerms {
+        epoch_heights: EPOCH_HEIGHTS,
+        halt_heights: HALT_HEIGHTS,
+        case_deposit: genesis.fee.max(1).saturating_mul(CASE_DEPOSIT_FEES),
+        lapse_penalty: LAPSE_PENALTY,
+        members: members.into_iter().map(|key| vec![key]).collect(),
+        assets: (0..genesis.assets.len() as u32).map(asset).collect(),
+        outputs: vec![],
+    }
+}
+
+/// Where the shards of validators at these addresses listen: at the same hosts, or above one another on this machine.
+///
+/// # Errors
+/// If a validator's address is a name: shards are reached by numbers.
+pub fn addresses(validators: &[String], count: usize) -> anyhow::Result<Vec<SocketAddr>> {
+    if validators.is_empty() {
+        let port = |index: usize| LANE_PORT + index as u16 * HOME_PORTS;
+        return Ok((0..count).map(|index| SocketAddr::from(([127, 0, 0, 1], port(index)))).collect());
+    }
+    let address = |validator: &String| {
+        let numbers: SocketAddr = validator
+            .parse()
+            .with_context(|| format!("--address {validator}: with --lane, write an IP address instead of a name"))?;
+        Ok(SocketAddr::new(numbers.ip(), LANE_PORT))
+    };
+    validators.iter().map(address).collect()
+}
+
+/// The configuration of a home whose validator is this member of the lane; as it was where there is none.
+pub fn configure(text: &str, member: usize, addresses: &[SocketAddr]) -> String {
+    if addresses.is_empty() {
+        return text.into();
+    }
+    let quoted: Vec<String> = addresses.iter().map(|address| format!("\"{address}\"")).collect();
+    let own = format!("addresses = [{}]", quoted.join(", "));
+    text.replace("addresses = []", &own).replace("member = 0", &format!("member = {member}"))
+}
+
+/// The place in the lane of the node of a home; `None` if it takes no part. Without a validator's key, the account of
+/// the lane key posts votes.
+pub fn member(
+    home: &Path,
+    config: &Config,
+    genesis: &Genesis,
+    validator: Option<&SecretKey>,
+    passphrase: &Passphrase,
+) -> anyhow::Result<Option<LaneMember>> {
+    if config.lane.addresses.is_empty() {
+        return Ok(None);
+    }
+    let terms = genesis.lane.as_ref().context("[lane] addresses are set, and the genesis has no `lane` section")?;
+    let key = keystore::open(&home.join(LANE_KEY_FILE), passphrase)?;
+    let account = validator.unwrap_or(&key).clone();
+    Ok(Some(config.lane.member(terms, vec![key], account)))
+}
+
+/// Takes part in the lane. A node goes on without it where it cannot.
+pub fn start(node: &Node, member: Option<&LaneMember>, data: &Path) {
+    let Some(member) = member else { return };
+    match tokio::task::block_in_place(|| node.exchange().start_lane(member.clone(), data)) {
+        Ok(()) => tracing::info!(member = member.index, "takes part in the payment lane"),
+        Err(error) => tracing::error!(%error, "takes no part in the payment lane"),
+    }
+}
