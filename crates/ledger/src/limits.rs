@@ -26,8 +26,8 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Operation, SubBlock, Superblock};
 
-use crate::contracts::TRANSACTION_GAS_MAX;
 use crate::bridge;
+use crate::contracts::TRANSACTION_GAS_MAX;
 
 /// Accusations of one sub-block that are looked at: each costs two checks of signatures, and pays nothing if it is
 /// refused.

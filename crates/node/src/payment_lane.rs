@@ -442,18 +442,18 @@ impl LaneHost {
             _ => false,
         });
         let account = self.member.account.public().address();
-        let mut sequence = ledger.accounts().get(&account).map_or(0, |account| account.window().highest());
+        let used = ledger.accounts().get(&account).map_or(0, |account| account.window().highest());
         let due = self.posts.iter_mut().filter(|post| post.sent.is_none_or(|sent| sent + POST_AGAIN <= height));
         let mut transactions = Vec::new();
-        for post in due {
-            sequence += 1;
+        for (sequence, post) in (used + 1..).zip(due) {
             post.sent = Some(height);
             let operation = Operation::Lane(post.operation.encode().into());
             transactions.push(Body { chain: ledger.chain(), account, sequence, operation }.sign(&self.member.account));
         }
         drop(ledger);
         // If intake is full they are sent again after some blocks.
-        if !transactions.is_empty() && self.intake.try_send(Submission::unanswered(transactions)).is_err() {
+        let submission = (!transactions.is_empty()).then(|| Submission::unanswered(transactions, Vec::new()));
+        if submission.is_some_and(|submission| self.intake.try_send(submission).is_err()) {
             self.posts.iter_mut().filter(|post| post.sent == Some(height)).for_each(|post| post.sent = None);
         }
     }

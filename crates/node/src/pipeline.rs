@@ -424,7 +424,9 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
             checkpoint(shared, state);
         }
         // Nobody listens when the node stops.
-        shared.lane_facts.get().map(|host| host.send(LaneHeard::Block(block.height, applied.lane.clone())));
+        if let Some(host) = shared.lane_facts.get() {
+            drop(host.send(LaneHeard::Block(block.height, applied.lane.clone())));
+        }
         // Nobody listens when the node stops.
         consensus.map(|consensus| consensus.put_result(Input::ReceiptsRoot(block.height, receipts_root)));
         let summary = &committed.summary;

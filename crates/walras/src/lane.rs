@@ -64,13 +64,13 @@ pub fn configure(text: &str, member: usize, addresses: &[SocketAddr]) -> String 
     text.replace("addresses = []", &own).replace("member = 0", &format!("member = {member}"))
 }
 
-/// The place in the lane of the node of a home; `None` if it takes no part. Without a validator's key, the account of
-/// the lane key posts votes.
+/// The place in the lane of the node of a home; `None` if it takes no part. Without an account of the validator's, that
+/// of the lane key posts votes.
 pub fn member(
     home: &Path,
     config: &Config,
     genesis: &Genesis,
-    validator: Option<&SecretKey>,
+    account: Option<&SecretKey>,
     passphrase: &Passphrase,
 ) -> anyhow::Result<Option<LaneMember>> {
     if config.lane.addresses.is_empty() {
@@ -78,7 +78,7 @@ pub fn member(
     }
     let terms = genesis.lane.as_ref().context("[lane] addresses are set, and the genesis has no `lane` section")?;
     let key = keystore::open(&home.join(LANE_KEY_FILE), passphrase)?;
-    let account = validator.unwrap_or(&key).clone();
+    let account = account.unwrap_or(&key).clone();
     Ok(Some(config.lane.member(terms, vec![key], account)))
 }
 

@@ -55,8 +55,8 @@ impl NodeCommand {
         config.http = config.http.within(&self.home);
         tell_retention(&config, &self.home);
         let network = founding.map(|founding| self.network(&config, &genesis, &founding)).transpose()?;
-        let validator = network.as_ref().map(|network| &network.secret);
-        let member = lane::member(&self.home, &config, &genesis, validator, &self.passphrase)?;
+        let account = network.as_ref().and_then(|network| network.own.account.as_ref());
+        let member = lane::member(&self.home, &config, &genesis, account, &self.passphrase)?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
         runtime.block_on(async {
             let data = self.home.join("data");
