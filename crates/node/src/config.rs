@@ -204,6 +204,7 @@ fn invalid(place: impl std::fmt::Display, message: String) -> ConfigError {
 fn known() -> toml::Table {
     let mut defaults = Config::default();
     defaults.http.probes = Some(defaults.http.listen);
+    defaults.network.signer = Some(PathBuf::new());
     let http = &mut defaults.http;
     for path in
         [&mut http.certificate, &mut http.certificate_key, &mut http.operator_token_file, &mut http.submit_token_file]

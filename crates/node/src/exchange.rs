@@ -13,9 +13,10 @@ use store::RealDisk;
 use tokio::sync::{broadcast, oneshot};
 use transport::Transport;
 
+use crate::candles::remember_candles;
 use crate::config::Config;
 use crate::payment_lane::{LaneHost, LaneMember, LaneStartError};
-use crate::pipeline::{admit_ethereum, follow, produce, publish, remember_candles, take_in};
+use crate::pipeline::{admit_ethereum, follow, produce, publish, take_in};
 use crate::recovery::recover;
 use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};
 use crate::validator::{self, Ends};

@@ -3,6 +3,7 @@
 //! [`Exchange`] runs the pipeline on threads of its own; [`Node`] opens the `doors` before it, which read it through
 //! `reads`. Nothing here decides: that is `replica`, and below it `ledger` and `consensus`.
 
+mod candles;
 pub mod config;
 pub mod exchange;
 pub mod founding;

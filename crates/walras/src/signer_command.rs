@@ -15,8 +15,8 @@ use crate::keystore::{self, Passphrase};
   walras signer --key validator-key.json --guard ./guard --socket ./signer.sock --new   # a key that has never signed
   walras signer --key validator-key.json --guard ./guard --socket ./signer.sock
 
-In the node's walras.toml: [network] signer = \"/path/to/signer.sock\". The node then needs no validator-key.json; it keeps
-link-key.json. Who can open the socket can have anything signed once: it is readable by its owner alone.
+In the node's walras.toml: [network] signer = \"/path/to/signer.sock\". The node then needs no validator-key.json; it
+keeps link-key.json. Who can open the socket can have anything signed once: it is readable by its owner alone.
 
 The guard's folder is what was signed. Never copy it to run it twice, never restore an older copy of it: a signer that
 finds no log in it refuses to start, because it cannot know what it signed.")]

@@ -50,9 +50,9 @@ fn start(home: &Path, folder: &Path) -> Process {
     Process::start(home, &[("WALRAS_NETWORK__SIGNER", socket), ("WALRAS_NETWORK__LISTEN", "127.0.0.1:0")])
 }
 
-fn pay(folder: &Path, node: &Process) {
+fn pay(folder: &Path, node: &Process, amount: &str) {
     let mut command = walras();
-    command.args(["wallet", "pay", "--asset", "USD", "--amount", "1", "--server", &node.server]);
+    command.args(["wallet", "pay", "--asset", "USD", "--amount", amount, "--server", &node.server]);
     command.args(["--to", "0x00000000000000000000000000000000000000a1", "--key"]);
     let output = command.arg(folder.join("network/issuer-key.json")).output().expect("walras runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -65,12 +65,12 @@ fn a_signer_holds_the_key_and_a_node_without_it_stops_and_goes_on_with_it() {
     let home = home(folder);
     let signer = RunningSigner::start(folder, &["--new"]);
     let node = start(&home, folder);
-    pay(folder, &node);
+    pay(folder, &node, "1");
 
     // Without its signer the node stops, and says why; nothing is signed by anybody else.
     drop(signer);
     let mut command = walras();
-    command.args(["wallet", "pay", "--asset", "USD", "--amount", "1", "--server", &node.server, "--key"]);
+    command.args(["wallet", "pay", "--asset", "USD", "--amount", "2", "--server", &node.server, "--key"]);
     command.arg(folder.join("network/issuer-key.json")).args(["--to", "0x00000000000000000000000000000000000000a1"]);
     let mut waiting = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("walras starts");
     let begun = Instant::now();
@@ -95,5 +95,5 @@ fn a_signer_holds_the_key_and_a_node_without_it_stops_and_goes_on_with_it() {
     assert!(again.contains("guard"), "{again}");
     let _signer = RunningSigner::start(folder, &[]);
     let node = start(&home, folder);
-    pay(folder, &node);
+    pay(folder, &node, "3");
 }

@@ -139,7 +139,7 @@ fn an_account_stakes_and_rotates_and_unstakes() {
     assert_eq!(validators(&node.server)["validators"], {
         let mut before = seen["validators"].clone();
         let founder = before.as_array_mut().expect("validators").iter_mut().find(|one| one["account"] != account);
-        founder.expect("the founder")["address"] = "a.example:9100".into();
+        founder.expect("the founder")["address"] = named.clone();
         before
     });
 }
