@@ -1,7 +1,7 @@
 //! The worst block within the limits, against an ordinary one of the same size: no block may take more than twice the
 //! time, nor may the block after it.
 //!
-//! What a block does is drawn from [`Genes`]: how its transactions are mixed, how the pairs of its offers hang
+//! What a block does is drawn from `Genes`: how its transactions are mixed, how the pairs of its offers hang
 //! together, how far limits and amounts spread, what rests in the book that it meets. Hill climbing changes a gene or
 //! two at a time and keeps what is slower, from several beginnings. Offers keep to the minimum sizes and accounts to
 //! what they hold, as everybody must. Both blocks have the same bytes, meet books of as many resting offers, and run on
