@@ -5,10 +5,10 @@
 //! | scaling | time by number of offers, 10^2 to 10^7, cold and from the prices of a half-changed book |
 //! | assets | time by number of assets |
 //! | hard | shares of hard books that end full, by kind, and what stood in the way of the others |
-//! | hostile | books made to break a clearing or to make it slow: towers, stars, rings, meshes, 36 decades, dust and giants |
-//! | minimum | hostile books whose offers sell and ask for at least `least_units`: how many are full, and why others are not |
+//! | hostile | books made to break a clearing or slow it: towers, stars, rings, meshes, 36 decades, dust and giants |
+//! | minimum | hostile books within `least_units`: how many are full, and why others are not |
 //! | coingecko | SPEEDEX §6.2: a batch a day of real prices and volumes, the book carried over |
-//! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or do not; many small markets apart |
+//! | decomposition | 10,000 assets against 20 numeraires, which trade among themselves or not; many small markets |
 //! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are found in a quarter of a second |
 //!
 //! Sorting is left out, as the ledger never does it. `sum_up` is what its owner keeps between batches: what every run

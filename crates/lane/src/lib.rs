@@ -8,7 +8,7 @@
 //!
 //! | thread | owns | does |
 //! |---|---|---|
-//! | machine | the [`LaneValidator`](payments::LaneValidator), the log's end | takes requests in batches, appends, answers |
+//! | machine | the state machine of [`payments`], the log's end | takes requests in batches, appends, answers |
 //! | syncer | | makes the log durable, up to the last position that was asked for |
 //! | sockets | connections | reads requests, writes replies |
 //!

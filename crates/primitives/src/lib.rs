@@ -22,7 +22,7 @@ pub use hash::{Digest, HexError, from_hex, to_hex};
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use price::{Price, PriceError};
 pub use statement::{
-    Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, SIGNING_BYTES_MAX, Scope,
-    Signable, Signer, SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
+    Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
+    SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, Transaction, TransactionId};

@@ -18,9 +18,6 @@ const POSSESSION_CONTEXT: &str = "walras 2026 validator key possession v1";
 /// Longest network address of a validator, in bytes: a DNS name and a port.
 const ADDRESS_BYTES_MAX: usize = 260;
 
-/// Longest frame of a request to sign, or of its answer, in bytes.
-pub const SIGNING_BYTES_MAX: usize = 1_024;
-
 /// The network and the epoch that statements are made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Scope {

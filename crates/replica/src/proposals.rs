@@ -71,7 +71,7 @@ pub struct Proposals {
 }
 
 impl Proposals {
-    /// Of a validator with this key.
+    /// Of a validator whose account has this key; without one it accuses nobody.
     pub fn new(key: Option<SecretKey>) -> Proposals {
         Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default() }
     }

@@ -4,7 +4,10 @@
 use std::io::{Error, ErrorKind, Read, Result, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{PublicKey, SIGNING_BYTES_MAX, Signature, SigningRequest};
+use primitives::{PublicKey, Signature, SigningRequest};
+
+/// Bytes of the longest message: a refusal in words.
+const MESSAGE_BYTES_MAX: usize = 1_024;
 
 /// What a node asks.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -43,7 +46,7 @@ pub fn read<T: BorshDeserialize>(from: &mut impl Read) -> Result<T> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
-    if length > SIGNING_BYTES_MAX {
+    if length > MESSAGE_BYTES_MAX {
         return Err(Error::new(ErrorKind::InvalidData, "a message is longer than any that there is"));
     }
     let mut body = vec![0; length];

@@ -128,7 +128,7 @@ fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], 
             json!({
                 "home": one.home,
                 "key": format!("0x{}", to_hex(&one.keys.votes.0)),
-                "account": one.keys.account.address().checked().to_string(),
+                "account": one.keys.account.address().to_string(),
                 "address": one.address,
                 "http": format!("http://{}", one.http),
             })
