@@ -100,7 +100,8 @@ impl Reservations {
     /// richer.
     ///
     /// # Errors
-    /// [`ReserveError`] says why nothing was.
+    /// [`ReserveError`] says why nothing was: the first obstacle, in the order of sequence number, fee, once-keys and
+    /// what the operation spends.
     pub fn admit(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), ReserveError> {
         let account = ledger.admit_but_for_balance(transaction).map_err(ReserveError::Refused)?;
         self.reserve(&transaction.body, ledger.fee(), ledger, account)

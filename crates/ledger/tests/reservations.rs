@@ -157,8 +157,16 @@ impl Plain {
     }
 
     fn reserve(&mut self, body: &Body, ledger: &Ledger) -> Result<(), Refusal> {
+        let account = ledger.accounts().get(&body.account).expect("it is there");
+        let fits = |asset: AssetId, amount: Amount| {
+            self.sums.get(&(body.account, asset)).copied().unwrap_or(0) + amount <= account.balance(asset)
+        };
         if self.numbers.contains(&(body.account, body.sequence)) {
             return Err(Refusal::SequenceConflict);
+        }
+        // The fee comes before what the operation asks for.
+        if !fits(AssetId(0), FEE) {
+            return Err(Refusal::Overdraft);
         }
         let once = Plain::once(body);
         if let Some((_, refusal)) = once.iter().find(|(thing, _)| self.things.contains(thing)) {
@@ -170,12 +178,8 @@ impl Plain {
                 return Err(Refusal::IssueTooLarge);
             }
         }
-        let account = ledger.accounts().get(&body.account).expect("it is there");
         let debits = Plain::debits(body);
-        let fits = |(key, amount): (&(Address, AssetId), &Amount)| {
-            self.sums.get(key).copied().unwrap_or(0) + amount <= account.balance(key.1)
-        };
-        if !debits.iter().all(fits) {
+        if !debits.iter().all(|((_, asset), amount)| fits(*asset, *amount)) {
             return Err(Refusal::Overdraft);
         }
         self.numbers.insert((body.account, body.sequence));
