@@ -330,7 +330,7 @@ fn assemble(shared: &Shared, entries: &[PoolEntry]) -> Option<Superblock> {
     let foundation = foundation(shared)?;
     let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
     let height = shared.read_ledger().height() + 1;
-    let ethereum = shared.lock_mempool().ethereum.take(LANE_BYTES);
+    let ethereum = shared.lock_mempool().ethereum.take(LANE_BYTES, shared.now_ms());
     Some(foundation.own_block(height, native, ethereum, clock_ms()))
 }
 

@@ -52,7 +52,17 @@ fn ethereum(height: u64) -> Vec<u8> {
         _ => (Some(contract_address(&key.address(), height - 2)), Vec::new(), 5),
     };
     let (gas_limit, max_fee) = (100_000, 100_000);
-    key.sign(&EthereumRequest { chain: 7, nonce: height - 1, to, value, gas_limit, max_fee, max_tip: 1, data })
+    key.sign(&EthereumRequest {
+        chain: 7,
+        nonce: height - 1,
+        to,
+        value,
+        gas_limit,
+        max_fee,
+        max_tip: 1,
+        data,
+        ..Default::default()
+    })
 }
 
 /// Offers that trade and rest, a payment, a cancellation, and a transaction that is refused.

@@ -5,6 +5,10 @@
 //! the highest price. One nonce has one transaction: another one replaces it if it offers a tenth more, until it has
 //! been proposed. A sub-block takes the transactions of a sender in the order of their nonces, without gaps.
 //!
+//! *What cannot be proposed costs its sender nothing*, so it has limits of its own. A transaction above a gap enters
+//! while less than half of the pool is full, and is forgotten after [`GAP_MS`]. An account that delegates (EIP-7702) has
+//! one waiting transaction: any call may empty such an account, and with it all that waits of it.
+//!
 //! *Nothing that can be proposed is forgotten*: after each block the pool looks for transactions that the block made
 //! ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] tells of them.
 //!
@@ -15,10 +19,16 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ledger::Ledger;
 use ledger::contracts::{EthereumFault, EthereumTransaction};
-use primitives::{Address, Superblock, TransactionId};
+use primitives::{Address, Digest, Superblock, TransactionId};
 
 /// A nonce may be so far above that of the account.
 pub const NONCES_AHEAD: u64 = 64;
+
+/// A transaction above a gap, or below the base fee, waits no longer than this.
+pub const GAP_MS: u64 = 600_000;
+
+/// How often the pool looks for what has waited too long.
+const LOOK_MS: u64 = 60_000;
 
 /// Bytes of a lane beside its transactions: its type and their number.
 const LANE_HEAD: usize = 5;
@@ -65,7 +75,10 @@ pub enum EthereumReject {
     /// Another one of its nonce has been proposed.
     #[error("another transaction of this nonce has been proposed")]
     Proposed,
-    /// The pool is full.
+    /// Its account delegates, and another one of it waits.
+    #[error("the account delegates its code: one transaction of it may wait")]
+    Delegated,
+    /// The pool is full: half of it, if the transaction stands above a gap.
     #[error("the pool is full")]
     Full,
 }
@@ -82,6 +95,7 @@ impl EthereumReject {
             EthereumReject::Funds => "insufficient_funds",
             EthereumReject::Price { .. } => "underpriced",
             EthereumReject::Proposed => "already_proposed",
+            EthereumReject::Delegated => "one_of_a_delegated_account",
             EthereumReject::Full => "mempool_full",
         }
     }
@@ -123,6 +137,7 @@ struct Entry {
     cost: u128,
     /// The order of arrival.
     arrival: u64,
+    since_ms: u64,
     is_proposed: bool,
 }
 
@@ -146,6 +161,8 @@ pub struct EthereumPool {
     senders: BTreeMap<Address, Sender>,
     ids: HashMap<TransactionId, (Address, u64)>,
     arrivals: u64,
+    /// When the pool looked last for what has waited too long.
+    looked_ms: u64,
     /// Given to another validator to propose, and when.
     handed: VecDeque<(u64, TransactionId)>,
 }
@@ -190,6 +207,7 @@ impl EthereumPool {
         ledger: &Ledger,
     ) -> Result<TransactionId, EthereumReject> {
         let head = ledger.contracts().head().ok_or(EthereumReject::NoContracts)?;
+        self.forget_late(now_ms);
         let EthereumCandidate { bytes, transaction, sender: address } = candidate;
         let (id, nonce, max_fee) = (transaction.hash(), transaction.nonce(), transaction.max_fee());
         let cost = transaction.cost_max().ok_or(EthereumReject::Funds)?;
@@ -212,7 +230,11 @@ impl EthereumPool {
             Some(rival) if max_fee < rival.replaced_by() => {
                 return Err(EthereumReject::Price { offered: max_fee, needed: rival.replaced_by() });
             }
+            None if known.is_some() && delegates(ledger, &address) => return Err(EthereumReject::Delegated),
             None if self.ids.len() >= self.limit => return Err(EthereumReject::Full),
+            None if self.ids.len() >= self.limit / 2 && !follows(known, next, nonce) => {
+                return Err(EthereumReject::Full);
+            }
             _ => {}
         }
         let arrival = rival.map_or(self.arrivals, |rival| rival.arrival);
@@ -220,7 +242,7 @@ impl EthereumPool {
         let gas = transaction.gas_limit();
         let sender = self.senders.entry(address).or_default();
         sender.next = next;
-        let entry = Entry { id, bytes, gas, max_fee, cost, arrival, is_proposed: false };
+        let entry = Entry { id, bytes, gas, max_fee, cost, arrival, since_ms: now_ms, is_proposed: false };
         if let Some(replaced) = sender.waiting.insert(nonce, entry) {
             self.ids.remove(&replaced.id);
         }
@@ -237,7 +259,8 @@ impl EthereumPool {
 
     /// Gives transactions for a sub-block: in the order of arrival as far as nonces permit, with at most so many bytes
     /// and the gas of a sub-block together. They wait on, as proposed ones.
-    pub fn take(&mut self, mut room: usize) -> Vec<Vec<u8>> {
+    pub fn take(&mut self, mut room: usize, now_ms: u64) -> Vec<Vec<u8>> {
+        self.forget_late(now_ms);
         let (mut gas, base_fee) = (self.quota, self.base_fee);
         room = room.saturating_sub(LANE_HEAD);
         let mut taken = Vec::new();
@@ -263,6 +286,28 @@ impl EthereumPool {
         }
         self.waits_since_ms = self.waits_since_ms.filter(|_| is_rest);
         taken
+    }
+
+    /// Forgets what has waited for longer than [`GAP_MS`] and cannot be proposed.
+    fn forget_late(&mut self, now_ms: u64) {
+        if now_ms.saturating_sub(self.looked_ms) < LOOK_MS {
+            return;
+        }
+        self.looked_ms = now_ms;
+        let (ids, base_fee) = (&mut self.ids, self.base_fee);
+        self.senders.retain(|_, sender| {
+            let ready = sender.without_gap(base_fee).count();
+            let mut place = 0;
+            sender.waiting.retain(|_, entry| {
+                place += 1;
+                let stays = place <= ready || entry.is_proposed || now_ms.saturating_sub(entry.since_ms) <= GAP_MS;
+                if !stays {
+                    ids.remove(&entry.id);
+                }
+                stays
+            });
+            !sender.waiting.is_empty()
+        });
     }
 
     /// Notes that proposed transactions are in no block: they may be proposed again.
@@ -351,12 +396,27 @@ impl Sender {
     /// that offers too little.
     fn ready(&self, from: u64, base_fee: u128) -> Option<(u64, &Entry)> {
         let from = from.max(self.next);
-        let without_gap = (self.next..)
-            .zip(&self.waiting)
-            .take_while(|(expected, (nonce, entry))| expected == *nonce && entry.max_fee >= base_fee);
-        let mut ready = without_gap.map(|(nonce, (_, entry))| (nonce, entry));
-        ready.find(|(nonce, entry)| *nonce >= from && !entry.is_proposed)
+        self.without_gap(base_fee).find(|(nonce, entry)| *nonce >= from && !entry.is_proposed)
     }
+
+    /// The transactions from the account's nonce on, up to a gap or to one that offers too little.
+    fn without_gap(&self, base_fee: u128) -> impl Iterator<Item = (u64, &Entry)> {
+        (self.next..)
+            .zip(&self.waiting)
+            .take_while(move |(expected, (nonce, entry))| expected == *nonce && entry.max_fee >= base_fee)
+            .map(|(nonce, (_, entry))| (nonce, entry))
+    }
+}
+
+/// Whether all nonces below one wait.
+fn follows(sender: Option<&Sender>, next: u64, nonce: u64) -> bool {
+    sender.map_or(0, |sender| sender.waiting.range(next..nonce).count()) as u64 == nonce - next
+}
+
+/// Whether an account's code is that of another one (EIP-7702).
+fn delegates(ledger: &Ledger, address: &Address) -> bool {
+    let evm = ledger.accounts().get(address).map(|account| account.evm()).unwrap_or_default();
+    !evm.is_contract && evm.code != Digest::default()
 }
 
 #[cfg(test)]
@@ -430,17 +490,17 @@ mod tests {
     fn what_a_block_makes_ready_waits_for_the_next() {
         let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
         pool.admit(pay(1, 1, 10 * GWEI), 5, &ledger).expect("enters");
-        assert!(pool.take(1 << 20).is_empty() && pool.waits_since_ms().is_none() && !pool.is_busy());
+        assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none() && !pool.is_busy());
         run(&mut ledger, &mut pool, vec![pay(1, 0, 10 * GWEI)]);
         assert!(pool.waits_since_ms().is_some() && pool.is_busy());
-        assert_eq!(pool.take(1 << 20), [pay(1, 1, 10 * GWEI)]);
+        assert_eq!(pool.take(1 << 20, 5), [pay(1, 1, 10 * GWEI)]);
         let mut pool = EthereumPool::new(100);
         pool.admit(pay(2, 0, 2 * GWEI), 5, &ledger).expect("enters");
         pool.base_fee = 3 * GWEI;
-        assert!(pool.take(1 << 20).is_empty() && pool.waits_since_ms().is_none());
+        assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none());
         run(&mut ledger, &mut pool, Vec::new());
         assert!(pool.waits_since_ms().is_some());
-        assert_eq!(pool.take(1 << 20), [pay(2, 0, 2 * GWEI)]);
+        assert_eq!(pool.take(1 << 20, 5), [pay(2, 0, 2 * GWEI)]);
     }
 
     #[test]
@@ -450,14 +510,14 @@ mod tests {
         for bytes in &lane {
             pool.admit(bytes.clone(), 5, &ledger).expect("enters");
         }
-        assert_eq!(pool.take(1 << 20), lane);
+        assert_eq!(pool.take(1 << 20, 5), lane);
         pool.hand_over(&lane, 10);
-        assert!(pool.is_busy() && pool.take(1 << 20).is_empty());
+        assert!(pool.is_busy() && pool.take(1 << 20, 5).is_empty());
         assert_eq!(pool.take_back(10), 0);
         // The first is in a block of the other validator; the second is late.
         run(&mut ledger, &mut pool, lane[..1].to_vec());
         assert_eq!((pool.take_back(11), pool.take_back(100)), (1, 0));
-        assert_eq!(pool.take(1 << 20), lane[1..]);
+        assert_eq!(pool.take(1 << 20, 5), lane[1..]);
     }
 
     #[test]
@@ -469,15 +529,15 @@ mod tests {
         }
         pool.admit(pay(2, 0, fee), 5, &ledger).expect("enters");
         pool.quota = 42_000;
-        assert_eq!(pool.take(1 << 20), [pay(1, 0, fee), pay(1, 1, fee)], "first come, within the gas");
+        assert_eq!(pool.take(1 << 20, 5), [pay(1, 0, fee), pay(1, 1, fee)], "first come, within the gas");
         assert_eq!(pool.waits_since_ms(), Some(5));
         pool.quota = 1 << 30;
-        let rest = pool.take(1 << 20);
+        let rest = pool.take(1 << 20, 5);
         assert_eq!(rest, [pay(1, 2, fee), pay(2, 0, fee)], "nonce 4 waits for 3");
-        assert!(pool.take(1 << 20).is_empty() && pool.waits_since_ms().is_none(), "proposed once");
+        assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none(), "proposed once");
         assert_eq!(pool.admit(pay(1, 2, 2 * fee), 5, &ledger), Err(EthereumReject::Proposed));
         pool.put_back(&rest, 6);
-        assert_eq!(pool.take(LANE_HEAD + rest[0].len() + 4), [pay(1, 2, fee)]);
+        assert_eq!(pool.take(LANE_HEAD + rest[0].len() + 4, 5), [pay(1, 2, fee)]);
         let ethereum = vec![pay(1, 0, fee), pay(1, 1, fee), pay(1, 2, fee)];
         let senders = recover_senders(&ethereum);
         let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
@@ -488,6 +548,44 @@ mod tests {
         let (nonce, next) = (1, 3);
         assert_eq!(pool.admit(pay(1, 1, fee), 5, &ledger), Err(EthereumReject::NonceTooLow { nonce, next }));
         pool.admit(pay(1, 3, fee), 5, &ledger).expect("fills the gap");
-        assert_eq!(pool.take(1 << 20).len(), 3);
+        assert_eq!(pool.take(1 << 20, 5).len(), 3);
+    }
+
+    /// What costs nothing takes half of the pool, and not for ever.
+    #[test]
+    fn what_stands_above_a_gap_takes_half_of_the_pool_for_a_while() {
+        let (ledger, mut pool) = (ledger(), EthereumPool::new(4));
+        let fee = 10 * GWEI;
+        pool.admit(pay(1, 5, fee), 5, &ledger).expect("enters");
+        pool.admit(pay(1, 6, fee), LOOK_MS, &ledger).expect("enters");
+        assert_eq!(pool.admit(pay(2, 1, fee), LOOK_MS, &ledger), Err(EthereumReject::Full));
+        pool.admit(pay(2, 0, fee), LOOK_MS, &ledger).expect("it can be proposed");
+        pool.admit(pay(2, 1, fee), LOOK_MS, &ledger).expect("no gap is below it any more");
+        assert_eq!(pool.admit(pay(3, 0, fee), LOOK_MS, &ledger), Err(EthereumReject::Full));
+        let late = GAP_MS + 6;
+        assert_eq!(pool.take(1 << 20, late), [pay(2, 0, fee), pay(2, 1, fee)]);
+        assert_eq!(pool.len(), 3, "nonce 5 is forgotten");
+        assert!(pool.take(1 << 20, 10 * late).is_empty());
+        assert_eq!(pool.len(), 2, "what is proposed stays");
+        pool.put_back(&[pay(2, 1, fee)], 10 * late);
+        pool.limit = 6;
+        pool.admit(pay(1, 5, fee), 10 * late, &ledger).expect("half is free again");
+    }
+
+    /// Bob's transaction carries Alice's delegation; then one of hers waits at most.
+    #[test]
+    fn one_transaction_of_an_account_that_delegates_waits() {
+        let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+        let (fee, to) = (10 * GWEI, Some(Address([5; 20])));
+        let delegation = key(1).delegate(&Address([6; 20]), 7, 0);
+        let request = EthereumRequest { chain: 7, to, gas_limit: 100_000, max_fee: fee, ..Default::default() };
+        let carried = key(2).sign(&EthereumRequest { delegations: vec![delegation], ..request });
+        run(&mut ledger, &mut pool, vec![carried]);
+        assert_eq!(ledger.ethereum_nonce(&key(1).address()), 1, "the delegation holds");
+        pool.admit(pay(1, 1, fee), 5, &ledger).expect("the first");
+        assert_eq!(pool.admit(pay(1, 2, fee), 5, &ledger), Err(EthereumReject::Delegated));
+        pool.admit(pay(1, 1, 2 * fee), 5, &ledger).expect("another one in its place");
+        run(&mut ledger, &mut pool, vec![pay(1, 1, 2 * fee)]);
+        pool.admit(pay(1, 2, fee), 5, &ledger).expect("the next");
     }
 }

@@ -82,7 +82,7 @@ impl Proposals {
         match job {
             PoolJob::Assemble { height, proposer, room, count, ahead_ms } => {
                 let (entries, room) = room.map_or_else(Default::default, |room| fitting(pool, room, count));
-                let assembled = Assembled { entries, ethereum: pool.ethereum.take(room) };
+                let assembled = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &assembled, now.corrected_ms(ahead_ms));
                 // An earlier epoch may have asked for the same height.
                 put_back(pool, self.assembled.insert(height, assembled), now);
@@ -90,7 +90,7 @@ impl Proposals {
             }
             PoolJob::HandOver { to, proposer, room, count, ahead_ms } => {
                 let (entries, room) = fitting(pool, room, count);
-                let handed = Assembled { entries, ethereum: pool.ethereum.take(room) };
+                let handed = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &handed, now.corrected_ms(ahead_ms));
                 let count = handed.entries.len() + handed.ethereum.len();
                 pool.hand_over(handed.entries, now.milliseconds());

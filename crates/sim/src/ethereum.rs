@@ -69,7 +69,17 @@ impl EthereumClients {
         let gas_limit = if to.is_none() { 150_000 } else { [21_000, 60_000, 100_000, 16_000_000][dice.index(4)] };
         let (max_fee, max_tip) = ((2 + u128::from(dice.below(50))) * GWEI, u128::from(dice.below(2)) * GWEI);
         let chain = ledger.chain() + u64::from(dice.once_in(12));
-        let mut bytes = key.sign(&EthereumRequest { chain, nonce, to, value, gas_limit, max_fee, max_tip, data });
+        let mut bytes = key.sign(&EthereumRequest {
+            chain,
+            nonce,
+            to,
+            value,
+            gas_limit,
+            max_fee,
+            max_tip,
+            data,
+            ..Default::default()
+        });
         if dice.once_in(20) {
             let at = dice.index(bytes.len());
             bytes[at] ^= 1 << dice.below(8);

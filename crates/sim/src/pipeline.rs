@@ -144,7 +144,7 @@ impl SimNode {
         }
         let native = entries.iter().map(|entry| entry.transaction.clone()).collect();
         let foundation = Foundation::of(&self.ledger, self.roots.parts().root());
-        let ethereum = self.mempool.ethereum.take(LANE_BYTES);
+        let ethereum = self.mempool.ethereum.take(LANE_BYTES, now_ms);
         let block = foundation.own_block(self.ledger.height() + 1, native, ethereum, wall_ms);
         oracle.extend(&block, dice)?;
         if self.has(Bug::AnswerBeforeSync) {

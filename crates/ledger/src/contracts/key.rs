@@ -1,7 +1,8 @@
 //! Keys of Ethereum accounts, and what they sign.
 
-use alloy_consensus::{SignableTransaction, TxEip1559};
+use alloy_consensus::{SignableTransaction, Signed, TxEip1559, TxEip7702};
 use alloy_eips::eip2718::Encodable2718;
+use alloy_eips::eip7702::{Authorization, SignedAuthorization};
 use revm::primitives::alloy_primitives::Signature;
 use revm::primitives::{Address as EvmAddress, B256, TxKind, U256, keccak256};
 use secp256k1::{All, Message, Secp256k1, SecretKey};
@@ -15,7 +16,7 @@ pub struct EthereumKey {
     secret: SecretKey,
 }
 
-/// A transaction to sign, with a dynamic fee (EIP-1559).
+/// A transaction to sign, with a dynamic fee (EIP-1559), and with delegations (EIP-7702) if it has any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EthereumRequest {
     /// The number of the chain.
@@ -34,6 +35,8 @@ pub struct EthereumRequest {
     pub max_tip: u128,
     /// Input of the call, or code that creates the contract.
     pub data: Vec<u8>,
+    /// Delegations that it puts into force; then it calls, and creates nothing.
+    pub delegations: Vec<SignedAuthorization>,
 }
 
 impl EthereumKey {
@@ -61,7 +64,10 @@ impl EthereumKey {
 
     /// Signs a transaction; its bytes in EIP-2718 form.
     pub fn sign(&self, request: &EthereumRequest) -> Vec<u8> {
-        let transaction = TxEip1559 {
+        if !request.delegations.is_empty() {
+            return self.sign_envelope(with_delegations(request));
+        }
+        self.sign_envelope(TxEip1559 {
             chain_id: request.chain,
             nonce: request.nonce,
             gas_limit: request.gas_limit,
@@ -71,9 +77,37 @@ impl EthereumKey {
             value: U256::from(request.value),
             access_list: Default::default(),
             input: request.data.clone().into(),
-        };
+        })
+    }
+
+    /// Signs that the account runs the code of another one, on a chain and at a nonce of its own (EIP-7702).
+    pub fn delegate(&self, to: &Address, chain: u64, nonce: u64) -> SignedAuthorization {
+        let authorization = Authorization { chain_id: U256::from(chain), address: EvmAddress::new(to.0), nonce };
+        let signature = self.sign_hash(authorization.signature_hash());
+        authorization.into_signed(signature)
+    }
+
+    fn sign_envelope<T: SignableTransaction<Signature>>(&self, transaction: T) -> Vec<u8>
+    where
+        Signed<T>: Encodable2718,
+    {
         let signature = self.sign_hash(transaction.signature_hash());
         transaction.into_signed(signature).encoded_2718()
+    }
+}
+
+fn with_delegations(request: &EthereumRequest) -> TxEip7702 {
+    TxEip7702 {
+        chain_id: request.chain,
+        nonce: request.nonce,
+        gas_limit: request.gas_limit,
+        max_fee_per_gas: request.max_fee,
+        max_priority_fee_per_gas: request.max_tip,
+        to: EvmAddress::new(request.to.unwrap_or_default().0),
+        value: U256::from(request.value),
+        access_list: Default::default(),
+        authorization_list: request.delegations.clone(),
+        input: request.data.clone().into(),
     }
 }
 
