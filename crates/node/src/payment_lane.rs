@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// After so many blocks a post that the ledger has not is sent again.
 const POST_AGAIN: Height = 8;
 /// A shard of home epoch h listens on the port of its address plus h modulo this.
-pub const HOME_PORTS: u16 = 8;
+pub const HOME_PORTS: u16 = doors::json::HOME_PORTS;
 
 /// A validator's place in the lane.
 #[derive(Clone)]

@@ -301,6 +301,11 @@ impl<'a> PaymentView<'a> {
         self.outputs.chunks_exact(OUTPUT_BYTES).try_for_each(|output| Output::read(&mut Reader::new(output)).map(drop))
     }
 
+    /// Whether it is of this network.
+    pub fn is_of(&self, network: &Digest) -> bool {
+        self.network == *network
+    }
+
     /// The bytes of the payment.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
