@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use consensus::Certificate;
 use ledger::{AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, ValidatorsProof};
-use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey, Sequence, Superblock, Transaction, TransactionId};
+use primitives::{
+    Address, Amount, AssetId, Digest, Height, PublicKey, Sequence, Superblock, Transaction, TransactionId,
+};
 use tokio::sync::oneshot;
 
 use crate::cache::ProvenReceipts;

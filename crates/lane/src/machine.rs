@@ -16,7 +16,9 @@ use tokio::time::Instant;
 
 use crate::log::{FileLog, REWRITTEN};
 use crate::shard::{Event, Link, ShardCounts, ShardError, ShardNews};
-use crate::wire::{PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal, write_spender};
+use crate::wire::{
+    PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal, write_spender,
+};
 
 /// Batches that the machine takes before it answers.
 const BATCHES_OF_A_STEP: usize = 64;

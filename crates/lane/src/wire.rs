@@ -193,7 +193,12 @@ pub fn write_spender(to: &mut Vec<u8>, output: &OutputId, spender: Option<&Known
 
 /// Writes the frame of a refusal.
 pub fn write_refusal(to: &mut Vec<u8>, number: u32, refusal: &LaneRefusal) {
-    let again = matches!(refusal, LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_));
+    // A payment into an epoch that has not begun here is early: the block that begins it is not certified yet.
+    let again = match refusal {
+        LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_) => true,
+        LaneRefusal::WrongEpoch { into, now } => into > now,
+        _ => false,
+    };
     let mut text = refusal.to_string();
     while text.len() > TEXT_BYTES_MAX {
         text.pop();

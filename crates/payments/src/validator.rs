@@ -19,10 +19,10 @@ use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::statement::query_message;
 use crate::{
-    AGGREGATE_COST, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase, KnownSpender,
-    LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof,
-    PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature,
-    SpentOutput, StatementKind, Verdict, view_digest,
+    AGGREGATE_COST, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase,
+    KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId,
+    OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader,
+    SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
 };
 
 /// Whom an answer is for.

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use primitives::Digest;
 
-use super::{Api, parse};
 use super::failure::{Answered, Failure};
+use super::{Api, parse};
 use crate::json::{self, ErrorBody};
 
 /// The payment lane: lane time, committee, assets and escrow.
@@ -13,7 +13,9 @@ use crate::json::{self, ErrorBody};
     responses((status = 200, body = json::LaneBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn lane(State(api): State<Api>) -> Answered<json::LaneBody> {
     let outline = api.published().views().outline().clone();
-    json::lane(&outline, &api.backend.lane_addresses()).map(Json).ok_or_else(|| Failure::not_found("this chain has no payment lane"))
+    json::lane(&outline, &api.backend.lane_addresses())
+        .map(Json)
+        .ok_or_else(|| Failure::not_found("this chain has no payment lane"))
 }
 
 /// An output that the ledger created in the payment lane: by a withdrawal or the genesis.

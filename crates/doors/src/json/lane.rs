@@ -21,6 +21,8 @@ pub struct LaneBody {
     pub network: String,
     /// The lane epoch of the next block.
     pub epoch: u64,
+    /// Heights that are left of that epoch, while the lane is not halted.
+    pub heights_left: u64,
     /// Heights of an epoch, while the lane is not halted.
     pub epoch_heights: u64,
     /// Whether validators sign no payments now.
@@ -61,7 +63,7 @@ pub struct LaneAssetBody {
 
 /// The payment lane; `None` on a chain without one.
 pub fn lane(outline: &Outline, addresses: &[SocketAddr]) -> Option<LaneBody> {
-    let LaneOutline { network, epoch, is_halted, halt_round, open_cases, waiting_claims, terms, escrow } =
+    let LaneOutline { network, epoch, heights_left, is_halted, halt_round, open_cases, waiting_claims, terms, escrow } =
         outline.lane.as_ref()?;
     let assets = terms.assets.iter().zip(escrow).map(|(entry, escrow)| LaneAssetBody {
         asset: outline.assets[entry.asset.0 as usize].symbol.clone(),
@@ -72,13 +74,15 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr]) -> Option<LaneBody> {
     let counts = || terms.members.iter().map(Vec::len);
     let mut rest = if counts().sum::<usize>() == addresses.len() { addresses.iter() } else { [].iter() };
     let of_member = |count| rest.by_ref().take(count).map(SocketAddr::to_string).collect();
-    let addresses: Vec<Vec<String>> = counts().map(of_member).filter(|shards: &Vec<String>| !shards.is_empty()).collect();
+    let addresses: Vec<Vec<String>> =
+        counts().map(of_member).filter(|shards: &Vec<String>| !shards.is_empty()).collect();
     Some(LaneBody {
         addresses,
         home_ports: HOME_PORTS,
         height: outline.height,
         network: network.to_string(),
         epoch: *epoch,
+        heights_left: *heights_left,
         epoch_heights: terms.epoch_heights,
         halted: *is_halted,
         halt_round: *halt_round,

@@ -27,8 +27,8 @@ pub use committees::{
 };
 pub use ethereum::{EthereumBody, EthereumLogBody, EthereumReceiptBody, EthereumResultBody, EthereumResults};
 pub use lane::{
-    HOME_PORTS, LaneAssetBody, LaneBody, LaneCaseBody, LaneCandidateBody, LaneCasesBody, LaneOutputBody, lane, lane_cases,
-    lane_output,
+    HOME_PORTS, LaneAssetBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody, lane,
+    lane_cases, lane_output,
 };
 pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use doors::backend::{
-    AccountRead, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, NodeLimits, OffersRead, Proved, ReadError,
-    Standing,
+    AccountRead, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, NodeLimits, OffersRead, Proved,
+    ReadError, Standing,
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
