@@ -405,13 +405,15 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     // The audit finds nothing wrong, from running nodes.
     let mut audit = walras();
     audit.args(["audit", "--json"]);
-    (0..3).for_each(|index| drop(audit.arg("--home").arg(network.path(&format!("validator-{index}")))));
+    for index in 0..3 {
+        audit.arg("--home").arg(network.path(&format!("validator-{index}")));
+    }
     let output = audit.output().expect("walras runs");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let of = |name: &str| report["escrow"].as_array().expect("rows")[0][name].clone();
     assert_eq!([of("deposits"), of("redemptions"), of("escrow")], ["1200", "1200", "0"], "{report}");
-    assert_eq!((&report["deposits_counted_in_blocks"], &report["logs"]), (&true.into(), &9.into()), "{report}");
+    assert!(report["deposits_counted_in_blocks"] == true && report["logs"].as_u64() >= Some(9), "{report}");
     assert!(report["payments"].as_u64() >= Some(7), "{report}");
     let mut audit = walras();
     audit.args(["audit", "--home"]).arg(network.path("validator-0"));

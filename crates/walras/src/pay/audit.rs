@@ -87,7 +87,6 @@ impl Audit {
                 "redemptions": totals.redemptions.to_string(),
                 "verdicts": totals.verdicts.to_string(),
                 "escrow": facts.escrow.get(asset).copied().unwrap_or(0).to_string(),
-                "unspent": report.unspent.get(asset).copied().unwrap_or(0).to_string(),
             })
         };
         let rows: Vec<Value> = facts.totals.iter().map(row).collect();
