@@ -30,8 +30,8 @@ use payments::{
     StatementKind, Verdict,
 };
 use primitives::{
-    Address, Amount, AssetId, Body, Digest, Operation, SecretKey, Sequence, SubBlock, Superblock, Transaction,
-    TransactionId,
+    Address, Amount, AssetId, Body, Digest, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock,
+    Transaction, TransactionId,
 };
 
 use crate::dice::Dice;
@@ -232,6 +232,8 @@ impl LaneWorld {
         let genesis = Genesis {
             chain: 9,
             fee: 1,
+            epsilon: Fraction::power_of_two(15),
+            mu: Fraction::power_of_two(10),
             assets: vec![Listing::new("USD", 2, Address([9; 20])), Listing::new("EUR", 2, Address([9; 20]))],
             balances,
             lane: Some(terms),
