@@ -177,9 +177,7 @@ impl Payment {
         }
         bytes
     }
-}
 
-impl Payment {
     /// What of the payment its digest is a hash of.
     ///
     /// # Panics

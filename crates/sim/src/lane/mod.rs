@@ -17,17 +17,17 @@
 //! In the end the network heals, and each settled output of an honest payer that can still move comes home to the
 //! ledger.
 
+mod observed;
 mod payers;
 mod shards;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ledger::{Genesis, LaneAsset, LaneTerms, Ledger, Listing, Outcome, Refusal, Signatures};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, HomeEpoch, HomePhase, OutputId, PaymentBody, Quorums, Recipient,
-    StatementKind, Verdict,
+    BridgeEvent, BridgeOperation, CaseEvent, HomeEpoch, HomePhase, PaymentBody, Recipient, StatementKind, Verdict,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock,
@@ -36,6 +36,7 @@ use primitives::{
 
 use crate::dice::Dice;
 use crate::{Failure, message};
+use observed::Observed;
 use payers::Payers;
 use shards::{Liar, Said, SimValidator};
 
@@ -127,63 +128,6 @@ pub fn run_lane(seed: u64, options: LaneOptions) -> Result<LaneReport, Failure> 
 enum Message {
     Ask { validator: u8, kind: StatementKind, payment: usize },
     Answer(Said),
-}
-
-/// Every signature that was ever made, wherever it went.
-#[derive(Default)]
-struct Observed {
-    bodies: BTreeMap<Digest, Arc<PaymentBody>>,
-    confirmed: BTreeMap<Digest, BTreeSet<u8>>,
-    acknowledged: BTreeMap<Digest, BTreeSet<u8>>,
-    freed: BTreeSet<OutputId>,
-    lapsed: BTreeSet<OutputId>,
-}
-
-impl Observed {
-    fn note(&mut self, kind: StatementKind, digest: Digest, validator: u8) {
-        let signers = match kind {
-            StatementKind::Confirmation => &mut self.confirmed,
-            StatementKind::Acknowledgement => &mut self.acknowledged,
-            _ => return,
-        };
-        signers.entry(digest).or_default().insert(validator);
-    }
-
-    /// Whether a quorum can have signed: the liar signs everything.
-    fn is_quorum(signers: Option<&BTreeSet<u8>>) -> bool {
-        let honest = signers.map_or(0, |signers| signers.iter().filter(|index| **index + 1 < MEMBERS).count());
-        honest + 1 >= Quorums::new(MEMBERS.into()).certificate
-    }
-
-    fn is_settled(&self, digest: &Digest) -> bool {
-        Observed::is_quorum(self.confirmed.get(digest)) && Observed::is_quorum(self.acknowledged.get(digest))
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let mut spent: BTreeMap<OutputId, Digest> = BTreeMap::new();
-        for (digest, body) in &self.bodies {
-            if !Observed::is_quorum(self.confirmed.get(digest)) {
-                continue;
-            }
-            for input in body.input_ids() {
-                if let Some(other) = spent.insert(input, *digest) {
-                    return Err(format!("output {input} is certified twice, by {other} and {digest}"));
-                }
-                if self.freed.contains(&input) && !self.is_exit_of_case(body) {
-                    return Err(format!("output {input} was freed, and payment {digest} of it can be certified"));
-                }
-                if self.lapsed.contains(&input) && self.is_settled(digest) && !self.is_exit_of_case(body) {
-                    return Err(format!("output {input} lapsed, and payment {digest} of it is settled"));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The exit of a contested output is what a verdict credits: its certificate pays nothing twice.
-    fn is_exit_of_case(&self, body: &PaymentBody) -> bool {
-        body.payment.is_exit()
-    }
 }
 
 struct LaneWorld {

@@ -317,7 +317,7 @@ impl Pass<'_> {
     }
 
     fn post(&mut self, operation: &BridgeOperation) -> anyhow::Result<()> {
-        let posted = super::post(self.json, &self.watch.sender, operation)?;
+        let posted = super::home::post(self.json, &self.watch.sender, operation)?;
         ensure!(posted.is_some(), "the ledger has not taken the certificate yet");
         self.looked.posted += 1;
         Ok(())
