@@ -24,8 +24,8 @@ use std::time::Duration;
 use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardNews, ShardSetup};
 use ledger::{LaneBridge, Ledger};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, HomeEpoch, LaneCommittee, LaneEffect, LaneRules, LaneSettings, LogOwner,
-    Output, OutputId, SPEND_EPOCHS, ViewParts,
+    BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, LaneCommittee, LaneEffect, LaneRules,
+    LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts,
 };
 use primitives::{Body, Height, Operation, PublicKey, SecretKey};
 use store::RealDisk;
@@ -127,6 +127,9 @@ impl Term {
     }
 }
 
+/// A contested output, and the payments of it.
+type OpenCase = (ContestedOutput, Option<Vec<Arc<PaymentBody>>>);
+
 /// Something to be posted to the ledger.
 struct Post {
     operation: BridgeOperation,
@@ -147,6 +150,9 @@ pub(crate) struct LaneHost {
     /// Facts of blocks that have no certificate yet.
     waiting: VecDeque<(Height, Vec<BridgeEvent>)>,
     posts: Vec<Post>,
+    /// Cases that certified blocks opened, with their candidates once they are fixed: a home that begins later hears of
+    /// them, too.
+    cases: BTreeMap<OutputId, OpenCase>,
     /// The recovered state, until it is certified.
     recovered: Option<Ledger>,
 }
@@ -166,8 +172,9 @@ impl LaneHost {
         let (shared, directory) = (shared.clone(), data.join("lane"));
         let (homes, waiting) = (BTreeMap::new(), VecDeque::new());
         let (now, posts, state) = (0, Vec::new(), shared.read_ledger().clone());
+        let (cases, recovered) = (BTreeMap::new(), None);
         let mut host =
-            LaneHost { shared, intake, member, directory, told, heard, homes, now, waiting, posts, recovered: None };
+            LaneHost { shared, intake, member, directory, told, heard, homes, now, waiting, posts, cases, recovered };
         host.prepare_first(&state)?;
         // Blocks up to here are part of the state.
         host.waiting.push_back((state.height(), Vec::new()));
@@ -223,13 +230,10 @@ impl LaneHost {
                 self.open(&term, &backed)?;
             }
         }
-        for (contested, candidates) in bridge.resolver().cases() {
-            let id = contested.output.id;
-            self.tell_all(&ShardNews::CaseOpened(*contested));
-            if let Some(bodies) = candidates {
-                self.tell_all(&ShardNews::CandidatesFixed(id, bodies));
-            }
-        }
+        let cases = bridge.resolver().cases().map(|(contested, bodies)| (contested.output.id, (*contested, bodies)));
+        self.cases = cases.collect();
+        let homes: Vec<HomeEpoch> = self.homes.keys().copied().collect();
+        homes.into_iter().for_each(|home| self.tell_cases_of(home));
         self.tell_all(&ShardNews::Halted(bridge.clock().is_halted()));
         Ok(())
     }
@@ -331,14 +335,19 @@ impl LaneHost {
                 }
                 BridgeEvent::Halted(halted) => self.tell_all(&ShardNews::Halted(halted)),
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
-                    self.tell_all(&ShardNews::CaseOpened(contested));
+                    self.tell_of_case(contested.home, &ShardNews::CaseOpened(contested));
+                    self.cases.insert(contested.output.id, (contested, None));
                 }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
-                    self.tell_all(&ShardNews::CandidatesFixed(id, bodies));
+                    let Some((contested, candidates)) = self.cases.get_mut(&id) else { continue };
+                    *candidates = Some(bodies.clone());
+                    let home = contested.home;
+                    self.tell_of_case(home, &ShardNews::CandidatesFixed(id, bodies));
                 }
                 BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
                     self.tell_all(&ShardNews::CaseRuled(contested.output.id, verdict));
                     self.homes.values_mut().for_each(|home| drop(home.parts.remove(&contested.output.id)));
+                    self.cases.remove(&contested.output.id);
                 }
                 BridgeEvent::Case(CaseEvent::Alarm(digest)) => {
                     tracing::error!(%digest, "two certificates of the lane contradict each other: the lane halts");
@@ -359,13 +368,37 @@ impl LaneHost {
         self.now = epoch;
         self.tell_all(&ShardNews::Epoch(epoch));
         self.make_logs(epoch + 1)?;
+        // A home that is over and waits for a verdict has no clients: its port goes to this one.
+        let same_port = |home: &HomeEpoch| home % u64::from(HOME_PORTS) == epoch % u64::from(HOME_PORTS);
+        for (_, home) in self.homes.iter_mut().filter(|(home, _)| same_port(home)) {
+            home.shards.values_mut().for_each(LaneShard::stop_listening);
+        }
         // The ledger may be ahead of certified blocks: what it backs by now is told when it is certified.
         let term = Term::of(lane(&self.shared.read_ledger()), epoch);
-        term.map_or(Ok(()), |term| self.open(&term, &[]))
+        term.map_or(Ok(()), |term| self.open(&term, &[]))?;
+        self.tell_cases_of(epoch);
+        Ok(())
+    }
+
+    /// Tells a home of the open cases that concern it.
+    fn tell_cases_of(&self, home: HomeEpoch) {
+        let concerns = |contested: &ContestedOutput| (contested.home..=contested.home + 1).contains(&home);
+        for (id, (contested, candidates)) in self.cases.iter().filter(|(_, (contested, _))| concerns(contested)) {
+            self.tell_home(home, &ShardNews::CaseOpened(*contested));
+            if let Some(bodies) = candidates {
+                self.tell_home(home, &ShardNews::CandidatesFixed(*id, bodies.clone()));
+            }
+        }
     }
 
     fn tell_all(&self, news: &ShardNews) {
         self.homes.keys().for_each(|home| self.tell_home(*home, news));
+    }
+
+    /// Tells the homes that a case concerns: that of its output, and the next one, into which candidates may pay. Others
+    /// need not wait for its verdict, so that nobody keeps their keys alive with case after case.
+    fn tell_of_case(&self, home: HomeEpoch, news: &ShardNews) {
+        (home..=home + 1).for_each(|home| self.tell_home(home, news));
     }
 
     fn tell_home(&self, home: HomeEpoch, news: &ShardNews) {

@@ -119,6 +119,27 @@ impl Network {
         found.map_or(0, |balance| balance["available"].as_str().expect("units").parse().expect("a number"))
     }
 
+    /// A payer of 4 EUR that gets SIGKILL between writing the payment down and sending it: nobody listens where its door
+    /// sends it.
+    fn kill_before_it_sends(&self, purse: &str, to: &str) {
+        let nowhere = Nowhere::new(self.server());
+        let order = ["send", "--to", to, "--asset", "EUR", "--amount", "4", "--server", &nowhere.url];
+        let mut payer = self.command(purse, &order).spawn().expect("walras starts");
+        let outbox = self.path(purse).join("outbox");
+        let written = || {
+            let names =
+                std::fs::read_dir(&outbox).expect("an outbox").map(|entry| entry.expect("an entry").file_name());
+            let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+            names.iter().any(|name| name.starts_with("payment-") && !name.ends_with(".unfinished"))
+        };
+        while !written() {
+            assert!(payer.try_wait().expect("a child").is_none(), "the payer ended before it wrote");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        payer.kill().expect("SIGKILL");
+        payer.wait().expect("it ended");
+    }
+
     /// One look of a watcher: what it settled, sent home and posted.
     fn watch(&self, key: &str) -> (u64, u64, u64) {
         let mut watch = walras();
@@ -301,24 +322,7 @@ fn a_payer_that_is_killed_before_it_sends_finishes_the_same_payment() {
     let deposit = ["deposit", "--key", issuer.to_str().expect("text"), "--asset", "EUR", "--amount", "10"];
     network.pay("alice", &deposit);
     let address = network.pay("bob", &["address"])["address"].as_str().expect("an address").to_string();
-    // Nobody listens where this door sends the payer: what it signs is written down and never sent.
-    let nowhere = Nowhere::new(network.server());
-    let order = ["send", "--to", &address, "--asset", "EUR", "--amount", "4", "--server", &nowhere.url];
-    let mut payer = network.command("alice", &order).spawn().expect("walras starts");
-    let outbox = network.path("alice/outbox");
-    let written = || {
-        let names = std::fs::read_dir(&outbox).expect("an outbox").map(|entry| entry.expect("an entry").file_name());
-        let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
-        names.iter().any(|name| name.starts_with("payment-") && !name.ends_with(".unfinished"))
-    };
-    while !written() {
-        assert!(payer.try_wait().expect("a child").is_none(), "the payer ended before it wrote");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    payer.kill().expect("SIGKILL");
-    payer.wait().expect("it ended");
-    drop(nowhere);
-
+    network.kill_before_it_sends("alice", &address);
     assert_eq!(network.balance("alice", "EUR"), (0, 0, 600), "its money is bound, its change is to come");
     let second = ["send", "--to", &address, "--asset", "EUR", "--amount", "8"];
     assert!(network.refused("alice", &second).contains("cannot make up"), "the same output is not spent again");
@@ -378,9 +382,25 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     network.pay("bob", &["receive", "three.txt"]);
     assert_eq!(network.balance("bob", "EUR").0, 600);
 
+    // Dave dies before he sends, and comes back when the epoch of his payment is over: nobody confirms it any more.
+    network.pay("dave", &["new"]);
+    network.pay("dave", &["deposit", "--key", issuer, "--asset", "EUR", "--amount", "7"]);
+    network.kill_before_it_sends("dave", &address);
+
     // What lies there is renewed in the epoch after its own, and still spendable in the one after that.
     network.pass_until_epoch(1);
     assert_eq!(network.pay("bob", &["settle"])["renewed"], 2);
+    let stuck = network.pay("dave", &["balance"])["payments"][0]["payment"].as_str().expect("a digest").to_string();
+    let said = network.refused("dave", &["settle", "--lane-patience", "5"]);
+    assert!(said.contains("build it for the present epoch") && said.contains("walras pay contest"), "{said}");
+    network.pay("dave", &["contest", &stuck[..12], "--key", issuer]);
+    while get(&agent(), network.server(), "/v1/lane").1["open_cases"] != 0 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(network.balance("dave", "EUR"), (0, 0, 0));
+    network.pay("dave", &["settle", "--lane-patience", "5"]);
+    let home = network.pay("dave", &["accounts"])["accounts"].clone();
+    assert_eq!(home.as_array().expect("accounts").iter().map(units_of).collect::<Vec<_>>(), ["700"]);
     network.pass_until_epoch(2);
     let redeemed = network.pay("bob", &["redeem", "--key", issuer, "--asset", "EUR", "--amount", "6"]);
     assert_eq!(redeemed["redeemed"].as_array().map(Vec::len), Some(1), "one owner, one payment: {redeemed}");
@@ -412,7 +432,9 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let of = |name: &str| report["escrow"].as_array().expect("rows")[0][name].clone();
-    assert_eq!([of("deposits"), of("redemptions"), of("escrow")], ["1200", "1200", "0"], "{report}");
+    assert_eq!([of("deposits"), of("escrow")], ["1900", "0"], "{report}");
+    let paid = |name: &str| of(name).as_str().expect("units").parse::<u64>().expect("a number");
+    assert_eq!(paid("redemptions") + paid("verdicts"), 1_900, "{report}");
     assert!(report["deposits_counted_in_blocks"] == true && report["logs"].as_u64() >= Some(9), "{report}");
     assert!(report["payments"].as_u64() >= Some(7), "{report}");
     let mut audit = walras();

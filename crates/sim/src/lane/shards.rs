@@ -161,11 +161,15 @@ impl SimValidator {
                     self.tell_all(|| LaneInput::Epoch(epoch));
                     self.make_log(epoch + 1, dice);
                     self.open(epoch, dice);
+                    self.tell_cases_of(epoch);
                 }
                 BridgeEvent::Halted(halted) => self.tell_all(|| LaneInput::Halted(halted)),
-                BridgeEvent::Case(CaseEvent::Opened(contested)) => self.tell_all(|| LaneInput::CaseOpened(contested)),
+                BridgeEvent::Case(CaseEvent::Opened(contested)) => {
+                    self.tell_of_case(contested.home, || LaneInput::CaseOpened(contested));
+                }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
-                    self.tell_all(|| LaneInput::CandidatesFixed(id, &bodies));
+                    let home = bodies[0].payment.home;
+                    self.tell_of_case(home, || LaneInput::CandidatesFixed(id, &bodies));
                 }
                 BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
                     self.tell_all(|| LaneInput::CaseRuled(contested.output.id, verdict));
@@ -179,6 +183,25 @@ impl SimValidator {
     fn tell_all<'a>(&mut self, input: impl Fn() -> LaneInput<'a>) {
         let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
         homes.into_iter().for_each(|home| self.step(home, input()));
+    }
+
+    /// As the host of a node: homes that a case does not concern hear nothing of it.
+    fn tell_of_case<'a>(&mut self, home: HomeEpoch, input: impl Fn() -> LaneInput<'a>) {
+        (home..=home + 1).for_each(|home| self.step(home, input()));
+    }
+
+    /// A home that begins, or starts again, hears of the open cases that concern it.
+    fn tell_cases_of(&mut self, home: HomeEpoch) {
+        let cases: Vec<_> = lane(&self.known).bridge().resolver().cases().map(|(of, bodies)| (*of, bodies)).collect();
+        for (contested, bodies) in cases {
+            if !(contested.home..=contested.home + 1).contains(&home) {
+                continue;
+            }
+            self.step(home, LaneInput::CaseOpened(contested));
+            if let Some(bodies) = bodies {
+                self.step(home, LaneInput::CandidatesFixed(contested.output.id, &bodies));
+            }
+        }
     }
 
     pub fn request(&mut self, home: HomeEpoch, peer: LanePeer, bytes: &[u8]) {
@@ -252,14 +275,8 @@ impl SimValidator {
         let alive: Vec<HomeEpoch> =
             (oldest..=now).filter(|home| home + SPEND_EPOCHS >= now || bridge.needs(*home)).collect();
         alive.into_iter().for_each(|home| self.open(home, dice));
-        let bridge = lane(&self.known).bridge();
-        let cases: Vec<_> = bridge.resolver().cases().map(|(contested, bodies)| (*contested, bodies)).collect();
-        for (contested, bodies) in cases {
-            self.tell_all(|| LaneInput::CaseOpened(contested));
-            if let Some(bodies) = bodies {
-                self.tell_all(|| LaneInput::CandidatesFixed(contested.output.id, &bodies));
-            }
-        }
+        let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
+        homes.into_iter().for_each(|home| self.tell_cases_of(home));
         let halted = lane(&self.known).bridge().clock().is_halted();
         self.tell_all(|| LaneInput::Halted(halted));
     }

@@ -108,6 +108,7 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &Place) ->
     let now = LaneNow::ask(sender.server(), &purse.network)?;
     let (contents, seed) = (purse.contents()?, purse.seed(&place.passphrase())?);
     let mut opened = Vec::new();
+    purse.keep_contested(&sent.payment.digest)?;
     for SpentOutput { id, asset, amount } in PaymentView::parse(&sent.payment.payment)?.inputs() {
         let held = contents.spent.get(&id).with_context(|| format!("the purse has lost what proves output {id}"))?;
         let output = SpentOutput { id, asset, amount };

@@ -9,6 +9,7 @@
 //! | `received/` | receipts of others' payments, and marks of those that are settled |
 //! | `outbox/` | payments, durable before they are first sent, with their certificates |
 //! | `posted/` | marks of payments whose certificate the ledger has |
+//! | `contested/` | marks of payments whose money the ledger was asked to decide about |
 //! | `device` | a file that a copy of the folder has not: how a purse knows that it was restored |
 //!
 //! What the purse holds follows from these: outputs of deposits, of received receipts and of own payments, less what
@@ -43,6 +44,7 @@ const DEVICE_MARK: &str = "device.json";
 const DEPOSITS: &str = "deposits";
 const RECEIVED: &str = "received";
 const POSTED: &str = "posted";
+const CONTESTED: &str = "contested";
 const OUTBOX: &str = "outbox";
 const SETTLED: &str = ".settled";
 const KEY_CONTEXT: &str = "walras 2026 purse key v1";
@@ -165,7 +167,7 @@ impl Purse {
         ensure!(!folder.join(LANE).exists(), "{} is a purse already; choose another --purse", folder.display());
         let disk = RealDisk::new(folder).with_context(|| folder.display().to_string())?;
         let _lock = lock(&disk, folder)?;
-        for part in [DEPOSITS, RECEIVED, POSTED, OUTBOX] {
+        for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX] {
             RealDisk::new(folder.join(part)).with_context(|| folder.join(part).display().to_string())?;
         }
         let seed = folder.join(SEED);
@@ -325,6 +327,15 @@ impl Purse {
     /// Notes that the ledger has the certificate of a payment.
     pub fn keep_posted(&self, digest: &Digest, transaction: &TransactionId) -> anyhow::Result<()> {
         write_durable(&self.folder.join(POSTED).join(digest.to_string()), transaction.to_string().as_bytes())
+    }
+
+    /// Notes that the money of a payment is contested.
+    pub fn keep_contested(&self, digest: &Digest) -> anyhow::Result<()> {
+        write_durable(&self.folder.join(CONTESTED).join(digest.to_string()), &[])
+    }
+
+    pub fn is_contested(&self, digest: &Digest) -> bool {
+        self.folder.join(CONTESTED).join(digest.to_string()).exists()
     }
 
     pub fn is_posted(&self, digest: &Digest) -> bool {

@@ -41,7 +41,7 @@ fn rows(purse: &Purse, contents: &Contents, now: Option<HomeEpoch>) -> anyhow::R
     for deposit in &contents.deposits {
         rows.entry(AssetId(deposit.asset)).or_default().pending += u128::from(deposit.amount);
     }
-    for sent in contents.sent.iter().filter(|sent| sent.certificate.is_none()) {
+    for sent in contents.sent.iter().filter(|sent| is_pending(purse, sent)) {
         for output in PaymentView::parse(&sent.payment.payment)?.outputs() {
             if matches!(output.to, Recipient::Key(key) if purse.owns(&key)) {
                 rows.entry(output.asset).or_default().pending += u128::from(output.amount);
@@ -60,7 +60,7 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
     let (network, contents) = (&purse.network, purse.contents()?);
     let rows = rows(purse, &contents, now)?;
     let unposted: Vec<_> = contents.sent.iter().filter(|sent| is_unposted(purse, sent)).collect();
-    let unfinished = contents.sent.iter().filter(|sent| sent.certificate.is_none()).count();
+    let unfinished = contents.sent.iter().filter(|sent| is_pending(purse, sent)).count();
     if json {
         let row = |(asset, row): (&AssetId, &Row)| {
             let money = network.assets.iter().find(|money| money.asset == *asset);
@@ -130,6 +130,11 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
         println!("This purse was copied or restored: it asks a quorum what it has spent before it spends again.");
     }
     Ok(())
+}
+
+/// Whether a payment is not confirmed yet and may still be. What is contested comes to the ledger, or is confirmed there.
+fn is_pending(purse: &Purse, sent: &lane::SentPayment) -> bool {
+    sent.certificate.is_none() && !purse.is_contested(&sent.payment.digest)
 }
 
 /// Whether a payment pays accounts and the ledger does not have its certificate from here.
