@@ -27,9 +27,10 @@ use payments::{
     BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, LaneCommittee, LaneEffect, LaneRules,
     LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts,
 };
-use primitives::{Body, Height, Operation, PublicKey, SecretKey};
+use primitives::{Body, Height, Operation, PublicKey};
 use store::RealDisk;
 
+use crate::lane_member::{HOME_PORTS, LaneMember, LaneStartError, check, home_address};
 use crate::shared::{Shared, Submission};
 
 /// Facts of blocks, and what shards ask for, that wait for the host.
@@ -38,57 +39,6 @@ const HOST_QUEUE: usize = 1_024;
 const LOOK: Duration = Duration::from_millis(20);
 /// After so many blocks a post that the ledger has not is sent again.
 const POST_AGAIN: Height = 8;
-/// A shard of home epoch h listens on the port of its address plus h modulo this.
-pub const HOME_PORTS: u16 = doors::json::HOME_PORTS;
-
-/// A validator's place in the lane.
-#[derive(Clone)]
-pub struct LaneMember {
-    /// Its index in the committee.
-    pub index: u8,
-    /// The keys of its shards.
-    pub keys: Vec<SecretKey>,
-    /// The addresses of all shards of the committee, by member and shard. Each takes [`HOME_PORTS`] ports.
-    pub addresses: Vec<Vec<SocketAddr>>,
-    /// The key of the account that posts votes and views.
-    pub account: SecretKey,
-}
-
-/// Why a validator does not take part in the lane.
-#[derive(Debug, thiserror::Error)]
-pub enum LaneStartError {
-    /// The chain has none.
-    #[error("the genesis has no `lane` section: this chain has no payment lane")]
-    NoLane,
-    /// The lane runs already.
-    #[error("this node takes part in the lane already")]
-    Running,
-    /// A key that the genesis does not name.
-    #[error(
-        "lane.members[{member}] in the genesis does not name the keys {keys:?}: use the keys of this member's shards"
-    )]
-    Keys {
-        /// The index.
-        member: u8,
-        /// The keys given.
-        keys: Vec<PublicKey>,
-    },
-    /// Addresses that do not fit the committee.
-    #[error("the lane has one address for each shard of each member, and ports up to 7 above it")]
-    Addresses,
-    /// A directory or a log.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// A directory.
-    #[error("{0}: {1}")]
-    Directory(String, std::io::Error),
-    /// A thread.
-    #[error("{0}")]
-    Thread(String),
-    /// A shard that cannot listen.
-    #[error(transparent)]
-    Shard(#[from] ShardError),
-}
 
 /// What the host hears.
 pub(crate) enum LaneHeard {
@@ -96,11 +46,6 @@ pub(crate) enum LaneHeard {
     Block(Height, Vec<BridgeEvent>),
     /// What a shard of a home asks for.
     Asked(HomeEpoch, u16, LaneEffect),
-}
-
-/// Where a shard of a home epoch listens.
-pub fn home_address(of: SocketAddr, home: HomeEpoch) -> SocketAddr {
-    SocketAddr::new(of.ip(), of.port() + (home % u64::from(HOME_PORTS)) as u16)
 }
 
 /// The shards of one home.
@@ -395,8 +340,8 @@ impl LaneHost {
         self.homes.keys().for_each(|home| self.tell_home(*home, news));
     }
 
-    /// Tells the homes that a case concerns: that of its output, and the next one, into which candidates may pay. Others
-    /// need not wait for its verdict, so that nobody keeps their keys alive with case after case.
+    /// Tells the homes that a case concerns: that of its output, and the next one, into which candidates may pay.
+    /// Others need not wait for its verdict, so that nobody keeps their keys alive with case after case.
     fn tell_of_case(&self, home: HomeEpoch, news: &ShardNews) {
         (home..=home + 1).for_each(|home| self.tell_home(home, news));
     }
@@ -494,14 +439,4 @@ impl LaneHost {
 
 fn lane(ledger: &Ledger) -> &LaneBridge {
     ledger.lane().expect("the chain has a lane")
-}
-
-fn check(member: &LaneMember, lane: &LaneBridge) -> Result<(), LaneStartError> {
-    let keys: Vec<PublicKey> = member.keys.iter().map(SecretKey::public).collect();
-    if lane.terms().members.get(usize::from(member.index)) != Some(&keys) {
-        return Err(LaneStartError::Keys { member: member.index, keys });
-    }
-    let counts = member.addresses.iter().map(Vec::len).eq(lane.terms().members.iter().map(Vec::len));
-    let ports = member.addresses.iter().flatten().all(|of| of.port().checked_add(HOME_PORTS - 1).is_some());
-    if counts && ports { Ok(()) } else { Err(LaneStartError::Addresses) }
 }

@@ -137,8 +137,8 @@ impl PaymentCertificate {
     /// Reads a certificate that fills `bytes`.
     ///
     /// # Errors
-    /// [`LaneRefusal::Malformed`] or [`LaneRefusal::WrongPath`] for anything that [`PaymentCertificate::write`] does not
-    /// write.
+    /// [`LaneRefusal::Malformed`] or [`LaneRefusal::WrongPath`] for anything that [`PaymentCertificate::write`] does
+    /// not write.
     pub fn parse(bytes: &[u8]) -> Result<PaymentCertificate, LaneRefusal> {
         let mut reader = Reader::new(bytes);
         let certificate = PaymentCertificate::read(&mut reader)?;

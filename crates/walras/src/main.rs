@@ -82,7 +82,7 @@ enum Command {
     /// Settle receipts and send money of the lane home for wallets that are offline.
     Watch(pay::watch::Watch),
     /// Prove that no money of the payment lane is lost or made.
-    Audit(pay::audit::Audit),
+    Audit(pay::audit::LaneAudit),
     /// Check a node that is not trusted against what the validators signed.
     #[command(subcommand)]
     Light(light::Light),

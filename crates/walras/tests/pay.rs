@@ -1,5 +1,5 @@
-//! Money on the payment lane, between processes: ledger → lane → lane → ledger, a payer that is killed between writing a
-//! payment down and sending it, a purse that is restored from a copy, and lane epochs that end.
+//! Money on the payment lane, between processes: ledger → lane → lane → ledger, a payer that is killed between writing
+//! a payment down and sending it, a purse that is restored from a copy, and lane epochs that end.
 
 mod process;
 
@@ -119,8 +119,8 @@ impl Network {
         found.map_or(0, |balance| balance["available"].as_str().expect("units").parse().expect("a number"))
     }
 
-    /// A payer of 4 EUR that gets SIGKILL between writing the payment down and sending it: nobody listens where its door
-    /// sends it.
+    /// A payer of 4 EUR that gets SIGKILL between writing the payment down and sending it: nobody listens where its
+    /// door sends it.
     fn kill_before_it_sends(&self, purse: &str, to: &str) {
         let nowhere = Nowhere::new(self.server());
         let order = ["send", "--to", to, "--asset", "EUR", "--amount", "4", "--server", &nowhere.url];
@@ -404,6 +404,8 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     network.pass_until_epoch(2);
     let redeemed = network.pay("bob", &["redeem", "--key", issuer, "--asset", "EUR", "--amount", "6"]);
     assert_eq!(redeemed["redeemed"].as_array().map(Vec::len), Some(1), "one owner, one payment: {redeemed}");
+    let said = network.refused("carol", &["receive", "two.txt"]);
+    assert!(said.contains("it is of lane epoch 0, and now is 2"), "{said}");
     // What nobody renewed goes home to the account of its key, and from there anywhere.
     assert_eq!(network.pay("backup", &["balance"])["balances"][0]["home_only"], "300");
     let settled = network.pay("backup", &["settle"]);

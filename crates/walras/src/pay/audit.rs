@@ -27,7 +27,7 @@ use super::network::LaneNetwork;
 
 The ledger is read from the first home; the lane's logs from all, and 2f+1 of 3f+1 validators are needed. Nodes may be
 running. Homes of others: copies of `data/lane` suffice.")]
-pub struct Audit {
+pub struct LaneAudit {
     /// A home, or a copy of one.
     #[arg(long, required = true, value_name = "DIR")]
     home: Vec<PathBuf>,
@@ -51,7 +51,7 @@ impl LaneLog for ReadLog {
     }
 }
 
-impl Audit {
+impl LaneAudit {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let first = &self.home[0];
         let network = LaneNetwork::of_genesis(&first.join("genesis.json"))?;

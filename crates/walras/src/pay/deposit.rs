@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::network::LaneNow;
 use super::purse::{Deposit, Purse};
-use super::{Place, show};
+use super::{PursePlace, show};
 use crate::wallet::fate::Fate;
 use crate::wallet::send::Sender;
 use crate::wallet::server::{Server, text};
@@ -23,7 +23,7 @@ pub(super) fn deposit(
     asset: &str,
     amount: &str,
     sender: &Sender,
-    place: &Place,
+    place: &PursePlace,
 ) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
     let (asset, amount) = purse.network.units(asset, amount)?;

@@ -9,13 +9,13 @@ use payments::{
     BridgeOperation, ContestedOutput, OutputId, OutputProof, PaymentBody, PaymentView, Recipient, SpentOutput,
     owner_message,
 };
-use primitives::{Address, Operation};
+use primitives::{Address, Operation, TransactionId};
 use serde_json::{Value, json};
 
 use super::network::LaneNow;
 use super::send::Session;
 use super::slip::Slip;
-use super::{Place, show, spend};
+use super::{PursePlace, show, spend};
 use crate::keystore;
 use crate::wallet::fate::Fate;
 use crate::wallet::send::Sender;
@@ -26,7 +26,7 @@ pub(super) fn redeem(
     files: &[PathBuf],
     quantity: Option<(String, String)>,
     sender: &Sender,
-    place: &Place,
+    place: &PursePlace,
     patience: Duration,
 ) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
@@ -68,7 +68,7 @@ pub(super) fn redeem(
     }
     let waiting = sender.server().get("/v1/lane")?["waiting_claims"].as_u64().unwrap_or(0);
     if json {
-        let row = |(body, transaction): &(PaymentBody, primitives::TransactionId)| json!({"payment": body.digest.to_string(), "transaction": transaction.to_string()});
+        let row = |(body, transaction): &(PaymentBody, TransactionId)| json!({"payment": body.digest.to_string(), "transaction": transaction.to_string()});
         println!("{}", json!({"redeemed": rows.iter().map(row).collect::<Vec<_>>(), "waiting_claims": waiting}));
         return Ok(ExitCode::SUCCESS);
     }
@@ -87,11 +87,7 @@ pub(super) fn redeem(
 }
 
 /// Posts something about the lane to the ledger; its transaction, if it was committed. Else what happened is told.
-pub(super) fn post(
-    json: bool,
-    sender: &Sender,
-    operation: &BridgeOperation,
-) -> anyhow::Result<Option<primitives::TransactionId>> {
+pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> anyhow::Result<Option<TransactionId>> {
     let (transaction, assets) = sender.sign(|_, _, _| Ok(Operation::Lane(operation.encode().into())))?;
     let fate = sender.commit(json, &transaction)?;
     if let Fate::Committed(_) = fate {
@@ -101,7 +97,7 @@ pub(super) fn post(
     Ok(None)
 }
 
-pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &Place) -> anyhow::Result<ExitCode> {
+pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlace) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let sent = spend::find(&purse, name)?;
     ensure!(sent.certificate.is_none(), "the payment is confirmed: nobody can contest its money with success");
@@ -122,7 +118,10 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &Place) ->
         opened.push((id, held.owner.address(), transaction));
     }
     if json {
-        let row = |(id, account, transaction): &(OutputId, Address, primitives::TransactionId)| json!({"output": id.to_string(), "account": account.to_string(), "transaction": transaction.to_string()});
+        let row = |(id, account, transaction): &(OutputId, Address, TransactionId)| {
+            let (id, account) = (id.to_string(), account.to_string());
+            json!({"output": id, "account": account, "transaction": transaction.to_string()})
+        };
         println!("{}", json!({"contested": opened.iter().map(row).collect::<Vec<_>>()}));
         return Ok(ExitCode::SUCCESS);
     }
@@ -133,7 +132,7 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &Place) ->
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn accounts(json: bool, place: &Place, server: &Server) -> anyhow::Result<ExitCode> {
+pub(super) fn accounts(json: bool, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let (assets, mut rows) = (server.assets()?, Vec::new());
     for account in purse.accounts() {
@@ -164,7 +163,12 @@ pub(super) fn accounts(json: bool, place: &Place, server: &Server) -> anyhow::Re
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn account_key(json: bool, account: &Address, out: &PathBuf, place: &Place) -> anyhow::Result<ExitCode> {
+pub(super) fn account_key(
+    json: bool,
+    account: &Address,
+    out: &PathBuf,
+    place: &PursePlace,
+) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let seed = purse.seed(&place.passphrase())?;
     let key = purse.secret_of_account(&seed, account)?;

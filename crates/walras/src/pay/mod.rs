@@ -38,7 +38,7 @@ use crate::wallet::server::Server;
 
 /// Where the purse is.
 #[derive(Clone, clap::Args)]
-pub struct Place {
+pub struct PursePlace {
     /// The purse's folder.
     #[arg(long, value_name = "DIR", env = "WALRAS_PURSE", default_value = "walras-purse")]
     purse: PathBuf,
@@ -47,7 +47,7 @@ pub struct Place {
     purse_passphrase_file: Option<PathBuf>,
 }
 
-impl Place {
+impl PursePlace {
     fn open(&self) -> anyhow::Result<Purse> {
         Purse::open(&self.purse)
     }
@@ -85,7 +85,7 @@ pub enum Pay {
         #[arg(long, value_name = "FILE")]
         genesis: Option<PathBuf>,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
         #[command(flatten)]
         server: Server,
     },
@@ -93,7 +93,7 @@ pub enum Pay {
     #[command(after_help = "Example:\n  walras pay address --purse bob")]
     Address {
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
     },
     /// Move money from a ledger account into the purse.
     #[command(after_help = "Example:\n  walras pay deposit --key alice.json --asset EUR --amount 100")]
@@ -107,7 +107,7 @@ pub enum Pay {
         #[command(flatten)]
         sender: Sender,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
     },
     /// Show what the purse holds: what is settled, fast and pending.
     #[command(after_help = "Example:\n  walras pay balance")]
@@ -116,7 +116,7 @@ pub enum Pay {
         #[arg(long)]
         offline: bool,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
         #[command(flatten)]
         server: Server,
     },
@@ -141,7 +141,7 @@ pub enum Pay {
         #[arg(long)]
         no_settle: bool,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
         #[command(flatten)]
         reach: Reach,
     },
@@ -154,7 +154,7 @@ pub enum Pay {
         #[arg(long)]
         no_settle: bool,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
         #[command(flatten)]
         reach: Reach,
     },
@@ -162,7 +162,7 @@ pub enum Pay {
     #[command(after_help = "Example:\n  walras pay settle       # run it once in each lane epoch at least")]
     Settle {
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
         #[command(flatten)]
         reach: Reach,
     },
@@ -177,7 +177,7 @@ pub enum Pay {
         #[arg(long, value_name = "FILE")]
         genesis: Option<PathBuf>,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
     },
     /// Write the receipts of an own payment again: to a file, and as QR codes in the terminal.
     #[command(after_help = "Examples:
@@ -193,7 +193,7 @@ pub enum Pay {
         #[arg(long)]
         qr: bool,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
     },
     /// Move money back to a ledger account, or post receipts of payments to accounts.
     #[command(after_help = "Examples:
@@ -212,7 +212,7 @@ pub enum Pay {
         #[command(flatten)]
         sender: Sender,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
         /// How long to wait for a quorum, in seconds.
         #[arg(long = "lane-patience", value_name = "SECONDS", default_value_t = 30)]
         lane_patience: u64,
@@ -226,7 +226,7 @@ pub enum Pay {
         #[command(flatten)]
         sender: Sender,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
     },
     /// Leave receipts of all that the purse holds for a watcher (`walras watch`), which needs no key.
     #[command(after_help = "Example:\n  walras pay leave watched")]
@@ -234,13 +234,13 @@ pub enum Pay {
         /// The watcher's folder.
         folder: PathBuf,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
     },
     /// List the ledger accounts at which money of this purse came home, by itself or by a watcher.
     #[command(after_help = "Example:\n  walras pay accounts")]
     Accounts {
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
         #[command(flatten)]
         server: Server,
     },
@@ -253,7 +253,7 @@ pub enum Pay {
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         #[command(flatten)]
-        place: Place,
+        place: PursePlace,
     },
 }
 
@@ -283,7 +283,7 @@ impl Pay {
         }
     }
 }
-fn new(json: bool, genesis: Option<PathBuf>, place: &Place, server: &Server) -> anyhow::Result<ExitCode> {
+fn new(json: bool, genesis: Option<PathBuf>, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
     let network = match genesis {
         Some(path) => LaneNetwork::of_genesis(&path)?,
         None => LaneNetwork::of_server(server)?,
@@ -305,7 +305,7 @@ fn new(json: bool, genesis: Option<PathBuf>, place: &Place, server: &Server) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn address(json: bool, place: &Place) -> anyhow::Result<ExitCode> {
+fn address(json: bool, place: &PursePlace) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
     let seed = purse.seed(&place.passphrase())?;
     let key = purse.new_key(&seed)?.public();
@@ -318,7 +318,7 @@ fn address(json: bool, place: &Place) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn balance(json: bool, offline: bool, place: &Place, server: &Server) -> anyhow::Result<ExitCode> {
+fn balance(json: bool, offline: bool, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let now = match offline {
         true => None,

@@ -51,8 +51,8 @@ const KEY_CONTEXT: &str = "walras 2026 purse key v1";
 /// Keys of an earlier life that a restored purse looks for behind the last that it knows.
 const LOST_KEYS: u32 = 1_000;
 
-/// A key of the purse: H(seed, salt, index). A purse that was restored draws another salt, so that two copies of a purse
-/// never make the same key.
+/// A key of the purse: H(seed, salt, index). A purse that was restored draws another salt, so that two copies of a
+/// purse never make the same key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PurseKey {
     public: String,
@@ -96,7 +96,7 @@ pub struct Held {
 
 /// What a purse has.
 #[derive(Default)]
-pub struct Contents {
+pub struct PurseContents {
     /// Outputs that no own payment spends.
     pub held: Vec<Held>,
     /// Outputs that own payments spend.
@@ -343,8 +343,8 @@ impl Purse {
     }
 
     /// Everything that the purse has.
-    pub fn contents(&self) -> anyhow::Result<Contents> {
-        let mut contents = Contents { sent: self.outbox.all()?, ..Contents::default() };
+    pub fn contents(&self) -> anyhow::Result<PurseContents> {
+        let mut contents = PurseContents { sent: self.outbox.all()?, ..PurseContents::default() };
         let mut outputs: BTreeMap<OutputId, Held> = BTreeMap::new();
         for path in self.files(DEPOSITS)? {
             let deposit: Deposit = read_json(&path)?;

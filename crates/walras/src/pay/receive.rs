@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
-use payments::{OutputId, Recipient};
+use anyhow::{Context, bail, ensure};
+use payments::{HomeEpoch, OutputId, Recipient};
 use serde_json::json;
 
 use super::address::Shown;
@@ -13,45 +13,60 @@ use super::lanes::Lanes;
 use super::network::LaneNetwork;
 use super::purse::{Held, Purse};
 use super::send::Session;
-use super::slip::{Slip, Verified};
-use super::{Place, Reach, purse, show, spend};
+use super::slip::{ProvedSlip, Slip};
+use super::{PursePlace, Reach, purse, show, spend};
 
 pub(super) fn receive(
     json: bool,
     file: &PathBuf,
     settles: bool,
-    place: &Place,
+    place: &PursePlace,
     reach: &Reach,
 ) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let slips = Slip::read(&text, &purse.network.id).with_context(|| file.display().to_string())?;
+    let lanes = settles.then(|| Lanes::new(&reach.server, &purse.network, reach.patience()));
     let mut taken = Vec::new();
     // All of a file, or nothing.
     for slip in &slips {
-        let Slip::Receipt(receipt) = slip else {
-            bail!("{}: it pays ledger accounts: walras pay redeem --key KEY {0}", file.display());
+        let (receipt, holding) = match (slip, slip.verify(&purse.network)) {
+            (Slip::Receipt(receipt), Ok(ProvedSlip::Output(holding))) => (receipt, holding),
+            (Slip::ToAccounts(..), _) => {
+                bail!("{}: it pays ledger accounts: walras pay redeem --key KEY {0}", file.display())
+            }
+            (_, Err(refusal)) => bail!("{}: it proves nothing: {refusal}", file.display()),
+            _ => bail!("{}: it proves no output", file.display()),
         };
-        let Verified::Output(holding) = slip.verify(&purse.network).with_context(|| file.display().to_string())? else {
-            bail!("{}: it proves no output", file.display());
-        };
-        let owner = match holding.output.to {
-            Recipient::Key(owner) if purse.owns(&owner) => owner,
+        match holding.output.to {
+            Recipient::Key(owner) if purse.owns(&owner) => {}
             to => bail!("{}: it pays {}, which is not of this purse", file.display(), Shown(&purse.network.id, to)),
-        };
-        taken.push((receipt, holding, owner));
+        }
+        let home = receipt.proof.summary.into;
+        if let Some(Ok(Lanes { now, .. })) = &lanes {
+            ensure!(
+                now.epoch < home || spend::is_spendable(home, now.epoch),
+                "{}: it is of lane epoch {home}, and now is {}: it cannot be spent any more. Ask the payer to pay anew",
+                file.display(),
+                now.epoch
+            );
+        }
+        taken.push((receipt, holding));
     }
     let mut rows = Vec::new();
-    for (receipt, holding, _) in &taken {
+    for (receipt, holding) in &taken {
         let is_new = purse.keep_receipt(&holding.id, receipt)?;
-        rows.push((holding, is_new));
+        rows.push((&**holding, is_new));
     }
-    let failed = if settles { settle_received(&purse, reach) } else { vec!["it was not asked for".into()] };
+    let failed = match lanes {
+        Some(lanes) => settle_received(&purse, lanes),
+        None => vec!["it was not asked for".into()],
+    };
     let now_held = purse.contents()?.held;
     let is_settled =
         |id: &OutputId| now_held.iter().find(|held| held.holding.id == *id).is_none_or(|held| held.is_settled);
     if json {
-        let row = |(holding, is_new): &(&Box<payments::Holding>, bool)| {
+        let row = |(holding, is_new): &(&payments::Holding, bool)| {
             json!({
                 "output": holding.id.to_string(),
                 "asset": purse.network.symbol(holding.output.asset),
@@ -77,16 +92,14 @@ pub(super) fn receive(
 }
 
 /// Settles what was received; why some is not.
-fn settle_received(purse: &Purse, reach: &Reach) -> Vec<String> {
-    let settled = Lanes::new(&reach.server, &purse.network, reach.patience())
-        .and_then(|mut lanes| spend::settle_all(purse, &mut lanes));
-    match settled {
+fn settle_received(purse: &Purse, lanes: anyhow::Result<Lanes>) -> Vec<String> {
+    match lanes.and_then(|mut lanes| spend::settle_all(purse, &mut lanes)) {
         Ok((_, failed)) => failed,
         Err(error) => vec![format!("{error:#}")],
     }
 }
 
-pub(super) fn settle(json: bool, place: &Place, reach: &Reach) -> anyhow::Result<ExitCode> {
+pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
     resolve_deposits(&purse, &reach.server, CERTIFIED_PATIENCE)?;
     let mut lanes = Lanes::new(&reach.server, &purse.network, reach.patience())?;
@@ -129,7 +142,12 @@ pub(super) fn settle(json: bool, place: &Place, reach: &Reach) -> anyhow::Result
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn verify(json: bool, file: &PathBuf, genesis: Option<PathBuf>, place: &Place) -> anyhow::Result<ExitCode> {
+pub(super) fn verify(
+    json: bool,
+    file: &PathBuf,
+    genesis: Option<PathBuf>,
+    place: &PursePlace,
+) -> anyhow::Result<ExitCode> {
     let network = match genesis {
         Some(path) => LaneNetwork::of_genesis(&path)?,
         None => purse::read_network(&place.purse).context("give --purse, or --genesis")?,
@@ -140,26 +158,33 @@ pub(super) fn verify(json: bool, file: &PathBuf, genesis: Option<PathBuf>, place
     for slip in &slips {
         let verified = slip.verify(&network);
         match verified.with_context(|| format!("{}: this receipt proves nothing", file.display()))? {
-            Verified::Output(holding) => proved.push((holding.output, holding.id.to_string())),
-            Verified::Payment(body) => {
+            ProvedSlip::Output(holding) => {
+                let home = match slip {
+                    Slip::Receipt(receipt) => Some(receipt.proof.summary.into),
+                    _ => None,
+                };
+                proved.push((holding.output, holding.id.to_string(), home));
+            }
+            ProvedSlip::Payment(body) => {
                 let outputs = body.payment.outputs.iter().zip(body.output_ids());
                 let to_account =
                     |(output, _): &(&payments::Output, OutputId)| matches!(output.to, Recipient::Account(_));
-                proved.extend(outputs.filter(to_account).map(|(output, id)| (*output, id.to_string())));
+                proved.extend(outputs.filter(to_account).map(|(output, id)| (*output, id.to_string(), None)));
             }
         }
     }
     if json {
-        let row = |(output, id): &(payments::Output, String)| {
-            json!({"output": id, "to": Shown(&network.id, output.to).to_string(), "asset": network.symbol(output.asset),
+        let row = |(output, id, home): &(payments::Output, String, Option<HomeEpoch>)| {
+            json!({"output": id, "home": home, "to": Shown(&network.id, output.to).to_string(), "asset": network.symbol(output.asset),
                 "amount": output.amount.to_string(), "proves": "fast"})
         };
         println!("{}", json!({"receipts": proved.iter().map(row).collect::<Vec<_>>(), "promise": show::FAST}));
         return Ok(ExitCode::SUCCESS);
     }
-    for (output, _) in &proved {
+    for (output, _, home) in &proved {
         let money = network.money(output.asset, output.amount);
-        println!("{money} for {}", Shown(&network.id, output.to));
+        let when = home.map_or_else(String::new, |home| format!(", to be spent in lane epoch {home} or {}", home + 1));
+        println!("{money} for {}{when}", Shown(&network.id, output.to));
     }
     println!("Fast: {}", show::FAST);
     println!("An offline check proves fast only. `walras pay receive` settles it.");

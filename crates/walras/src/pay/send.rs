@@ -15,7 +15,7 @@ use super::lanes::Lanes;
 use super::purse::{Held, Purse, Seed};
 use super::slip::{DepositSlip, Slip, qr};
 use super::spend::Confirmed;
-use super::{Place, Reach, restore, show, spend, watch};
+use super::{PursePlace, Reach, restore, show, spend, watch};
 use crate::wallet::server::Server;
 
 /// What is to be sent.
@@ -27,7 +27,7 @@ pub(super) struct Order {
     pub settles: bool,
 }
 
-pub(super) fn send(json: bool, order: &Order, place: &Place, reach: &Reach) -> anyhow::Result<ExitCode> {
+pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
     let to = order.to.on(&purse.network.id)?;
     let quantity = purse.network.units(&order.asset, &order.amount)?;
@@ -90,7 +90,7 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     pub fn begin(
         purse: &'a mut Purse,
-        place: &Place,
+        place: &PursePlace,
         server: &Server,
         patience: Duration,
     ) -> anyhow::Result<Session<'a>> {
@@ -127,7 +127,7 @@ pub(super) fn export(
     name: &str,
     file: Option<PathBuf>,
     codes: bool,
-    place: &Place,
+    place: &PursePlace,
 ) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let sent = spend::find(&purse, name)?;
@@ -151,7 +151,7 @@ pub(super) fn export(
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn leave(json: bool, folder: &PathBuf, place: &Place) -> anyhow::Result<ExitCode> {
+pub(super) fn leave(json: bool, folder: &PathBuf, place: &PursePlace) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let slip = |held: &Held| match &held.holding.proof {
         OutputProof::Payment(proof) => {

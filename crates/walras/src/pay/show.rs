@@ -8,7 +8,7 @@ use primitives::AssetId;
 use serde_json::{Value, json};
 
 use super::network::LaneNetwork;
-use super::purse::{Contents, Purse};
+use super::purse::{Purse, PurseContents};
 use super::spend::Confirmed;
 
 /// What the two receipts promise.
@@ -26,7 +26,7 @@ struct Row {
     lost: u128,
 }
 
-fn rows(purse: &Purse, contents: &Contents, now: Option<HomeEpoch>) -> anyhow::Result<BTreeMap<AssetId, Row>> {
+fn rows(purse: &Purse, contents: &PurseContents, now: Option<HomeEpoch>) -> anyhow::Result<BTreeMap<AssetId, Row>> {
     let mut rows: BTreeMap<AssetId, Row> = BTreeMap::new();
     for held in &contents.held {
         let row = rows.entry(held.holding.output.asset).or_default();
@@ -132,7 +132,8 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
     Ok(())
 }
 
-/// Whether a payment is not confirmed yet and may still be. What is contested comes to the ledger, or is confirmed there.
+/// Whether a payment is not confirmed yet and may still be. What is contested comes to the ledger, or is confirmed
+/// there.
 fn is_pending(purse: &Purse, sent: &lane::SentPayment) -> bool {
     sent.certificate.is_none() && !purse.is_contested(&sent.payment.digest)
 }

@@ -129,12 +129,12 @@ impl Slip {
     }
 
     /// Verifies it with nothing but the keys of the lane.
-    pub fn verify(&self, network: &LaneNetwork) -> Result<Verified, LaneRefusal> {
+    pub fn verify(&self, network: &LaneNetwork) -> Result<ProvedSlip, LaneRefusal> {
         let roots = &mut RootCache::new(0);
         match self {
             Slip::Receipt(receipt) => {
                 let committee = network.committee(receipt.proof.summary.home);
-                receipt.verify(&committee, roots).map(|holding| Verified::Output(Box::new(holding)))
+                receipt.verify(&committee, roots).map(|holding| ProvedSlip::Output(Box::new(holding)))
             }
             Slip::ToAccounts(body, certificate) => {
                 let payment = body.payment.encode();
@@ -150,7 +150,7 @@ impl Slip {
                 let committee = network.committee(body.payment.home);
                 let budget = &mut payments::CheckBudget(u32::MAX);
                 roots.verify_certificate(&committee, &claim, certificate, budget)?;
-                Ok(Verified::Payment(body.clone()))
+                Ok(ProvedSlip::Payment(body.clone()))
             }
             Slip::Deposit(deposit) => Err(LaneRefusal::UnknownOutput(deposit.id)),
         }
@@ -158,7 +158,7 @@ impl Slip {
 }
 
 /// What a slip proves.
-pub enum Verified {
+pub enum ProvedSlip {
     Output(Box<Holding>),
     Payment(PaymentBody),
 }
@@ -245,9 +245,9 @@ mod tests {
         let read = Slip::read(&lines.join("\n\n"), &network.id).expect("readable");
         assert_eq!(read, [receipt.clone(), to_account, deposit]);
         assert!(read[2].verify(&network).is_err(), "it proves nothing");
-        let Ok(Verified::Output(holding)) = read[0].verify(&network) else { panic!("it proves an output") };
+        let Ok(ProvedSlip::Output(holding)) = read[0].verify(&network) else { panic!("it proves an output") };
         assert_eq!(holding.output.amount, 60);
-        assert!(matches!(read[1].verify(&network), Ok(Verified::Payment(_))));
+        assert!(matches!(read[1].verify(&network), Ok(ProvedSlip::Payment(_))));
         let drawn = qr(&receipt.encode(&network.id)).expect("it fits");
         assert!(drawn.lines().count() > 20 && drawn.lines().all(|line| line.chars().count() < 140));
         assert_eq!(qr(&"A".repeat(5_000)), None);

@@ -1,7 +1,7 @@
 //! `walras watch`: looks after receipts for wallets that are offline. It holds no key of theirs.
 //!
-//! Wallets leave receipts in a folder (`walras pay leave`). The watcher settles them, posts the certificate of a payment
-//! that somebody contests, and in the last epoch of an output sends it home: to the ledger account of its owner. It
+//! Wallets leave receipts in a folder (`walras pay leave`). The watcher settles them, posts the certificate of a
+//! payment that somebody contests, and in the last epoch of an output sends it home: to the ledger account of its owner. It
 //! pays the ledger's fees itself.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use store::{Disk, RealDisk};
 use super::lanes::Lanes;
 use super::network::LaneNetwork;
 use super::purse::{read_network, write_durable};
-use super::slip::{DepositSlip, Slip, Verified};
+use super::slip::{DepositSlip, ProvedSlip, Slip};
 use crate::wallet::send::Sender;
 use crate::wallet::server::text;
 
@@ -219,7 +219,7 @@ impl Pass<'_> {
     fn attend(&mut self, slip: &Slip, state: &mut BTreeMap<String, Done>) -> anyhow::Result<()> {
         match slip {
             Slip::Receipt(receipt) => {
-                let Verified::Output(holding) = slip.verify(self.network)? else { bail!("it proves no output") };
+                let ProvedSlip::Output(holding) = slip.verify(self.network)? else { bail!("it proves no output") };
                 let done = state.entry(holding.id.to_string()).or_default();
                 self.attend_receipt(receipt, &holding, done)
             }

@@ -93,7 +93,7 @@ impl Server {
 }
 
 /// The assets as a node lists them.
-pub struct Assets(Vec<Listed>);
+pub(crate) struct Assets(Vec<Listed>);
 
 /// An asset as the node lists it.
 pub struct Listed {
