@@ -3,11 +3,14 @@
 //! Everything that scans is answered from [`Published`]. What is here costs the node a bounded amount of work: one
 //! account, one page of offers, one proof, one block.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use consensus::Certificate;
 use ledger::{AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, ValidatorsProof};
-use primitives::{Address, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
+use primitives::{
+    Address, Amount, AssetId, Digest, Height, PublicKey, Sequence, Superblock, Transaction, TransactionId,
+};
 use tokio::sync::oneshot;
 
 use crate::cache::ProvenReceipts;
@@ -77,6 +80,16 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// [`ReadError::Stopping`] if the tries never reach the state any more.
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError>;
+
+    /// Where the shards of the payment lane's members listen, in the order of the genesis; none if this node's operator
+    /// names none.
+    fn lane_addresses(&self) -> Vec<SocketAddr>;
+
+    /// An output that the ledger created in the payment lane; `None` if it did not, or its epoch is over.
+    fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead>;
+
+    /// Contested outputs of the payment lane that have no verdict.
+    fn lane_cases(&self) -> Vec<LaneCaseRead>;
 
     /// A block; `None` if the node does not hold it.
     ///
@@ -198,6 +211,36 @@ pub struct AccountRead {
     pub height: Height,
     /// The account; `None` if there is none.
     pub account: Option<AccountState>,
+}
+
+/// An output that the ledger created in the payment lane.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneOutputRead {
+    /// Its home epoch.
+    pub home: u64,
+    /// The key that spends it.
+    pub to: PublicKey,
+    /// Of what.
+    pub asset: AssetId,
+    /// Units.
+    pub amount: Amount,
+}
+
+/// A contested output of the payment lane.
+#[derive(Clone, Debug)]
+pub struct LaneCaseRead {
+    /// Its name.
+    pub output: Digest,
+    /// Its home epoch.
+    pub home: u64,
+    /// Whose it is.
+    pub owner: PublicKey,
+    /// Of what.
+    pub asset: AssetId,
+    /// Units.
+    pub amount: Amount,
+    /// The payments of it that validators voted for, as digest and encoding, once they are fixed.
+    pub candidates: Option<Vec<(Digest, Vec<u8>)>>,
 }
 
 /// Offers of one pair at a height.

@@ -37,6 +37,8 @@ pub struct LaneOutline {
     pub network: Digest,
     /// The lane epoch of the next block.
     pub epoch: u64,
+    /// Heights that are left of that epoch.
+    pub heights_left: u64,
     /// Whether the lane is halted.
     pub is_halted: bool,
     /// The number that a vote to halt names.
@@ -57,6 +59,7 @@ impl LaneOutline {
         LaneOutline {
             network: lane.network(),
             epoch: clock.epoch(),
+            heights_left: clock.heights_left(),
             is_halted: clock.is_halted(),
             halt_round: clock.halt_round(),
             open_cases: bridge.resolver().open_cases(),

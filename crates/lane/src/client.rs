@@ -7,9 +7,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use payments::{
-    AnswerCollector, FastReceipt, LaneCommittee, LaneRefusal, PaymentCertificate, PaymentSummary, PaymentView,
-    RootCache, SettledReceipt, SignedPayment, StatementKind,
+    AnswerCollector, FastReceipt, KnownSpender, LaneCommittee, LaneRefusal, OutputId, PaymentCertificate,
+    PaymentSummary, PaymentView, RootCache, SettledReceipt, SignedPayment, StatementKind, settle_request,
+    spender_request,
 };
+use primitives::SecretKey;
 
 use crate::wire::{HEAD_BYTES, PositionOf, PositionQuery, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
 
@@ -50,6 +52,19 @@ pub enum LaneClientError {
         also(.refusals)
     )]
     Unanswered {
+        /// Answers that came.
+        answered: usize,
+        /// The quorum.
+        needed: usize,
+        /// Who refuses, and why.
+        refusals: BTreeMap<u8, String>,
+    },
+    /// Not enough have told in time what spends an output.
+    #[error(
+        "{answered} of {needed} needed validators told in time what spends the output{}: ask again before you spend it",
+        also(.refusals)
+    )]
+    Untold {
         /// Answers that came.
         answered: usize,
         /// The quorum.
@@ -128,10 +143,73 @@ impl LaneClient {
     /// # Errors
     /// [`LaneClientError`]; it may be tried again.
     pub fn settle(&mut self, receipt: &FastReceipt, patience: Duration) -> Result<SettledReceipt, LaneClientError> {
-        let request = receipt.settle_request();
-        let kind = StatementKind::Acknowledgement;
-        let acknowledgement = self.collect(kind, receipt.proof.summary, &request, patience)?;
+        let acknowledgement = self.acknowledge(receipt.proof.summary, &receipt.proof.certificate, patience)?;
         Ok(SettledReceipt { fast: receipt.clone(), acknowledgement })
+    }
+
+    /// Collects acknowledgements of a certificate. With q of them all receipts of the payment are settled.
+    ///
+    /// # Errors
+    /// [`LaneClientError`]; it may be tried again.
+    pub fn acknowledge(
+        &mut self,
+        summary: PaymentSummary,
+        certificate: &PaymentCertificate,
+        patience: Duration,
+    ) -> Result<PaymentCertificate, LaneClientError> {
+        let request = settle_request(&summary, certificate);
+        self.collect(StatementKind::Acknowledgement, summary, &request, patience)
+    }
+
+    /// Asks a quorum which payment spends an output, as the key of its owner: a wallet that was restored from a copy
+    /// may have spent it since. Among q answers is one of a correct signer of every certificate.
+    ///
+    /// # Errors
+    /// [`LaneClientError`]; it may be tried again.
+    pub fn spender(
+        &mut self,
+        key: &SecretKey,
+        output: &OutputId,
+        patience: Duration,
+    ) -> Result<Option<KnownSpender>, LaneClientError> {
+        let committee = self.directory.committee.clone();
+        let (network, needed) = (committee.network(), committee.quorums().certificate);
+        let (owner, validators) = (key.public(), self.directory.addresses.len());
+        let request = spender_request(&network, committee.epoch(), key, output);
+        let until = Instant::now() + patience;
+        let (mut told, mut refusals) = (BTreeSet::new(), BTreeMap::new());
+        let mut send_at = Instant::now();
+        loop {
+            let now = Instant::now();
+            if now >= send_at {
+                for validator in (0..validators as u8).filter(|v| !told.contains(v)) {
+                    self.send(validator, committee.shard_of(validator, &owner)?, &request);
+                }
+                send_at = now + AGAIN;
+            }
+            let wait = send_at.min(until).saturating_duration_since(Instant::now());
+            match self.replies.recv_timeout(wait) {
+                Ok((validator, shard, generation, Came::Gone)) => self.forget(validator, shard, generation),
+                Ok((validator, _, _, Came::Reply(Reply::Spender { output: about, spender }))) if about == *output => {
+                    match spender {
+                        None => drop(told.insert(validator)),
+                        // Nobody can make one up: the owner has signed it.
+                        Some(spender) if spender.spends(&network, output) => return Ok(Some(spender)),
+                        Some(_) => {}
+                    }
+                }
+                Ok((validator, _, _, Came::Reply(Reply::Refusal { text, .. }))) => {
+                    refusals.insert(validator, text);
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            if told.len() >= needed {
+                return Ok(None);
+            }
+            if Instant::now() >= until {
+                return Err(LaneClientError::Untold { answered: told.len(), needed, refusals });
+            }
+        }
     }
 
     fn collect(
@@ -191,7 +269,7 @@ impl LaneClient {
                         return Err(LaneClientError::Refused { validators, refusals });
                     }
                 }
-                Ok((_, _, _, Came::Reply(Reply::Position { .. } | Reply::BlsAnswer { .. } | Reply::Batch(_)))) => {}
+                Ok((_, _, _, Came::Reply(_))) => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             if Instant::now() >= until {

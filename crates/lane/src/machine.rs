@@ -16,7 +16,9 @@ use tokio::time::Instant;
 
 use crate::log::{FileLog, REWRITTEN};
 use crate::shard::{Event, Link, ShardCounts, ShardError, ShardNews};
-use crate::wire::{PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal};
+use crate::wire::{
+    PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal, write_spender,
+};
 
 /// Batches that the machine takes before it answers.
 const BATCHES_OF_A_STEP: usize = 64;
@@ -215,6 +217,10 @@ impl<D: Disk> Machine<D> {
                 LaneEffect::BatchAnswer(peer, answer) => {
                     self.counts.answers.fetch_add(1, Ordering::Relaxed);
                     write_batch_answer(self.out.entry(peer).or_default(), &answer);
+                }
+                LaneEffect::Spender { peer, output, spender } => {
+                    self.counts.answers.fetch_add(1, Ordering::Relaxed);
+                    write_spender(self.out.entry(peer).or_default(), &output, spender.as_ref());
                 }
                 LaneEffect::Refuse { peer, refusal } => self.refuse(peer, number, &refusal),
                 LaneEffect::Vote { .. } | LaneEffect::Barred { .. } | LaneEffect::View { .. } | LaneEffect::Destroy => {

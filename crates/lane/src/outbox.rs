@@ -8,6 +8,7 @@ use store::{Disk, DiskFile};
 
 const PAYMENT: &str = "payment-";
 const CERTIFICATE: &str = "certificate-";
+const ACKNOWLEDGEMENT: &str = "acknowledgement-";
 const UNFINISHED: &str = ".unfinished";
 
 /// Why an outbox refuses.
@@ -34,6 +35,17 @@ pub enum OutboxError {
     Malformed(#[from] LaneRefusal),
 }
 
+/// A payment of an outbox, and how far it has come.
+#[derive(Clone, Debug)]
+pub struct SentPayment {
+    /// The payment.
+    pub payment: SignedPayment,
+    /// Of confirmations, once there is one: receipts are *fast*.
+    pub certificate: Option<PaymentCertificate>,
+    /// Whether a quorum has acknowledged the certificate: receipts are *settled*.
+    pub is_settled: bool,
+}
+
 /// A directory of payments, each with its certificate once there is one.
 #[derive(Debug)]
 pub struct Outbox<D: Disk>(D);
@@ -50,7 +62,7 @@ impl<D: Disk> Outbox<D> {
     /// [`OutboxError::Spent`] if another payment here spends an output of it, or as the disk says.
     pub fn put(&self, payment: &SignedPayment) -> Result<(), OutboxError> {
         let inputs: Vec<OutputId> = PaymentView::parse(&payment.payment)?.inputs().map(|input| input.id).collect();
-        for (earlier, _) in self.all()? {
+        for SentPayment { payment: earlier, .. } in self.all()? {
             if earlier.digest == payment.digest {
                 return Ok(());
             }
@@ -77,33 +89,54 @@ impl<D: Disk> Outbox<D> {
         self.write(&format!("{CERTIFICATE}{payment}"), &bytes)
     }
 
+    /// Keeps the acknowledgements of a payment's certificate.
+    ///
+    /// # Errors
+    /// As the disk says.
+    pub fn settle(&self, payment: &Digest, acknowledgement: &PaymentCertificate) -> Result<(), OutboxError> {
+        let mut bytes = Vec::new();
+        acknowledgement.write(&mut bytes);
+        self.write(&format!("{ACKNOWLEDGEMENT}{payment}"), &bytes)
+    }
+
     /// The payments that have no certificate yet: to be sent again as they are.
     ///
     /// # Errors
     /// [`OutboxError::Damaged`] names a file, or as the disk says.
     pub fn unfinished(&self) -> Result<Vec<SignedPayment>, OutboxError> {
-        Ok(self.all()?.into_iter().filter(|(_, is_finished)| !is_finished).map(|(payment, _)| payment).collect())
+        let unfinished = self.all()?.into_iter().filter(|sent| sent.certificate.is_none());
+        Ok(unfinished.map(|sent| sent.payment).collect())
     }
 
-    /// Every payment, by digest, and whether it has a certificate.
-    fn all(&self) -> Result<Vec<(SignedPayment, bool)>, OutboxError> {
+    /// Every payment, by digest.
+    ///
+    /// # Errors
+    /// As [`Outbox::unfinished`].
+    pub fn all(&self) -> Result<Vec<SentPayment>, OutboxError> {
         let files = self.0.list().map_err(|error| OutboxError::Disk(self.0.place(), error))?;
         let mut names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         let is_payment = |name: &&String| name.starts_with(PAYMENT) && !name.ends_with(UNFINISHED);
         let payment = |name: &String| {
-            let finished = format!("{CERTIFICATE}{}", &name[PAYMENT.len()..]);
-            Ok((self.read(name)?, names.binary_search(&finished).is_ok()))
+            let other = |kind: &str| format!("{kind}{}", &name[PAYMENT.len()..]);
+            let has = |name: &String| names.binary_search(name).is_ok();
+            let certified = Some(other(CERTIFICATE)).filter(|name| has(name));
+            let certificate = certified.map(|name| self.read(&name, |bytes| PaymentCertificate::parse(bytes).ok()));
+            Ok(SentPayment {
+                payment: self.read(name, signed)?,
+                certificate: certificate.transpose()?,
+                is_settled: has(&other(ACKNOWLEDGEMENT)),
+            })
         };
         names.iter().filter(is_payment).map(payment).collect()
     }
 
-    fn read(&self, name: &str) -> Result<SignedPayment, OutboxError> {
+    fn read<T>(&self, name: &str, parse: impl Fn(&[u8]) -> Option<T>) -> Result<T, OutboxError> {
         let failed = |error| OutboxError::Disk(format!("{}/{name}", self.0.place()), error);
         let file = self.0.open(name, false).map_err(failed)?;
         let mut bytes = vec![0; file.length().map_err(failed)? as usize];
         file.read_at(0, &mut bytes).map_err(failed)?;
-        signed(&bytes).ok_or_else(|| OutboxError::Damaged(format!("{}/{name}", self.0.place())))
+        parse(&bytes).ok_or_else(|| OutboxError::Damaged(format!("{}/{name}", self.0.place())))
     }
 
     /// Writes a file whole: it has its name once it is durable.

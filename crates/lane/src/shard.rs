@@ -24,6 +24,8 @@ use crate::sockets::accept;
 
 /// Batches of requests that wait for the machine; readers wait when there are so many.
 const BATCHES: usize = 256;
+/// How long connections may take to close.
+const CLOSE: Duration = Duration::from_secs(2);
 /// Bytes of the largest batch of a broker.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
@@ -237,6 +239,13 @@ impl LaneShard {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Lets go of its address and of all connections. What it hears of the ledger it still answers there.
+    pub fn stop_listening(&mut self) {
+        if let Some(sockets) = self.sockets.take() {
+            sockets.shutdown_timeout(CLOSE);
+        }
     }
 
     /// What it has done.

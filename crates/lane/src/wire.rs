@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! frame     length 4 of what follows · number 4 · body
-//! request   1 · spend | 2 · settle | 3 · batch          see `payments`
+//! request   1 · spend | 2 · settle | 3 · batch | 4 · question for a spender      see `payments`
 //!           16 · home 8 · validator 1 · shard 2         how far has this shard signed?
 //! reply     1 · kind 1 · digest 32 · answer             number 0: an answer belongs to its digest
 //!           2 · again 1 · text                          a refusal, with the number of the request
@@ -10,12 +10,15 @@
 //!                                                       the highest position that is known, signed by that shard
 //!           4 · kind 1 · digest 32 · validator 1 · BLS signature 48
 //!           5 · batch answer                            number 0: a broker asks one batch at a time
+//!           6 · output 32 · (0 | 1 · signature 64 · payment)      what spends the output, by its owner's signature
 //! ```
 //!
 //! Integers are little-endian. Answers authenticate themselves, so that a connection need not. `again` is 1 if the same
 //! bytes may be sent again later.
 
-use payments::{BatchAnswer, BlsSignature, HomeEpoch, LaneAnswer, LaneRefusal, RootHeader, StatementKind};
+use payments::{
+    BatchAnswer, BlsSignature, HomeEpoch, KnownSpender, LaneAnswer, LaneRefusal, OutputId, RootHeader, StatementKind,
+};
 use primitives::{Digest, Signature};
 
 /// Bytes of a frame before its body.
@@ -50,6 +53,13 @@ pub enum Reply {
     },
     /// It signed a broker's batch.
     Batch(BatchAnswer),
+    /// It told which payment spends an output, as far as it knows.
+    Spender {
+        /// The output.
+        output: OutputId,
+        /// What spends it.
+        spender: Option<KnownSpender>,
+    },
     /// It refused.
     Refusal {
         /// The number of the request.
@@ -169,9 +179,26 @@ pub fn write_batch_answer(to: &mut Vec<u8>, answer: &BatchAnswer) {
     write_frame(to, 0, &body);
 }
 
+/// Writes the frame of what spends an output.
+pub fn write_spender(to: &mut Vec<u8>, output: &OutputId, spender: Option<&KnownSpender>) {
+    let mut body = vec![6];
+    body.extend(output.0);
+    body.push(u8::from(spender.is_some()));
+    if let Some(KnownSpender { payment, signature }) = spender {
+        body.extend(signature.0);
+        body.extend(payment);
+    }
+    write_frame(to, 0, &body);
+}
+
 /// Writes the frame of a refusal.
 pub fn write_refusal(to: &mut Vec<u8>, number: u32, refusal: &LaneRefusal) {
-    let again = matches!(refusal, LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_));
+    // A payment into an epoch that has not begun here is early: the block that begins it is not certified yet.
+    let again = match refusal {
+        LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_) => true,
+        LaneRefusal::WrongEpoch { into, now } => into > now,
+        _ => false,
+    };
     let mut text = refusal.to_string();
     while text.len() > TEXT_BYTES_MAX {
         text.pop();
@@ -224,9 +251,24 @@ pub fn read_reply(number: u32, body: &[u8], asked: Option<&PositionOf>) -> Resul
         }
         3 => Ok(Reply::Position { number, signed: read_position(rest, asked)? }),
         4 => read_bls_answer(rest),
+        6 => read_spender(rest),
         5 => BatchAnswer::parse(rest).map(Reply::Batch).map_err(|_| "the answer to a batch is malformed"),
         _ => Err("a reply is of no known kind"),
     }
+}
+
+fn read_spender(bytes: &[u8]) -> Result<Reply, &'static str> {
+    const MALFORMED: &str = "what spends an output is malformed";
+    let (output, rest) = bytes.split_first_chunk::<32>().ok_or(MALFORMED)?;
+    let spender = match rest.split_first().ok_or(MALFORMED)? {
+        (0, []) => None,
+        (1, rest) => {
+            let (signature, payment) = rest.split_first_chunk::<64>().ok_or(MALFORMED)?;
+            Some(KnownSpender { payment: payment.to_vec(), signature: Signature(*signature) })
+        }
+        _ => return Err(MALFORMED),
+    };
+    Ok(Reply::Spender { output: OutputId(*output), spender })
 }
 
 fn read_bls_answer(bytes: &[u8]) -> Result<Reply, &'static str> {
@@ -290,6 +332,13 @@ mod tests {
         let (number, body) = body_of(&frame);
         assert_eq!(read_reply(number, body, None), Ok(Reply::Answer { kind, digest, answer }));
         let mut frame = Vec::new();
+        let output = OutputId([3; 32]);
+        for spender in [None, Some(KnownSpender { payment: vec![1, 2, 3], signature: Signature([8; 64]) })] {
+            let mut frame = Vec::new();
+            write_spender(&mut frame, &output, spender.as_ref());
+            let (number, body) = body_of(&frame);
+            assert_eq!(read_reply(number, body, None), Ok(Reply::Spender { output, spender }));
+        }
         write_refusal(&mut frame, 12, &LaneRefusal::Busy);
         let (number, body) = body_of(&frame);
         let text = LaneRefusal::Busy.to_string();

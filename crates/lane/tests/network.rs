@@ -409,3 +409,41 @@ fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
     assert!(matches!(outbox.put(&pay(&coin(0), 0, 6)), Err(OutboxError::Spent { .. })), "it stays spent");
     outbox.put(&pay(&coin(1), 1, 6)).expect("another coin");
 }
+
+#[test]
+fn a_restored_wallet_hears_from_a_quorum_what_it_has_spent() {
+    let mut network = Network::started(4, 2, 2);
+    let mut client = network.client();
+    assert_eq!(client.spender(&owner(0), &coin(0).id, PATIENCE), Ok(None));
+    let payment = pay(&coin(0), 0, 7);
+    client.confirm(&payment, PATIENCE).expect("confirmed");
+    network.stop(3, 0);
+    network.stop(3, 1);
+    let spender = client.spender(&owner(0), &coin(0).id, PATIENCE).expect("a quorum tells").expect("it is spent");
+    assert_eq!((spender.payment, spender.signature), (payment.payment, payment.signature));
+    assert_eq!(client.spender(&owner(1), &coin(1).id, PATIENCE), Ok(None));
+    // Two of four are no quorum: who has heard nothing does not spend.
+    network.stop(2, 0);
+    network.stop(2, 1);
+    let mut client = network.client();
+    let asked = client.spender(&owner(1), &coin(1).id, Duration::from_secs(2));
+    assert!(matches!(asked, Err(LaneClientError::Untold { answered: 2, needed: 3, .. })), "{asked:?}");
+    assert!(client.spender(&owner(0), &coin(0).id, PATIENCE).expect("one that has signed suffices").is_some());
+}
+
+#[test]
+fn a_shard_that_stops_listening_gives_its_address_to_another() {
+    let mut network = Network::started(1, 1, 1);
+    network.client().confirm(&pay(&coin(0), 0, 5), PATIENCE).expect("confirmed");
+    let mut first = network.shards[0][0].take().expect("it runs");
+    first.stop_listening();
+    first.stop_listening();
+    let asked = network.client().confirm(&pay(&coin(0), 0, 5), Duration::from_secs(1));
+    assert!(matches!(asked, Err(LaneClientError::Unanswered { answered: 0, .. })), "{asked:?}");
+    let address = network.directory.addresses[0][0];
+    drop(TcpListener::bind(address).expect("the address is free, and the shard still runs"));
+    first.tell(ShardNews::Epoch(1));
+    drop(first);
+    network.start(0, 0).expect("its log is whole");
+    network.client().confirm(&pay(&coin(0), 0, 5), PATIENCE).expect("the same answer");
+}

@@ -8,7 +8,7 @@ use ledger::LaneTerms;
 use primitives::SecretKey;
 use serde::{Deserialize, Serialize};
 
-use crate::payment_lane::LaneMember;
+use crate::lane_member::LaneMember;
 
 /// What an operator sets. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

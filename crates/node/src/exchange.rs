@@ -15,7 +15,8 @@ use transport::Transport;
 
 use crate::candles::remember_candles;
 use crate::config::Config;
-use crate::payment_lane::{LaneHost, LaneMember, LaneStartError};
+use crate::lane_member::{LaneMember, LaneStartError};
+use crate::payment_lane::LaneHost;
 use crate::pipeline::{admit_ethereum, follow, produce, publish, take_in};
 use crate::recovery::recover;
 use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};

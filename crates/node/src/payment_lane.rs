@@ -24,12 +24,13 @@ use std::time::Duration;
 use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardNews, ShardSetup};
 use ledger::{LaneBridge, Ledger};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, HomeEpoch, LaneCommittee, LaneEffect, LaneRules, LaneSettings, LogOwner,
-    Output, OutputId, SPEND_EPOCHS, ViewParts,
+    BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, LaneCommittee, LaneEffect, LaneRules,
+    LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts,
 };
-use primitives::{Body, Height, Operation, PublicKey, SecretKey};
+use primitives::{Body, Height, Operation, PublicKey};
 use store::RealDisk;
 
+use crate::lane_member::{HOME_PORTS, LaneMember, LaneStartError, check, home_address};
 use crate::shared::{Shared, Submission};
 
 /// Facts of blocks, and what shards ask for, that wait for the host.
@@ -38,57 +39,6 @@ const HOST_QUEUE: usize = 1_024;
 const LOOK: Duration = Duration::from_millis(20);
 /// After so many blocks a post that the ledger has not is sent again.
 const POST_AGAIN: Height = 8;
-/// A shard of home epoch h listens on the port of its address plus h modulo this.
-pub const HOME_PORTS: u16 = 8;
-
-/// A validator's place in the lane.
-#[derive(Clone)]
-pub struct LaneMember {
-    /// Its index in the committee.
-    pub index: u8,
-    /// The keys of its shards.
-    pub keys: Vec<SecretKey>,
-    /// The addresses of all shards of the committee, by member and shard. Each takes [`HOME_PORTS`] ports.
-    pub addresses: Vec<Vec<SocketAddr>>,
-    /// The key of the account that posts votes and views.
-    pub account: SecretKey,
-}
-
-/// Why a validator does not take part in the lane.
-#[derive(Debug, thiserror::Error)]
-pub enum LaneStartError {
-    /// The chain has none.
-    #[error("the genesis has no `lane` section: this chain has no payment lane")]
-    NoLane,
-    /// The lane runs already.
-    #[error("this node takes part in the lane already")]
-    Running,
-    /// A key that the genesis does not name.
-    #[error(
-        "lane.members[{member}] in the genesis does not name the keys {keys:?}: use the keys of this member's shards"
-    )]
-    Keys {
-        /// The index.
-        member: u8,
-        /// The keys given.
-        keys: Vec<PublicKey>,
-    },
-    /// Addresses that do not fit the committee.
-    #[error("the lane has one address for each shard of each member, and ports up to 7 above it")]
-    Addresses,
-    /// A directory or a log.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// A directory.
-    #[error("{0}: {1}")]
-    Directory(String, std::io::Error),
-    /// A thread.
-    #[error("{0}")]
-    Thread(String),
-    /// A shard that cannot listen.
-    #[error(transparent)]
-    Shard(#[from] ShardError),
-}
 
 /// What the host hears.
 pub(crate) enum LaneHeard {
@@ -96,11 +46,6 @@ pub(crate) enum LaneHeard {
     Block(Height, Vec<BridgeEvent>),
     /// What a shard of a home asks for.
     Asked(HomeEpoch, u16, LaneEffect),
-}
-
-/// Where a shard of a home epoch listens.
-pub fn home_address(of: SocketAddr, home: HomeEpoch) -> SocketAddr {
-    SocketAddr::new(of.ip(), of.port() + (home % u64::from(HOME_PORTS)) as u16)
 }
 
 /// The shards of one home.
@@ -127,6 +72,9 @@ impl Term {
     }
 }
 
+/// A contested output, and the payments of it.
+type OpenCase = (ContestedOutput, Option<Vec<Arc<PaymentBody>>>);
+
 /// Something to be posted to the ledger.
 struct Post {
     operation: BridgeOperation,
@@ -147,6 +95,9 @@ pub(crate) struct LaneHost {
     /// Facts of blocks that have no certificate yet.
     waiting: VecDeque<(Height, Vec<BridgeEvent>)>,
     posts: Vec<Post>,
+    /// Cases that certified blocks opened, with their candidates once they are fixed: a home that begins later hears of
+    /// them, too.
+    cases: BTreeMap<OutputId, OpenCase>,
     /// The recovered state, until it is certified.
     recovered: Option<Ledger>,
 }
@@ -166,8 +117,9 @@ impl LaneHost {
         let (shared, directory) = (shared.clone(), data.join("lane"));
         let (homes, waiting) = (BTreeMap::new(), VecDeque::new());
         let (now, posts, state) = (0, Vec::new(), shared.read_ledger().clone());
+        let (cases, recovered) = (BTreeMap::new(), None);
         let mut host =
-            LaneHost { shared, intake, member, directory, told, heard, homes, now, waiting, posts, recovered: None };
+            LaneHost { shared, intake, member, directory, told, heard, homes, now, waiting, posts, cases, recovered };
         host.prepare_first(&state)?;
         // Blocks up to here are part of the state.
         host.waiting.push_back((state.height(), Vec::new()));
@@ -223,13 +175,10 @@ impl LaneHost {
                 self.open(&term, &backed)?;
             }
         }
-        for (contested, candidates) in bridge.resolver().cases() {
-            let id = contested.output.id;
-            self.tell_all(&ShardNews::CaseOpened(*contested));
-            if let Some(bodies) = candidates {
-                self.tell_all(&ShardNews::CandidatesFixed(id, bodies));
-            }
-        }
+        let cases = bridge.resolver().cases().map(|(contested, bodies)| (contested.output.id, (*contested, bodies)));
+        self.cases = cases.collect();
+        let homes: Vec<HomeEpoch> = self.homes.keys().copied().collect();
+        homes.into_iter().for_each(|home| self.tell_cases_of(home));
         self.tell_all(&ShardNews::Halted(bridge.clock().is_halted()));
         Ok(())
     }
@@ -331,14 +280,19 @@ impl LaneHost {
                 }
                 BridgeEvent::Halted(halted) => self.tell_all(&ShardNews::Halted(halted)),
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
-                    self.tell_all(&ShardNews::CaseOpened(contested));
+                    self.tell_of_case(contested.home, &ShardNews::CaseOpened(contested));
+                    self.cases.insert(contested.output.id, (contested, None));
                 }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
-                    self.tell_all(&ShardNews::CandidatesFixed(id, bodies));
+                    let Some((contested, candidates)) = self.cases.get_mut(&id) else { continue };
+                    *candidates = Some(bodies.clone());
+                    let home = contested.home;
+                    self.tell_of_case(home, &ShardNews::CandidatesFixed(id, bodies));
                 }
                 BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
                     self.tell_all(&ShardNews::CaseRuled(contested.output.id, verdict));
                     self.homes.values_mut().for_each(|home| drop(home.parts.remove(&contested.output.id)));
+                    self.cases.remove(&contested.output.id);
                 }
                 BridgeEvent::Case(CaseEvent::Alarm(digest)) => {
                     tracing::error!(%digest, "two certificates of the lane contradict each other: the lane halts");
@@ -359,13 +313,37 @@ impl LaneHost {
         self.now = epoch;
         self.tell_all(&ShardNews::Epoch(epoch));
         self.make_logs(epoch + 1)?;
+        // A home that is over and waits for a verdict has no clients: its port goes to this one.
+        let same_port = |home: &HomeEpoch| home % u64::from(HOME_PORTS) == epoch % u64::from(HOME_PORTS);
+        for (_, home) in self.homes.iter_mut().filter(|(home, _)| same_port(home)) {
+            home.shards.values_mut().for_each(LaneShard::stop_listening);
+        }
         // The ledger may be ahead of certified blocks: what it backs by now is told when it is certified.
         let term = Term::of(lane(&self.shared.read_ledger()), epoch);
-        term.map_or(Ok(()), |term| self.open(&term, &[]))
+        term.map_or(Ok(()), |term| self.open(&term, &[]))?;
+        self.tell_cases_of(epoch);
+        Ok(())
+    }
+
+    /// Tells a home of the open cases that concern it.
+    fn tell_cases_of(&self, home: HomeEpoch) {
+        let concerns = |contested: &ContestedOutput| (contested.home..=contested.home + 1).contains(&home);
+        for (id, (contested, candidates)) in self.cases.iter().filter(|(_, (contested, _))| concerns(contested)) {
+            self.tell_home(home, &ShardNews::CaseOpened(*contested));
+            if let Some(bodies) = candidates {
+                self.tell_home(home, &ShardNews::CandidatesFixed(*id, bodies.clone()));
+            }
+        }
     }
 
     fn tell_all(&self, news: &ShardNews) {
         self.homes.keys().for_each(|home| self.tell_home(*home, news));
+    }
+
+    /// Tells the homes that a case concerns: that of its output, and the next one, into which candidates may pay.
+    /// Others need not wait for its verdict, so that nobody keeps their keys alive with case after case.
+    fn tell_of_case(&self, home: HomeEpoch, news: &ShardNews) {
+        (home..=home + 1).for_each(|home| self.tell_home(home, news));
     }
 
     fn tell_home(&self, home: HomeEpoch, news: &ShardNews) {
@@ -461,14 +439,4 @@ impl LaneHost {
 
 fn lane(ledger: &Ledger) -> &LaneBridge {
     ledger.lane().expect("the chain has a lane")
-}
-
-fn check(member: &LaneMember, lane: &LaneBridge) -> Result<(), LaneStartError> {
-    let keys: Vec<PublicKey> = member.keys.iter().map(SecretKey::public).collect();
-    if lane.terms().members.get(usize::from(member.index)) != Some(&keys) {
-        return Err(LaneStartError::Keys { member: member.index, keys });
-    }
-    let counts = member.addresses.iter().map(Vec::len).eq(lane.terms().members.iter().map(Vec::len));
-    let ports = member.addresses.iter().flatten().all(|of| of.port().checked_add(HOME_PORTS - 1).is_some());
-    if counts && ports { Ok(()) } else { Err(LaneStartError::Addresses) }
 }

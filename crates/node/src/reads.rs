@@ -1,16 +1,19 @@
 //! What the doors read of a running pipeline, and what they hand to it.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use doors::backend::{
-    AccountRead, Backend, CertifiedOutcome, HandoverPage, NodeLimits, OffersRead, Proved, ReadError, Standing,
+    AccountRead, Backend, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, NodeLimits, OffersRead, Proved,
+    ReadError, Standing,
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
 use doors::{Answer, Closed, Found, Published};
 use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, ValidatorsProof};
-use primitives::{Address, Height, Sequence, Superblock, Transaction, TransactionId};
+use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
+use primitives::{Address, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
 use tokio::sync::oneshot;
 
 use crate::exchange::Exchange;
@@ -100,6 +103,28 @@ impl Backend for Reads {
         let of_pair = ledger.book().get(pair).into_iter();
         let offers = of_pair.flat_map(|offers| offers.range(first..=last)).take(count).collect();
         OffersRead { height: ledger.height(), offers }
+    }
+
+    fn lane_addresses(&self) -> Vec<SocketAddr> {
+        self.exchange.shared.config.lane.addresses.clone()
+    }
+
+    fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead> {
+        let ledger = self.exchange.shared.read_ledger();
+        let (home, Output { to, asset, amount }) = ledger.lane()?.bridge().find_backed(&OutputId(id.0))?;
+        let Recipient::Key(to) = to else { return None };
+        Some(LaneOutputRead { home, to, asset, amount })
+    }
+
+    fn lane_cases(&self) -> Vec<LaneCaseRead> {
+        let ledger = self.exchange.shared.read_ledger();
+        let candidate = |body: Arc<PaymentBody>| (body.digest, body.payment.encode());
+        let case = |(contested, candidates): (&ContestedOutput, Option<Vec<Arc<PaymentBody>>>)| {
+            let ContestedOutput { output: SpentOutput { id, asset, amount }, home, owner } = *contested;
+            let candidates = candidates.map(|all| all.into_iter().map(candidate).collect());
+            LaneCaseRead { output: Digest(id.0), home, owner, asset, amount, candidates }
+        };
+        ledger.lane().into_iter().flat_map(|lane| lane.bridge().resolver().cases().map(case)).collect()
     }
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {

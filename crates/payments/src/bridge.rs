@@ -146,6 +146,11 @@ impl Bridge {
         self.backed.get(&home).into_iter().flatten()
     }
 
+    /// An output that the ledger created, with its home; `None` if its epoch is forgotten.
+    pub fn find_backed(&self, id: &OutputId) -> Option<(HomeEpoch, Output)> {
+        self.backed.iter().find_map(|(home, outputs)| Some((*home, *outputs.get(id)?)))
+    }
+
     /// Whether the state before a block permits what the operation says. What was done already is permitted: a copy
     /// does nothing.
     ///

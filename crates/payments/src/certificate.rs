@@ -134,6 +134,18 @@ impl PaymentCertificate {
         }
     }
 
+    /// Reads a certificate that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`] or [`LaneRefusal::WrongPath`] for anything that [`PaymentCertificate::write`] does
+    /// not write.
+    pub fn parse(bytes: &[u8]) -> Result<PaymentCertificate, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        let certificate = PaymentCertificate::read(&mut reader)?;
+        reader.end()?;
+        Ok(certificate)
+    }
+
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<PaymentCertificate, LaneRefusal> {
         let count = reader.u8()?;
         if count > 0 {

@@ -149,6 +149,11 @@ impl LaneClock {
         self.ticks / self.schedule.epoch_heights
     }
 
+    /// Heights that are left of the epoch, this one among them, while the lane is not halted.
+    pub fn heights_left(&self) -> u64 {
+        self.schedule.epoch_heights - self.ticks % self.schedule.epoch_heights
+    }
+
     /// Whether validators sign no payments at this height. A halt begins with the height after the one that decides it.
     pub fn is_halted(&self) -> bool {
         self.halted

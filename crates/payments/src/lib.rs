@@ -42,6 +42,10 @@
 //! Upon a *settlement* (a payment's summary and its certificate) it verifies the certificate, writes an acknowledgement
 //! into its log, and signs it in a tree of that kind.
 //!
+//! Upon a *question* that an output's owner signed, it tells the payment that the output is reserved for, with the
+//! owner's signature. A wallet that was restored asks a quorum before it spends: among the answers is one of a correct
+//! signer of every certificate.
+//!
 //! Upon a *case* of its home, it votes: for the payment that the output is reserved for, else for the output's exit,
 //! for which it reserves it. Upon *candidates*, each shard bars them, durably, and says which it had accepted. When all
 //! shards of the validator have, it signs one view. Upon a *verdict* it lifts the bar of a payment that stands. Upon
@@ -79,6 +83,7 @@
 //!   genesis   H(network 32 · home 8 · index 4)
 //!
 //! signed by an owner      "walras-lane\x01" · network 32 · home 8 · kind 1 (1) · digest 32
+//!                         also 7 question, of an output's id
 //! signed by a validator   "walras-lane\x01" · network 32 · home 8 · kind 1 (2 confirmation, 3 acknowledgement)
 //!                         · validator 1 · shard 2 · size 4 · position 8 · root 32
 //!                         also 4 view, 5 vote to halt; 6 shared tree, whose root is a digest of root and exclusions
@@ -91,6 +96,7 @@
 //! request     1 · payment · signature 64 · (0 | 1 · paid proof) for each input
 //!             2 · summary · certificate
 //!             3 · count 2 · (length 4 · request)[]              a broker's batch of requests of kind 1
+//!             4 · home 8 · owner 32 · output 32 · signature 64  which payment spends this output?
 //! receipt     output · paid proof
 //! ```
 //!
@@ -175,7 +181,9 @@ pub use payment::{
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
-pub use request::{OutputProof, PaidProof, request_bytes_max, settle_request, spend_request};
+pub use request::{
+    KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request, spend_request, spender_request,
+};
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,

@@ -177,9 +177,7 @@ impl Payment {
         }
         bytes
     }
-}
 
-impl Payment {
     /// What of the payment its digest is a hash of.
     ///
     /// # Panics
@@ -299,6 +297,11 @@ impl<'a> PaymentView<'a> {
             last = Some(input.id);
         }
         self.outputs.chunks_exact(OUTPUT_BYTES).try_for_each(|output| Output::read(&mut Reader::new(output)).map(drop))
+    }
+
+    /// Whether it is of this network.
+    pub fn is_of(&self, network: &Digest) -> bool {
+        self.network == *network
     }
 
     /// The bytes of the payment.

@@ -17,7 +17,7 @@
 //! it says that this place was durable, the log is damaged; otherwise it is the torn tail of a write that nobody was
 //! told of.
 
-use primitives::Digest;
+use primitives::{Digest, Signature};
 
 use crate::{HomeEpoch, MuteReason, OutputId, PAYMENT_BYTES_MAX, PaymentBody, PaymentSummary, PaymentView};
 
@@ -81,7 +81,7 @@ pub(crate) enum Record<'a> {
     Mark(u64),
     /// The owner's signature, which follows the payment, is for audits. Under an exit that a case or anybody asked for
     /// it is zeros.
-    Payment(PaymentView<'a>),
+    Payment(PaymentView<'a>, Signature),
     Acknowledgement(PaymentSummary),
     /// A candidate of a case is barred.
     Bar(BarredPayment),
@@ -150,8 +150,7 @@ impl LogKey {
             1 => Record::Mark(reader.u64().ok()?),
             2 => {
                 let payment = PaymentView::read(&mut reader).ok()?;
-                reader.signature().ok()?;
-                Record::Payment(payment)
+                Record::Payment(payment, reader.signature().ok()?)
             }
             3 => Record::Acknowledgement(PaymentSummary::read(&mut reader).ok()?),
             4 => Record::Bar(BarredPayment {

@@ -1,18 +1,20 @@
 //! What clients send to a validator, and how an input is proved.
 
-use primitives::{Digest, Signature};
+use primitives::{Digest, PublicKey, SecretKey, Signature};
 
 use crate::layout::Reader;
 use crate::merkle::{self, Family, LEAVES_MAX};
 use crate::payment::{INPUTS_MAX, OUTPUTS_MAX, PAYMENT_BYTES_MAX};
+use crate::statement::query_message;
 use crate::{
-    CheckBudget, Claim, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate, PaymentSummary, PaymentView,
-    RootCache, StatementKind,
+    CheckBudget, Claim, HomeEpoch, LaneCommittee, LaneRefusal, Output, OutputId, PaymentCertificate, PaymentSummary,
+    PaymentView, RootCache, StatementKind, owner_message,
 };
 
 const SPEND: u8 = 1;
 const SETTLE: u8 = 2;
 pub(crate) const BATCH: u8 = 3;
+const SPENDER: u8 = 4;
 /// Bytes of the largest answer: 12 digests lead from one of 4,096 leaves to the root.
 const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
 
@@ -148,6 +150,39 @@ pub fn settle_request(summary: &PaymentSummary, certificate: &PaymentCertificate
     bytes
 }
 
+/// The question which payment spends an output: `4 · home 8 · owner 32 · output 32 · owner's signature 64`. A wallet
+/// that was restored asks it before it spends.
+pub fn spender_request(network: &Digest, home: HomeEpoch, key: &SecretKey, output: &OutputId) -> Vec<u8> {
+    let mut bytes = vec![SPENDER];
+    bytes.extend(home.to_le_bytes());
+    bytes.extend(key.public().0);
+    bytes.extend(output.0);
+    bytes.extend(key.sign(&query_message(network, home, output)).0);
+    bytes
+}
+
+/// A payment that a validator is bound to, with the owner's signature as the validator got it. Under an exit that
+/// somebody else asked for it is zeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownSpender {
+    /// The payment's encoding.
+    pub payment: Vec<u8>,
+    /// Its owner's signature.
+    pub signature: Signature,
+}
+
+impl KnownSpender {
+    /// Whether the owner signed this payment, or it is an exit, and it spends this output. A validator that answers
+    /// with another payment lies.
+    pub fn spends(&self, network: &Digest, output: &OutputId) -> bool {
+        let Ok(payment) = PaymentView::parse(&self.payment) else { return false };
+        let message = owner_message(network, payment.home(), &payment.digest());
+        payment.is_of(network)
+            && payment.inputs().any(|input| input.id == *output)
+            && (payment.is_exit() || payment.owner().verify(&message, &self.signature))
+    }
+}
+
 /// A request as it was read. Proofs are read after everything cheap is checked.
 pub(crate) enum RequestView<'a> {
     Spend {
@@ -161,6 +196,13 @@ pub(crate) enum RequestView<'a> {
     },
     /// Requests to confirm payments, of which a broker made one tree.
     Batch(Vec<&'a [u8]>),
+    /// Which payment spends an output of this owner?
+    Spender {
+        home: HomeEpoch,
+        owner: PublicKey,
+        output: OutputId,
+        signature: Signature,
+    },
 }
 
 /// Proofs of the inputs of a payment, not yet read.
@@ -201,7 +243,15 @@ impl<'a> RequestView<'a> {
                 reader.end()?;
                 Ok(RequestView::Batch(requests))
             }
-            _ => Err(LaneRefusal::Malformed("a request is a payment (1), a settlement (2) or a batch (3)")),
+            SPENDER => {
+                let (home, owner) = (reader.u64()?, reader.key()?);
+                let (output, signature) = (OutputId(reader.array()?), reader.signature()?);
+                reader.end()?;
+                Ok(RequestView::Spender { home, owner, output, signature })
+            }
+            _ => Err(LaneRefusal::Malformed(
+                "a request is a payment (1), a settlement (2), a batch (3) or a question for a spender (4)",
+            )),
         }
     }
 }

@@ -200,6 +200,17 @@ impl Resolver {
         self.cases.values().any(|case| committee.checked_sub(case.contested.home).is_some_and(|after| after <= 1))
     }
 
+    /// Certified payments that the ledger knows.
+    pub fn certified(&self) -> impl Iterator<Item = &Digest> {
+        self.epochs.values().flat_map(|facts| &facts.certified)
+    }
+
+    /// Outputs that a verdict credited to their owners.
+    pub fn credited(&self) -> impl Iterator<Item = &OutputId> {
+        let taken = self.epochs.values().flat_map(|facts| &facts.taken);
+        taken.filter(|(_, taken)| matches!(taken, Taken::Freed | Taken::Lapsed)).map(|(id, _)| id)
+    }
+
     /// The thresholds of a committee, as far as it is registered.
     pub fn quorums(&self, committee: HomeEpoch) -> Option<Quorums> {
         self.thresholds(committee).map(|thresholds| Quorums::new(thresholds.validators))

@@ -27,6 +27,8 @@ pub enum StatementKind {
     Halt = 5,
     /// A validator has locked the inputs of payments in a tree that a broker made, durably, but for those it excludes.
     SharedConfirmation = 6,
+    /// An owner asks which payment spends an output.
+    SpenderQuery = 7,
 }
 
 const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
@@ -57,6 +59,13 @@ fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {
 pub fn owner_message(network: &Digest, home: HomeEpoch, payment: &Digest) -> Vec<u8> {
     let mut bytes = begin(StatementKind::Payment, network, home);
     bytes.extend(payment.0);
+    bytes
+}
+
+/// What an owner signs to ask which payment spends an output.
+pub(crate) fn query_message(network: &Digest, home: HomeEpoch, output: &OutputId) -> Vec<u8> {
+    let mut bytes = begin(StatementKind::SpenderQuery, network, home);
+    bytes.extend(output.0);
     bytes
 }
 

@@ -17,11 +17,12 @@ use crate::payment::INPUTS_MAX;
 use crate::record::{self, BarredPayment, LogKey, Record, RecordKind};
 use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
+use crate::statement::query_message;
 use crate::{
     AGGREGATE_COST, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase,
-    LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId, OutputProof,
-    PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader, SharedSignature,
-    SpentOutput, StatementKind, Verdict, view_digest,
+    KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId,
+    OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader,
+    SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
 };
 
 /// Whom an answer is for.
@@ -52,6 +53,7 @@ struct Spender {
     inputs: Vec<OutputId>,
     digest: Digest,
     bytes: Vec<u8>,
+    signature: Signature,
 }
 
 /// A tree whose records are written but perhaps not durable.
@@ -155,7 +157,7 @@ impl LaneValidator {
         let network = self.settings.rules.network;
         let (key, intact) = record::recover(log, &self.settings.owner(), |offset, record| match record {
             Record::Mark(_) => {}
-            Record::Payment(payment) => payment.inputs().for_each(|input| spent.insert(&input.id.0, offset)),
+            Record::Payment(payment, _) => payment.inputs().for_each(|input| spent.insert(&input.id.0, offset)),
             Record::Acknowledgement(summary) => acknowledged.insert(&summary.digest(&network).0, offset),
             Record::Bar(payment) => barred.push(payment),
             Record::View(case, digest) => drop(viewed.insert(case, digest)),
@@ -200,7 +202,7 @@ impl LaneValidator {
         let mut effects = Vec::new();
         match input {
             LaneInput::Request { peer, bytes } => {
-                if let Err(refusal) = self.request(log, peer, bytes) {
+                if let Err(refusal) = self.request(log, peer, bytes, &mut effects) {
                     if let (LaneRefusal::Muted(reason), None) = (&refusal, self.muted) {
                         self.mute(*reason, &mut effects);
                     }
@@ -306,7 +308,13 @@ impl LaneValidator {
         }
     }
 
-    fn request(&mut self, log: &impl LaneLog, peer: LanePeer, bytes: &[u8]) -> Result<(), LaneRefusal> {
+    fn request(
+        &mut self,
+        log: &impl LaneLog,
+        peer: LanePeer,
+        bytes: &[u8],
+        effects: &mut Vec<LaneEffect>,
+    ) -> Result<(), LaneRefusal> {
         if let Some(reason) = self.muted {
             return Err(LaneRefusal::Muted(reason));
         }
@@ -336,6 +344,10 @@ impl LaneValidator {
             }
             RequestView::Settle { summary, certificate } => self.settle(log, peer, &summary, &certificate, &mut budget),
             RequestView::Batch(requests) => self.confirm_batch(log, peer, &requests, &mut budget),
+            RequestView::Spender { home, owner, output, signature } => {
+                let asked = self.tell_spender(log, (home, &owner, &signature), &output, &mut budget);
+                asked.map(|spender| effects.push(LaneEffect::Spender { peer, output, spender }))
+            }
         };
         let spent = allowed - budget.0;
         if spent > 0 {
@@ -389,6 +401,29 @@ impl LaneValidator {
             return Ok(());
         }
         Err(LaneRefusal::Malformed("no payment of the batch can be confirmed; send them one by one to learn why"))
+    }
+
+    /// The payment that an output of this owner is reserved for.
+    fn tell_spender(
+        &self,
+        log: &impl LaneLog,
+        (home, owner, signature): (HomeEpoch, &PublicKey, &Signature),
+        output: &OutputId,
+        budget: &mut CheckBudget,
+    ) -> Result<Option<KnownSpender>, LaneRefusal> {
+        self.check_place(home, owner)?;
+        budget.spend(1)?;
+        if !owner.verify(&query_message(&self.settings.rules.network, home, output), signature) {
+            return Err(LaneRefusal::WrongOwnerSignature);
+        }
+        let mut found = None;
+        self.spender(log, output, &mut found, budget)?;
+        let of_owner = |spender: &Spender| {
+            spender.inputs.contains(output)
+                && PaymentView::parse(&spender.bytes).is_ok_and(|payment| payment.owner() == *owner)
+        };
+        let known = |spender: Spender| KnownSpender { payment: spender.bytes, signature: spender.signature };
+        Ok(found.filter(of_owner).map(known))
     }
 
     /// Cheap checks, the spent set, the owner's signature, the inputs' certificates; then all inputs are reserved.
@@ -486,11 +521,12 @@ impl LaneValidator {
         for offset in self.spent.candidates(&output.0) {
             if last.as_ref().is_none_or(|read| read.offset != offset) {
                 let bytes = self.fetch(log, offset, budget)?;
-                let Some((Record::Payment(payment), _)) = self.log_key.read(&bytes, offset) else {
+                let Some((Record::Payment(payment, signature), _)) = self.log_key.read(&bytes, offset) else {
                     return Err(LaneRefusal::Muted(MuteReason::DamagedLog));
                 };
                 let inputs = payment.inputs().map(|input| input.id).collect();
-                *last = Some(Spender { offset, inputs, digest: payment.digest(), bytes: payment.bytes().to_vec() });
+                let (digest, bytes) = (payment.digest(), payment.bytes().to_vec());
+                *last = Some(Spender { offset, inputs, digest, bytes, signature });
             }
             if let Some(spender) = last
                 && spender.inputs.contains(output)

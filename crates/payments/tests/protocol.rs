@@ -383,3 +383,44 @@ fn requests_taken_together_are_answered_as_one_after_another() {
     let refused = together.iter().filter(|effects| !refusals(effects).is_empty()).count();
     assert_eq!(refused, 5, "all but the retry");
 }
+
+#[test]
+fn the_owner_of_an_output_alone_hears_what_spends_it() {
+    let coins = [genesis(0, 1, 100), genesis(1, 1, 50)];
+    let settings = LaneSettings { checks_per_peer: 100, checks_per_tick: 100, ..settings(&committee(4), 0, 1) };
+    let mut node = Node::new(settings, &coins);
+    let payment = pay(1, &coins[..1], vec![output(owner(2).public(), 100)]);
+    node.ask(&payment.request).expect("correct");
+    let told = |node: &mut Node, request: &[u8]| {
+        let effects = node.request(request);
+        let spender = effects.iter().find_map(|effect| match effect {
+            LaneEffect::Spender { output, spender, .. } => Some((*output, spender.clone())),
+            _ => None,
+        });
+        spender.ok_or_else(|| refusals(&effects).pop().expect("an answer or a refusal"))
+    };
+    let request = |key: u64, output: &OutputId| spender_request(&NETWORK, 0, &owner(key), output);
+    let (id, spender) = told(&mut node, &request(1, &coins[0].id)).expect("the owner asks");
+    let spender = spender.expect("it is spent");
+    assert_eq!((id, &spender.payment, spender.signature), (coins[0].id, &payment.payment, payment.signature));
+    assert!(spender.spends(&NETWORK, &coins[0].id));
+    assert!(!spender.spends(&NETWORK, &coins[1].id), "of another output");
+    assert!(!spender.spends(&Digest([8; 32]), &coins[0].id), "of another network");
+    let forged = KnownSpender { signature: Signature([5; 64]), ..spender.clone() };
+    assert!(!forged.spends(&NETWORK, &coins[0].id), "nobody can make one up");
+    assert_eq!(told(&mut node, &request(1, &coins[1].id)), Ok((coins[1].id, None)));
+    // Somebody else's question is answered as if nothing spent it; a false signature is refused.
+    assert_eq!(told(&mut node, &request(2, &coins[0].id)), Ok((coins[0].id, None)));
+    let mut false_signature = request(1, &coins[0].id);
+    *false_signature.last_mut().unwrap() ^= 1;
+    assert_eq!(told(&mut node, &false_signature), Err(LaneRefusal::WrongOwnerSignature));
+    let foreign = spender_request(&Digest([8; 32]), 0, &owner(1), &coins[0].id);
+    assert_eq!(told(&mut node, &foreign), Err(LaneRefusal::WrongOwnerSignature));
+    let elsewhere = spender_request(&NETWORK, 1, &owner(1), &coins[0].id);
+    assert_eq!(told(&mut node, &elsewhere), Err(LaneRefusal::ForeignHome(1)));
+    // It is known after a crash, too, and each question costs a check of the budget.
+    let mut node = node.crash(0, &[]);
+    assert_eq!(told(&mut node, &request(1, &coins[0].id)).expect("answered").1, Some(spender));
+    while told(&mut node, &request(1, &coins[0].id)).is_ok() {}
+    assert_eq!(told(&mut node, &request(1, &coins[0].id)), Err(LaneRefusal::Busy));
+}

@@ -374,3 +374,27 @@ fn the_audit_finds_what_is_wrong_and_nothing_else() {
     let twice = change(&|facts| facts.certified.extend(both));
     assert_eq!(twice, Err(LaneAuditError::SpentTwice(coins[1].id)));
 }
+
+#[test]
+fn the_audit_counts_inputs_of_a_committee_whose_logs_are_gone() {
+    // An output of home 1 that committee 0 created. Its logs are destroyed when those of home 1 are audited.
+    let id = OutputId::of_payment(1, &Digest([6; 32]), 0);
+    let coin = Holding { id, output: output(owner(1).public(), 10), proof: OutputProof::Ledger };
+    let mut node = Node::new(settings_of(1), std::slice::from_ref(&coin));
+    let paid = build_payment(&rules(), &owner(1), 1, 1, vec![coin], vec![output(owner(2).public(), 10)]);
+    node.ask(&paid.expect("correct").request).expect("confirmed");
+    let read = |home| LaneLogSummary::read(&node.disk, LogOwner { network: NETWORK, home, validator: 0, shard: 0 });
+    let log = read(1).expect("a log that is intact");
+    let audit = |logs: &[LaneLogSummary]| audit(logs, &rules(), &LedgerFacts::default(), |_| Quorums::new(1));
+    assert_eq!(audit(std::slice::from_ref(&log)).map(|report| report.from_before), Ok(1));
+    // With a log of the committee that should have created it, it is nobody's.
+    let before = Node::new(settings_of(0), &[]);
+    let owner = LogOwner { network: NETWORK, home: 0, validator: 0, shard: 0 };
+    let before = LaneLogSummary::read(&before.disk, owner).expect("a log that is intact");
+    assert!(matches!(audit(&[before, log]), Err(LaneAuditError::Untraced { output, .. }) if output == id));
+    assert!(read(0).is_err(), "a log of another home");
+}
+
+fn settings_of(home: HomeEpoch) -> LaneSettings {
+    settings(&committee_of(NETWORK, home, 1, 1), 0, 1)
+}

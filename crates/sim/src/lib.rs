@@ -19,7 +19,8 @@
 //!
 //! A failure prints the seed. The same seed makes the same run: its [`SimReport::trace`] is a digest over all events.
 //!
-//! Validators among themselves are simulated apart from this, in [`validators`].
+//! Validators among themselves are simulated apart from this, in [`validators`], and the payment lane with
+//! [`run_lane`].
 //!
 //! **Not simulated yet**: misdirected writes, and threads that really run at once.
 
@@ -29,6 +30,7 @@ mod clients;
 mod crash_points;
 mod dice;
 mod ethereum;
+mod lane;
 mod oracle;
 mod pipeline;
 mod shadow;
@@ -37,6 +39,7 @@ mod world;
 
 pub use bugs::Bug;
 pub use crash_points::{CrashReport, crash_points};
+pub use lane::{LaneBug, LaneOptions, LaneReport, run_lane};
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -14,7 +14,7 @@ use primitives::{AssetId, Transaction};
 use serde_json::json;
 use store::{Options, RealDisk};
 
-use crate::demo_network::{DemoNetwork, KEPT_BLOCKS};
+use crate::demo_network::{DemoNetwork, KEPT_BLOCKS, PASSPHRASE, PAYER_KEY};
 use crate::init::DEMO_CHAIN;
 use crate::node_command::StopSignals;
 use crate::traders::{DEVELOPERS, Sent, Traders, genesis};
@@ -139,11 +139,30 @@ impl Demo {
         }
         say(format!("Contracts: chain {DEMO_CHAIN}; the usual developers' accounts hold 10,000 USD each."));
         DEVELOPERS.iter().for_each(|account| say(format!("  {}", account.checked())));
+        self.greet_payers(network, say);
         let Demo { traders, assets, rate, .. } = self;
         say(format!(
             "Each validator keeps some {KEPT_BLOCKS} blocks on the disk; WALRAS_STORE__KEEP_BLOCKS=0 keeps all."
         ));
         say(format!("{traders} traders in {assets} assets, {rate} transactions a second. Ctrl-C stops."));
+    }
+
+    /// How to try the payment lane.
+    fn greet_payers(&self, network: &DemoNetwork, say: &impl Fn(String)) {
+        let key = network.folder().join(PAYER_KEY);
+        let key = std::path::absolute(&key).unwrap_or(key);
+        let key = key.display();
+        say("Payments in a round trip: paste this into another terminal.".into());
+        for line in [
+            &format!("export WALRAS_PASSPHRASE={PASSPHRASE} WALRAS_SERVER=http://{}", network.address(0)),
+            "walras pay new --purse alice && walras pay new --purse bob",
+            &format!("walras pay deposit --purse alice --key {key} --asset EUR --amount 100"),
+            "walras pay send --purse alice --to $(walras pay address --purse bob) --asset EUR --amount 12.50 --receipt r",
+            "walras pay receive --purse bob r",
+            &format!("walras pay redeem --purse bob --key {key} --asset EUR --amount 12.50"),
+        ] {
+            say(format!("  {line}"));
+        }
     }
 
     /// Lets the traders act until the time is over or somebody stops the demo.

@@ -10,15 +10,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use ledger::{BlockReceipts, Genesis};
 use node::founding::{Founder, Founding};
-use primitives::Transaction;
+use primitives::{Address, AssetId, PublicKey, Transaction};
 use serde_json::Value;
 use store::RealDisk;
 use zeroize::Zeroizing;
 
-use crate::validator_keys;
+use crate::{keystore, lane, validator_keys};
 
 /// Protects nothing: the keys of a demo are worth nothing.
-const PASSPHRASE: &str = "demo";
+pub const PASSPHRASE: &str = "demo";
+/// The key of an account with money, for whoever tries the payment lane.
+pub const PAYER_KEY: &str = "payer-key.json";
+/// What it holds of the first two assets, in units.
+const PAYER_UNITS: u64 = 10_000_000_000;
+/// Heights of a lane epoch: an hour of blocks each half second.
+const LANE_EPOCH_HEIGHTS: u64 = 7_200;
+/// Fees that the account of a validator can pay, for its votes about contested outputs.
+const VALIDATOR_FEES: u64 = 1_000;
 /// The setting of how many blocks a validator keeps, and what it is in a demo.
 const KEEP_BLOCKS: &str = "WALRAS_STORE__KEEP_BLOCKS";
 pub const KEPT_BLOCKS: u64 = 1_000;
@@ -37,6 +45,7 @@ struct Validator {
 
 /// The validators of a demo.
 pub struct DemoNetwork {
+    folder: PathBuf,
     validators: Vec<Validator>,
     agent: ureq::Agent,
     next_height: u64,
@@ -55,19 +64,25 @@ impl DemoNetwork {
         let listens = network_addresses(count)?;
         let homes: Vec<PathBuf> = (0..count).map(|index| folder.join(format!("validator-{index}"))).collect();
         let passphrase = Zeroizing::new(PASSPHRASE.to_string());
-        let mut founders = Vec::new();
+        let payer = keystore::create_under(&folder.join(PAYER_KEY), &passphrase)?.public().address();
+        let (mut founders, mut lane_keys) = (Vec::new(), Vec::new());
         for (home, address) in homes.iter().zip(&listens) {
             crate::init::make_home(home)?;
             let keys = validator_keys::make(home, &passphrase)?;
             let address = validator_keys::address_of(&keys.links, &address.to_string());
+            lane_keys.push(keystore::create_under(&home.join(lane::LANE_KEY_FILE), &passphrase)?.public());
             founders.push(Founder { key: keys.votes, address, account: keys.account.address(), stake: 1 });
         }
+        let genesis = &with_lane(genesis, lane_keys, payer, &founders);
+        let lanes: Vec<String> = lane::free_addresses(count)?.iter().map(|at| format!("\"{at}\"")).collect();
+        let lanes = lanes.join(", ");
         let founding = Founding::new(node::founding::FoundingEngine::Dbft, founders);
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {
             node::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;
             let config = format!(
-                "[http]\nlisten = \"{}\"\n\n[network]\nlisten = \"{}\"\n\n[blocks]\ninterval_ms = {interval_ms}\n",
+                "[http]\nlisten = \"{}\"\n\n[network]\nlisten = \"{}\"\n\n[blocks]\ninterval_ms = {interval_ms}\n\n\
+                 [lane]\naddresses = [{lanes}]\nmember = {index}\n",
                 https[index], listens[index]
             );
             std::fs::write(home.join("walras.toml"), config).with_context(|| home.display().to_string())?;
@@ -79,7 +94,7 @@ impl DemoNetwork {
         }
         let config =
             ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(5)));
-        let network = DemoNetwork { validators, agent: config.build().into(), next_height: 1 };
+        let network = DemoNetwork { folder: folder.into(), validators, agent: config.build().into(), next_height: 1 };
         network.wait_until_ready()?;
         Ok(network)
     }
@@ -110,6 +125,11 @@ impl DemoNetwork {
     /// A validator's process.
     pub fn process(&self, index: usize) -> u32 {
         self.validators[index].process.id()
+    }
+
+    /// The folder of all homes, and of the payer's key.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A validator's home.
@@ -212,6 +232,16 @@ impl Drop for DemoNetwork {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// The genesis with a payment lane, and with money for its payer and the validators' fees.
+fn with_lane(genesis: &Genesis, keys: Vec<PublicKey>, payer: Address, founders: &[Founder]) -> Genesis {
+    let mut genesis = genesis.clone();
+    genesis.balances.extend([0, 1].map(|asset| (payer, AssetId(asset), PAYER_UNITS)));
+    let fees = genesis.fee.saturating_mul(VALIDATOR_FEES);
+    genesis.balances.extend(founders.iter().map(|founder| (founder.account, AssetId(0), fees)));
+    genesis.lane = Some(lane::terms(&genesis, LANE_EPOCH_HEIGHTS, keys));
+    genesis
 }
 
 fn spawn(home: &Path) -> anyhow::Result<Child> {

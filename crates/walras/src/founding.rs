@@ -59,7 +59,7 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
         Founder { key, address, account, stake: init.stake }
     };
     if init.lane {
-        genesis.lane = Some(lane::terms(&genesis, made.iter().filter_map(|one| one.lane)));
+        genesis.lane = Some(lane::terms(&genesis, init.lane_epoch_heights, made.iter().filter_map(|one| one.lane)));
     }
     let founding = Founding::new(engine, made.iter().map(founder).collect());
     let succession = init.succession.over(founding.succession);

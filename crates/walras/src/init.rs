@@ -76,6 +76,11 @@ pub struct Init {
     /// Found a chain with a payment lane, whose committee the validators are (or this node alone): its keys are made.
     #[arg(long, conflicts_with = "genesis")]
     pub lane: bool,
+    /// Blocks of an epoch of the payment lane. Money there can be spent in its own epoch and the next one, and must be
+    /// renewed until then; validators remember what is spent for three.
+    #[arg(long, value_name = "BLOCKS", default_value_t = lane::EPOCH_HEIGHTS, requires = "lane",
+        value_parser = clap::value_parser!(u64).range(2..=u64::from(u32::MAX)))]
+    pub lane_epoch_heights: u64,
     #[command(flatten)]
     pub succession: SuccessionOptions,
     #[command(flatten)]
@@ -185,7 +190,7 @@ impl Init {
     fn found_lane(&self, genesis: Genesis) -> anyhow::Result<(Genesis, String)> {
         let key = keystore::create(&self.home.join(lane::LANE_KEY_FILE), &self.passphrase)?.public();
         let config = lane::configure(node::config::TEMPLATE, 0, &lane::addresses(&[], 1)?);
-        Ok((Genesis { lane: Some(lane::terms(&genesis, [key])), ..genesis }, config))
+        Ok((Genesis { lane: Some(lane::terms(&genesis, self.lane_epoch_heights, [key])), ..genesis }, config))
     }
 
     /// The genesis of the ledger that the arguments describe.

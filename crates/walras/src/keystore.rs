@@ -58,6 +58,11 @@ impl Passphrase {
         Passphrase { passphrase_file: Some(path) }
     }
 
+    /// The first line of a file, if there is one; else of the environment, else it is asked for.
+    pub fn of(passphrase_file: Option<PathBuf>) -> Passphrase {
+        Passphrase { passphrase_file }
+    }
+
     fn read(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
         if let Some(path) = &self.passphrase_file {
             let text = Zeroizing::new(std::fs::read_to_string(path).with_context(|| path.display().to_string())?);
@@ -115,9 +120,20 @@ pub fn create(path: &Path, passphrase: &Passphrase) -> anyhow::Result<SecretKey>
 
 /// Makes a key under a passphrase that is known already, and writes it; refuses to overwrite.
 pub fn create_under(path: &Path, passphrase: &Zeroizing<String>) -> anyhow::Result<SecretKey> {
+    let key = SecretKey::from_seed(*Zeroizing::new(random::<32>()?));
+    seal(path, &key, passphrase)?;
+    Ok(key)
+}
+
+/// Writes a key that is known already; refuses to overwrite.
+pub fn write(path: &Path, key: &SecretKey, passphrase: &Passphrase) -> anyhow::Result<()> {
     ensure!(!path.exists(), "{} exists; a key is never overwritten", path.display());
-    let seed = Zeroizing::new(random::<32>()?);
-    let key = SecretKey::from_seed(*seed);
+    seal(path, key, &passphrase.read_new()?)
+}
+
+fn seal(path: &Path, key: &SecretKey, passphrase: &Zeroizing<String>) -> anyhow::Result<()> {
+    ensure!(!path.exists(), "{} exists; a key is never overwritten", path.display());
+    let seed = Zeroizing::new(key.to_seed());
     let kdf = Kdf { memory_kib: MEMORY_KIB, passes: PASSES, salt: to_hex(&random::<16>()?) };
     let nonce = random::<24>()?;
     let address = key.public().address().to_string();
@@ -142,7 +158,7 @@ pub fn create_under(path: &Path, passphrase: &Zeroizing<String>) -> anyhow::Resu
         .with_context(|| path.display().to_string())?;
     out.write_all((serde_json::to_string_pretty(&file)? + "\n").as_bytes())?;
     out.sync_all()?;
-    Ok(key)
+    Ok(())
 }
 
 fn read(path: &Path) -> anyhow::Result<File> {

@@ -1,9 +1,9 @@
 //! The payment lane of a home: its key, its part of the genesis, and how a node takes part.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use ledger::{Genesis, LaneAsset, LaneTerms};
 use node::{Config, HOME_PORTS, LaneMember, Node};
 use primitives::{AssetId, PublicKey, SecretKey};
@@ -14,8 +14,9 @@ use crate::keystore::{self, Passphrase};
 pub const LANE_KEY_FILE: &str = "lane-key.json";
 /// Where the first member's shard listens on a machine of its own.
 const LANE_PORT: u16 = 7100;
-/// Heights of a lane epoch, and of a halt.
-const EPOCH_HEIGHTS: u64 = 600;
+/// Heights of a lane epoch: a day of blocks each half second. Money can be spent in its own epoch and the next one.
+pub const EPOCH_HEIGHTS: u64 = 172_800;
+/// Heights of a halt.
 const HALT_HEIGHTS: u64 = 100;
 /// A contested output costs its owner as much as so many transactions, until the case is closed.
 const CASE_DEPOSIT_FEES: u64 = 1_000;
@@ -23,10 +24,10 @@ const CASE_DEPOSIT_FEES: u64 = 1_000;
 const LAPSE_PENALTY: u32 = 10_000;
 
 /// The lane of a genesis that carries all its assets, with one shard for each member.
-pub fn terms(genesis: &Genesis, members: impl IntoIterator<Item = PublicKey>) -> LaneTerms {
+pub fn terms(genesis: &Genesis, epoch_heights: u64, members: impl IntoIterator<Item = PublicKey>) -> LaneTerms {
     let asset = |number| LaneAsset { asset: AssetId(number), least_units: 1, fee: 0, outflow: None };
     LaneTerms {
-        epoch_heights: EPOCH_HEIGHTS,
+        epoch_heights,
         halt_heights: HALT_HEIGHTS,
         case_deposit: genesis.fee.max(1).saturating_mul(CASE_DEPOSIT_FEES),
         lapse_penalty: LAPSE_PENALTY,
@@ -52,6 +53,23 @@ pub fn addresses(validators: &[String], count: usize) -> anyhow::Result<Vec<Sock
         Ok(SocketAddr::new(numbers.ip(), LANE_PORT))
     };
     validators.iter().map(address).collect()
+}
+
+/// Addresses on this machine whose ports, eight each, nobody uses now.
+///
+/// # Errors
+/// If there are not enough.
+pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddr>> {
+    let is_free = |first: &u16| {
+        let held: std::io::Result<Vec<_>> =
+            (*first..first + HOME_PORTS).map(|port| TcpListener::bind(("127.0.0.1", port))).collect();
+        held.is_ok()
+    };
+    let ports = (LANE_PORT..u16::MAX - HOME_PORTS).step_by(HOME_PORTS.into());
+    let found: Vec<SocketAddr> =
+        ports.filter(is_free).take(count).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
+    ensure!(found.len() == count, "no ports are free for the payment lane");
+    Ok(found)
 }
 
 /// The configuration of a home whose validator is this member of the lane; as it was where there is none.

@@ -24,6 +24,7 @@ mod light;
 mod node_command;
 mod output;
 mod parquet_file;
+mod pay;
 mod remedy;
 mod replay;
 mod restart;
@@ -75,6 +76,13 @@ enum Command {
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
     Wallet(wallet::Wallet),
+    /// Pay in the payment lane: confirmed by a quorum in one round trip.
+    #[command(subcommand)]
+    Pay(pay::Pay),
+    /// Settle receipts and send money of the lane home for wallets that are offline.
+    Watch(pay::watch::Watch),
+    /// Prove that no money of the payment lane is lost or made.
+    Audit(pay::audit::LaneAudit),
     /// Check a node that is not trusted against what the validators signed.
     #[command(subcommand)]
     Light(light::Light),
@@ -134,6 +142,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Node(node) => node.run(),
         Command::Signer(signer) => signer.run(),
         Command::Wallet(wallet) => wallet.run(json),
+        Command::Pay(pay) => pay.run(json),
+        Command::Watch(watch) => watch.run(json),
+        Command::Audit(audit) => audit.run(json),
         Command::Clear(clear) => clear::run(&clear, json),
         Command::Verify(verify) => verify::run(&verify, json),
         Command::Light(light) => light.run(json),

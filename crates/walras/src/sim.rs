@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::founding::EngineName;
 use ::sim::validators::{self, run_twins, run_validators};
-use ::sim::{Failure, SimOptions, SimReport, crash_points, run};
+use ::sim::{Failure, LaneOptions, LaneReport, SimOptions, SimReport, crash_points, run, run_lane};
 use anyhow::Context;
 use consensus::Protocol;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
   walras sim --consensus --engine tendermint --seeds 200   # the same, of the other engine
   walras sim --consensus --twins --seeds 200   # as many of them as may be faulty run twice, with one key
   walras sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
+  walras sim --lane --seeds 200    # the payment lane: crashes, a liar, an owner who spends twice
   walras sim --crash-points 500    # a script of 500 blocks, crashed at every change of the disk in every way
 
 Exits with 1 if an invariant broke; the seed that shows it is printed.")]
@@ -43,6 +44,9 @@ pub struct Sim {
     /// Instead: validators among themselves, with what goes wrong drawn from each seed.
     #[arg(long, conflicts_with_all = ["crash_points", "blocks"])]
     consensus: bool,
+    /// Instead: the payment lane, shards and payers with the ledger's blocks.
+    #[arg(long, conflicts_with_all = ["consensus", "crash_points", "blocks"])]
+    lane: bool,
     /// With --consensus: how validators agree on blocks.
     #[arg(long, requires = "consensus", value_enum, default_value_t = EngineName::Dbft)]
     engine: EngineName,
@@ -81,6 +85,9 @@ impl Sim {
         };
         if let Some(validators) = self.regions.or(self.even) {
             return self.measure_consensus(validators, json);
+        }
+        if self.lane {
+            return run_lanes(seeds, json);
         }
         if self.consensus {
             return run_consensus(seeds, self.protocol()?, self.twins, json);
@@ -180,6 +187,42 @@ fn run_consensus(
             println!(
                 "\nBROKEN: seed {seed}: {what}\nreplay it with: walras sim --consensus{engine}{twins} --seed {seed}"
             );
+        }
+        if failures.is_empty() {
+            println!("\nevery invariant held");
+        }
+    }
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_lanes(seeds: impl Iterator<Item = u64> + Send, json: bool) -> anyhow::Result<ExitCode> {
+    // What broke is told with its seed, below.
+    std::panic::set_hook(Box::new(|_| {}));
+    let results = run_all(seeds, |seed| run_lane(seed, LaneOptions::default()));
+    let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    let sum = |count: fn(&LaneReport) -> u64| results.iter().flatten().map(count).sum::<u64>();
+    let counts = [
+        ("seeds", results.len() as u64),
+        ("blocks", sum(|report| report.blocks)),
+        ("steps", sum(|report| report.steps)),
+        ("payments", sum(|report| report.payments)),
+        ("certified", sum(|report| report.certified)),
+        ("settled", sum(|report| report.settled)),
+        ("credits", sum(|report| report.credits)),
+        ("verdicts", sum(|report| report.verdicts)),
+        ("crashes", sum(|report| report.crashes)),
+        ("came_home", sum(|report| report.came_home)),
+    ];
+    if json {
+        let mut fields: serde_json::Map<String, Value> =
+            counts.into_iter().map(|(name, count)| (name.into(), count.into())).collect();
+        let failures = failures.iter().map(|failure| json!({"seed": failure.seed, "what": failure.what}));
+        fields.insert("failures".into(), failures.collect());
+        println!("{}", Value::from(fields));
+    } else {
+        counts.iter().for_each(|(name, count)| println!("{:<20} {count:>10}", name.replace('_', " ")));
+        for Failure { seed, height, what } in &failures {
+            println!("\nBROKEN: seed {seed}, block {height}: {what}\nreplay it with: walras sim --lane --seed {seed}");
         }
         if failures.is_empty() {
             println!("\nevery invariant held");

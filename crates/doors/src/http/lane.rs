@@ -1,10 +1,11 @@
 //! The payment lane.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, State};
+use primitives::Digest;
 
-use super::Api;
 use super::failure::{Answered, Failure};
+use super::{Api, parse};
 use crate::json::{self, ErrorBody};
 
 /// The payment lane: lane time, committee, assets and escrow.
@@ -12,5 +13,27 @@ use crate::json::{self, ErrorBody};
     responses((status = 200, body = json::LaneBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn lane(State(api): State<Api>) -> Answered<json::LaneBody> {
     let outline = api.published().views().outline().clone();
-    json::lane(&outline).map(Json).ok_or_else(|| Failure::not_found("this chain has no payment lane"))
+    json::lane(&outline, &api.backend.lane_addresses())
+        .map(Json)
+        .ok_or_else(|| Failure::not_found("this chain has no payment lane"))
+}
+
+/// An output that the ledger created in the payment lane: by a withdrawal or the genesis.
+#[utoipa::path(get, path = "/v1/lane/outputs/{id}",
+    params(("id" = String, Path, description = "Name of the output, 0x and 64 digits")),
+    responses((status = 200, body = json::LaneOutputBody), (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)))]
+pub(super) async fn output(State(api): State<Api>, Path(id): Path<String>) -> Answered<json::LaneOutputBody> {
+    let id: Digest = parse("id", &id)?;
+    let unknown = || Failure::not_found("the ledger created no such output, or its lane epoch is over");
+    let read = api.backend.lane_output(&id).ok_or_else(unknown)?;
+    let outline = api.published().views().outline().clone();
+    Ok(Json(json::lane_output(&outline, id.to_string(), &read)))
+}
+
+/// Contested outputs of the payment lane that have no verdict, with the payments of them.
+#[utoipa::path(get, path = "/v1/lane/cases", responses((status = 200, body = json::LaneCasesBody)))]
+pub(super) async fn cases(State(api): State<Api>) -> Answered<json::LaneCasesBody> {
+    let outline = api.published().views().outline().clone();
+    Ok(Json(json::lane_cases(&outline, api.backend.lane_cases())))
 }

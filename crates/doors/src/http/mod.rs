@@ -145,6 +145,8 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(validators::validators_proof))
         .routes(routes!(validators::handovers))
         .routes(routes!(lane::lane))
+        .routes(routes!(lane::output))
+        .routes(routes!(lane::cases))
         .routes(routes!(blocks::block_account))
         .routes(routes!(transactions::transaction))
         .routes(routes!(accounts::offer_proof))

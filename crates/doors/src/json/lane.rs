@@ -1,9 +1,16 @@
 //! The payment lane in JSON.
 
+use std::net::SocketAddr;
+
+use primitives::to_hex;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::backend::{LaneCaseRead, LaneOutputRead};
 use crate::outline::{LaneOutline, Outline};
+
+/// A shard of home epoch h listens on the port of its address plus h modulo this.
+pub const HOME_PORTS: u16 = 8;
 
 /// The payment lane as the ledger knows it after the last block.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -14,6 +21,8 @@ pub struct LaneBody {
     pub network: String,
     /// The lane epoch of the next block.
     pub epoch: u64,
+    /// Heights that are left of that epoch, while the lane is not halted.
+    pub heights_left: u64,
     /// Heights of an epoch, while the lane is not halted.
     pub epoch_heights: u64,
     /// Whether validators sign no payments now.
@@ -30,6 +39,11 @@ pub struct LaneBody {
     pub waiting_claims: usize,
     /// The keys of each member's shards.
     pub members: Vec<Vec<String>>,
+    /// Where each member's shards listen (TCP), as this node knows it; a shard of home epoch h listens on the port that
+    /// is h modulo `home_ports` above. Empty if the node does not know.
+    pub addresses: Vec<Vec<String>>,
+    /// Ports of a shard, from its address on.
+    pub home_ports: u16,
     /// The assets of the lane.
     pub assets: Vec<LaneAssetBody>,
 }
@@ -48,8 +62,8 @@ pub struct LaneAssetBody {
 }
 
 /// The payment lane; `None` on a chain without one.
-pub fn lane(outline: &Outline) -> Option<LaneBody> {
-    let LaneOutline { network, epoch, is_halted, halt_round, open_cases, waiting_claims, terms, escrow } =
+pub fn lane(outline: &Outline, addresses: &[SocketAddr]) -> Option<LaneBody> {
+    let LaneOutline { network, epoch, heights_left, is_halted, halt_round, open_cases, waiting_claims, terms, escrow } =
         outline.lane.as_ref()?;
     let assets = terms.assets.iter().zip(escrow).map(|(entry, escrow)| LaneAssetBody {
         asset: outline.assets[entry.asset.0 as usize].symbol.clone(),
@@ -57,10 +71,18 @@ pub fn lane(outline: &Outline) -> Option<LaneBody> {
         fee: entry.fee.to_string(),
         escrow: escrow.to_string(),
     });
+    let counts = || terms.members.iter().map(Vec::len);
+    let mut rest = if counts().sum::<usize>() == addresses.len() { addresses.iter() } else { [].iter() };
+    let of_member = |count| rest.by_ref().take(count).map(SocketAddr::to_string).collect();
+    let addresses: Vec<Vec<String>> =
+        counts().map(of_member).filter(|shards: &Vec<String>| !shards.is_empty()).collect();
     Some(LaneBody {
+        addresses,
+        home_ports: HOME_PORTS,
         height: outline.height,
         network: network.to_string(),
         epoch: *epoch,
+        heights_left: *heights_left,
         epoch_heights: terms.epoch_heights,
         halted: *is_halted,
         halt_round: *halt_round,
@@ -71,4 +93,84 @@ pub fn lane(outline: &Outline) -> Option<LaneBody> {
         members: terms.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect(),
         assets: assets.collect(),
     })
+}
+
+/// An output that the ledger created in the payment lane.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LaneOutputBody {
+    /// Its name.
+    pub output: String,
+    /// Its home epoch: the committee of that epoch alone signs what spends it.
+    pub home: u64,
+    /// The key that spends it.
+    pub to: String,
+    /// Symbol of the asset.
+    pub asset: String,
+    /// Units.
+    pub amount: String,
+}
+
+/// Contested outputs.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LaneCasesBody {
+    /// Those without a verdict.
+    pub cases: Vec<LaneCaseBody>,
+}
+
+/// A contested output.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LaneCaseBody {
+    /// Its name.
+    pub output: String,
+    /// Its home epoch.
+    pub home: u64,
+    /// The key of its owner.
+    pub owner: String,
+    /// Symbol of the asset.
+    pub asset: String,
+    /// Units.
+    pub amount: String,
+    /// The payments of it that validators voted for; null until there are enough votes.
+    pub candidates: Option<Vec<LaneCandidateBody>>,
+}
+
+/// A payment of a contested output.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LaneCandidateBody {
+    /// Its digest.
+    pub digest: String,
+    /// Its encoding, in hexadecimal.
+    pub payment: String,
+}
+
+fn symbol(outline: &Outline, asset: primitives::AssetId) -> String {
+    outline.assets.get(asset.0 as usize).map_or_else(|| asset.to_string(), |listed| listed.symbol.clone())
+}
+
+/// An output in JSON.
+pub fn lane_output(outline: &Outline, id: String, read: &LaneOutputRead) -> LaneOutputBody {
+    LaneOutputBody {
+        output: id,
+        home: read.home,
+        to: read.to.to_string(),
+        asset: symbol(outline, read.asset),
+        amount: read.amount.to_string(),
+    }
+}
+
+/// Cases in JSON.
+pub fn lane_cases(outline: &Outline, read: Vec<LaneCaseRead>) -> LaneCasesBody {
+    let candidate = |(digest, payment): (primitives::Digest, Vec<u8>)| LaneCandidateBody {
+        digest: digest.to_string(),
+        payment: format!("0x{}", to_hex(&payment)),
+    };
+    let case = |read: LaneCaseRead| LaneCaseBody {
+        output: read.output.to_string(),
+        home: read.home,
+        owner: read.owner.to_string(),
+        asset: symbol(outline, read.asset),
+        amount: read.amount.to_string(),
+        candidates: read.candidates.map(|all| all.into_iter().map(candidate).collect()),
+    };
+    LaneCasesBody { cases: read.into_iter().map(case).collect() }
 }

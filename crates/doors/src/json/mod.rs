@@ -26,7 +26,10 @@ pub use committees::{
     ValidatorsBody, ValidatorsProofBody, validators,
 };
 pub use ethereum::{EthereumBody, EthereumLogBody, EthereumReceiptBody, EthereumResultBody, EthereumResults};
-pub use lane::{LaneAssetBody, LaneBody, lane};
+pub use lane::{
+    HOME_PORTS, LaneAssetBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody, lane,
+    lane_cases, lane_output,
+};
 pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
     price, rounded,

@@ -1,10 +1,12 @@
 //! A node without a pipeline, for tests of the doors alone: a ledger that takes blocks by hand, and an intake that is
 //! full.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use doors::backend::{
-    AccountRead, CertifiedOutcome, HandoverPage, NodeLimits, OffersRead, Proved, ReadError, Standing,
+    AccountRead, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, NodeLimits, OffersRead, Proved,
+    ReadError, Standing,
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
@@ -111,6 +113,18 @@ impl Backend for Fake {
 
     fn offers(&self, _pair: Pair, _first: Place, _last: Place, _count: usize) -> OffersRead {
         OffersRead { height: self.ledger().height(), offers: Vec::new() }
+    }
+
+    fn lane_addresses(&self) -> Vec<SocketAddr> {
+        Vec::new()
+    }
+
+    fn lane_output(&self, _: &Digest) -> Option<LaneOutputRead> {
+        None
+    }
+
+    fn lane_cases(&self) -> Vec<LaneCaseRead> {
+        Vec::new()
     }
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {

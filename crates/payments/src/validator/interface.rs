@@ -155,6 +155,15 @@ pub enum LaneEffect {
     },
     /// Send a broker the answer to a batch.
     BatchAnswer(LanePeer, BatchAnswer),
+    /// Send the owner of an output the payment that it is reserved for.
+    Spender {
+        /// To whom.
+        peer: LanePeer,
+        /// The output.
+        output: OutputId,
+        /// What spends it, as far as this validator knows.
+        spender: Option<KnownSpender>,
+    },
     /// Send a refusal.
     Refuse {
         /// To whom.

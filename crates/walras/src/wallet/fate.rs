@@ -13,7 +13,7 @@ const WAITING: u8 = 3;
 const UNKNOWN: u8 = 4;
 
 /// What is known of a transaction.
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It is in a block. The node's answer.
     Committed(Value),
     /// It is in a block without effect. The node's answer.

@@ -10,10 +10,10 @@ use crate::decimal::{to_unit_price, to_units};
 use crate::keystore::{self, Passphrase};
 use crate::validator_keys::with_link_key;
 
-mod fate;
+pub mod fate;
 mod pending;
-mod send;
-mod server;
+pub mod send;
+pub mod server;
 mod show;
 
 use send::{Delivery, Sender};

@@ -61,12 +61,38 @@ impl Sender {
         json: bool,
         operation: impl FnOnce(&Server, &Address, &Assets) -> anyhow::Result<Operation>,
     ) -> anyhow::Result<ExitCode> {
+        let (transaction, assets) = self.sign(operation)?;
+        self.delivery.deliver(json, &transaction, &Pending::of(&self.key), &assets)
+    }
+
+    /// The node to talk to.
+    pub fn server(&self) -> &Server {
+        &self.delivery.server
+    }
+
+    /// The account that sends.
+    pub fn account(&self) -> anyhow::Result<Address> {
+        self.account.map_or_else(|| keystore::address(&self.key), Ok)
+    }
+
+    /// Whether to send although the same was sent before.
+    pub fn is_again(&self) -> bool {
+        self.again
+    }
+
+    /// Delivers a transaction that [`Sender::sign`] made; what became of it.
+    pub fn commit(&self, json: bool, transaction: &Transaction) -> anyhow::Result<Fate> {
+        self.delivery.outcome(json, transaction, &Pending::of(&self.key))
+    }
+
+    /// Makes a transaction of an operation, signs it and writes it down.
+    pub fn sign(
+        &self,
+        operation: impl FnOnce(&Server, &Address, &Assets) -> anyhow::Result<Operation>,
+    ) -> anyhow::Result<(Transaction, Assets)> {
         let server = &self.delivery.server;
         let assets = server.assets()?;
-        let account = match self.account {
-            Some(account) => account,
-            None => keystore::address(&self.key)?,
-        };
+        let account = self.account()?;
         let operation = operation(server, &account, &assets)?;
         let pending = Pending::of(&self.key);
         if let Some(id) = sent_before(&pending, server, &account, &operation)?.filter(|_| !self.again) {
@@ -88,7 +114,7 @@ impl Sender {
         let key = keystore::open(&self.key, &self.passphrase)?;
         let transaction = Body { chain, account, sequence, operation }.sign(&key);
         pending.keep(&transaction)?;
-        self.delivery.deliver(json, &transaction, &pending, &assets)
+        Ok((transaction, assets))
     }
 }
 
@@ -139,6 +165,13 @@ impl Delivery {
         pending: &Pending,
         assets: &Assets,
     ) -> anyhow::Result<ExitCode> {
+        let fate = self.outcome(json, transaction, pending)?;
+        let code = fate.tell(json, &transaction.id(), assets);
+        Ok(if self.no_wait && matches!(fate, Fate::Waiting(_)) { ExitCode::SUCCESS } else { code })
+    }
+
+    /// Tells the id, sends and waits.
+    fn outcome(&self, json: bool, transaction: &Transaction, pending: &Pending) -> anyhow::Result<Fate> {
         let id = transaction.id();
         if json {
             eprintln!("transaction {id}");
@@ -146,10 +179,7 @@ impl Delivery {
             println!("transaction {id}");
         }
         let fate = match self.post(transaction) {
-            Ok(()) if self.no_wait => {
-                Fate::Waiting(None).tell(json, &id, assets);
-                return Ok(ExitCode::SUCCESS);
-            }
+            Ok(()) if self.no_wait => Fate::Waiting(None),
             Ok(()) => self.follow(transaction),
             Err(Sent::Refused(error)) => {
                 pending.forget(&id);
@@ -160,7 +190,7 @@ impl Delivery {
         if fate.is_final() {
             pending.forget(&id);
         }
-        Ok(fate.tell(json, &id, assets))
+        Ok(fate)
     }
 
     fn post(&self, transaction: &Transaction) -> Result<(), Sent> {

@@ -13,11 +13,11 @@ use crate::decimal::from_units;
 pub struct Server {
     /// Address of a node.
     #[arg(long = "server", value_name = "URL", env = "WALRAS_SERVER", default_value = "http://127.0.0.1:8080")]
-    pub(super) url: String,
+    pub url: String,
 }
 
 /// An answer: its status, and its JSON.
-pub(super) struct Answered {
+pub struct Answered {
     pub status: u16,
     pub body: Value,
 }
@@ -40,17 +40,17 @@ impl Server {
     }
 
     /// The JSON at a path, or the node's error as ours.
-    pub(super) fn get(&self, path: &str) -> anyhow::Result<Value> {
+    pub fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.ask(path)?.sound()
     }
 
     /// What the node answers at a path, errors included.
-    pub(super) fn ask(&self, path: &str) -> anyhow::Result<Answered> {
+    pub fn ask(&self, path: &str) -> anyhow::Result<Answered> {
         self.json(Self::agent().get(format!("{}{path}", self.url)).call())
     }
 
     /// What the node answers to a body.
-    pub(super) fn post(&self, path: &str, body: &[u8]) -> anyhow::Result<Answered> {
+    pub fn post(&self, path: &str, body: &[u8]) -> anyhow::Result<Answered> {
         let request = Self::agent().post(format!("{}{path}", self.url)).content_type("application/octet-stream");
         self.json(request.send(body))
     }
@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// Whether the node is ready, and if not, its code and sentence.
-    pub(super) fn unready(&self) -> anyhow::Result<Option<(String, String)>> {
+    pub fn unready(&self) -> anyhow::Result<Option<(String, String)>> {
         let unreachable = || format!("no node answers at {}; give another --server", self.url);
         let mut response = Self::agent().get(format!("{}/readyz", self.url)).call().with_context(unreachable)?;
         if response.status().is_success() {
@@ -73,11 +73,11 @@ impl Server {
         Ok(Some((text(&value["error"]["code"]).into(), text(&value["error"]["message"]).into())))
     }
 
-    pub(super) fn chain(&self) -> anyhow::Result<u64> {
+    pub fn chain(&self) -> anyhow::Result<u64> {
         self.get("/v1/limits")?["chain"].as_u64().context("the node names no chain")
     }
 
-    pub(super) fn assets(&self) -> anyhow::Result<Assets> {
+    pub fn assets(&self) -> anyhow::Result<Assets> {
         let value = self.get("/v1/assets")?;
         let entries = value["assets"].as_array().context("the node lists no assets")?;
         let listed = entries.iter().map(|entry| {
@@ -93,10 +93,10 @@ impl Server {
 }
 
 /// The assets as a node lists them.
-pub(super) struct Assets(Vec<Listed>);
+pub(crate) struct Assets(Vec<Listed>);
 
 /// An asset as the node lists it.
-pub(super) struct Listed {
+pub struct Listed {
     pub asset: AssetId,
     pub symbol: String,
     pub decimals: u8,
@@ -133,6 +133,6 @@ impl Listed {
     }
 }
 
-pub(super) fn text(value: &Value) -> &str {
+pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("?")
 }

@@ -1,0 +1,76 @@
+//! A validator's place in the payment lane, and why it may not take it.
+
+use std::net::SocketAddr;
+
+use lane::{LogError, ShardError};
+use ledger::LaneBridge;
+use payments::HomeEpoch;
+use primitives::{PublicKey, SecretKey};
+
+/// A shard of home epoch h listens on the port of its address plus h modulo this.
+pub const HOME_PORTS: u16 = doors::json::HOME_PORTS;
+
+/// A validator's place in the lane.
+#[derive(Clone)]
+pub struct LaneMember {
+    /// Its index in the committee.
+    pub index: u8,
+    /// The keys of its shards.
+    pub keys: Vec<SecretKey>,
+    /// The addresses of all shards of the committee, by member and shard. Each takes [`HOME_PORTS`] ports.
+    pub addresses: Vec<Vec<SocketAddr>>,
+    /// The key of the account that posts votes and views.
+    pub account: SecretKey,
+}
+
+/// Why a validator does not take part in the lane.
+#[derive(Debug, thiserror::Error)]
+pub enum LaneStartError {
+    /// The chain has none.
+    #[error("the genesis has no `lane` section: this chain has no payment lane")]
+    NoLane,
+    /// The lane runs already.
+    #[error("this node takes part in the lane already")]
+    Running,
+    /// A key that the genesis does not name.
+    #[error(
+        "lane.members[{member}] in the genesis does not name the keys {keys:?}: use the keys of this member's shards"
+    )]
+    Keys {
+        /// The index.
+        member: u8,
+        /// The keys given.
+        keys: Vec<PublicKey>,
+    },
+    /// Addresses that do not fit the committee.
+    #[error("the lane has one address for each shard of each member, and ports up to 7 above it")]
+    Addresses,
+    /// A directory or a log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A directory.
+    #[error("{0}: {1}")]
+    Directory(String, std::io::Error),
+    /// A thread.
+    #[error("{0}")]
+    Thread(String),
+    /// A shard that cannot listen.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+}
+
+/// Where a shard of a home epoch listens.
+pub fn home_address(of: SocketAddr, home: HomeEpoch) -> SocketAddr {
+    SocketAddr::new(of.ip(), of.port() + (home % u64::from(HOME_PORTS)) as u16)
+}
+
+/// Holds a place against the terms of the chain.
+pub(crate) fn check(member: &LaneMember, lane: &LaneBridge) -> Result<(), LaneStartError> {
+    let keys: Vec<PublicKey> = member.keys.iter().map(SecretKey::public).collect();
+    if lane.terms().members.get(usize::from(member.index)) != Some(&keys) {
+        return Err(LaneStartError::Keys { member: member.index, keys });
+    }
+    let counts = member.addresses.iter().map(Vec::len).eq(lane.terms().members.iter().map(Vec::len));
+    let ports = member.addresses.iter().flatten().all(|of| of.port().checked_add(HOME_PORTS - 1).is_some());
+    if counts && ports { Ok(()) } else { Err(LaneStartError::Addresses) }
+}

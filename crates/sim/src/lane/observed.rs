@@ -1,0 +1,66 @@
+//! What an observer of every signature knows, and what must hold of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use payments::{OutputId, PaymentBody, Quorums, StatementKind};
+use primitives::Digest;
+
+use super::MEMBERS;
+
+/// Every signature that was ever made, wherever it went.
+#[derive(Default)]
+pub(super) struct Observed {
+    pub bodies: BTreeMap<Digest, Arc<PaymentBody>>,
+    confirmed: BTreeMap<Digest, BTreeSet<u8>>,
+    acknowledged: BTreeMap<Digest, BTreeSet<u8>>,
+    pub freed: BTreeSet<OutputId>,
+    pub lapsed: BTreeSet<OutputId>,
+}
+
+impl Observed {
+    pub fn note(&mut self, kind: StatementKind, digest: Digest, validator: u8) {
+        let signers = match kind {
+            StatementKind::Confirmation => &mut self.confirmed,
+            StatementKind::Acknowledgement => &mut self.acknowledged,
+            _ => return,
+        };
+        signers.entry(digest).or_default().insert(validator);
+    }
+
+    /// Whether a quorum can have signed: the liar signs everything.
+    fn is_quorum(signers: Option<&BTreeSet<u8>>) -> bool {
+        let honest = signers.map_or(0, |signers| signers.iter().filter(|index| **index + 1 < MEMBERS).count());
+        honest + 1 >= Quorums::new(MEMBERS.into()).certificate
+    }
+
+    pub fn is_settled(&self, digest: &Digest) -> bool {
+        Observed::is_quorum(self.confirmed.get(digest)) && Observed::is_quorum(self.acknowledged.get(digest))
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        let mut spent: BTreeMap<OutputId, Digest> = BTreeMap::new();
+        for (digest, body) in &self.bodies {
+            if !Observed::is_quorum(self.confirmed.get(digest)) {
+                continue;
+            }
+            for input in body.input_ids() {
+                if let Some(other) = spent.insert(input, *digest) {
+                    return Err(format!("output {input} is certified twice, by {other} and {digest}"));
+                }
+                if self.freed.contains(&input) && !self.is_exit_of_case(body) {
+                    return Err(format!("output {input} was freed, and payment {digest} of it can be certified"));
+                }
+                if self.lapsed.contains(&input) && self.is_settled(digest) && !self.is_exit_of_case(body) {
+                    return Err(format!("output {input} lapsed, and payment {digest} of it is settled"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The exit of a contested output is what a verdict credits: its certificate pays nothing twice.
+    fn is_exit_of_case(&self, body: &PaymentBody) -> bool {
+        body.payment.is_exit()
+    }
+}

@@ -1,0 +1,440 @@
+//! Payers with their ledger accounts, outputs and payments. The first one signs two payments of everything.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use payments::{
+    AnswerCollector, BridgeOperation, ContestedOutput, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee,
+    LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView, Recipient,
+    RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, owner_message, settle_request,
+};
+use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey};
+
+use super::shards::Said;
+use super::{ASSET, CASE_DEPOSIT, LaneWorld, Message, secret};
+
+/// The payer that spends twice.
+const CHEAT: usize = 0;
+/// Messages under way at most: who asks again waits.
+const MESSAGES: usize = 400;
+/// Blocks after which an honest payer contests what is stuck.
+const STUCK_BLOCKS: u64 = 5;
+
+/// An output of a payer.
+pub(super) struct Coin {
+    holding: Holding,
+    home: HomeEpoch,
+    key: SecretKey,
+    owner: usize,
+    /// The payment that made it; `None` for a deposit.
+    made_by: Option<usize>,
+    is_spent: bool,
+}
+
+/// A payment and how far it has come.
+pub(super) struct Paid {
+    signed: SignedPayment,
+    pub body: Arc<PaymentBody>,
+    payer: usize,
+    /// For each output in the lane whose it is, and its key.
+    owners: Vec<Option<(usize, SecretKey)>>,
+    inputs: Vec<usize>,
+    confirmations: AnswerCollector,
+    acknowledgements: AnswerCollector,
+    certificate: Option<PaymentCertificate>,
+    is_acknowledged: bool,
+    is_dead: bool,
+    is_contested: bool,
+    pub is_redeemed: bool,
+    begun: u64,
+}
+
+impl Paid {
+    pub fn home(&self) -> HomeEpoch {
+        self.body.payment.home
+    }
+
+    /// What is sent to a shard; `None` before there is a certificate to acknowledge.
+    pub fn request(&self, kind: StatementKind) -> Option<Vec<u8>> {
+        match kind {
+            StatementKind::Acknowledgement => {
+                Some(settle_request(&self.body.payment.summary(), self.certificate.as_ref()?))
+            }
+            _ => Some(self.signed.request.clone()),
+        }
+    }
+
+    /// What is to be asked next, if anything.
+    fn wants(&self) -> Option<StatementKind> {
+        match (&self.certificate, self.is_acknowledged || self.is_dead) {
+            (_, true) => None,
+            (None, _) => Some(StatementKind::Confirmation),
+            (Some(_), _) => Some(StatementKind::Acknowledgement),
+        }
+    }
+}
+
+/// All payers.
+pub(super) struct Payers {
+    accounts: Vec<SecretKey>,
+    keys: u64,
+    /// Keys of deposits, with their owners.
+    deposits: BTreeMap<PublicKey, (usize, SecretKey)>,
+    coins: Vec<Coin>,
+    pub payments: Vec<Paid>,
+    by_digest: BTreeMap<Digest, usize>,
+    roots: RootCache,
+}
+
+impl Payers {
+    pub fn new(count: u64) -> Payers {
+        Payers {
+            accounts: (0..count).map(|number| secret(3, number)).collect(),
+            keys: 0,
+            deposits: BTreeMap::new(),
+            coins: Vec::new(),
+            payments: Vec::new(),
+            by_digest: BTreeMap::new(),
+            roots: RootCache::new(64),
+        }
+    }
+
+    pub fn accounts(&self) -> impl Iterator<Item = Address> + '_ {
+        self.accounts.iter().map(|key| key.public().address())
+    }
+
+    pub fn account(&self, payer: usize) -> SecretKey {
+        self.accounts[payer].clone()
+    }
+
+    fn new_key(&mut self) -> SecretKey {
+        self.keys += 1;
+        secret(4, self.keys)
+    }
+
+    /// The ledger made an output of somebody's withdrawal.
+    pub fn deposited(&mut self, id: OutputId, output: Output, home: HomeEpoch) {
+        let Recipient::Key(to) = output.to else { return };
+        let Some((owner, key)) = self.deposits.get(&to).cloned() else { return };
+        let holding = Holding { id, output, proof: OutputProof::Ledger };
+        self.coins.push(Coin { holding, home, key, owner, made_by: None, is_spent: false });
+    }
+
+    /// A payment's certificate is in the ledger.
+    pub fn redeemed(&mut self, digest: &Digest) {
+        if let Some(at) = self.by_digest.get(digest) {
+            self.payments[*at].is_redeemed = true;
+        }
+    }
+
+    /// The ledger decided about an output.
+    pub fn ruled(&mut self, id: &OutputId, verdict: &Verdict) {
+        let stands = |digest: &Digest| matches!(verdict, Verdict::Confirmed(stands, _) if stands == digest);
+        for paid in &mut self.payments {
+            if paid.body.input_ids().any(|input| input == *id) && !stands(&paid.body.digest) {
+                paid.is_dead = true;
+            }
+        }
+    }
+
+    /// The operation that posts the certificate of a payment, if an honest payer has it.
+    pub fn certificate_of(&self, digest: &Digest) -> Option<BridgeOperation> {
+        let paid = &self.payments[*self.by_digest.get(digest)?];
+        let certificate = paid.certificate.clone()?;
+        let is_honest = |owner: &Option<(usize, SecretKey)>| owner.as_ref().is_some_and(|(owner, _)| *owner != CHEAT);
+        let known = paid.payer != CHEAT || paid.owners.iter().any(is_honest);
+        known.then(|| BridgeOperation::Redeem { payment: paid.signed.payment.clone(), certificate })
+    }
+
+    /// Whether an output is final: a deposit, or of a payment that a quorum has acknowledged.
+    fn is_settled(&self, coin: &Coin) -> bool {
+        coin.made_by.is_none_or(|payment| self.payments[payment].is_acknowledged)
+    }
+
+    /// A payment of some outputs of one key and home; `None` if it would not be sound.
+    fn build(
+        &mut self,
+        rules: &LaneRules,
+        inputs: &[usize],
+        into: HomeEpoch,
+        outputs: Vec<(Output, Option<(usize, SecretKey)>)>,
+        begun: u64,
+    ) -> Option<usize> {
+        let first = &self.coins[*inputs.first()?];
+        let (key, home, payer) = (first.key.clone(), first.home, first.owner);
+        let holdings = inputs.iter().map(|at| self.coins[*at].holding.clone()).collect();
+        let (outputs, owners): (Vec<Output>, Vec<_>) = outputs.into_iter().unzip();
+        let signed = build_payment(rules, &key, home, into, holdings, outputs).ok()?;
+        let body = Arc::new(PaymentBody::parse(&signed.payment).ok()?);
+        if self.by_digest.contains_key(&body.digest) {
+            return None;
+        }
+        let summary = body.payment.summary();
+        inputs.iter().for_each(|at| self.coins[*at].is_spent = true);
+        self.by_digest.insert(body.digest, self.payments.len());
+        self.payments.push(Paid {
+            signed,
+            body,
+            payer,
+            owners,
+            inputs: inputs.to_vec(),
+            confirmations: AnswerCollector::new(StatementKind::Confirmation, summary),
+            acknowledgements: AnswerCollector::new(StatementKind::Acknowledgement, summary),
+            certificate: None,
+            is_acknowledged: false,
+            is_dead: false,
+            is_contested: false,
+            is_redeemed: false,
+            begun,
+        });
+        Some(self.payments.len() - 1)
+    }
+
+    /// Takes an answer; what is new by it.
+    fn answered(&mut self, committee: &LaneCommittee, at: usize, said: Said) -> Option<StatementKind> {
+        let paid = &mut self.payments[at];
+        match said.kind {
+            StatementKind::Confirmation if paid.certificate.is_none() => {
+                let certificate = paid.confirmations.add(committee, &mut self.roots, said.answer).ok()??;
+                paid.certificate = Some(certificate);
+                Some(StatementKind::Confirmation)
+            }
+            StatementKind::Acknowledgement if !paid.is_acknowledged => {
+                paid.acknowledgements.add(committee, &mut self.roots, said.answer).ok()??;
+                paid.is_acknowledged = true;
+                Some(StatementKind::Acknowledgement)
+            }
+            _ => None,
+        }
+    }
+
+    /// The recipients of a confirmed payment verify their receipts and take them.
+    fn receive(&mut self, committee: &LaneCommittee, at: usize) -> Result<(), String> {
+        let paid = &self.payments[at];
+        let view = PaymentView::parse(&paid.signed.payment).map_err(|error| error.to_string())?;
+        let certificate = paid.certificate.as_ref().ok_or("no certificate")?;
+        let mut coins = Vec::new();
+        for (index, owner) in (0..).zip(&paid.owners) {
+            let Some((owner, key)) = owner.clone() else { continue };
+            let receipt = FastReceipt::of(&view, index, certificate.clone()).ok_or("no such output")?;
+            let holding = receipt.verify(committee, &mut self.roots).map_err(|error| error.to_string())?;
+            let home = paid.body.payment.into;
+            coins.push(Coin { holding, home, key, owner, made_by: Some(at), is_spent: false });
+        }
+        self.coins.extend(coins);
+        Ok(())
+    }
+}
+
+impl LaneWorld {
+    /// A payer does something.
+    pub(super) fn act(&mut self) {
+        let payer = self.dice.index(self.payers.accounts.len());
+        match self.dice.below(8) {
+            0 | 1 => self.deposit(payer),
+            2 => self.contest(payer),
+            _ => self.pay(payer),
+        }
+    }
+
+    fn deposit(&mut self, payer: usize) {
+        let own: Vec<SecretKey> =
+            self.payers.deposits.values().filter(|(owner, _)| *owner == payer).map(|(_, key)| key.clone()).collect();
+        // Two outputs of one key make a payment with two inputs.
+        let key = match own.is_empty() || !self.dice.once_in(3) {
+            true => self.payers.new_key(),
+            false => own[self.dice.index(own.len())].clone(),
+        };
+        self.payers.deposits.insert(key.public(), (payer, key.clone()));
+        let (account, amount) = (self.payers.account(payer), 100 + self.dice.below(900));
+        self.submit(&account, Operation::Withdraw { to: key.public(), asset: ASSET, amount });
+    }
+
+    /// Pays a part of some outputs to somebody, and the rest to a new key. The cheat does it twice.
+    fn pay(&mut self, payer: usize) {
+        let now = self.now();
+        let spendable = |coin: &Coin| {
+            let phase = HomePhase::of(coin.home, now);
+            coin.owner == payer && !coin.is_spent && phase <= HomePhase::Exit
+        };
+        let coins = &self.payers.coins;
+        let own: Vec<usize> = (0..coins.len()).filter(|at| spendable(&coins[*at])).collect();
+        if own.is_empty() {
+            return;
+        }
+        let first = own[self.dice.index(own.len())];
+        let (home, key) = (coins[first].home, coins[first].key.public());
+        if HomePhase::of(home, now) == HomePhase::Exit {
+            self.exit(first);
+            return;
+        }
+        let together = |at: &usize| coins[*at].home == home && coins[*at].key.public() == key;
+        let inputs: Vec<usize> = own.into_iter().filter(together).take(3).collect();
+        let times = if payer == CHEAT { 2 } else { 1 };
+        for _ in 0..times {
+            self.pay_once(payer, &inputs, now);
+        }
+    }
+
+    fn pay_once(&mut self, payer: usize, inputs: &[usize], now: HomeEpoch) {
+        let rules = self.lane().rules();
+        let fee = rules.assets.get(&ASSET).map_or(0, |rule| rule.fee);
+        let sum: Amount = inputs.iter().map(|at| self.payers.coins[*at].holding.output.amount).sum();
+        let Some(usable) = sum.checked_sub(fee).filter(|usable| *usable > 1) else { return };
+        let paid = 1 + self.dice.below(usable);
+        let other = self.dice.index(self.payers.accounts.len());
+        let mut outputs = Vec::new();
+        if self.dice.once_in(4) {
+            let to = Recipient::Account(self.payers.account(other).public().address());
+            outputs.push((Output { to, asset: ASSET, amount: paid }, None));
+        } else {
+            let key = self.payers.new_key();
+            let output = Output { to: Recipient::Key(key.public()), asset: ASSET, amount: paid };
+            outputs.push((output, Some((other, key))));
+        }
+        if usable > paid {
+            let key = self.payers.new_key();
+            let output = Output { to: Recipient::Key(key.public()), asset: ASSET, amount: usable - paid };
+            outputs.push((output, Some((payer, key))));
+        }
+        self.begin(inputs, now, outputs);
+    }
+
+    /// Sends one output home, to the ledger account of its key.
+    fn exit(&mut self, coin: usize) -> Option<usize> {
+        let Coin { holding, home, key, .. } = &self.payers.coins[coin];
+        let spent = SpentOutput { id: holding.id, asset: ASSET, amount: holding.output.amount };
+        let (home, network) = (*home, self.lane().network());
+        let exit = Payment::exit(network, home, key.public(), spent);
+        let outputs = exit.outputs.into_iter().map(|output| (output, None)).collect();
+        self.begin(&[coin], home, outputs)
+    }
+
+    fn begin(
+        &mut self,
+        inputs: &[usize],
+        into: HomeEpoch,
+        outputs: Vec<(Output, Option<(usize, SecretKey)>)>,
+    ) -> Option<usize> {
+        let (rules, height) = (self.lane().rules(), self.ledger.height());
+        let at = self.payers.build(&rules, inputs, into, outputs, height)?;
+        let body = self.payers.payments[at].body.clone();
+        self.note("pay", at as u64);
+        self.observed.bodies.insert(body.digest, body);
+        self.report.payments += 1;
+        self.ask(at);
+        Some(at)
+    }
+
+    /// Sends a payment, or its certificate, to all validators.
+    fn ask(&mut self, payment: usize) {
+        let Some(kind) = self.payers.payments[payment].wants() else { return };
+        if self.messages.len() < MESSAGES {
+            for validator in 0..super::MEMBERS {
+                self.messages.push_back(Message::Ask { validator, kind, payment });
+            }
+        }
+    }
+
+    /// A client that was not answered sends the same bytes again.
+    pub(super) fn ask_again(&mut self) {
+        let wanting: Vec<usize> =
+            (0..self.payers.payments.len()).filter(|at| self.payers.payments[*at].wants().is_some()).collect();
+        if !wanting.is_empty() {
+            let at = wanting[self.dice.index(wanting.len())];
+            self.ask(at);
+        }
+    }
+
+    /// All clients do.
+    pub(super) fn ask_all(&mut self) {
+        for at in 0..self.payers.payments.len() {
+            let is_alive = HomePhase::of(self.payers.payments[at].home(), self.now()) <= HomePhase::Exit;
+            if is_alive {
+                self.ask(at);
+                while !self.messages.is_empty() {
+                    self.deliver();
+                }
+            }
+        }
+    }
+
+    pub(super) fn on_answer(&mut self, said: Said) {
+        let Some(at) = self.payers.by_digest.get(&said.digest).copied() else { return };
+        let Some(committee) = self.lane().committee(self.payers.payments[at].home()).cloned() else { return };
+        match self.payers.answered(&committee, at, said) {
+            Some(StatementKind::Confirmation) => {
+                self.report.certified += 1;
+                self.note("certified", at as u64);
+                self.payers.receive(&committee, at).expect("a certificate that was collected verifies");
+                let body = self.payers.payments[at].body.clone();
+                let pays_account = body.payment.outputs.iter().any(|out| matches!(out.to, Recipient::Account(_)));
+                let resolver = self.lane().bridge().resolver();
+                let is_contested = body.input_ids().any(|input| resolver.is_open(&input));
+                if pays_account {
+                    self.redeem(at);
+                } else if is_contested {
+                    self.defend(&body.digest);
+                }
+                self.ask(at);
+            }
+            Some(StatementKind::Acknowledgement) => {
+                self.report.settled += 1;
+                self.note("settled", at as u64);
+            }
+            _ => {}
+        }
+    }
+
+    /// Posts the certificate of a payment that pays accounts.
+    fn redeem(&mut self, at: usize) {
+        let paid = &self.payers.payments[at];
+        let (digest, payment) = (paid.body.digest, paid.signed.payment.clone());
+        let Some(certificate) = paid.certificate.clone() else { return };
+        let key = self.payers.account(1);
+        let id = self.post(&key, &BridgeOperation::Redeem { payment, certificate });
+        self.redemptions.insert(id, digest);
+    }
+
+    /// Contests the outputs of a payment: the cheat of any, an honest payer of one that is stuck.
+    fn contest(&mut self, payer: usize) {
+        let height = self.ledger.height();
+        let may = |paid: &Paid| {
+            let is_stuck = paid.certificate.is_none() && height >= paid.begun + STUCK_BLOCKS;
+            paid.payer == payer && !paid.is_contested && !paid.is_dead && (is_stuck || payer == CHEAT)
+        };
+        let payments = &self.payers.payments;
+        let own: Vec<usize> = (0..payments.len()).filter(|at| may(&payments[*at])).collect();
+        if own.is_empty() {
+            return;
+        }
+        let at = own[self.dice.index(own.len())];
+        let home = self.payers.payments[at].home();
+        if !self.lane().bridge().clock().may_open(home) {
+            return;
+        }
+        self.payers.payments[at].is_contested = true;
+        let network = self.lane().network();
+        for coin in self.payers.payments[at].inputs.clone() {
+            let Coin { holding, home, key, .. } = &self.payers.coins[coin];
+            let output = SpentOutput { id: holding.id, asset: ASSET, amount: holding.output.amount };
+            let contested = ContestedOutput { output, home: *home, owner: key.public() };
+            let exit = PaymentBody::new(contested.exit(network));
+            let signature = key.sign(&owner_message(&network, *home, &exit.digest));
+            let proof = holding.proof.clone();
+            let operation = BridgeOperation::Resolve { deposit: CASE_DEPOSIT, contested, signature, proof };
+            let account = self.payers.account(payer);
+            self.post(&account, &operation);
+        }
+    }
+
+    /// Begins the exits of the settled outputs of honest payers that can still be sent for two more epochs.
+    pub(super) fn send_home(&mut self, now: HomeEpoch) -> Vec<usize> {
+        let is_due = |payers: &Payers, at: usize| {
+            let coin = &payers.coins[at];
+            coin.owner != CHEAT && !coin.is_spent && payers.is_settled(coin) && coin.home + 1 >= now
+        };
+        let due: Vec<usize> = (0..self.payers.coins.len()).filter(|at| is_due(&self.payers, *at)).collect();
+        due.into_iter().filter_map(|coin| self.exit(coin)).collect()
+    }
+}

@@ -1,0 +1,341 @@
+//! Validators of the lane over simulated disks: correct ones, which crash and start again, and one that signs anything.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use ledger::{LaneBridge, Ledger};
+use payments::{
+    BridgeEvent, BridgeOperation, CaseEvent, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneEffect, LaneInput,
+    LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner, PaymentBody, SPEND_EPOCHS, StatementKind, new_log,
+    view_digest,
+};
+use primitives::{Digest, PublicKey, SecretKey, Signature};
+
+use super::LaneBug;
+use crate::dice::Dice;
+
+/// A log file: what was appended, and how much of it a crash leaves for sure.
+#[derive(Clone, Debug)]
+struct LogDisk {
+    bytes: Vec<u8>,
+    durable: usize,
+}
+
+impl LaneLog for LogDisk {
+    fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        let start = usize::try_from(offset).ok()?;
+        self.bytes.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
+    }
+}
+
+impl LogDisk {
+    /// A crash: a part of what was not durable is there, and perhaps torn.
+    fn crash(&mut self, dice: &mut Dice) {
+        let loose = self.bytes.len() - self.durable;
+        self.bytes.truncate(self.durable + if loose == 0 { 0 } else { dice.index(loose + 1) });
+        if self.bytes.len() > self.durable && dice.once_in(3) {
+            let at = self.durable + dice.index(self.bytes.len() - self.durable);
+            self.bytes[at] ^= 1 << dice.below(8);
+        }
+    }
+}
+
+/// What a validator sends.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub kind: StatementKind,
+    pub digest: Digest,
+    pub answer: LaneAnswer,
+}
+
+struct SimShard {
+    machine: LaneValidator,
+    disk: LogDisk,
+    syncs: VecDeque<u64>,
+}
+
+/// A correct validator with one shard for each home epoch that is alive.
+pub(super) struct SimValidator {
+    index: u8,
+    key: SecretKey,
+    bug: Option<LaneBug>,
+    shards: BTreeMap<HomeEpoch, SimShard>,
+    /// Logs that were made for epochs to come.
+    logs: BTreeMap<HomeEpoch, LogDisk>,
+    /// The last certified state that it has heard of.
+    known: Ledger,
+    facts: VecDeque<(Vec<BridgeEvent>, Ledger)>,
+    /// What the ledger is to have, until it has it.
+    pub posts: Vec<BridgeOperation>,
+    pub said: Vec<Said>,
+    /// Why a shard does not sign; no correct run has a reason.
+    pub muted: Option<String>,
+}
+
+fn lane(ledger: &Ledger) -> &LaneBridge {
+    ledger.lane().expect("the chain has a lane")
+}
+
+fn now(ledger: &Ledger) -> HomeEpoch {
+    lane(ledger).bridge().clock().epoch()
+}
+
+impl SimValidator {
+    pub fn new(index: u8, key: SecretKey, genesis: &Ledger, bug: Option<LaneBug>, dice: &mut Dice) -> SimValidator {
+        let mut validator = SimValidator {
+            index,
+            key,
+            bug,
+            shards: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            known: genesis.clone(),
+            facts: VecDeque::new(),
+            posts: Vec::new(),
+            said: Vec::new(),
+            muted: None,
+        };
+        (0..=1).for_each(|home| validator.make_log(home, dice));
+        validator.open(0, dice);
+        validator
+    }
+
+    fn make_log(&mut self, home: HomeEpoch, dice: &mut Dice) {
+        let owner = LogOwner { network: lane(&self.known).network(), home, validator: self.index, shard: 0 };
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&dice.bits().to_le_bytes());
+        let bytes = new_log(&owner, key);
+        let durable = bytes.len();
+        self.logs.entry(home).or_insert(LogDisk { bytes, durable });
+    }
+
+    /// Opens the shard of a home from its log, with what the known state says.
+    fn open(&mut self, home: HomeEpoch, dice: &mut Dice) {
+        let bridge = lane(&self.known);
+        let Some(committee) = bridge.committee(home).cloned() else { return };
+        let Some(mut disk) = self.logs.remove(&home) else { return };
+        let settings = LaneSettings {
+            rules: bridge.rules(),
+            previous: home.checked_sub(1).and_then(|before| bridge.committee(before)).cloned(),
+            committee,
+            validator: self.index,
+            shard: 0,
+            now: now(&self.known),
+            leaves: 1 + dice.index(4),
+            entries_max: 1 << 20,
+            trees_waiting_max: 64,
+            checks_per_peer: 1_000,
+            checks_per_tick: 10_000,
+            roots_per_validator: 64,
+        };
+        let mut fingerprints = [0; 32];
+        fingerprints[..8].copy_from_slice(&dice.bits().to_le_bytes());
+        let (machine, intact) = LaneValidator::open(settings, self.key.clone(), fingerprints, Some(&disk));
+        match intact {
+            Some(intact) => disk.bytes.truncate(intact as usize),
+            None => self.muted = Some(format!("validator {} home {home}: {:?}", self.index, machine.muted())),
+        }
+        // The shell has made all of it durable before it opens it.
+        disk.durable = disk.bytes.len();
+        self.shards.insert(home, SimShard { machine, disk, syncs: VecDeque::new() });
+        let backed: Vec<_> = lane(&self.known).bridge().backed(home).map(|(id, output)| (*id, *output)).collect();
+        backed.into_iter().for_each(|(id, output)| self.step(home, LaneInput::Backed(id, output)));
+    }
+
+    pub fn hear(&mut self, events: Vec<BridgeEvent>, state: Ledger) {
+        self.facts.push_back((events, state));
+    }
+
+    /// The next block that it has not taken in is certified; false if there is none.
+    pub fn certify(&mut self, dice: &mut Dice) -> bool {
+        let Some((events, state)) = self.facts.pop_front() else { return false };
+        let home_of_block = now(&self.known);
+        // Contested outputs are looked up in the state after the block, as the ledger of a node is.
+        self.known = state;
+        for event in events {
+            match event {
+                BridgeEvent::Backed(id, output) => self.step(home_of_block, LaneInput::Backed(id, output)),
+                BridgeEvent::Epoch(epoch) => {
+                    self.tell_all(|| LaneInput::Epoch(epoch));
+                    self.make_log(epoch + 1, dice);
+                    self.open(epoch, dice);
+                    self.tell_cases_of(epoch);
+                }
+                BridgeEvent::Halted(halted) => self.tell_all(|| LaneInput::Halted(halted)),
+                BridgeEvent::Case(CaseEvent::Opened(contested)) => {
+                    self.tell_of_case(contested.home, || LaneInput::CaseOpened(contested));
+                }
+                BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
+                    let home = bodies[0].payment.home;
+                    self.tell_of_case(home, || LaneInput::CandidatesFixed(id, &bodies));
+                }
+                BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
+                    self.tell_all(|| LaneInput::CaseRuled(contested.output.id, verdict));
+                }
+                _ => {}
+            }
+        }
+        true
+    }
+
+    fn tell_all<'a>(&mut self, input: impl Fn() -> LaneInput<'a>) {
+        let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
+        homes.into_iter().for_each(|home| self.step(home, input()));
+    }
+
+    /// As the host of a node: homes that a case does not concern hear nothing of it.
+    fn tell_of_case<'a>(&mut self, home: HomeEpoch, input: impl Fn() -> LaneInput<'a>) {
+        (home..=home + 1).for_each(|home| self.step(home, input()));
+    }
+
+    /// A home that begins, or starts again, hears of the open cases that concern it.
+    fn tell_cases_of(&mut self, home: HomeEpoch) {
+        let cases: Vec<_> = lane(&self.known).bridge().resolver().cases().map(|(of, bodies)| (*of, bodies)).collect();
+        for (contested, bodies) in cases {
+            if !(contested.home..=contested.home + 1).contains(&home) {
+                continue;
+            }
+            self.step(home, LaneInput::CaseOpened(contested));
+            if let Some(bodies) = bodies {
+                self.step(home, LaneInput::CandidatesFixed(contested.output.id, &bodies));
+            }
+        }
+    }
+
+    pub fn request(&mut self, home: HomeEpoch, peer: LanePeer, bytes: &[u8]) {
+        self.step(home, LaneInput::Request { peer, bytes });
+    }
+
+    pub fn tick(&mut self) {
+        self.tell_all(|| LaneInput::Tick);
+    }
+
+    /// The oldest sync of each shard ends.
+    pub fn sync(&mut self) {
+        let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
+        for home in homes {
+            let Some(shard) = self.shards.get_mut(&home) else { continue };
+            let Some(position) = shard.syncs.pop_front() else { continue };
+            shard.disk.durable = shard.disk.durable.max(position as usize);
+            self.step(home, LaneInput::Synced(position));
+        }
+    }
+
+    fn step(&mut self, home: HomeEpoch, input: LaneInput<'_>) {
+        let Some(shard) = self.shards.get_mut(&home) else { return };
+        let effects = shard.machine.step(&shard.disk, input);
+        self.perform(home, effects);
+    }
+
+    fn perform(&mut self, home: HomeEpoch, effects: Vec<LaneEffect>) {
+        for effect in effects {
+            let Some(shard) = self.shards.get_mut(&home) else { return };
+            match effect {
+                LaneEffect::Append(bytes) => shard.disk.bytes.extend(bytes),
+                LaneEffect::Sync(position) if self.bug == Some(LaneBug::AnswerBeforeSync) => {
+                    self.step(home, LaneInput::Synced(position));
+                }
+                LaneEffect::Sync(position) => shard.syncs.push_back(position),
+                LaneEffect::Answer { kind, digest, answer, .. } => self.said.push(Said { kind, digest, answer }),
+                LaneEffect::Vote { case, payment, answer } => {
+                    self.posts.push(BridgeOperation::Vote { case, payment, answer });
+                }
+                // One shard is all of them.
+                LaneEffect::Barred { case, seen } => self.step(home, LaneInput::AllBarred(case, seen)),
+                LaneEffect::View { case, seen, answer } => {
+                    let mut cases = lane(&self.known).bridge().resolver().cases();
+                    let owner = cases.find(|(of, _)| of.output.id == case).map(|(of, _)| of.owner);
+                    if let Some(owner) = owner {
+                        self.posts.push(BridgeOperation::View { case, committee: home, owner, seen, answer });
+                    }
+                }
+                LaneEffect::Destroy => drop(self.shards.remove(&home)),
+                LaneEffect::Mute(reason) => self.muted = Some(format!("validator {}: {reason}", self.index)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The process ends at any moment, and starts again with what its disks have and the certified state.
+    pub fn crash(&mut self, dice: &mut Dice) {
+        for (home, mut shard) in std::mem::take(&mut self.shards) {
+            shard.disk.crash(dice);
+            if self.bug != Some(LaneBug::NewLogOnRestart) {
+                self.logs.insert(home, shard.disk);
+            } else {
+                self.make_log(home, dice);
+            }
+        }
+        self.posts.clear();
+        self.said.clear();
+        let bridge = lane(&self.known).bridge();
+        let (oldest, now) = (bridge.oldest(), now(&self.known));
+        let alive: Vec<HomeEpoch> =
+            (oldest..=now).filter(|home| home + SPEND_EPOCHS >= now || bridge.needs(*home)).collect();
+        alive.into_iter().for_each(|home| self.open(home, dice));
+        let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
+        homes.into_iter().for_each(|home| self.tell_cases_of(home));
+        let halted = lane(&self.known).bridge().clock().is_halted();
+        self.tell_all(|| LaneInput::Halted(halted));
+    }
+
+    /// Forgets posts that the ledger has, or does not want any more.
+    pub fn clear_posts(&mut self, ledger: &Ledger) {
+        let resolver = lane(ledger).bridge().resolver();
+        self.posts.retain(|post| match post {
+            BridgeOperation::Vote { case, answer, .. } => {
+                resolver.is_open(case) && !resolver.has_vote(case, answer.validator)
+            }
+            BridgeOperation::View { case, committee, answer, .. } => {
+                resolver.is_open(case) && !resolver.has_view(case, *committee, answer.validator)
+            }
+            _ => false,
+        });
+    }
+}
+
+/// The Byzantine validator: it confirms and acknowledges everything, at any time, and says anything in cases.
+pub(super) struct Liar {
+    pub index: u8,
+    pub key: SecretKey,
+    position: u64,
+}
+
+impl Liar {
+    pub fn new(index: u8, key: SecretKey) -> Liar {
+        Liar { index, key, position: 1_000 }
+    }
+
+    fn sign(&mut self, committee: &LaneCommittee, claim: &Claim<'_>) -> LaneAnswer {
+        self.position += 1;
+        let mut answer = LaneAnswer {
+            validator: self.index,
+            size: 1,
+            index: 0,
+            position: self.position,
+            signature: Signature([0; 64]),
+            path: Vec::new(),
+        };
+        let header = answer.header(committee, claim).expect("a tree of one leaf has a header");
+        answer.signature = self.key.sign(&header.bytes());
+        answer
+    }
+
+    pub fn answer(&mut self, committee: &LaneCommittee, kind: StatementKind, body: &PaymentBody) -> LaneAnswer {
+        self.sign(committee, &Claim { kind, owner: &body.payment.owner, digest: &body.digest })
+    }
+
+    pub fn view(
+        &mut self,
+        committee: &LaneCommittee,
+        case: payments::OutputId,
+        owner: PublicKey,
+        seen: BTreeSet<Digest>,
+    ) -> BridgeOperation {
+        let digest = view_digest(&case, &seen);
+        let answer = self.sign(committee, &Claim { kind: StatementKind::View, owner: &owner, digest: &digest });
+        BridgeOperation::View { case, committee: committee.epoch(), owner, seen, answer }
+    }
+}

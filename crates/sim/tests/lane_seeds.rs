@@ -1,0 +1,38 @@
+//! The payment lane under faults: seeds hold, the same seed is the same run, and every seeded mistake is caught.
+
+use sim::{LaneBug, LaneOptions, LaneReport, run_lane};
+
+#[test]
+fn seeds_hold_over_two_boundaries() {
+    let mut sum = LaneReport::default();
+    for seed in 0..30 {
+        let report = run_lane(seed, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(report.epoch >= 2, "{report:?}");
+        sum.certified += report.certified;
+        sum.settled += report.settled;
+        sum.credits += report.credits;
+        sum.verdicts += report.verdicts;
+        sum.crashes += report.crashes;
+        sum.came_home += report.came_home;
+    }
+    let rare = [sum.certified, sum.settled, sum.credits, sum.verdicts, sum.crashes, sum.came_home];
+    assert!(rare.iter().all(|count| *count > 50), "{sum:?}");
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let options = LaneOptions::default();
+    assert_eq!(run_lane(3, options), run_lane(3, options));
+    assert_ne!(run_lane(3, options).expect("holds").trace, run_lane(4, options).expect("holds").trace);
+}
+
+#[test]
+fn every_seeded_mistake_is_caught() {
+    for bug in LaneBug::ALL {
+        let options = LaneOptions { bug: Some(bug), ..LaneOptions::default() };
+        let caught = (0..60).find_map(|seed| run_lane(seed, options).err());
+        let failure = caught.unwrap_or_else(|| panic!("{bug:?} goes unnoticed"));
+        println!("{bug:?}: {failure}");
+        assert!(failure.what.contains("certified twice"), "{bug:?} was caught elsewhere: {failure}");
+    }
+}

@@ -1,0 +1,229 @@
+//! `walras audit`: proves from stores that the payment lane neither lost nor made money.
+//!
+//! From the ledger: escrow = genesis backing + deposits − redemptions − verdicts, for each asset, where escrow is what
+//! is issued less what all accounts, offers, stakes and remainders hold. From validators' lane logs: every payment
+//! conserves each asset, traces to a deposit or the genesis, and no output is certified twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use ledger::{Audit as AssetAudit, BlockReceipts, Ledger};
+use payments::{LaneLog, LaneLogSummary, LedgerFacts, LogOwner, Quorums};
+use primitives::{AssetId, Operation, Superblock};
+use serde_json::{Value, json};
+use store::{RealDisk, View};
+
+use super::network::LaneNetwork;
+
+/// Proves from the ledger and from validators' lane logs that no money of the payment lane is lost or made.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras audit --home ./exchange
+  walras audit --home network/validator-0 --home network/validator-1 --home network/validator-2
+
+The ledger is read from the first home; the lane's logs from all, and 2f+1 of 3f+1 validators are needed. Nodes may be
+running. Homes of others: copies of `data/lane` suffice.")]
+pub struct LaneAudit {
+    /// A home, or a copy of one.
+    #[arg(long, required = true, value_name = "DIR")]
+    home: Vec<PathBuf>,
+}
+
+/// A log that may be in use: nothing is written.
+struct ReadLog {
+    file: File,
+    length: u64,
+}
+
+impl LaneLog for ReadLog {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, offset).ok()?;
+        Some(bytes)
+    }
+}
+
+impl LaneAudit {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let first = &self.home[0];
+        let network = LaneNetwork::of_genesis(&first.join("genesis.json"))?;
+        // Logs first: what they say is in a later state of the ledger.
+        let mut logs = Vec::new();
+        for home in &self.home {
+            logs.extend(lane_logs(home, &network)?);
+        }
+        let (state, assets) = ledger_of(first)?;
+        let lane = state.lane().context("this chain has no payment lane")?;
+        let facts = facts(&state, &assets)?;
+        let counted = deposits_in_blocks(first, state.height())?;
+        if let Some(counted) = &counted {
+            for (asset, totals) in &facts.totals {
+                let in_blocks = counted.get(asset).copied().unwrap_or(0);
+                ensure!(
+                    in_blocks == totals.deposits,
+                    "asset {}: blocks withdraw {in_blocks} units into the lane, the ledger counts {}",
+                    network.symbol(*asset),
+                    totals.deposits
+                );
+            }
+        }
+        let members = lane.terms().members.len();
+        let verdict = payments::audit(&logs, &lane.rules(), &facts, |_| Quorums::new(members));
+        let report = verdict.context("the audit found a fault")?;
+        let validators: BTreeSet<u8> = logs.iter().map(|log| log.owner.validator).collect();
+        let row = |(asset, totals): (&AssetId, &payments::EscrowTotals)| {
+            json!({
+                "asset": network.symbol(*asset),
+                "backing": totals.backing.to_string(),
+                "deposits": totals.deposits.to_string(),
+                "redemptions": totals.redemptions.to_string(),
+                "verdicts": totals.verdicts.to_string(),
+                "escrow": facts.escrow.get(asset).copied().unwrap_or(0).to_string(),
+            })
+        };
+        let rows: Vec<Value> = facts.totals.iter().map(row).collect();
+        if json {
+            println!(
+                "{}",
+                json!({"height": state.height(), "sound": true, "escrow": rows, "logs": logs.len(),
+                    "validators": validators, "payments": report.payments, "certified_at_most": report.certified,
+                    "inputs_from_ended_epochs": report.from_before,
+                    "deposits_counted_in_blocks": counted.is_some()})
+            );
+            return Ok(ExitCode::SUCCESS);
+        }
+        println!("At height {}: escrow = genesis backing + deposits - redemptions - verdicts", state.height());
+        for (asset, totals) in &facts.totals {
+            let held = facts.escrow.get(asset).copied().unwrap_or(0);
+            println!(
+                "  {:<6} {held} = {} + {} - {} - {} units",
+                network.symbol(*asset),
+                totals.backing,
+                totals.deposits,
+                totals.redemptions,
+                totals.verdicts
+            );
+        }
+        match counted.is_some() {
+            true => println!("Deposits are those of the blocks, counted from the first."),
+            false => println!("Deposits are the ledger's: not all blocks are kept here."),
+        }
+        if logs.is_empty() {
+            println!("No lane logs are here: payments in the lane were not looked at.");
+        } else {
+            println!(
+                "{} payments in {} logs of {} validators: each conserves every asset, traces to a deposit, and no output \
+                 is certified twice.",
+                report.payments,
+                logs.len(),
+                validators.len()
+            );
+        }
+        if report.from_before > 0 {
+            println!("{} inputs were created in epochs whose logs are destroyed by now.", report.from_before);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The newest state of a home, and what exists of each asset.
+fn ledger_of(home: &Path) -> anyhow::Result<(Ledger, Vec<AssetAudit>)> {
+    let genesis = node::genesis_file::read(&home.join("genesis.json"))?;
+    let data = home.join("data");
+    let disk = RealDisk::existing(&data).with_context(|| data.display().to_string())?;
+    let state = node::snapshot::state_of(store::view(disk)?, &genesis, |_| ())?.ledger;
+    let assets = state.audit().context("the ledger does not conserve money")?;
+    Ok((state, assets))
+}
+
+/// What the ledger says of the lane. Escrow is measured: what is issued and nowhere else.
+fn facts(state: &Ledger, assets: &[AssetAudit]) -> anyhow::Result<LedgerFacts> {
+    let bridge = state.lane().context("this chain has no payment lane")?.bridge();
+    let mut facts = LedgerFacts {
+        totals: bridge.totals().clone(),
+        certified: bridge.resolver().certified().copied().collect(),
+        credited: bridge.resolver().credited().copied().collect(),
+        ..LedgerFacts::default()
+    };
+    for (number, asset) in (0..).zip(assets) {
+        let elsewhere = [asset.balances, asset.locked, asset.bonded, asset.remainders];
+        let elsewhere: u128 = elsewhere.into_iter().map(u128::from).sum();
+        let deposits = if number == 0 { bridge.case_deposits() } else { 0 };
+        let held = u128::from(asset.issued).checked_sub(elsewhere).and_then(|held| held.checked_sub(deposits));
+        facts.escrow.insert(AssetId(number), held.context("more is held than was issued")?);
+    }
+    let epochs: Vec<_> = bridge.epochs().map(|(epoch, _)| epoch).collect();
+    for home in epochs {
+        facts.backed.extend(bridge.backed(home).map(|(id, output)| (*id, (home, *output))));
+    }
+    Ok(facts)
+}
+
+/// Units of each asset that blocks withdraw into the lane; `None` if not all blocks are kept.
+fn deposits_in_blocks(home: &Path, height: u64) -> anyhow::Result<Option<BTreeMap<AssetId, u128>>> {
+    let View { archive, first, .. } = store::view(RealDisk::existing(home.join("data")).context("the store")?)?;
+    if first > 1 {
+        return Ok(None);
+    }
+    let mut sums = BTreeMap::new();
+    for at in 1..=height {
+        let (Some(block), Some(receipts)) = (archive.block(at)?, archive.receipts(at)?) else { return Ok(None) };
+        let block: Superblock = borsh::from_slice(&block).with_context(|| format!("block {at}"))?;
+        let receipts: BlockReceipts = borsh::from_slice(&receipts).with_context(|| format!("receipts {at}"))?;
+        let mut applied: BTreeSet<_> =
+            receipts.outcomes.iter().filter(|(_, outcome)| outcome.refusal().is_none()).map(|(id, _)| *id).collect();
+        for transaction in block.sub_blocks.iter().flat_map(|sub| &sub.native) {
+            // A copy in the same block has had no effect.
+            if let Operation::Withdraw { asset, amount, .. } = transaction.body.operation
+                && applied.remove(&transaction.id())
+            {
+                *sums.entry(asset).or_default() += u128::from(amount);
+            }
+        }
+    }
+    Ok(Some(sums))
+}
+
+/// All lane logs of a home.
+fn lane_logs(home: &Path, network: &LaneNetwork) -> anyhow::Result<Vec<LaneLogSummary>> {
+    let folder = home.join("data/lane");
+    let mut logs = Vec::new();
+    for epoch in entries(&folder)? {
+        for shard in entries(&epoch)? {
+            for path in entries(&shard)? {
+                let Some(owner) = owner_of(&path, network) else { continue };
+                let file = File::open(&path).with_context(|| path.display().to_string())?;
+                let length = file.metadata().with_context(|| path.display().to_string())?.len();
+                let log = LaneLogSummary::read(&ReadLog { file, length }, owner);
+                logs.push(log.map_err(|reason| anyhow::anyhow!("{}: {reason}", path.display()))?);
+            }
+        }
+    }
+    Ok(logs)
+}
+
+fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+/// Whose log a file is, by its name: `lane-HOME-VALIDATOR-SHARD`.
+fn owner_of(path: &Path, network: &LaneNetwork) -> Option<LogOwner> {
+    let mut parts = path.file_name()?.to_str()?.strip_prefix("lane-")?.split('-');
+    let home = parts.next()?.parse().ok()?;
+    let (validator, shard) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    parts.next().is_none().then_some(LogOwner { network: network.id, home, validator, shard })
+}

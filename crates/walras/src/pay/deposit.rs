@@ -1,0 +1,138 @@
+//! Deposits: a withdrawal from the ledger becomes an output of the purse once its block is certified.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use payments::{HomeEpoch, OutputId};
+use primitives::{Address, Operation};
+use serde_json::json;
+
+use super::network::LaneNow;
+use super::purse::{Deposit, Purse};
+use super::{PursePlace, show};
+use crate::wallet::fate::Fate;
+use crate::wallet::send::Sender;
+use crate::wallet::server::{Server, text};
+
+/// How long a deposit's block may take to be certified.
+pub(super) const CERTIFIED_PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn deposit(
+    json: bool,
+    asset: &str,
+    amount: &str,
+    sender: &Sender,
+    place: &PursePlace,
+) -> anyhow::Result<ExitCode> {
+    let mut purse = place.open()?;
+    let (asset, amount) = purse.network.units(asset, amount)?;
+    let least = purse.network.rules().assets.get(&asset).map_or(1, |rule| rule.least_units);
+    ensure!(amount >= least, "a deposit of this asset has at least {}", purse.network.money(asset, least));
+    // The node must be of the purse's lane, else the money would become another lane's.
+    LaneNow::ask(sender.server(), &purse.network)?;
+    resolve_deposits(&purse, sender.server(), Duration::ZERO)?;
+    let account = sender.account()?;
+    let mut waiting = purse.contents()?.deposits.into_iter();
+    let same = waiting.find(|one| (one.asset, one.amount) == (asset.0, amount) && one.account == account.to_string());
+    if let Some(same) = same.filter(|_| !sender.is_again()) {
+        bail!(
+            "the same was deposited before as {0}, and its end is not known: `walras wallet status {0}` tells, \
+             `walras pay settle` takes it into the purse. To do it twice, add --again",
+            same.transaction
+        );
+    }
+    let seed = purse.seed(&place.passphrase())?;
+    let to = purse.new_key(&seed)?.public();
+    let (transaction, _) = sender.sign(|_, _, _| Ok(Operation::Withdraw { to, asset, amount }))?;
+    let deposit = Deposit {
+        transaction: transaction.id().to_string(),
+        account: account.to_string(),
+        sequence: transaction.body.sequence,
+        to: to.to_string(),
+        asset: asset.0,
+        amount,
+        home: None,
+    };
+    purse.keep_deposit(&deposit)?;
+    let fate = match sender.commit(json, &transaction) {
+        Ok(fate) => fate,
+        Err(error) => {
+            purse.forget_deposit(&deposit)?;
+            return Err(error);
+        }
+    };
+    let Fate::Committed(_) = &fate else {
+        resolve_deposits(&purse, sender.server(), Duration::ZERO)?;
+        return Ok(fate.tell(json, &transaction.id(), &sender.server().assets()?));
+    };
+    resolve_deposits(&purse, sender.server(), CERTIFIED_PATIENCE)?;
+    let is_in = !purse.contents()?.deposits.iter().any(|one| one.transaction == deposit.transaction);
+    if json {
+        println!(
+            "{}",
+            json!({"transaction": deposit.transaction, "asset": purse.network.symbol(asset),
+                "amount": amount.to_string(), "spendable": is_in})
+        );
+    } else if is_in {
+        println!("deposited {}: settled, {}", purse.network.money(asset, amount), show::SETTLED);
+    } else {
+        println!("deposited {}: spendable once its block is certified", purse.network.money(asset, amount));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Looks what became of deposits; waits so long for blocks to be certified.
+pub(super) fn resolve_deposits(purse: &Purse, server: &Server, patience: Duration) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    for mut deposit in purse.contents()?.deposits {
+        let id = deposit.transaction.parse().context("the id of a deposit")?;
+        let height = match Fate::of(server, &id)? {
+            Fate::Refused(_) => {
+                purse.forget_deposit(&deposit)?;
+                continue;
+            }
+            Fate::Committed(body) => body["height"].as_u64().context("the height of a deposit")?,
+            Fate::Waiting(_) | Fate::Unknown(_) => continue,
+        };
+        while !is_certified(server, height)? {
+            if begun.elapsed() >= patience {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        if !is_certified(server, height)? {
+            continue;
+        }
+        if let Some(home) = home_of(purse, server, &deposit)? {
+            deposit.home = Some(home);
+            purse.keep_deposit(&deposit)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether validators of the lane accept what the block of this height backs.
+fn is_certified(server: &Server, height: u64) -> anyhow::Result<bool> {
+    let answered = server.ask("/v1/validator")?;
+    // A node that is alone certifies nothing.
+    Ok(answered.status == 404 || answered.sound()?["certified_anywhere"].as_u64().is_some_and(|at| at >= height))
+}
+
+/// The home of a deposit: the epoch for which the ledger knows its output. The name is computed here.
+fn home_of(purse: &Purse, server: &Server, deposit: &Deposit) -> anyhow::Result<Option<HomeEpoch>> {
+    let now = LaneNow::ask(server, &purse.network)?.epoch;
+    let account: Address = deposit.account.parse()?;
+    for home in (now.saturating_sub(payments::REDEEM_EPOCHS)..=now).rev() {
+        let id = OutputId::of_deposit(&purse.network.id, home, &account, deposit.sequence);
+        let answered = server.ask(&format!("/v1/lane/outputs/{id}"))?;
+        if answered.status == 404 {
+            continue;
+        }
+        let output = answered.sound()?;
+        let is_same = text(&output["to"]) == deposit.to && text(&output["amount"]) == deposit.amount.to_string();
+        ensure!(is_same, "the node shows another output {id} than was deposited; give another --server");
+        return Ok(Some(home));
+    }
+    Ok(None)
+}

@@ -1,0 +1,182 @@
+//! The way back to the ledger: redemptions, contested money, accounts at which money came home.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use payments::{
+    BridgeOperation, ContestedOutput, OutputId, OutputProof, PaymentBody, PaymentView, Recipient, SpentOutput,
+    owner_message,
+};
+use primitives::{Address, Operation, TransactionId};
+use serde_json::{Value, json};
+
+use super::network::LaneNow;
+use super::send::Session;
+use super::slip::Slip;
+use super::{PursePlace, show, spend};
+use crate::keystore;
+use crate::wallet::fate::Fate;
+use crate::wallet::send::Sender;
+use crate::wallet::server::Server;
+
+pub(super) fn redeem(
+    json: bool,
+    files: &[PathBuf],
+    quantity: Option<(String, String)>,
+    sender: &Sender,
+    place: &PursePlace,
+    patience: Duration,
+) -> anyhow::Result<ExitCode> {
+    let mut purse = place.open()?;
+    let mut certified = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        for slip in Slip::read(&text, &purse.network.id).with_context(|| file.display().to_string())? {
+            slip.verify(&purse.network).with_context(|| format!("{}: it proves nothing", file.display()))?;
+            match slip {
+                Slip::ToAccounts(body, certificate) => certified.push((body, certificate)),
+                Slip::Receipt(_) | Slip::Deposit(_) => {
+                    bail!("{}: it pays a lane address: walras pay receive {0}", file.display())
+                }
+            }
+        }
+    }
+    if let Some((asset, amount)) = quantity {
+        let quantity = purse.network.units(&asset, &amount)?;
+        let to = Recipient::Account(sender.account()?);
+        let mut session = Session::begin(&mut purse, place, sender.server(), patience)?;
+        let confirmed = session.pay(to, quantity, true)?;
+        if !json {
+            confirmed.iter().for_each(show::tell);
+        }
+    }
+    if files.is_empty() {
+        for sent in purse.contents()?.sent.into_iter().filter(|sent| show::is_unposted(&purse, sent)) {
+            let Some(certificate) = sent.certificate else { continue };
+            certified.push((PaymentBody::parse(&sent.payment.payment)?, certificate));
+        }
+    }
+    ensure!(!certified.is_empty(), "there is nothing to redeem: give --asset and --amount, or a file");
+    let mut rows = Vec::new();
+    for (body, certificate) in certified {
+        let operation = BridgeOperation::Redeem { payment: body.payment.encode(), certificate };
+        let Some(transaction) = post(json, sender, &operation)? else { return Ok(ExitCode::FAILURE) };
+        purse.keep_posted(&body.digest, &transaction)?;
+        rows.push((body, transaction));
+    }
+    let waiting = sender.server().get("/v1/lane")?["waiting_claims"].as_u64().unwrap_or(0);
+    if json {
+        let row = |(body, transaction): &(PaymentBody, TransactionId)| json!({"payment": body.digest.to_string(), "transaction": transaction.to_string()});
+        println!("{}", json!({"redeemed": rows.iter().map(row).collect::<Vec<_>>(), "waiting_claims": waiting}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (body, _) in &rows {
+        for output in &body.payment.outputs {
+            if let Recipient::Account(account) = output.to {
+                let money = purse.network.money(output.asset, output.amount);
+                println!("redeemed {money} to {}", account.checked());
+            }
+        }
+    }
+    if waiting > 0 {
+        println!("{waiting} claims wait for the limit on outflow; they are paid in order and do not expire");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Posts something about the lane to the ledger; its transaction, if it was committed. Else what happened is told.
+pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> anyhow::Result<Option<TransactionId>> {
+    let (transaction, assets) = sender.sign(|_, _, _| Ok(Operation::Lane(operation.encode().into())))?;
+    let fate = sender.commit(json, &transaction)?;
+    if let Fate::Committed(_) = fate {
+        return Ok(Some(transaction.id()));
+    }
+    fate.tell(json, &transaction.id(), &assets);
+    Ok(None)
+}
+
+pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlace) -> anyhow::Result<ExitCode> {
+    let purse = place.open()?;
+    let sent = spend::find(&purse, name)?;
+    ensure!(sent.certificate.is_none(), "the payment is confirmed: nobody can contest its money with success");
+    let now = LaneNow::ask(sender.server(), &purse.network)?;
+    let (contents, seed) = (purse.contents()?, purse.seed(&place.passphrase())?);
+    let mut opened = Vec::new();
+    purse.keep_contested(&sent.payment.digest)?;
+    for SpentOutput { id, asset, amount } in PaymentView::parse(&sent.payment.payment)?.inputs() {
+        let held = contents.spent.get(&id).with_context(|| format!("the purse has lost what proves output {id}"))?;
+        let output = SpentOutput { id, asset, amount };
+        let contested = ContestedOutput { output, home: held.home, owner: held.owner };
+        let exit = PaymentBody::new(contested.exit(purse.network.id));
+        let key = purse.secret(&seed, &held.owner)?;
+        let signature = key.sign(&owner_message(&purse.network.id, held.home, &exit.digest));
+        let proof: OutputProof = held.holding.proof.clone();
+        let operation = BridgeOperation::Resolve { deposit: now.case_deposit, contested, signature, proof };
+        let Some(transaction) = post(json, sender, &operation)? else { return Ok(ExitCode::FAILURE) };
+        opened.push((id, held.owner.address(), transaction));
+    }
+    if json {
+        let row = |(id, account, transaction): &(OutputId, Address, TransactionId)| {
+            let (id, account) = (id.to_string(), account.to_string());
+            json!({"output": id, "account": account, "transaction": transaction.to_string()})
+        };
+        println!("{}", json!({"contested": opened.iter().map(row).collect::<Vec<_>>()}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (id, account, _) in &opened {
+        println!("contested output {id}: if no payment of it stands, it comes to account {}", account.checked());
+    }
+    println!("`walras pay account-key` writes the key of such an account.");
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn accounts(json: bool, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
+    let purse = place.open()?;
+    let (assets, mut rows) = (server.assets()?, Vec::new());
+    for account in purse.accounts() {
+        let answered = server.ask(&format!("/v1/accounts/{account}"))?;
+        if answered.status == 404 {
+            continue;
+        }
+        let balances = answered.sound()?["balances"].clone();
+        if balances.as_array().is_some_and(|balances| balances.iter().any(|of| of["available"] != "0")) {
+            rows.push((account, balances));
+        }
+    }
+    if json {
+        let row =
+            |(account, balances): &(Address, Value)| json!({"account": account.to_string(), "balances": balances});
+        println!("{}", json!({"accounts": rows.iter().map(row).collect::<Vec<_>>()}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (account, balances) in &rows {
+        let of = |balance: &Value| assets.money(&balance["available"], &balance["asset"]);
+        let held: Vec<String> = balances.as_array().into_iter().flatten().map(of).collect();
+        println!("{}  {}", account.checked(), held.join(", "));
+    }
+    if !rows.is_empty() {
+        println!("`walras pay account-key` writes the key of such an account. A transaction of it pays its fee in the");
+        println!("first asset: where it has none, send it a little first.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn account_key(
+    json: bool,
+    account: &Address,
+    out: &PathBuf,
+    place: &PursePlace,
+) -> anyhow::Result<ExitCode> {
+    let purse = place.open()?;
+    let seed = purse.seed(&place.passphrase())?;
+    let key = purse.secret_of_account(&seed, account)?;
+    keystore::write(out, &key, &place.passphrase())?;
+    if json {
+        println!("{}", json!({"key": out, "address": account.to_string()}));
+    } else {
+        println!("{}: the key of {}", out.display(), account.checked());
+    }
+    Ok(ExitCode::SUCCESS)
+}

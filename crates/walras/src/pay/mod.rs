@@ -1,0 +1,333 @@
+//! `walras pay`: a purse for the payment lane. Money comes from the ledger by a deposit, moves with the signatures of a
+//! quorum in one round trip, and goes back by a redemption.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use primitives::Address;
+use serde_json::json;
+
+mod address;
+pub mod audit;
+mod deposit;
+mod home;
+mod lanes;
+mod network;
+mod purse;
+mod receive;
+mod restore;
+mod send;
+mod show;
+mod slip;
+mod spend;
+pub mod watch;
+
+use address::{Payee, lane_address};
+use deposit::{deposit, resolve_deposits};
+use home::{account_key, accounts, contest, redeem};
+use network::{LaneNetwork, LaneNow};
+use purse::Purse;
+use receive::{receive, settle, verify};
+use send::{Order, export, leave, send};
+
+use crate::keystore::Passphrase;
+use crate::wallet::send::Sender;
+use crate::wallet::server::Server;
+
+/// Where the purse is.
+#[derive(Clone, clap::Args)]
+pub struct PursePlace {
+    /// The purse's folder.
+    #[arg(long, value_name = "DIR", env = "WALRAS_PURSE", default_value = "walras-purse")]
+    purse: PathBuf,
+    /// File whose first line is the purse's passphrase; else WALRAS_PASSPHRASE, else it is asked for.
+    #[arg(long, value_name = "FILE")]
+    purse_passphrase_file: Option<PathBuf>,
+}
+
+impl PursePlace {
+    fn open(&self) -> anyhow::Result<Purse> {
+        Purse::open(&self.purse)
+    }
+
+    fn passphrase(&self) -> Passphrase {
+        Passphrase::of(self.purse_passphrase_file.clone())
+    }
+}
+
+/// How the lane is reached.
+#[derive(Clone, clap::Args)]
+pub struct Reach {
+    #[command(flatten)]
+    server: Server,
+    /// How long to wait for a quorum, in seconds. What is not confirmed by then is finished later.
+    #[arg(long = "lane-patience", value_name = "SECONDS", default_value_t = 30)]
+    lane_patience: u64,
+}
+
+impl Reach {
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.lane_patience)
+    }
+}
+
+/// Pays in the payment lane: confirmed by a quorum in one round trip.
+#[derive(clap::Subcommand)]
+pub enum Pay {
+    /// Make a purse for the lane of a node, or of a genesis file.
+    #[command(after_help = "Examples:
+  walras pay new                                     # for the lane of the node at 127.0.0.1:8080
+  walras pay new --purse alice --genesis exchange/genesis.json")]
+    New {
+        /// Take network and keys from this genesis file instead of from the node.
+        #[arg(long, value_name = "FILE")]
+        genesis: Option<PathBuf>,
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Print a new lane address of this purse.
+    #[command(after_help = "Example:\n  walras pay address --purse bob")]
+    Address {
+        #[command(flatten)]
+        place: PursePlace,
+    },
+    /// Move money from a ledger account into the purse.
+    #[command(after_help = "Example:\n  walras pay deposit --key alice.json --asset EUR --amount 100")]
+    Deposit {
+        /// The asset.
+        #[arg(long)]
+        asset: String,
+        /// Amount, in whole assets.
+        #[arg(long)]
+        amount: String,
+        #[command(flatten)]
+        sender: Sender,
+        #[command(flatten)]
+        place: PursePlace,
+    },
+    /// Show what the purse holds: what is settled, fast and pending.
+    #[command(after_help = "Example:\n  walras pay balance")]
+    Balance {
+        /// Ask no node. What can only go home is then not told apart.
+        #[arg(long)]
+        offline: bool,
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Pay a lane address, or a ledger account.
+    #[command(after_help = "Examples:
+  walras pay send --to lane:5b01… --asset EUR --amount 12.50 --receipt coffee.txt
+  walras pay send --to 0x53e0… --asset EUR --amount 12.50    # an account: redeem the receipt then")]
+    Send {
+        /// A lane address, as `walras pay address` prints it, or an account of the ledger.
+        #[arg(long)]
+        to: Payee,
+        /// The asset.
+        #[arg(long)]
+        asset: String,
+        /// Amount, in whole assets.
+        #[arg(long)]
+        amount: String,
+        /// File for the receipt, which the recipient needs; else receipt-….txt here.
+        #[arg(long, value_name = "FILE")]
+        receipt: Option<PathBuf>,
+        /// Leave settling to the recipient.
+        #[arg(long)]
+        no_settle: bool,
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Check a receipt and take its money into the purse.
+    #[command(after_help = "Example:\n  walras pay receive coffee.txt --purse bob")]
+    Receive {
+        /// File with receipts.
+        file: PathBuf,
+        /// Check and keep only; settle later.
+        #[arg(long)]
+        no_settle: bool,
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Finish and settle everything, and renew what can be spent for the last time in this epoch.
+    #[command(after_help = "Example:\n  walras pay settle       # run it once in each lane epoch at least")]
+    Settle {
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Check a receipt offline, with the keys of the lane alone. This proves that it is fast, not that it is settled.
+    #[command(after_help = "Examples:
+  walras pay verify coffee.txt --purse bob
+  walras pay verify coffee.txt --genesis exchange/genesis.json")]
+    Verify {
+        /// File with receipts.
+        file: PathBuf,
+        /// Take network and keys from this genesis file instead of from the purse.
+        #[arg(long, value_name = "FILE")]
+        genesis: Option<PathBuf>,
+        #[command(flatten)]
+        place: PursePlace,
+    },
+    /// Write the receipts of an own payment again: to a file, and as QR codes in the terminal.
+    #[command(after_help = "Examples:
+  walras pay export 0x6e0b12 --qr
+  walras pay export 0x6e0b12 --file coffee.txt")]
+    Export {
+        /// The payment's digest, or its beginning.
+        payment: String,
+        /// File to write; else standard output.
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// Draw QR codes.
+        #[arg(long)]
+        qr: bool,
+        #[command(flatten)]
+        place: PursePlace,
+    },
+    /// Move money back to a ledger account, or post receipts of payments to accounts.
+    #[command(after_help = "Examples:
+  walras pay redeem --key alice.json --asset EUR --amount 50    # to the key's account
+  walras pay redeem --key bob.json coffee.txt                   # what a receipt pays to accounts
+  walras pay redeem --key alice.json                            # what an earlier command left")]
+    Redeem {
+        /// Files with receipts of payments to accounts.
+        files: Vec<PathBuf>,
+        /// The asset.
+        #[arg(long, requires = "amount")]
+        asset: Option<String>,
+        /// Amount, in whole assets.
+        #[arg(long, requires = "asset")]
+        amount: Option<String>,
+        #[command(flatten)]
+        sender: Sender,
+        #[command(flatten)]
+        place: PursePlace,
+        /// How long to wait for a quorum, in seconds.
+        #[arg(long = "lane-patience", value_name = "SECONDS", default_value_t = 30)]
+        lane_patience: u64,
+    },
+    /// Contest the money of a payment that is stuck: the ledger decides whether the payment stands or the money comes
+    /// back to the account of its key. Takes a deposit, which comes back if the payment was not confirmed.
+    #[command(after_help = "Example:\n  walras pay contest 0x6e0b12 --key alice.json")]
+    Contest {
+        /// The payment's digest, or its beginning.
+        payment: String,
+        #[command(flatten)]
+        sender: Sender,
+        #[command(flatten)]
+        place: PursePlace,
+    },
+    /// Leave receipts of all that the purse holds for a watcher (`walras watch`), which needs no key.
+    #[command(after_help = "Example:\n  walras pay leave watched")]
+    Leave {
+        /// The watcher's folder.
+        folder: PathBuf,
+        #[command(flatten)]
+        place: PursePlace,
+    },
+    /// List the ledger accounts at which money of this purse came home, by itself or by a watcher.
+    #[command(after_help = "Example:\n  walras pay accounts")]
+    Accounts {
+        #[command(flatten)]
+        place: PursePlace,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Write the key of an account at which money of this purse came home, for `walras wallet`.
+    #[command(after_help = "Example:\n  walras pay account-key 0x53e0… --out home.json")]
+    AccountKey {
+        /// The account.
+        account: Address,
+        /// Key file to write, under the purse's passphrase.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        place: PursePlace,
+    },
+}
+
+impl Pay {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        match self {
+            Pay::New { genesis, place, server } => new(json, genesis, &place, &server),
+            Pay::Address { place } => address(json, &place),
+            Pay::Deposit { asset, amount, sender, place } => deposit(json, &asset, &amount, &sender, &place),
+            Pay::Balance { offline, place, server } => balance(json, offline, &place, &server),
+            Pay::Send { to, asset, amount, receipt, no_settle, place, reach } => {
+                let order = Order { to, asset, amount, receipt, settles: !no_settle };
+                send(json, &order, &place, &reach)
+            }
+            Pay::Receive { file, no_settle, place, reach } => receive(json, &file, !no_settle, &place, &reach),
+            Pay::Settle { place, reach } => settle(json, &place, &reach),
+            Pay::Verify { file, genesis, place } => verify(json, &file, genesis, &place),
+            Pay::Export { payment, file, qr, place } => export(json, &payment, file, qr, &place),
+            Pay::Redeem { files, asset, amount, sender, place, lane_patience } => {
+                let patience = Duration::from_secs(lane_patience);
+                redeem(json, &files, asset.zip(amount), &sender, &place, patience)
+            }
+            Pay::Contest { payment, sender, place } => contest(json, &payment, &sender, &place),
+            Pay::Leave { folder, place } => leave(json, &folder, &place),
+            Pay::Accounts { place, server } => accounts(json, &place, &server),
+            Pay::AccountKey { account, out, place } => account_key(json, &account, &out, &place),
+        }
+    }
+}
+fn new(json: bool, genesis: Option<PathBuf>, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
+    let network = match genesis {
+        Some(path) => LaneNetwork::of_genesis(&path)?,
+        None => LaneNetwork::of_server(server)?,
+    };
+    Purse::create(&place.purse, &network, &place.passphrase())?;
+    let (fingerprint, purse) = (network.fingerprint(), place.purse.display());
+    if json {
+        println!(
+            "{}",
+            json!({"purse": place.purse, "network": network.id.to_string(), "fingerprint": fingerprint,
+                "validators": network.members.len()})
+        );
+    } else {
+        println!("Purse        {purse}");
+        println!("Network      {}", network.id);
+        println!("Fingerprint  {fingerprint} of {} validators' keys", network.members.len());
+        println!("Compare the fingerprint with somebody you trust. The purse believes these keys from now on.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn address(json: bool, place: &PursePlace) -> anyhow::Result<ExitCode> {
+    let mut purse = place.open()?;
+    let seed = purse.seed(&place.passphrase())?;
+    let key = purse.new_key(&seed)?.public();
+    let address = lane_address(&purse.network.id, &key);
+    if json {
+        println!("{}", json!({"address": address}))
+    } else {
+        println!("{address}")
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn balance(json: bool, offline: bool, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
+    let purse = place.open()?;
+    let now = match offline {
+        true => None,
+        false => {
+            let now = LaneNow::ask(server, &purse.network).context("to ask no node, add --offline")?;
+            resolve_deposits(&purse, server, Duration::ZERO)?;
+            Some(now.epoch)
+        }
+    };
+    show::balance(&purse, now, json)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,192 @@
+//! Receipts: checking them, taking them into the purse, settling everything.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use payments::{HomeEpoch, OutputId, Recipient};
+use serde_json::json;
+
+use super::address::Shown;
+use super::deposit::{CERTIFIED_PATIENCE, resolve_deposits};
+use super::lanes::Lanes;
+use super::network::LaneNetwork;
+use super::purse::{Held, Purse};
+use super::send::Session;
+use super::slip::{ProvedSlip, Slip};
+use super::{PursePlace, Reach, purse, show, spend};
+
+pub(super) fn receive(
+    json: bool,
+    file: &PathBuf,
+    settles: bool,
+    place: &PursePlace,
+    reach: &Reach,
+) -> anyhow::Result<ExitCode> {
+    let purse = place.open()?;
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let slips = Slip::read(&text, &purse.network.id).with_context(|| file.display().to_string())?;
+    let lanes = settles.then(|| Lanes::new(&reach.server, &purse.network, reach.patience()));
+    let mut taken = Vec::new();
+    // All of a file, or nothing.
+    for slip in &slips {
+        let (receipt, holding) = match (slip, slip.verify(&purse.network)) {
+            (Slip::Receipt(receipt), Ok(ProvedSlip::Output(holding))) => (receipt, holding),
+            (Slip::ToAccounts(..), _) => {
+                bail!("{}: it pays ledger accounts: walras pay redeem --key KEY {0}", file.display())
+            }
+            (_, Err(refusal)) => bail!("{}: it proves nothing: {refusal}", file.display()),
+            _ => bail!("{}: it proves no output", file.display()),
+        };
+        match holding.output.to {
+            Recipient::Key(owner) if purse.owns(&owner) => {}
+            to => bail!("{}: it pays {}, which is not of this purse", file.display(), Shown(&purse.network.id, to)),
+        }
+        let home = receipt.proof.summary.into;
+        if let Some(Ok(Lanes { now, .. })) = &lanes {
+            ensure!(
+                now.epoch < home || spend::is_spendable(home, now.epoch),
+                "{}: it is of lane epoch {home}, and now is {}: it cannot be spent any more. Ask the payer to pay anew",
+                file.display(),
+                now.epoch
+            );
+        }
+        taken.push((receipt, holding));
+    }
+    let mut rows = Vec::new();
+    for (receipt, holding) in &taken {
+        let is_new = purse.keep_receipt(&holding.id, receipt)?;
+        rows.push((&**holding, is_new));
+    }
+    let failed = match lanes {
+        Some(lanes) => settle_received(&purse, lanes),
+        None => vec!["it was not asked for".into()],
+    };
+    let now_held = purse.contents()?.held;
+    let is_settled =
+        |id: &OutputId| now_held.iter().find(|held| held.holding.id == *id).is_none_or(|held| held.is_settled);
+    if json {
+        let row = |(holding, is_new): &(&payments::Holding, bool)| {
+            json!({
+                "output": holding.id.to_string(),
+                "asset": purse.network.symbol(holding.output.asset),
+                "amount": holding.output.amount.to_string(),
+                "new": is_new,
+                "settled": is_settled(&holding.id),
+            })
+        };
+        println!("{}", json!({"received": rows.iter().map(row).collect::<Vec<_>>()}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (holding, is_new) in &rows {
+        let again = if *is_new { "" } else { " (it was here already)" };
+        println!("received {}{again}", purse.network.money(holding.output.asset, holding.output.amount));
+    }
+    if rows.iter().all(|(holding, _)| is_settled(&holding.id)) {
+        println!("Settled: {}", show::SETTLED);
+    } else {
+        println!("Fast: {}", show::FAST);
+        println!("Not settled yet ({}): walras pay settle", failed.join("; "));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Settles what was received; why some is not.
+fn settle_received(purse: &Purse, lanes: anyhow::Result<Lanes>) -> Vec<String> {
+    match lanes.and_then(|mut lanes| spend::settle_all(purse, &mut lanes)) {
+        Ok((_, failed)) => failed,
+        Err(error) => vec![format!("{error:#}")],
+    }
+}
+
+pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::Result<ExitCode> {
+    let mut purse = place.open()?;
+    resolve_deposits(&purse, &reach.server, CERTIFIED_PATIENCE)?;
+    let mut lanes = Lanes::new(&reach.server, &purse.network, reach.patience())?;
+    let mut failed = Vec::new();
+    let mut finished = 0;
+    for payment in purse.outbox.unfinished()? {
+        let is_contested = purse.is_contested(&payment.digest);
+        match spend::confirm(&purse, &mut lanes, payment) {
+            Ok(_) => finished += 1,
+            // The ledger decides.
+            Err(_) if is_contested => {}
+            Err(error) => failed.push(format!("{error:#}")),
+        }
+    }
+    let (settled, unsettled) = spend::settle_all(&purse, &mut lanes)?;
+    failed.extend(unsettled);
+    let (mut renewed, mut sent_home) = (0, 0);
+    let now = lanes.now.epoch;
+    let is_old = |held: &Held| held.home + 1 == now || held.home + 2 == now;
+    if purse.contents()?.held.iter().any(is_old) {
+        let mut session = Session::begin(&mut purse, place, &reach.server, reach.patience())?;
+        renewed = spend::renew(session.purse, &session.seed, &mut session.lanes)?;
+        sent_home = spend::send_home(session.purse, &session.seed, &mut session.lanes)?;
+    }
+    let unposted: Vec<_> = purse.contents()?.sent.into_iter().filter(|sent| show::is_unposted(&purse, sent)).collect();
+    if json {
+        println!(
+            "{}",
+            json!({"finished": finished, "settled": settled, "renewed": renewed, "sent_home": sent_home,
+                "unposted": unposted.iter().map(|sent| sent.payment.digest.to_string()).collect::<Vec<_>>(),
+                "failed": failed})
+        );
+    } else {
+        println!("finished {finished}, settled {settled}, renewed {renewed}, sent home {sent_home}");
+        if !unposted.is_empty() {
+            println!("{} payments to accounts wait to be redeemed: walras pay redeem --key KEY", unposted.len());
+        }
+        failed.iter().for_each(|reason| eprintln!("not done: {reason}"));
+    }
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+pub(super) fn verify(
+    json: bool,
+    file: &PathBuf,
+    genesis: Option<PathBuf>,
+    place: &PursePlace,
+) -> anyhow::Result<ExitCode> {
+    let network = match genesis {
+        Some(path) => LaneNetwork::of_genesis(&path)?,
+        None => purse::read_network(&place.purse).context("give --purse, or --genesis")?,
+    };
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let slips = Slip::read(&text, &network.id).with_context(|| file.display().to_string())?;
+    let mut proved = Vec::new();
+    for slip in &slips {
+        let verified = slip.verify(&network);
+        match verified.with_context(|| format!("{}: this receipt proves nothing", file.display()))? {
+            ProvedSlip::Output(holding) => {
+                let home = match slip {
+                    Slip::Receipt(receipt) => Some(receipt.proof.summary.into),
+                    _ => None,
+                };
+                proved.push((holding.output, holding.id.to_string(), home));
+            }
+            ProvedSlip::Payment(body) => {
+                let outputs = body.payment.outputs.iter().zip(body.output_ids());
+                let to_account =
+                    |(output, _): &(&payments::Output, OutputId)| matches!(output.to, Recipient::Account(_));
+                proved.extend(outputs.filter(to_account).map(|(output, id)| (*output, id.to_string(), None)));
+            }
+        }
+    }
+    if json {
+        let row = |(output, id, home): &(payments::Output, String, Option<HomeEpoch>)| {
+            json!({"output": id, "home": home, "to": Shown(&network.id, output.to).to_string(), "asset": network.symbol(output.asset),
+                "amount": output.amount.to_string(), "proves": "fast"})
+        };
+        println!("{}", json!({"receipts": proved.iter().map(row).collect::<Vec<_>>(), "promise": show::FAST}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (output, _, home) in &proved {
+        let money = network.money(output.asset, output.amount);
+        let when = home.map_or_else(String::new, |home| format!(", to be spent in lane epoch {home} or {}", home + 1));
+        println!("{money} for {}{when}", Shown(&network.id, output.to));
+    }
+    println!("Fast: {}", show::FAST);
+    println!("An offline check proves fast only. `walras pay receive` settles it.");
+    Ok(ExitCode::SUCCESS)
+}

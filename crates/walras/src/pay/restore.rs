@@ -1,0 +1,67 @@
+//! What a purse does first after it was copied or restored: it asks a quorum what spends each of its outputs, finishes
+//! the payments that it hears of, and so finds the change that they made.
+
+use anyhow::Context;
+use lane::SentPayment;
+use payments::{HomePhase, KnownSpender, OutputProof, PaymentView, Recipient, SignedPayment, spend_request};
+use primitives::PublicKey;
+
+use super::lanes::Lanes;
+use super::purse::{Held, Purse, Seed};
+use super::spend::confirm;
+
+/// Asks until nothing new is heard; how many payments were found that the purse had forgotten.
+pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
+    let mut found = 0;
+    loop {
+        let mut heard = Vec::new();
+        for held in purse.contents()?.held {
+            if HomePhase::of(held.home, lanes.now.epoch) > HomePhase::Exit {
+                continue;
+            }
+            let (key, patience) = (purse.secret(seed, &held.owner)?, lanes.patience);
+            let spender = lanes.client(held.home).spender(&key, &held.holding.id, patience);
+            let spender =
+                spender.context("the purse was copied or restored, and what it has spent since is not known")?;
+            heard.extend(spender);
+        }
+        if heard.is_empty() {
+            purse.settle_in()?;
+            return Ok(found);
+        }
+        for spender in heard {
+            let payment = signed(purse, &spender)?;
+            let known: Vec<SentPayment> = purse.outbox.all()?;
+            if known.iter().any(|sent| sent.payment.digest == payment.digest) {
+                continue;
+            }
+            let outputs = PaymentView::parse(&payment.payment)?.outputs();
+            let keys: Vec<PublicKey> = outputs
+                .filter_map(|output| match output.to {
+                    Recipient::Key(key) => Some(key),
+                    Recipient::Account(_) => None,
+                })
+                .collect();
+            purse.find_lost_keys(seed, &keys)?;
+            purse.outbox.put(&payment)?;
+            confirm(purse, lanes, payment)?;
+            found += 1;
+        }
+    }
+}
+
+/// The request of a payment that validators know. They are bound to it, so that proofs of inputs that the purse has
+/// lost do not matter to those that answer.
+fn signed(purse: &Purse, spender: &KnownSpender) -> anyhow::Result<SignedPayment> {
+    let contents = purse.contents()?;
+    let view = PaymentView::parse(&spender.payment)?;
+    let all: Vec<&Held> = contents.held.iter().chain(contents.spent.values()).collect();
+    let proof = |id| all.iter().find(|held| held.holding.id == id).map(|held| held.holding.proof.clone());
+    let proofs: Vec<OutputProof> = view.inputs().map(|input| proof(input.id).unwrap_or(OutputProof::Ledger)).collect();
+    Ok(SignedPayment {
+        payment: spender.payment.clone(),
+        digest: view.digest(),
+        signature: spender.signature,
+        request: spend_request(&spender.payment, &spender.signature, &proofs),
+    })
+}

@@ -1,0 +1,176 @@
+//! Sending, and handing receipts on.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use payments::{FastReceipt, OutputProof, PaidProof, PaymentBody, Recipient};
+use primitives::AssetId;
+use serde_json::{Value, json};
+
+use super::address::{Payee, Shown};
+use super::deposit::resolve_deposits;
+use super::lanes::Lanes;
+use super::purse::{Held, Purse, Seed};
+use super::slip::{DepositSlip, Slip, qr};
+use super::spend::Confirmed;
+use super::{PursePlace, Reach, restore, show, spend, watch};
+use crate::wallet::server::Server;
+
+/// What is to be sent.
+pub(super) struct Order {
+    pub to: Payee,
+    pub asset: String,
+    pub amount: String,
+    pub receipt: Option<PathBuf>,
+    pub settles: bool,
+}
+
+pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach) -> anyhow::Result<ExitCode> {
+    let mut purse = place.open()?;
+    let to = order.to.on(&purse.network.id)?;
+    let quantity = purse.network.units(&order.asset, &order.amount)?;
+    let mut session = Session::begin(&mut purse, place, &reach.server, reach.patience())?;
+    let confirmed = session.pay(to, quantity, order.settles)?;
+    let slips = slips(&purse, &confirmed)?;
+    let first = confirmed.first().context("nothing was paid")?;
+    let default = || PathBuf::from(format!("receipt-{}.txt", &spend::short(&first.payment.digest)[2..]));
+    let file = order.receipt.clone().unwrap_or_else(default);
+    std::fs::write(&file, slips.join("\n") + "\n").with_context(|| file.display().to_string())?;
+    let shown = Shown(&purse.network.id, to).to_string();
+    let is_account = matches!(to, Recipient::Account(_));
+    if json {
+        let payments: Vec<Value> = confirmed.iter().map(show::confirmed_body).collect();
+        println!(
+            "{}",
+            json!({"to": shown, "asset": order.asset, "amount": quantity.1.to_string(), "payments": payments,
+                "receipt": file, "promises": {"fast": show::FAST, "settled": show::SETTLED}})
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("paid {} to {shown}", purse.network.money(quantity.0, quantity.1));
+    confirmed.iter().for_each(show::tell);
+    println!("Receipt  {}", file.display());
+    match is_account {
+        true => println!("Anybody redeems it:  walras pay redeem --key KEY {}", file.display()),
+        false => println!("The recipient takes it:  walras pay receive {}", file.display()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The slips for the others of payments.
+fn slips(purse: &Purse, confirmed: &[Confirmed]) -> anyhow::Result<Vec<String>> {
+    let mut slips = Vec::new();
+    for one in confirmed {
+        slips.extend(slips_of(purse, &one.payment, &one.certificate)?);
+    }
+    Ok(slips)
+}
+
+fn slips_of(
+    purse: &Purse,
+    payment: &payments::SignedPayment,
+    certificate: &payments::PaymentCertificate,
+) -> anyhow::Result<Vec<String>> {
+    let mut slips: Vec<Slip> = spend::receipts(purse, payment, certificate)?.into_iter().map(Slip::Receipt).collect();
+    if !spend::to_accounts(payment)?.is_empty() {
+        slips.push(Slip::ToAccounts(PaymentBody::parse(&payment.payment)?, certificate.clone()));
+    }
+    Ok(slips.iter().map(|slip| slip.encode(&purse.network.id)).collect())
+}
+
+/// A purse that is about to spend: it knows its secrets, the lane, and what it has spent.
+pub(super) struct Session<'a> {
+    pub purse: &'a mut Purse,
+    pub seed: Seed,
+    pub lanes: Lanes,
+}
+
+impl<'a> Session<'a> {
+    pub fn begin(
+        purse: &'a mut Purse,
+        place: &PursePlace,
+        server: &Server,
+        patience: Duration,
+    ) -> anyhow::Result<Session<'a>> {
+        let seed = purse.seed(&place.passphrase())?;
+        resolve_deposits(purse, server, Duration::ZERO)?;
+        let mut lanes = Lanes::to_spend(server, &purse.network, patience)?;
+        if purse.is_copy() {
+            let found = restore::ask(purse, &seed, &mut lanes)?;
+            eprintln!(
+                "the purse was copied or restored: a quorum told what it has spent, {found} payments it had lost"
+            );
+        }
+        Ok(Session { purse, seed, lanes })
+    }
+
+    pub fn pay(&mut self, to: Recipient, quantity: (AssetId, u64), settles: bool) -> anyhow::Result<Vec<Confirmed>> {
+        let payments = spend::begin(self.purse, &self.seed, &self.lanes, to, quantity)?;
+        let mut confirmed = Vec::new();
+        for payment in payments {
+            confirmed.push(spend::confirm(self.purse, &mut self.lanes, payment)?);
+        }
+        for one in confirmed.iter_mut().filter(|_| settles) {
+            // The receipt is good without it, and it is tried again.
+            if let Err(error) = spend::settle(self.purse, &mut self.lanes, one) {
+                eprintln!("not settled yet: {error:#}");
+            }
+        }
+        Ok(confirmed)
+    }
+}
+
+pub(super) fn export(
+    json: bool,
+    name: &str,
+    file: Option<PathBuf>,
+    codes: bool,
+    place: &PursePlace,
+) -> anyhow::Result<ExitCode> {
+    let purse = place.open()?;
+    let sent = spend::find(&purse, name)?;
+    let waits = "the payment is not confirmed yet: walras pay settle";
+    let slips = slips_of(&purse, &sent.payment, sent.certificate.as_ref().context(waits)?)?;
+    if let Some(file) = &file {
+        std::fs::write(file, slips.join("\n") + "\n").with_context(|| file.display().to_string())?;
+    }
+    if json {
+        println!("{}", json!({"payment": sent.payment.digest.to_string(), "receipts": slips, "file": file}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for slip in &slips {
+        if codes {
+            let long = || format!("a receipt of {} characters does not fit a QR code: hand on a file", slip.len());
+            println!("{}", qr(slip).with_context(long)?);
+        } else if file.is_none() {
+            println!("{slip}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn leave(json: bool, folder: &PathBuf, place: &PursePlace) -> anyhow::Result<ExitCode> {
+    let purse = place.open()?;
+    let slip = |held: &Held| match &held.holding.proof {
+        OutputProof::Payment(proof) => {
+            Slip::Receipt(FastReceipt { output: held.holding.output, proof: PaidProof::clone(proof) })
+        }
+        OutputProof::Ledger => Slip::Deposit(DepositSlip {
+            home: held.home,
+            id: held.holding.id,
+            owner: held.owner,
+            asset: held.holding.output.asset,
+            amount: held.holding.output.amount,
+        }),
+    };
+    let slips: Vec<Slip> = purse.contents()?.held.iter().map(slip).collect();
+    let count = watch::leave(&slips, &purse.network, folder)?;
+    if json {
+        println!("{}", json!({"left": count, "folder": folder}));
+    } else {
+        println!("left {count} receipts in {}; leave them again when the purse has changed", folder.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

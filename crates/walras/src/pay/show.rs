@@ -1,0 +1,168 @@
+//! Balances and payments for people and for scripts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use payments::{HomeEpoch, HomePhase, PaymentView, Recipient};
+use primitives::AssetId;
+use serde_json::{Value, json};
+
+use super::network::LaneNetwork;
+use super::purse::{Purse, PurseContents};
+use super::spend::Confirmed;
+
+/// What the two receipts promise.
+pub const FAST: &str = "no other payment of this money can be confirmed. If the payer contests it you have at least \
+     one epoch to settle; after that it can lapse.";
+pub const SETTLED: &str = "final.";
+
+/// Units of one asset, by what can be done with them.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    settled: u128,
+    fast: u128,
+    pending: u128,
+    home_only: u128,
+    lost: u128,
+}
+
+fn rows(purse: &Purse, contents: &PurseContents, now: Option<HomeEpoch>) -> anyhow::Result<BTreeMap<AssetId, Row>> {
+    let mut rows: BTreeMap<AssetId, Row> = BTreeMap::new();
+    for held in &contents.held {
+        let row = rows.entry(held.holding.output.asset).or_default();
+        let part = match now.map(|now| HomePhase::of(held.home, now)) {
+            Some(HomePhase::Exit) => &mut row.home_only,
+            Some(HomePhase::Ended) => &mut row.lost,
+            _ if held.is_settled => &mut row.settled,
+            _ => &mut row.fast,
+        };
+        *part += u128::from(held.holding.output.amount);
+    }
+    for deposit in &contents.deposits {
+        rows.entry(AssetId(deposit.asset)).or_default().pending += u128::from(deposit.amount);
+    }
+    for sent in contents.sent.iter().filter(|sent| is_pending(purse, sent)) {
+        for output in PaymentView::parse(&sent.payment.payment)?.outputs() {
+            if matches!(output.to, Recipient::Key(key) if purse.owns(&key)) {
+                rows.entry(output.asset).or_default().pending += u128::from(output.amount);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn money(network: &LaneNetwork, asset: AssetId, units: u128) -> String {
+    u64::try_from(units).map_or_else(|_| format!("{units} units"), |units| network.money(asset, units))
+}
+
+/// Prints what the purse holds. `now` is the present lane epoch, if a node told it.
+pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Result<()> {
+    let (network, contents) = (&purse.network, purse.contents()?);
+    let rows = rows(purse, &contents, now)?;
+    let unposted: Vec<_> = contents.sent.iter().filter(|sent| is_unposted(purse, sent)).collect();
+    let unfinished = contents.sent.iter().filter(|sent| is_pending(purse, sent)).count();
+    if json {
+        let row = |(asset, row): (&AssetId, &Row)| {
+            let money = network.assets.iter().find(|money| money.asset == *asset);
+            json!({
+                "asset": network.symbol(*asset),
+                "decimals": money.map(|money| money.decimals),
+                "settled": row.settled.to_string(),
+                "fast": row.fast.to_string(),
+                "pending": row.pending.to_string(),
+                "home_only": row.home_only.to_string(),
+                "lost": row.lost.to_string(),
+            })
+        };
+        let output = |held: &super::purse::Held| {
+            json!({
+                "output": held.holding.id.to_string(),
+                "asset": network.symbol(held.holding.output.asset),
+                "amount": held.holding.output.amount.to_string(),
+                "home": held.home,
+                "settled": held.is_settled,
+            })
+        };
+        let payment = |sent: &lane::SentPayment| {
+            json!({
+                "payment": sent.payment.digest.to_string(),
+                "confirmed": sent.certificate.is_some(),
+                "settled": sent.is_settled,
+            })
+        };
+        println!(
+            "{}",
+            json!({
+                "epoch": now,
+                "balances": rows.iter().map(row).collect::<Vec<_>>(),
+                "outputs": contents.held.iter().map(output).collect::<Vec<_>>(),
+                "payments": contents.sent.iter().map(payment).collect::<Vec<_>>(),
+                "unposted": unposted.iter().map(|sent| sent.payment.digest.to_string()).collect::<Vec<_>>(),
+                "copied": purse.is_copy(),
+            })
+        );
+        return Ok(());
+    }
+    if rows.is_empty() {
+        println!("The purse is empty. Fill it:  walras pay deposit --key KEY --asset SYMBOL --amount AMOUNT");
+    }
+    for (asset, row) in rows {
+        let shown = |units| money(network, asset, units);
+        println!("{}", shown(row.settled + row.fast));
+        let parts = [
+            ("settled: final", row.settled),
+            ("fast: `walras pay settle` makes it final", row.fast),
+            ("pending: a deposit or payment that is not confirmed yet", row.pending),
+            ("can only go home to the ledger: walras pay settle", row.home_only),
+            ("lost: its epoch is over, it stays in escrow", row.lost),
+        ];
+        for (words, units) in parts.into_iter().filter(|(_, units)| *units > 0) {
+            println!("  {:<24} {words}", shown(units));
+        }
+    }
+    if unfinished > 0 {
+        println!("Payments that are not confirmed: {unfinished}. `walras pay settle` finishes them.");
+    }
+    for sent in unposted {
+        println!("Payment {} waits to be redeemed: walras pay redeem --key KEY", sent.payment.digest);
+    }
+    if purse.is_copy() {
+        println!("This purse was copied or restored: it asks a quorum what it has spent before it spends again.");
+    }
+    Ok(())
+}
+
+/// Whether a payment is not confirmed yet and may still be. What is contested comes to the ledger, or is confirmed
+/// there.
+fn is_pending(purse: &Purse, sent: &lane::SentPayment) -> bool {
+    sent.certificate.is_none() && !purse.is_contested(&sent.payment.digest)
+}
+
+/// Whether a payment pays accounts and the ledger does not have its certificate from here.
+pub fn is_unposted(purse: &Purse, sent: &lane::SentPayment) -> bool {
+    let pays = super::spend::to_accounts(&sent.payment).is_ok_and(|sums| !sums.is_empty());
+    pays && sent.certificate.is_some() && !purse.is_posted(&sent.payment.digest)
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10_000.0).round() / 10.0
+}
+
+/// A confirmed payment as JSON.
+pub fn confirmed_body(confirmed: &Confirmed) -> Value {
+    json!({
+        "payment": confirmed.payment.digest.to_string(),
+        "fast_ms": milliseconds(confirmed.fast),
+        "settled_ms": confirmed.settled.map(milliseconds),
+    })
+}
+
+/// Tells how far a payment has come, and what that promises.
+pub fn tell(confirmed: &Confirmed) {
+    println!("Payment {}", confirmed.payment.digest);
+    println!("Fast     {:>6.1} ms: {FAST}", milliseconds(confirmed.fast));
+    match confirmed.settled {
+        Some(time) => println!("Settled  {:>6.1} ms more: {SETTLED}", milliseconds(time)),
+        None => println!("Settled  not yet: `walras pay settle` makes it final, here or at the recipient's."),
+    }
+}

@@ -1,0 +1,273 @@
+//! Receipts as people hand them on: one line of text, in a file or a QR code.
+//!
+//! ```text
+//! slip   "WALRAS:" · hexadecimal of: version 1 (1) · kind 1 · network 32 · body
+//!        kind 1   receipt of an output in the lane                       see `payments`
+//!        kind 2   length 2 · payment · certificate                       what it pays to accounts can be redeemed
+//!        kind 3   home 8 · output 32 · owner 32 · asset 4 · amount 8     a deposit, for a watcher; it proves nothing
+//! ```
+//!
+//! Digits are capitals, so that a QR code stores them densely.
+
+use anyhow::{Context, bail, ensure};
+use payments::{
+    FastReceipt, Holding, HomeEpoch, LaneRefusal, OutputId, PaymentBody, PaymentCertificate, PaymentView, RootCache,
+    StatementKind,
+};
+use primitives::{Amount, AssetId, Digest, MAX_ISSUED, PublicKey, to_hex};
+use qrcode::render::unicode::Dense1x2;
+use qrcode::{EcLevel, QrCode};
+
+use super::network::LaneNetwork;
+
+const PREFIX: &str = "WALRAS:";
+const VERSION: u8 = 1;
+const RECEIPT: u8 = 1;
+const TO_ACCOUNTS: u8 = 2;
+const DEPOSIT: u8 = 3;
+/// Bytes of the longest slip that is read: a request of the largest payment is smaller.
+const BYTES_MAX: usize = 1 << 20;
+
+/// A receipt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Slip {
+    /// Of an output in the lane.
+    Receipt(FastReceipt),
+    /// A certified payment, for the ledger to pay out what it sends to accounts.
+    ToAccounts(PaymentBody, PaymentCertificate),
+    /// An output that the ledger created: validators know it.
+    Deposit(DepositSlip),
+}
+
+/// An output that the ledger created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DepositSlip {
+    pub home: HomeEpoch,
+    pub id: OutputId,
+    pub owner: PublicKey,
+    pub asset: AssetId,
+    pub amount: Amount,
+}
+
+impl DepositSlip {
+    fn encode(&self) -> Vec<u8> {
+        let DepositSlip { home, id, owner, asset, amount } = self;
+        [&home.to_le_bytes()[..], &id.0, &owner.0, &asset.0.to_le_bytes(), &amount.to_le_bytes()].concat()
+    }
+
+    fn parse(bytes: &[u8]) -> Option<DepositSlip> {
+        let (home, rest) = bytes.split_first_chunk()?;
+        let (id, rest) = rest.split_first_chunk()?;
+        let (owner, rest) = rest.split_first_chunk()?;
+        let (asset, amount) = rest.split_first_chunk()?;
+        let amount = Amount::from_le_bytes(amount.try_into().ok()?);
+        (1..=MAX_ISSUED).contains(&amount).then_some(DepositSlip {
+            home: HomeEpoch::from_le_bytes(*home),
+            id: OutputId(*id),
+            owner: PublicKey(*owner),
+            asset: AssetId(u32::from_le_bytes(*asset)),
+            amount,
+        })
+    }
+}
+
+impl Slip {
+    /// The text of a slip.
+    pub fn encode(&self, network: &Digest) -> String {
+        let mut bytes = vec![VERSION];
+        match self {
+            Slip::Receipt(receipt) => {
+                bytes.push(RECEIPT);
+                bytes.extend(network.0);
+                bytes.extend(receipt.encode());
+            }
+            Slip::ToAccounts(body, certificate) => {
+                bytes.push(TO_ACCOUNTS);
+                bytes.extend(network.0);
+                let payment = body.payment.encode();
+                bytes.extend((payment.len() as u16).to_le_bytes());
+                bytes.extend(payment);
+                certificate.write(&mut bytes);
+            }
+            Slip::Deposit(deposit) => {
+                bytes.push(DEPOSIT);
+                bytes.extend(network.0);
+                bytes.extend(deposit.encode());
+            }
+        }
+        format!("{PREFIX}{}", to_hex(&bytes).to_uppercase())
+    }
+
+    /// Reads a slip of this network.
+    pub fn parse(line: &str, network: &Digest) -> anyhow::Result<Slip> {
+        let digits = line.trim().strip_prefix(PREFIX).context("a receipt begins with WALRAS:")?;
+        ensure!(digits.len() <= 2 * BYTES_MAX, "it is longer than any receipt");
+        let bytes = hex(digits).context("a receipt is hexadecimal after WALRAS:")?;
+        let [version, kind, rest @ ..] = &bytes[..] else { bail!("it ends too early") };
+        ensure!(*version == VERSION, "receipts of version {version} are not known: use a newer walras");
+        let (of, body) = rest.split_first_chunk::<32>().context("it ends too early")?;
+        ensure!(of == &network.0, "it is of another network, {}", Digest(*of));
+        match *kind {
+            RECEIPT => Ok(Slip::Receipt(FastReceipt::parse(body)?)),
+            TO_ACCOUNTS => {
+                let (length, rest) = body.split_first_chunk::<2>().context("it ends too early")?;
+                let length = u16::from_le_bytes(*length).into();
+                let (payment, certificate) = rest.split_at_checked(length).context("it ends too early")?;
+                Ok(Slip::ToAccounts(PaymentBody::parse(payment)?, PaymentCertificate::parse(certificate)?))
+            }
+            DEPOSIT => Ok(Slip::Deposit(DepositSlip::parse(body).context("a deposit is damaged")?)),
+            kind => bail!("receipts of kind {kind} are not known: use a newer walras"),
+        }
+    }
+
+    /// The slips of a file: one a line.
+    pub fn read(text: &str, network: &Digest) -> anyhow::Result<Vec<Slip>> {
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let slips: Vec<Slip> = lines.map(|line| Slip::parse(line, network)).collect::<anyhow::Result<_>>()?;
+        ensure!(!slips.is_empty(), "there is no receipt in it");
+        Ok(slips)
+    }
+
+    /// Verifies it with nothing but the keys of the lane.
+    pub fn verify(&self, network: &LaneNetwork) -> Result<ProvedSlip, LaneRefusal> {
+        let roots = &mut RootCache::new(0);
+        match self {
+            Slip::Receipt(receipt) => {
+                let committee = network.committee(receipt.proof.summary.home);
+                receipt.verify(&committee, roots).map(|holding| ProvedSlip::Output(Box::new(holding)))
+            }
+            Slip::ToAccounts(body, certificate) => {
+                let payment = body.payment.encode();
+                let view = PaymentView::parse(&payment)?;
+                if !view.is_of(&network.id) {
+                    return Err(LaneRefusal::ForeignNetwork(body.payment.network));
+                }
+                let claim = payments::Claim {
+                    kind: StatementKind::Confirmation,
+                    owner: &body.payment.owner,
+                    digest: &body.digest,
+                };
+                let committee = network.committee(body.payment.home);
+                let budget = &mut payments::CheckBudget(u32::MAX);
+                roots.verify_certificate(&committee, &claim, certificate, budget)?;
+                Ok(ProvedSlip::Payment(body.clone()))
+            }
+            Slip::Deposit(deposit) => Err(LaneRefusal::UnknownOutput(deposit.id)),
+        }
+    }
+}
+
+/// What a slip proves.
+pub enum ProvedSlip {
+    Output(Box<Holding>),
+    Payment(PaymentBody),
+}
+
+/// Bytes of hexadecimal digits.
+pub fn hex(digits: &str) -> Option<Vec<u8>> {
+    let value = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
+    let pair = |pair: &[u8]| Some(value(pair[0])? << 4 | value(*pair.get(1)?)?);
+    digits.as_bytes().chunks(2).map(pair).collect()
+}
+
+/// A QR code for the terminal; `None` if the text is too long for one.
+pub fn qr(text: &str) -> Option<String> {
+    let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
+    // Dark on light, also where the terminal is dark.
+    let (dark, light) = (Dense1x2::Light, Dense1x2::Dark);
+    Some(code.render::<Dense1x2>().dark_color(dark).light_color(light).build())
+}
+
+#[cfg(test)]
+mod tests {
+    use payments::{
+        AnswerCollector, AssetRule, Holding, LaneAnswer, Output, OutputProof, Recipient, RootHeader, build_payment,
+    };
+    use primitives::{Address, SecretKey};
+
+    use super::super::network::LaneMoney;
+    use super::*;
+
+    fn network() -> (LaneNetwork, Vec<SecretKey>) {
+        let keys: Vec<SecretKey> = (1..=4).map(|seed| SecretKey::from_seed([seed; 32])).collect();
+        let rule = AssetRule { least_units: 1, fee: 0 };
+        let money = LaneMoney { asset: AssetId(0), symbol: "USD".into(), decimals: 2, rule };
+        let members = keys.iter().map(|key| vec![key.public()]).collect();
+        (LaneNetwork { id: Digest([7; 32]), members, assets: vec![money] }, keys)
+    }
+
+    /// Slips of a payment of 60 units to a key and 40 to an account.
+    fn slips() -> (LaneNetwork, Slip, Slip) {
+        let (network, keys) = network();
+        let owner = SecretKey::from_seed([9; 32]);
+        let output = |to, amount| Output { to, asset: AssetId(0), amount };
+        let id = OutputId::of_genesis(&network.id, 0, 0);
+        let coin = Holding { id, output: output(Recipient::Key(owner.public()), 100), proof: OutputProof::Ledger };
+        let outputs =
+            vec![output(Recipient::Key(keys[0].public()), 60), output(Recipient::Account(Address([3; 20])), 40)];
+        let signed = build_payment(&network.rules(), &owner, 0, 0, vec![coin], outputs).expect("correct");
+        let view = PaymentView::parse(&signed.payment).expect("a payment");
+        let committee = network.committee(0);
+        let mut collector = AnswerCollector::new(StatementKind::Confirmation, view.summary());
+        let mut certificate = None;
+        for (index, key) in keys.iter().enumerate().take(3) {
+            let blank =
+                payments::Claim { kind: StatementKind::Confirmation, owner: &owner.public(), digest: &signed.digest };
+            let mut answer = LaneAnswer {
+                validator: index as u8,
+                size: 1,
+                index: 0,
+                position: 5,
+                signature: primitives::Signature([0; 64]),
+                path: vec![],
+            };
+            let header: RootHeader = answer.header(&committee, &blank).expect("a header");
+            answer.signature = key.sign(&header.bytes());
+            certificate = collector.add(&committee, &mut RootCache::new(0), answer).expect("valid");
+        }
+        let certificate = certificate.expect("three of four");
+        let receipt = FastReceipt::of(&view, 0, certificate.clone()).expect("an output");
+        let body = PaymentBody::parse(&signed.payment).expect("a payment");
+        (network, Slip::Receipt(receipt), Slip::ToAccounts(body, certificate))
+    }
+
+    #[test]
+    fn a_slip_is_read_as_it_was_written_and_proves_what_it_says() {
+        let (network, receipt, to_account) = slips();
+        let deposit = Slip::Deposit(DepositSlip {
+            home: 3,
+            id: OutputId([4; 32]),
+            owner: PublicKey([5; 32]),
+            asset: AssetId(6),
+            amount: 7,
+        });
+        let lines = [&receipt, &to_account, &deposit].map(|slip| slip.encode(&network.id));
+        let read = Slip::read(&lines.join("\n\n"), &network.id).expect("readable");
+        assert_eq!(read, [receipt.clone(), to_account, deposit]);
+        assert!(read[2].verify(&network).is_err(), "it proves nothing");
+        let Ok(ProvedSlip::Output(holding)) = read[0].verify(&network) else { panic!("it proves an output") };
+        assert_eq!(holding.output.amount, 60);
+        assert!(matches!(read[1].verify(&network), Ok(ProvedSlip::Payment(_))));
+        let drawn = qr(&receipt.encode(&network.id)).expect("it fits");
+        assert!(drawn.lines().count() > 20 && drawn.lines().all(|line| line.chars().count() < 140));
+        assert_eq!(qr(&"A".repeat(5_000)), None);
+    }
+
+    #[test]
+    fn every_changed_digit_is_noticed() {
+        let (network, receipt, to_account) = slips();
+        for slip in [receipt, to_account] {
+            let text = slip.encode(&network.id);
+            for at in (PREFIX.len()..text.len()).step_by(7) {
+                let mut changed = text.clone().into_bytes();
+                changed[at] = if changed[at] == b'0' { b'1' } else { b'0' };
+                let changed = String::from_utf8(changed).expect("digits");
+                let read = Slip::parse(&changed, &network.id);
+                assert!(read.is_err() || read.is_ok_and(|slip| slip.verify(&network).is_err()), "digit {at}");
+            }
+        }
+        for text in ["", "WALRAS", "WALRAS:0", "WALRAS:01", "WALRAS:zz", "WALRAS:0101"] {
+            assert!(Slip::read(text, &network.id).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Choosing what to spend, building payments, getting them confirmed and settled, and finishing what a crash left.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use payments::{
+    AssetRule, FastReceipt, HomeEpoch, HomePhase, INPUTS_MAX, Output, Payment, PaymentCertificate, PaymentView,
+    Recipient, SignedPayment, SpentOutput, build_payment,
+};
+use primitives::{Amount, AssetId, Digest, PublicKey};
+
+use super::lanes::Lanes;
+use super::purse::{Held, Purse, Seed};
+
+/// A payment to be built: outputs of one owner and one home.
+#[derive(Debug)]
+pub struct Part {
+    pub inputs: Vec<Held>,
+    pub paid: Amount,
+    pub change: Amount,
+}
+
+/// A payment and how long it took.
+pub struct Confirmed {
+    pub payment: SignedPayment,
+    pub home: HomeEpoch,
+    pub certificate: PaymentCertificate,
+    /// From the first send to the certificate.
+    pub fast: Duration,
+    /// From then to the acknowledgement, once there is one.
+    pub settled: Option<Duration>,
+}
+
+/// Whether new payments can spend an output in this epoch.
+pub fn is_spendable(home: HomeEpoch, now: HomeEpoch) -> bool {
+    matches!(HomePhase::of(home, now), HomePhase::Own | HomePhase::Next)
+}
+
+/// Which outputs make up an amount, in as few payments as are easily found. A payment spends outputs of one owner and
+/// one home, and pays the fee of its asset.
+pub fn choose(
+    held: &[Held],
+    asset: AssetId,
+    rule: AssetRule,
+    amount: Amount,
+    now: HomeEpoch,
+) -> anyhow::Result<Vec<Part>> {
+    let mut groups: BTreeMap<(PublicKey, HomeEpoch), Vec<&Held>> = BTreeMap::new();
+    let of_asset = |held: &&Held| held.holding.output.asset == asset && is_spendable(held.home, now);
+    for one in held.iter().filter(of_asset) {
+        groups.entry((one.owner, one.home)).or_default().push(one);
+    }
+    let units = |held: &Held| held.holding.output.amount;
+    let mut groups: Vec<Vec<&Held>> = groups.into_values().collect();
+    for group in &mut groups {
+        group.sort_by_key(|held| std::cmp::Reverse(units(held)));
+        group.truncate(INPUTS_MAX);
+    }
+    let total = |group: &[&Held]| group.iter().map(|held| u128::from(units(held))).sum::<u128>();
+    let wanted = u128::from(amount) + u128::from(rule.fee);
+    // The smallest group that suffices alone goes first, then the largest ones.
+    groups.sort_by_key(|group| match total(group) {
+        sum if sum >= wanted => (0, sum),
+        sum => (1, u128::MAX - sum),
+    });
+    let (mut parts, mut left) = (Vec::new(), amount);
+    for group in groups {
+        if left == 0 {
+            break;
+        }
+        parts.extend(part_of(&group, rule, &mut left));
+    }
+    ensure!(
+        left == 0,
+        "the purse cannot make up this amount: {} units are missing, with fees and least outputs. `walras pay balance` \
+         shows what can be spent; money that waits is spendable after `walras pay settle`",
+        left
+    );
+    Ok(parts)
+}
+
+/// The part of a payment that one group makes; `None` if it is worth nothing.
+fn part_of(group: &[&Held], rule: AssetRule, left: &mut Amount) -> Option<Part> {
+    let (mut inputs, mut sum) = (Vec::new(), 0u128);
+    for held in group {
+        if sum >= u128::from(*left) + u128::from(rule.fee) {
+            break;
+        }
+        sum += u128::from(held.holding.output.amount);
+        inputs.push((*held).clone());
+    }
+    let usable = sum.checked_sub(rule.fee.into())?;
+    let mut paid = usable.min((*left).into());
+    let least = u128::from(rule.least_units);
+    // Neither the change nor what others have to pay may be too small for an output.
+    let rest = |paid: u128| (usable - paid, u128::from(*left) - paid);
+    let is_too_small = |units: u128| units > 0 && units < least;
+    let (change, later) = rest(paid);
+    if is_too_small(change) || is_too_small(later) {
+        paid = paid.checked_sub(least)?;
+    }
+    let (change, later) = rest(paid);
+    if paid < least || is_too_small(change) || is_too_small(later) {
+        return None;
+    }
+    *left = Amount::try_from(later).ok()?;
+    Some(Part { inputs, paid: Amount::try_from(paid).ok()?, change: Amount::try_from(change).ok()? })
+}
+
+/// A payment of everything in some outputs of one owner and home, by whoever has its key.
+fn built(
+    purse: &Purse,
+    seed: &Seed,
+    inputs: &[Held],
+    into: HomeEpoch,
+    outputs: Vec<Output>,
+) -> anyhow::Result<SignedPayment> {
+    let first = inputs.first().context("a payment spends something")?;
+    let key = purse.secret(seed, &first.owner)?;
+    let holdings = inputs.iter().map(|held| held.holding.clone()).collect();
+    Ok(build_payment(&purse.network.rules(), &key, first.home, into, holdings, outputs)?)
+}
+
+/// Builds the payments of an amount and makes them durable. They may be sent, and must be finished.
+pub fn begin(
+    purse: &mut Purse,
+    seed: &Seed,
+    lanes: &Lanes,
+    to: Recipient,
+    (asset, amount): (AssetId, Amount),
+) -> anyhow::Result<Vec<SignedPayment>> {
+    let rules = purse.network.rules();
+    let rule = rules.assets.get(&asset).copied().unwrap_or(rules.other);
+    let parts = choose(&purse.contents()?.held, asset, rule, amount, lanes.now.epoch)?;
+    let mut payments = Vec::new();
+    for Part { inputs, paid, change } in parts {
+        let mut outputs = vec![Output { to, asset, amount: paid }];
+        if change > 0 {
+            let key = purse.new_key(seed)?.public();
+            outputs.push(Output { to: Recipient::Key(key), asset, amount: change });
+        }
+        payments.push(built(purse, seed, &inputs, lanes.now.epoch, outputs)?);
+    }
+    payments.iter().try_for_each(|payment| purse.outbox.put(payment))?;
+    Ok(payments)
+}
+
+/// Gets a payment that is in the outbox confirmed.
+pub fn confirm(purse: &Purse, lanes: &mut Lanes, payment: SignedPayment) -> anyhow::Result<Confirmed> {
+    let home = PaymentView::parse(&payment.payment)?.home();
+    let (begun, patience) = (Instant::now(), lanes.patience);
+    let certificate = lanes.client(home).confirm(&payment, patience).with_context(|| stuck(&payment))?;
+    let fast = begun.elapsed();
+    purse.outbox.finish(&payment.digest, &certificate)?;
+    Ok(Confirmed { payment, home, certificate, fast, settled: None })
+}
+
+fn stuck(payment: &SignedPayment) -> String {
+    format!(
+        "payment {} is not confirmed. `walras pay settle` sends the same bytes again; if validators go on refusing, \
+         `walras pay contest` gets its money back to the ledger",
+        payment.digest
+    )
+}
+
+/// Gets a confirmed payment acknowledged by a quorum.
+pub fn settle(purse: &Purse, lanes: &mut Lanes, confirmed: &mut Confirmed) -> anyhow::Result<()> {
+    let summary = PaymentView::parse(&confirmed.payment.payment)?.summary();
+    let (begun, patience) = (Instant::now(), lanes.patience);
+    let proof = lanes.client(confirmed.home).acknowledge(summary, &confirmed.certificate, patience)?;
+    confirmed.settled = Some(begun.elapsed());
+    Ok(purse.outbox.settle(&confirmed.payment.digest, &proof)?)
+}
+
+/// Settles what is confirmed and not settled: own payments and received receipts. How many, and why some are not.
+pub fn settle_all(purse: &Purse, lanes: &mut Lanes) -> anyhow::Result<(usize, Vec<String>)> {
+    let (contents, patience, now) = (purse.contents()?, lanes.patience, lanes.now.epoch);
+    let (mut settled, mut failed) = (0, Vec::new());
+    let is_open = |home| HomePhase::of(home, now) <= HomePhase::Exit;
+    for sent in contents.sent.into_iter().filter(|sent| !sent.is_settled) {
+        let Some(certificate) = sent.certificate else { continue };
+        let summary = PaymentView::parse(&sent.payment.payment)?.summary();
+        if is_open(summary.home) {
+            match lanes.client(summary.home).acknowledge(summary, &certificate, patience) {
+                Ok(proof) => {
+                    purse.outbox.settle(&sent.payment.digest, &proof)?;
+                    settled += 1;
+                }
+                Err(error) => failed.push(format!("payment {}: {error}", sent.payment.digest)),
+            }
+        }
+    }
+    for held in contents.held.into_iter().filter(|held| held.is_received && !held.is_settled) {
+        let Some((summary, certificate)) = held.payment.clone().filter(|(summary, _)| is_open(summary.home)) else {
+            continue;
+        };
+        match lanes.client(summary.home).acknowledge(summary, &certificate, patience) {
+            Ok(proof) => {
+                purse.keep_settled(&held, &summary.digest(&purse.network.id), &proof)?;
+                settled += 1;
+            }
+            Err(error) => failed.push(format!("output {}: {error}", held.holding.id)),
+        }
+    }
+    Ok((settled, failed))
+}
+
+/// Outputs that can be spent in this epoch for the last time.
+pub fn to_renew(purse: &Purse, now: HomeEpoch) -> anyhow::Result<Vec<Held>> {
+    let held = purse.contents()?.held;
+    Ok(held.into_iter().filter(|held| HomePhase::of(held.home, now) == HomePhase::Next).collect())
+}
+
+/// Moves outputs of the epoch before into this one, to new keys. What is not worth the fee stays.
+pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
+    let mut groups: BTreeMap<(PublicKey, AssetId), Vec<Held>> = BTreeMap::new();
+    for held in to_renew(purse, lanes.now.epoch)? {
+        groups.entry((held.owner, held.holding.output.asset)).or_default().push(held);
+    }
+    let (rules, mut renewed) = (purse.network.rules(), 0);
+    for ((_, asset), group) in groups {
+        let rule = rules.assets.get(&asset).copied().unwrap_or(rules.other);
+        for inputs in group.chunks(INPUTS_MAX) {
+            let sum: u128 = inputs.iter().map(|held| u128::from(held.holding.output.amount)).sum();
+            let Some(amount) = sum.checked_sub(rule.fee.into()).and_then(|sum| Amount::try_from(sum).ok()) else {
+                continue;
+            };
+            if amount < rule.least_units {
+                continue;
+            }
+            let key = purse.new_key(seed)?.public();
+            let output = Output { to: Recipient::Key(key), asset, amount };
+            let payment = built(purse, seed, inputs, lanes.now.epoch, vec![output])?;
+            purse.outbox.put(&payment)?;
+            let mut confirmed = confirm(purse, lanes, payment)?;
+            settle(purse, lanes, &mut confirmed)?;
+            renewed += inputs.len();
+        }
+    }
+    Ok(renewed)
+}
+
+/// Sends home what can only go home: to the ledger accounts of its keys. Says how many outputs.
+pub fn send_home(purse: &Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
+    let is_late = |held: &Held| HomePhase::of(held.home, lanes.now.epoch) == HomePhase::Exit;
+    let late: Vec<Held> = purse.contents()?.held.into_iter().filter(is_late).collect();
+    for held in &late {
+        let output = held.holding.output;
+        let spent = SpentOutput { id: held.holding.id, asset: output.asset, amount: output.amount };
+        let exit = Payment::exit(purse.network.id, held.home, held.owner, spent);
+        let payment = built(purse, seed, std::slice::from_ref(held), held.home, exit.outputs)?;
+        purse.outbox.put(&payment)?;
+        confirm(purse, lanes, payment)?;
+    }
+    Ok(late.len())
+}
+
+/// The receipts that the others of a payment get: of all outputs but the purse's own.
+pub fn receipts(
+    purse: &Purse,
+    payment: &SignedPayment,
+    certificate: &PaymentCertificate,
+) -> anyhow::Result<Vec<FastReceipt>> {
+    let view = PaymentView::parse(&payment.payment)?;
+    let of = |at: usize| FastReceipt::of(&view, at as u8, certificate.clone());
+    let all = (0..view.outputs().count()).filter_map(of);
+    let is_others = |receipt: &FastReceipt| match receipt.output.to {
+        Recipient::Key(key) => !purse.owns(&key),
+        Recipient::Account(_) => false,
+    };
+    Ok(all.filter(is_others).collect())
+}
+
+/// An own payment by its digest, or by the beginning of it.
+pub fn find(purse: &Purse, text: &str) -> anyhow::Result<lane::SentPayment> {
+    let start = if text.starts_with("0x") { text.to_string() } else { format!("0x{text}") };
+    let mut found = purse.outbox.all()?;
+    found.retain(|sent| sent.payment.digest.to_string().starts_with(&start));
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => bail!("the purse made no payment {text}; `walras pay balance` lists them"),
+        _ => bail!("{text} begins the names of several payments: write more of it"),
+    }
+}
+
+/// What a payment pays to accounts, in units by asset.
+pub fn to_accounts(payment: &SignedPayment) -> anyhow::Result<BTreeMap<AssetId, u128>> {
+    let mut sums = BTreeMap::new();
+    for output in PaymentView::parse(&payment.payment)?.outputs() {
+        if matches!(output.to, Recipient::Account(_)) {
+            *sums.entry(output.asset).or_default() += u128::from(output.amount);
+        }
+    }
+    Ok(sums)
+}
+
+/// The digest of a payment for people.
+pub fn short(digest: &Digest) -> String {
+    digest.to_string()[..10].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use payments::{Holding, OutputId, OutputProof};
+
+    use super::*;
+
+    fn held(owner: u8, home: HomeEpoch, amount: Amount, number: u8) -> Held {
+        let owner = PublicKey([owner; 32]);
+        let output = Output { to: Recipient::Key(owner), asset: AssetId(0), amount };
+        let holding = Holding { id: OutputId([number; 32]), output, proof: OutputProof::Ledger };
+        Held { holding, home, owner, payment: None, is_settled: true, is_received: false }
+    }
+
+    fn chosen(held: &[Held], rule: (Amount, Amount), amount: Amount) -> Result<Vec<(usize, Amount, Amount)>, String> {
+        let rule = AssetRule { least_units: rule.0, fee: rule.1 };
+        let parts = choose(held, AssetId(0), rule, amount, 5).map_err(|error| error.to_string())?;
+        Ok(parts.into_iter().map(|part| (part.inputs.len(), part.paid, part.change)).collect())
+    }
+
+    #[test]
+    fn outputs_of_one_owner_and_home_make_one_payment() {
+        let purse = [held(1, 5, 40, 1), held(1, 5, 30, 2), held(2, 5, 100, 3), held(3, 4, 60, 4), held(4, 3, 500, 5)];
+        // The smallest group that suffices.
+        assert_eq!(chosen(&purse, (1, 0), 55), Ok(vec![(1, 55, 5)]));
+        assert_eq!(chosen(&purse, (1, 0), 65), Ok(vec![(2, 65, 5)]));
+        // Several payments where none suffices; what is too old is not spent.
+        assert_eq!(chosen(&purse, (1, 0), 165), Ok(vec![(1, 100, 0), (2, 65, 5)]));
+        assert_eq!(chosen(&purse, (1, 0), 230).map(|parts| parts.len()), Ok(3));
+        assert!(chosen(&purse, (1, 0), 231).expect_err("too much").contains("1 units are missing"));
+        assert!(chosen(&[], (1, 0), Amount::MAX).is_err());
+    }
+
+    #[test]
+    fn fees_are_paid_and_nothing_is_too_small() {
+        let purse = [held(1, 5, 40, 1), held(2, 5, 100, 3)];
+        assert_eq!(chosen(&purse, (1, 3), 97), Ok(vec![(1, 97, 0)]));
+        assert_eq!(chosen(&purse, (1, 3), 98), Ok(vec![(1, 97, 0), (1, 1, 36)]));
+        assert!(chosen(&purse, (1, 3), 135).is_err(), "a fee for each of two payments");
+        // 95 of 100 would leave change of 5: the other group pays a part.
+        assert_eq!(chosen(&purse, (10, 0), 95), Ok(vec![(1, 85, 15), (1, 10, 30)]));
+        assert!(chosen(&[held(1, 5, 15, 1)], (10, 0), 10).is_err(), "change of 5 is none");
+        for amount in 1..=200 {
+            let Ok(parts) = chosen(&purse, (7, 2), amount) else { continue };
+            assert_eq!(parts.iter().map(|(_, paid, _)| paid).sum::<Amount>(), amount);
+            assert!(parts.iter().all(|(_, paid, change)| *paid >= 7 && (*change == 0 || *change >= 7)));
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! `walras watch`: looks after receipts for wallets that are offline. It holds no key of theirs.
+//!
+//! Wallets leave receipts in a folder (`walras pay leave`). The watcher settles them, posts the certificate of a
+//! payment that somebody contests, and in the last epoch of an output sends it home: to the ledger account of its owner. It
+//! pays the ledger's fees itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use lane::LaneClientError;
+use payments::{
+    BridgeOperation, CaseEvent, FastReceipt, Holding, HomeEpoch, HomePhase, LaneWatcher, OutputId, OutputProof,
+    Payment, PaymentBody, PaymentCertificate, Recipient, SignedPayment, SpentOutput, WatchAction, spend_request,
+};
+use primitives::{Digest, Signature};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use store::{Disk, RealDisk};
+
+use super::lanes::Lanes;
+use super::network::LaneNetwork;
+use super::purse::{read_network, write_durable};
+use super::slip::{DepositSlip, ProvedSlip, Slip};
+use crate::wallet::send::Sender;
+use crate::wallet::server::text;
+
+const STATE: &str = "watch.json";
+const LANE: &str = "lane.json";
+
+/// Settles receipts and sends money home for wallets that are offline.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras pay leave watched                                    # a wallet leaves its receipts
+  walras watch --receipts watched --key fees.json             # until it is stopped
+  walras watch --receipts watched --key fees.json --once --json")]
+pub struct Watch {
+    /// Folder with receipts; what was done with them is noted there.
+    #[arg(long, value_name = "DIR")]
+    receipts: PathBuf,
+    /// Take network and keys from this genesis file; else from the node, once, and from the folder afterwards.
+    #[arg(long, value_name = "FILE")]
+    genesis: Option<PathBuf>,
+    /// Seconds between two looks.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    interval: u64,
+    /// Look once, and end.
+    #[arg(long)]
+    once: bool,
+    /// How long to wait for a quorum, in seconds.
+    #[arg(long = "lane-patience", value_name = "SECONDS", default_value_t = 30)]
+    lane_patience: u64,
+    #[command(flatten)]
+    sender: Sender,
+}
+
+/// What was done for one output or payment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Done {
+    settled: bool,
+    /// Its payment's certificate is in the ledger.
+    posted: bool,
+    /// Nothing is left to do, and why.
+    over: Option<String>,
+}
+
+/// What happened in one look.
+#[derive(Default)]
+struct Looked {
+    settled: usize,
+    sent_home: usize,
+    posted: usize,
+    failed: Vec<String>,
+}
+
+/// A pass over all receipts.
+struct Pass<'a> {
+    watch: &'a Watch,
+    network: &'a LaneNetwork,
+    lanes: Lanes,
+    json: bool,
+    /// Payments of open cases.
+    candidates: Vec<(OutputId, Vec<Arc<PaymentBody>>)>,
+    looked: Looked,
+}
+
+impl Watch {
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        let disk = RealDisk::new(&self.receipts).with_context(|| self.receipts.display().to_string())?;
+        let in_use = || format!("{}: another watcher uses this folder", self.receipts.display());
+        let _lock = disk.lock().with_context(|| self.receipts.display().to_string())?.with_context(in_use)?;
+        let network = self.network()?;
+        loop {
+            let looked = self.look(json, &network);
+            let failed = match looked {
+                Ok(looked) => {
+                    self.tell(json, &looked);
+                    !looked.failed.is_empty()
+                }
+                // A node that does not answer will, or another does.
+                Err(error) if !self.once => {
+                    eprintln!("nothing was done: {error:#}");
+                    true
+                }
+                Err(error) => return Err(error),
+            };
+            if self.once {
+                return Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+            }
+            if crate::output::reader_is_gone() {
+                return Ok(ExitCode::SUCCESS);
+            }
+            std::thread::sleep(Duration::from_secs(self.interval));
+        }
+    }
+
+    /// The lane that is watched: pinned in the folder.
+    fn network(&self) -> anyhow::Result<LaneNetwork> {
+        let pinned = self.receipts.join(LANE);
+        let given = self.genesis.as_deref().map(LaneNetwork::of_genesis).transpose()?;
+        if pinned.exists() {
+            let network = read_network(&self.receipts)?;
+            let same = given.is_none_or(|given| given == network);
+            ensure!(same, "{} is of another lane than --genesis", pinned.display());
+            return Ok(network);
+        }
+        let network = given.map_or_else(|| LaneNetwork::of_server(self.sender.server()), Ok)?;
+        write_durable(&pinned, serde_json::to_string_pretty(&network.encode())?.as_bytes())?;
+        Ok(network)
+    }
+
+    fn tell(&self, json: bool, looked: &Looked) {
+        let Looked { settled, sent_home, posted, failed } = looked;
+        if json {
+            let body = json!({"settled": settled, "sent_home": sent_home, "posted": posted, "failed": failed});
+            println!("{body}");
+        } else if self.once || settled + sent_home + posted + failed.len() > 0 {
+            println!("settled {settled}, sent home {sent_home}, posted {posted}");
+            failed.iter().for_each(|reason| eprintln!("not done: {reason}"));
+        }
+    }
+
+    fn state(&self) -> anyhow::Result<BTreeMap<String, Done>> {
+        let path = self.receipts.join(STATE);
+        if !path.exists() {
+            return Ok(BTreeMap::new());
+        }
+        let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        let damaged =
+            || format!("{} is damaged: remove it; what was done is done again, which does no harm", path.display());
+        serde_json::from_slice(&bytes).with_context(damaged)
+    }
+
+    /// One look at everything.
+    fn look(&self, json: bool, network: &LaneNetwork) -> anyhow::Result<Looked> {
+        let server = self.sender.server();
+        let lanes = Lanes::new(server, network, Duration::from_secs(self.lane_patience))?;
+        let cases = server.get("/v1/lane/cases")?;
+        let cases = cases["cases"].as_array().into_iter().flatten();
+        let candidates = cases.map(candidates_of).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut pass = Pass {
+            watch: self,
+            network,
+            lanes,
+            json,
+            candidates: candidates.into_iter().flatten().collect(),
+            looked: Looked::default(),
+        };
+        let mut state = self.state()?;
+        let before = state.clone();
+        for (path, slips) in self.slips(network, &mut pass.looked.failed)? {
+            for slip in slips {
+                if let Err(error) = pass.attend(&slip, &mut state) {
+                    pass.looked.failed.push(format!("{}: {error:#}", path.display()));
+                }
+            }
+        }
+        if state != before {
+            write_durable(&self.receipts.join(STATE), serde_json::to_string_pretty(&state)?.as_bytes())?;
+        }
+        Ok(pass.looked)
+    }
+
+    /// The slips of all files of the folder. A file that is none is told of and left alone.
+    fn slips(&self, network: &LaneNetwork, failed: &mut Vec<String>) -> anyhow::Result<Vec<(PathBuf, Vec<Slip>)>> {
+        let entries = std::fs::read_dir(&self.receipts).with_context(|| self.receipts.display().to_string())?;
+        let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+        paths.retain(|path| path.extension().is_some_and(|end| end == "txt"));
+        paths.sort_unstable();
+        let mut all = Vec::new();
+        for path in paths {
+            let read = std::fs::read_to_string(&path).map_err(anyhow::Error::from);
+            match read.and_then(|text| Slip::read(&text, &network.id)) {
+                Ok(slips) => all.push((path, slips)),
+                Err(error) => failed.push(format!("{}: {error:#}", path.display())),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The payments of a case, once they are fixed.
+fn candidates_of(case: &Value) -> anyhow::Result<Option<(OutputId, Vec<Arc<PaymentBody>>)>> {
+    let id: Digest = text(&case["output"]).parse()?;
+    let Some(candidates) = case["candidates"].as_array() else { return Ok(None) };
+    let body = |candidate: &Value| {
+        let digits = text(&candidate["payment"]);
+        let bytes = super::slip::hex(digits.trim_start_matches("0x")).context("a payment in hexadecimal")?;
+        Ok(Arc::new(PaymentBody::parse(&bytes)?))
+    };
+    let bodies = candidates.iter().map(body).collect::<anyhow::Result<_>>()?;
+    Ok(Some((OutputId(id.0), bodies)))
+}
+
+impl Pass<'_> {
+    fn attend(&mut self, slip: &Slip, state: &mut BTreeMap<String, Done>) -> anyhow::Result<()> {
+        match slip {
+            Slip::Receipt(receipt) => {
+                let ProvedSlip::Output(holding) = slip.verify(self.network)? else { bail!("it proves no output") };
+                let done = state.entry(holding.id.to_string()).or_default();
+                self.attend_receipt(receipt, &holding, done)
+            }
+            Slip::ToAccounts(body, certificate) => {
+                slip.verify(self.network)?;
+                let done = state.entry(body.digest.to_string()).or_default();
+                if !done.posted {
+                    self.post(&BridgeOperation::Redeem {
+                        payment: body.payment.encode(),
+                        certificate: certificate.clone(),
+                    })?;
+                    done.posted = true;
+                }
+                Ok(())
+            }
+            Slip::Deposit(deposit) => {
+                let done = state.entry(deposit.id.to_string()).or_default();
+                let phase = HomePhase::of(deposit.home, self.lanes.now.epoch);
+                if done.over.is_some() || phase < HomePhase::Exit {
+                    return Ok(());
+                }
+                if phase == HomePhase::Ended {
+                    done.over = Some("its epoch is over".into());
+                    return Ok(());
+                }
+                let DepositSlip { home, id, owner, asset, amount } = *deposit;
+                let spent = SpentOutput { id, asset, amount };
+                let exit = Payment::exit(self.network.id, home, owner, spent);
+                self.send_home(home, exit, OutputProof::Ledger, done)
+            }
+        }
+    }
+
+    fn attend_receipt(&mut self, receipt: &FastReceipt, holding: &Holding, done: &mut Done) -> anyhow::Result<()> {
+        if done.over.is_some() {
+            return Ok(());
+        }
+        let mut watcher = LaneWatcher::new(self.network.id, 1);
+        let id = watcher.watch(receipt.clone(), holding.clone())?;
+        if done.settled {
+            watcher.settled(&id);
+        }
+        if !done.posted {
+            for (case, bodies) in self.candidates.clone() {
+                for action in watcher.contested(&CaseEvent::Fixed(case, bodies.clone())) {
+                    let WatchAction::Post(digest) = action else { continue };
+                    let body = bodies.iter().find(|body| body.digest == digest).context("a candidate")?;
+                    let certificate = receipt.proof.certificate.clone();
+                    self.post(&BridgeOperation::Redeem { payment: body.payment.encode(), certificate })?;
+                    done.posted = true;
+                }
+            }
+        }
+        for action in watcher.actions(self.lanes.now.epoch) {
+            match action {
+                WatchAction::Settle(home, _) => {
+                    let patience = self.lanes.patience;
+                    self.lanes.client(home).settle(receipt, patience)?;
+                    (done.settled, self.looked.settled) = (true, self.looked.settled + 1);
+                }
+                WatchAction::SendHome(home, _) => {
+                    let Recipient::Key(owner) = holding.output.to else { continue };
+                    let spent = SpentOutput { id, asset: holding.output.asset, amount: holding.output.amount };
+                    let exit = Payment::exit(self.network.id, home, owner, spent);
+                    self.send_home(home, exit, holding.proof.clone(), done)?;
+                }
+                WatchAction::Post(_) => {}
+            }
+        }
+        if watcher.is_empty() {
+            done.over = Some("its epoch is over".into());
+        }
+        Ok(())
+    }
+
+    /// Gets an exit certified, which needs no signature of the owner, and posts it.
+    fn send_home(&mut self, home: HomeEpoch, exit: Payment, proof: OutputProof, done: &mut Done) -> anyhow::Result<()> {
+        let (payment, signature) = (exit.encode(), Signature([0; 64]));
+        let (digest, request) = (PaymentBody::new(exit).digest, spend_request(&payment, &signature, &[proof]));
+        let signed = SignedPayment { payment: payment.clone(), digest, signature, request };
+        let patience = self.lanes.patience;
+        let certificate: PaymentCertificate = match self.lanes.client(home).confirm(&signed, patience) {
+            Ok(certificate) => certificate,
+            Err(error @ LaneClientError::Refused { .. }) => {
+                // Most often the owner has moved it.
+                done.over = Some(error.to_string());
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.post(&BridgeOperation::Redeem { payment, certificate })?;
+        done.over = Some("sent home".into());
+        self.looked.sent_home += 1;
+        Ok(())
+    }
+
+    fn post(&mut self, operation: &BridgeOperation) -> anyhow::Result<()> {
+        let posted = super::home::post(self.json, &self.watch.sender, operation)?;
+        ensure!(posted.is_some(), "the ledger has not taken the certificate yet");
+        self.looked.posted += 1;
+        Ok(())
+    }
+}
+
+/// Writes a slip for each output of a purse, for a watcher.
+pub fn leave(slips: &[Slip], network: &LaneNetwork, folder: &Path) -> anyhow::Result<usize> {
+    RealDisk::new(folder).with_context(|| folder.display().to_string())?;
+    let mut named = BTreeSet::new();
+    for slip in slips {
+        let encoded = slip.encode(&network.id);
+        let name = Digest::of("walras 2026 receipt file v1", encoded.as_bytes()).to_string();
+        named.insert(name.clone());
+        write_durable(&folder.join(format!("{}.txt", &name[2..18])), encoded.as_bytes())?;
+    }
+    Ok(named.len())
+}

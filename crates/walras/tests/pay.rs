@@ -1,0 +1,476 @@
+//! Money on the payment lane, between processes: ledger → lane → lane → ledger, a payer that is killed between writing
+//! a payment down and sending it, a purse that is restored from a copy, and lane epochs that end.
+
+mod process;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::time::Duration;
+
+use process::{Process, agent, get, walras};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Ports for the lane that nobody uses: eight each, from an address on.
+fn lane_addresses(count: usize) -> Vec<SocketAddr> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Other processes that run this at the same time begin elsewhere.
+    let first = 12_000 + (std::process::id() % 64) as u16 * 256;
+    let mut found = Vec::new();
+    while found.len() < count {
+        let port = first + NEXT.fetch_add(8, Ordering::Relaxed);
+        if (port..port + 8).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
+            found.push(SocketAddr::from(([127, 0, 0, 1], port)));
+        }
+    }
+    found
+}
+
+/// A network of validators with a lane, each a process.
+struct Network {
+    folder: TempDir,
+    addresses: String,
+    nodes: Vec<Process>,
+}
+
+impl Network {
+    fn new(validators: usize, epoch_heights: u64) -> Network {
+        let folder = TempDir::new().expect("a folder");
+        let count = validators.to_string();
+        let epoch = epoch_heights.to_string();
+        let mut init = walras();
+        init.args(["init", "--validators", &count, "--lane", "--lane-epoch-heights", &epoch]);
+        init.args(["--asset", "USD:2", "--asset", "EUR:2", "--supply", "1000"]);
+        for _ in 0..validators {
+            init.arg("--address").arg(transport::free_address().expect("a free port").to_string());
+        }
+        let output = init.arg("--home").arg(folder.path()).output().expect("walras runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let addresses: Vec<String> = lane_addresses(validators).iter().map(ToString::to_string).collect();
+        let mut network = Network { folder, addresses: addresses.join(","), nodes: Vec::new() };
+        network.nodes = (0..validators).map(|index| network.start(index)).collect();
+        network
+    }
+
+    fn start(&self, index: usize) -> Process {
+        let settings = [("WALRAS_BLOCKS__INTERVAL_MS", "20"), ("WALRAS_LANE__ADDRESSES", self.addresses.as_str())];
+        Process::start(&self.folder.path().join(format!("validator-{index}")), &settings)
+    }
+
+    fn server(&self) -> &str {
+        &self.nodes[0].server
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, purse: &str, arguments: &[&str]) -> Command {
+        let mut command = walras();
+        command.arg("pay").args(arguments).arg("--purse").arg(self.path(purse));
+        command.current_dir(self.folder.path()).env("WALRAS_SERVER", self.server());
+        command
+    }
+
+    fn run(&self, purse: &str, arguments: &[&str]) -> Output {
+        self.command(purse, arguments).output().expect("walras runs")
+    }
+
+    /// What a command prints that must succeed.
+    fn pay(&self, purse: &str, arguments: &[&str]) -> Value {
+        let output = self.run(purse, &[arguments, &["--json"]].concat());
+        let logs: Vec<String> = self.nodes.iter().map(Process::log).collect();
+        assert!(output.status.success(), "{arguments:?}: {}\n{}", text(&output.stderr), logs.join("\n"));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
+    }
+
+    fn refused(&self, purse: &str, arguments: &[&str]) -> String {
+        let output = self.run(purse, arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", text(&output.stdout));
+        text(&output.stderr)
+    }
+
+    /// Units of an asset in a purse: settled, fast and pending.
+    fn balance(&self, purse: &str, asset: &str) -> (u64, u64, u64) {
+        let balance = self.pay(purse, &["balance"]);
+        let rows = balance["balances"].as_array().expect("rows");
+        let row = rows.iter().find(|row| row["asset"] == asset);
+        let units = |name: &str| row.map_or(0, |row| row[name].as_str().expect("units").parse().expect("a number"));
+        (units("settled"), units("fast"), units("pending"))
+    }
+
+    /// Units of an asset that an account can spend.
+    fn account(&self, key: &str, asset: &str) -> u64 {
+        let address = walras().args(["wallet", "address", "--key"]).arg(self.path(key)).output().expect("walras runs");
+        let (status, account) = get(&agent(), self.server(), &format!("/v1/accounts/{}", text(&address.stdout).trim()));
+        if status == 404 {
+            return 0;
+        }
+        let balances = account["balances"].as_array().expect("balances");
+        let found = balances.iter().find(|balance| balance["asset"] == asset);
+        found.map_or(0, |balance| balance["available"].as_str().expect("units").parse().expect("a number"))
+    }
+
+    /// A payer of 4 EUR that gets SIGKILL between writing the payment down and sending it: nobody listens where its
+    /// door sends it.
+    fn kill_before_it_sends(&self, purse: &str, to: &str) {
+        let nowhere = Nowhere::new(self.server());
+        let order = ["send", "--to", to, "--asset", "EUR", "--amount", "4", "--server", &nowhere.url];
+        let mut payer = self.command(purse, &order).spawn().expect("walras starts");
+        let outbox = self.path(purse).join("outbox");
+        let written = || {
+            let names =
+                std::fs::read_dir(&outbox).expect("an outbox").map(|entry| entry.expect("an entry").file_name());
+            let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+            names.iter().any(|name| name.starts_with("payment-") && !name.ends_with(".unfinished"))
+        };
+        while !written() {
+            assert!(payer.try_wait().expect("a child").is_none(), "the payer ended before it wrote");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        payer.kill().expect("SIGKILL");
+        payer.wait().expect("it ended");
+    }
+
+    /// One look of a watcher: what it settled, sent home and posted.
+    fn watch(&self, key: &str) -> (u64, u64, u64) {
+        let mut watch = walras();
+        watch.args(["watch", "--once", "--json", "--server", self.server(), "--key", key, "--receipts"]);
+        let output = watch.arg(self.path("watched")).output().expect("walras runs");
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+        let looked: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let count = |name: &str| looked[name].as_u64().expect("a number");
+        (count("settled"), count("sent_home"), count("posted"))
+    }
+
+    /// Makes blocks, so that lane time goes on, until this epoch.
+    fn pass_until_epoch(&self, epoch: u64) {
+        loop {
+            let (_, lane) = get(&agent(), self.server(), "/v1/lane");
+            if lane["epoch"].as_u64().expect("an epoch") >= epoch {
+                return;
+            }
+            let mut wallet = walras();
+            wallet.args(["wallet", "pay", "--again", "--asset", "USD", "--amount", "0.01", "--to"]);
+            wallet.args(["0x1111111111111111111111111111111111111111", "--server", self.server(), "--key"]);
+            let output = wallet.arg(self.path("issuer-key.json")).output().expect("walras runs");
+            assert!(output.status.success(), "{}", text(&output.stderr));
+        }
+    }
+}
+
+/// A door that says what the network says, but of shards' addresses: there is nobody.
+struct Nowhere {
+    url: String,
+    is_done: Arc<AtomicBool>,
+}
+
+impl Nowhere {
+    fn new(server: &str) -> Nowhere {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let (server, is_done) = (server.to_string(), Arc::new(AtomicBool::new(false)));
+        let over = is_done.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if over.load(Ordering::Acquire) {
+                    return;
+                }
+                Nowhere::answer(stream.expect("a connection"), &server);
+            }
+        });
+        Nowhere { url, is_done }
+    }
+
+    fn answer(stream: TcpStream, server: &str) {
+        let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
+        let mut first = String::new();
+        reader.read_line(&mut first).expect("a request");
+        let mut line = String::from("-");
+        while !line.trim().is_empty() {
+            line.clear();
+            reader.read_line(&mut line).expect("a head");
+        }
+        let path = first.split(' ').nth(1).expect("a path");
+        let (status, mut body) = get(&agent(), server, path);
+        if path == "/v1/lane" {
+            for shards in body["addresses"].as_array_mut().expect("addresses") {
+                *shards = serde_json::json!(["127.0.0.1:1"]);
+            }
+        }
+        let body = body.to_string();
+        let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\n");
+        let mut stream = stream;
+        drop(write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()));
+        drop(stream.flush());
+    }
+}
+
+impl Drop for Nowhere {
+    fn drop(&mut self) {
+        self.is_done.store(true, Ordering::Release);
+        drop(TcpStream::connect(self.url.trim_start_matches("http://")));
+    }
+}
+
+fn file(path: &Path) -> String {
+    let mut content = String::new();
+    std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut content)).expect("a file");
+    content
+}
+
+#[test]
+fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
+    let network = Network::new(4, 100_000);
+    let issuer = network.path("issuer-key.json");
+    let issuer = issuer.to_str().expect("text");
+    let made = network.pay("alice", &["new"]);
+    let genesis = network.path("genesis.json");
+    let trusted = network.pay("bob", &["new", "--genesis", genesis.to_str().expect("text")]);
+    assert_eq!(made["fingerprint"], trusted["fingerprint"], "the node names the genesis' keys");
+    assert!(network.refused("alice", &["new"]).contains("is a purse already"));
+    assert!(network.refused("nobody", &["balance"]).contains("walras pay new"));
+
+    // Ledger → lane.
+    let before = network.account("issuer-key.json", "EUR");
+    let deposited = network.pay("alice", &["deposit", "--key", issuer, "--asset", "EUR", "--amount", "100"]);
+    assert_eq!(deposited["spendable"], true, "{deposited}");
+    assert_eq!(network.balance("alice", "EUR"), (10_000, 0, 0));
+    assert_eq!(network.account("issuer-key.json", "EUR"), before - 10_000);
+
+    // Lane → lane, with change, while one of four validators is silent.
+    network.nodes[3].signal("STOP");
+    let address = network.pay("bob", &["address"])["address"].as_str().expect("an address").to_string();
+    let order = ["send", "--to", &address, "--asset", "EUR", "--amount", "30.25", "--receipt", "r.txt", "--no-settle"];
+    let sent = network.pay("alice", &order);
+    let payment = sent["payments"][0]["payment"].as_str().expect("a digest").to_string();
+    assert!(sent["payments"][0]["fast_ms"].as_f64().is_some_and(|time| time > 0.0), "{sent}");
+    assert_eq!(network.balance("alice", "EUR"), (0, 6_975, 0), "change is fast");
+    let receipt = network.path("r.txt");
+    let verified = network.run("bob", &["verify", "r.txt"]);
+    let said = text(&verified.stdout);
+    assert!(verified.status.success() && said.contains("30.25 EUR") && said.contains("proves fast only"), "{said}");
+    assert!(network.refused("alice", &["receive", "r.txt"]).contains("not of this purse"));
+    let damaged = file(&receipt).replacen("00", "01", 1);
+    std::fs::write(network.path("bad.txt"), damaged).expect("written");
+    network.refused("bob", &["verify", "bad.txt"]);
+    network.refused("bob", &["receive", "bad.txt"]);
+    let received = network.pay("bob", &["receive", "r.txt"]);
+    assert_eq!(
+        (&received["received"][0]["amount"], &received["received"][0]["settled"]),
+        (&"3025".into(), &true.into())
+    );
+    assert_eq!(network.pay("bob", &["receive", "r.txt"])["received"][0]["new"], false);
+    assert_eq!(network.balance("bob", "EUR"), (3_025, 0, 0), "taken once");
+    assert_eq!(network.pay("alice", &["settle"])["settled"], 1);
+    assert_eq!(network.balance("alice", "EUR"), (6_975, 0, 0));
+    network.nodes[3].signal("CONT");
+    let again = network.pay("alice", &["export", &payment[..12], "--file", "again.txt"]);
+    assert_eq!(file(&network.path("again.txt")), file(&receipt), "{again}");
+    let drawn = network.run("alice", &["export", &payment[..12], "--qr"]);
+    assert!(drawn.status.success() && text(&drawn.stdout).contains('█'), "{}", text(&drawn.stderr));
+
+    // Mistakes are refused before anything is signed.
+    let mistyped = address.replacen(&address[5..7], if &address[5..7] == "00" { "11" } else { "00" }, 1);
+    assert!(
+        network.refused("alice", &["send", "--to", &mistyped, "--asset", "EUR", "--amount", "1"]).contains("mistyped")
+    );
+    let too_much = ["send", "--to", &address, "--asset", "EUR", "--amount", "69.76"];
+    assert!(network.refused("alice", &too_much).contains("cannot make up this amount"));
+    assert!(
+        network.refused("alice", &["send", "--to", &address, "--asset", "XYZ", "--amount", "1"]).contains("USD, EUR")
+    );
+
+    // Lane → ledger: to an account of one's own, and to somebody's, who redeems the receipt.
+    let key = network.path("bob-key.json");
+    let key = key.to_str().expect("text");
+    assert!(walras().args(["wallet", "new", "--key", key]).output().expect("runs").status.success());
+    let redeemed = network.pay("alice", &["redeem", "--key", issuer, "--asset", "EUR", "--amount", "50"]);
+    assert_eq!(redeemed["waiting_claims"], 0, "{redeemed}");
+    assert_eq!(network.account("issuer-key.json", "EUR"), before - 5_000);
+    let account = walras().args(["wallet", "address", "--key", key]).output().expect("runs");
+    let account = text(&account.stdout).trim().to_string();
+    network.pay("bob", &["send", "--to", &account, "--asset", "EUR", "--amount", "30", "--receipt", "home.txt"]);
+    for _ in 0..2 {
+        // A copy pays its fee and does nothing.
+        network.pay("alice", &["redeem", "--key", issuer, "home.txt"]);
+        assert_eq!(network.account("bob-key.json", "EUR"), 3_000);
+    }
+    assert_eq!(network.balance("bob", "EUR").0, 25);
+    let (_, lane) = get(&agent(), network.server(), "/v1/lane");
+    let eur = lane["assets"].as_array().expect("assets").iter().find(|asset| asset["asset"] == "EUR").expect("EUR");
+    assert_eq!(eur["escrow"], (1_975 + 25).to_string(), "what is left in the lane");
+    for node in network.nodes {
+        assert_eq!(node.terminate().code(), Some(0));
+    }
+}
+
+#[test]
+fn a_payer_that_is_killed_before_it_sends_finishes_the_same_payment() {
+    let network = Network::new(4, 100_000);
+    let issuer = network.path("issuer-key.json");
+    network.pay("alice", &["new"]);
+    network.pay("bob", &["new"]);
+    let deposit = ["deposit", "--key", issuer.to_str().expect("text"), "--asset", "EUR", "--amount", "10"];
+    network.pay("alice", &deposit);
+    let address = network.pay("bob", &["address"])["address"].as_str().expect("an address").to_string();
+    network.kill_before_it_sends("alice", &address);
+    assert_eq!(network.balance("alice", "EUR"), (0, 0, 600), "its money is bound, its change is to come");
+    let second = ["send", "--to", &address, "--asset", "EUR", "--amount", "8"];
+    assert!(network.refused("alice", &second).contains("cannot make up"), "the same output is not spent again");
+    let settled = network.pay("alice", &["settle"]);
+    assert_eq!((&settled["finished"], &settled["settled"]), (&1.into(), &1.into()), "{settled}");
+    assert_eq!(network.balance("alice", "EUR"), (600, 0, 0));
+    let payments = network.pay("alice", &["balance"])["payments"].clone();
+    assert_eq!(payments.as_array().map(Vec::len), Some(1), "{payments}");
+    let digest = payments[0]["payment"].as_str().expect("a digest");
+    network.pay("alice", &["export", digest, "--file", "late.txt"]);
+    assert_eq!(network.pay("bob", &["receive", "late.txt"])["received"][0]["amount"], "400");
+}
+
+fn units_of(account: &Value) -> &str {
+    let balances = account["balances"].as_array().expect("balances");
+    let eur = balances.iter().find(|balance| balance["asset"] == "EUR").expect("EUR");
+    eur["available"].as_str().expect("units")
+}
+
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs");
+    assert!(status.success());
+}
+
+#[test]
+fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
+    let network = Network::new(4, 60);
+    let issuer = network.path("issuer-key.json");
+    let issuer = issuer.to_str().expect("text");
+    network.pay("alice", &["new"]);
+    network.pay("bob", &["new"]);
+    network.pay("carol", &["new"]);
+    network.pay("alice", &["deposit", "--key", issuer, "--asset", "EUR", "--amount", "10"]);
+    copy(&network.path("alice"), &network.path("backup"));
+    let address = network.pay("bob", &["address"])["address"].as_str().expect("an address").to_string();
+    let offline = network.pay("carol", &["address"])["address"].as_str().expect("an address").to_string();
+    let pay = |purse: &str, to: &str, amount: &str, receipt: &str| {
+        let quantity = ["--asset", "EUR", "--amount", amount, "--receipt", receipt];
+        network.pay(purse, &[&["send", "--no-settle", "--to", to], &quantity[..]].concat())
+    };
+    pay("alice", &address, "4", "one.txt");
+    pay("alice", &offline, "1", "two.txt");
+    network.pay("bob", &["receive", "one.txt"]);
+    // Carol goes offline, and leaves what she has with a watcher.
+    network.pay("carol", &["receive", "two.txt", "--no-settle"]);
+    network.pay("carol", &["deposit", "--key", issuer, "--asset", "EUR", "--amount", "2"]);
+    assert_eq!(network.pay("carol", &["leave", "watched"])["left"], 2);
+    assert_eq!(network.watch(issuer), (1, 0, 0), "it settles her receipt");
+    assert_eq!(network.watch(issuer), (0, 0, 0));
+
+    // The copy holds 10, of which 5 are spent: it hears of both payments and goes on with the change.
+    assert_eq!(network.pay("backup", &["balance"])["copied"], true);
+    assert_eq!(network.balance("backup", "EUR").0, 1_000);
+    pay("backup", &address, "2", "three.txt");
+    assert_eq!(network.balance("backup", "EUR"), (0, 300, 0));
+    assert_eq!(network.pay("backup", &["balance"])["copied"], false);
+    network.pay("bob", &["receive", "three.txt"]);
+    assert_eq!(network.balance("bob", "EUR").0, 600);
+
+    // Dave dies before he sends, and comes back when the epoch of his payment is over: nobody confirms it any more.
+    network.pay("dave", &["new"]);
+    network.pay("dave", &["deposit", "--key", issuer, "--asset", "EUR", "--amount", "7"]);
+    network.kill_before_it_sends("dave", &address);
+
+    // What lies there is renewed in the epoch after its own, and still spendable in the one after that.
+    network.pass_until_epoch(1);
+    assert_eq!(network.pay("bob", &["settle"])["renewed"], 2);
+    let stuck = network.pay("dave", &["balance"])["payments"][0]["payment"].as_str().expect("a digest").to_string();
+    let said = network.refused("dave", &["settle", "--lane-patience", "5"]);
+    assert!(said.contains("build it for the present epoch") && said.contains("walras pay contest"), "{said}");
+    network.pay("dave", &["contest", &stuck[..12], "--key", issuer]);
+    while get(&agent(), network.server(), "/v1/lane").1["open_cases"] != 0 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(network.balance("dave", "EUR"), (0, 0, 0));
+    network.pay("dave", &["settle", "--lane-patience", "5"]);
+    let home = network.pay("dave", &["accounts"])["accounts"].clone();
+    assert_eq!(home.as_array().expect("accounts").iter().map(units_of).collect::<Vec<_>>(), ["700"]);
+    network.pass_until_epoch(2);
+    let redeemed = network.pay("bob", &["redeem", "--key", issuer, "--asset", "EUR", "--amount", "6"]);
+    assert_eq!(redeemed["redeemed"].as_array().map(Vec::len), Some(1), "one owner, one payment: {redeemed}");
+    let said = network.refused("carol", &["receive", "two.txt"]);
+    assert!(said.contains("it is of lane epoch 0, and now is 2"), "{said}");
+    // What nobody renewed goes home to the account of its key, and from there anywhere.
+    assert_eq!(network.pay("backup", &["balance"])["balances"][0]["home_only"], "300");
+    let settled = network.pay("backup", &["settle"]);
+    assert_eq!(settled["sent_home"], 1, "{settled}");
+    network.pay("backup", &["redeem", "--key", issuer]);
+    assert_eq!(network.watch(issuer), (0, 2, 2), "it sends home what Carol did not move");
+    assert_eq!(network.watch(issuer), (0, 0, 0));
+    let home = network.pay("carol", &["accounts"])["accounts"].clone();
+    let mut units: Vec<&str> = home.as_array().expect("accounts").iter().map(units_of).collect();
+    units.sort_unstable();
+    assert_eq!(units, ["100", "200"]);
+    let account = home[0]["account"].as_str().expect("an account");
+    network.pay("carol", &["account-key", account, "--out", "home.json"]);
+    assert_eq!(network.account("home.json", "EUR").to_string(), units_of(&home[0]));
+    let (_, lane) = get(&agent(), network.server(), "/v1/lane");
+    let eur = lane["assets"].as_array().expect("assets").iter().find(|asset| asset["asset"] == "EUR").expect("EUR");
+    assert_eq!(eur["escrow"], "0", "everything came home");
+
+    // The audit finds nothing wrong, from running nodes.
+    let mut audit = walras();
+    audit.args(["audit", "--json"]);
+    for index in 0..3 {
+        audit.arg("--home").arg(network.path(&format!("validator-{index}")));
+    }
+    let output = audit.output().expect("walras runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let of = |name: &str| report["escrow"].as_array().expect("rows")[0][name].clone();
+    assert_eq!([of("deposits"), of("escrow")], ["1900", "0"], "{report}");
+    let paid = |name: &str| of(name).as_str().expect("units").parse::<u64>().expect("a number");
+    assert_eq!(paid("redemptions") + paid("verdicts"), 1_900, "{report}");
+    assert!(report["deposits_counted_in_blocks"] == true && report["logs"].as_u64() >= Some(9), "{report}");
+    assert!(report["payments"].as_u64() >= Some(7), "{report}");
+    let mut audit = walras();
+    audit.args(["audit", "--home"]).arg(network.path("validator-0"));
+    let output = audit.output().expect("walras runs");
+    assert!(text(&output.stderr).contains("1 validators' logs are given, 3 are needed"), "{}", text(&output.stderr));
+}
+
+/// The demo prints how to try the lane; its lines work as they are.
+#[test]
+fn the_lines_that_the_demo_prints_move_money() {
+    let folder = TempDir::new().expect("a folder");
+    let mut demo = walras();
+    demo.args(["demo", "--validators", "1", "--traders", "2", "--assets", "2", "--rate", "5", "--interval-ms", "50"]);
+    demo.args(["--listen", "127.0.0.1:0", "--home"]).arg(folder.path().join("demo"));
+    let mut demo = demo.stdout(Stdio::piped()).spawn().expect("walras starts");
+    let mut lines = BufReader::new(demo.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
+    assert!(lines.any(|line| line.starts_with("Payments in a round trip")), "the demo says how to pay");
+    let script: Vec<String> = lines.by_ref().take(6).map(|line| line.trim().to_string()).collect();
+    // Whoever does not read stops the demo.
+    let reader = std::thread::spawn(move || lines.for_each(drop));
+    let bin = Path::new(env!("CARGO_BIN_EXE_walras")).parent().expect("a folder");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", &script.join("\n")]).current_dir(folder.path()).env("PATH", path);
+    let output = shell.output().expect("sh runs");
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}\n{said}{}", script.join("\n"), text(&output.stderr));
+    for words in ["deposited 100 EUR", "paid 12.5 EUR", "Fast ", "received 12.5 EUR", "Settled: final", "redeemed 12.5"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let stopped = Command::new("kill").arg(demo.id().to_string()).status();
+    assert!(stopped.expect("kill runs").success());
+    assert_eq!(demo.wait().expect("it ended").code(), Some(0));
+    reader.join().expect("a reader");
+}
