@@ -312,14 +312,12 @@ impl Ledger {
         Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, changes })
     }
 
-    /// Keeps what Ethereum saw before a block: of accounts that both phases wrote, what it saw before the first.
+    /// Keeps what Ethereum saw before each phase of a block.
     fn note_history(&mut self, native: Vec<(Address, EthereumAccount)>, mut undo: Undo) {
         if self.contracts.head().is_none() {
             return;
         }
-        let mut first = Undo::default();
-        native.into_iter().for_each(|(address, before)| first.note(address, before));
-        undo.accounts.extend(first.accounts);
+        native.into_iter().for_each(|(address, before)| undo.note_native(address, before));
         self.history.push(undo);
     }
 

@@ -181,21 +181,21 @@ pub enum Skip {
     Invalid,
 }
 
-type Machine<'a, S, A> = Evm<
+pub(super) type Machine<'a, S, A, I = ()> = Evm<
     EvmFrameContext<'a, S, A>,
-    (),
+    I,
     EthInstructions<EthInterpreter, EvmFrameContext<'a, S, A>>,
     EthPrecompiles,
     EthFrame<EthInterpreter>,
 >;
-type EvmFrameContext<'a, S, A> =
+pub(super) type EvmFrameContext<'a, S, A> =
     Context<&'a BlockEnv, &'a TxEnv, &'a CfgEnv, Reader<'a, S, A>, Journal<Reader<'a, S, A>>, (), LocalContext>;
 
 /// What revm reads through.
-struct Reader<'a, S, A> {
-    state: &'a S,
-    space: u32,
-    access: &'a mut A,
+pub(super) struct Reader<'a, S, A> {
+    pub state: &'a S,
+    pub space: u32,
+    pub access: &'a mut A,
 }
 
 impl<S: EvmState, A: Access> Database for Reader<'_, S, A> {
@@ -245,7 +245,7 @@ impl<'a, S: EvmState, A: Access> Handler for Rewardless<'a, S, A> {
 }
 
 /// What a thread keeps from transaction to transaction.
-struct Parts {
+pub(super) struct Parts {
     spec: SpecId,
     journal: JournalInner<JournalEntry>,
     local: LocalContext,
@@ -254,7 +254,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(spec: SpecId) -> Parts {
+    pub(super) fn new(spec: SpecId) -> Parts {
         let (journal, local) = (JournalInner::new(), LocalContext::default());
         Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: EthPrecompiles::new(spec) }
     }
@@ -278,12 +278,19 @@ pub(super) fn execute<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &
     }
 }
 
-fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
-    let spec = *job.context.rules.spec();
-    let parts = PARTS.take().filter(|parts| parts.spec == spec).unwrap_or_else(|| Parts::new(spec));
-    let Parts { journal, local, frames, precompiles, .. } = parts;
-    let reader = Reader { state, space: job.space, access: &mut *access };
-    let mut evm = Evm {
+/// The interpreter before a transaction.
+pub(super) fn machine<'a, S, A, I>(
+    reader: Reader<'a, S, A>,
+    job: &'a EvmJob,
+    parts: Parts,
+    inspector: I,
+) -> Machine<'a, S, A, I>
+where
+    S: EvmState,
+    A: Access,
+{
+    let Parts { spec, journal, local, frames, precompiles } = parts;
+    Evm {
         ctx: Context {
             block: &job.context.block,
             tx: &*job.transaction,
@@ -293,11 +300,18 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
             local,
             error: Ok(()),
         },
-        inspector: (),
+        inspector,
         instruction: EthInstructions::new_mainnet_with_spec(spec),
         precompiles,
         frame_stack: frames,
-    };
+    }
+}
+
+fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
+    let spec = *job.context.rules.spec();
+    let parts = PARTS.take().filter(|parts| parts.spec == spec).unwrap_or_else(|| Parts::new(spec));
+    let reader = Reader { state, space: job.space, access: &mut *access };
+    let mut evm = machine(reader, job, parts, ());
     let mut handler = Rewardless { tip: Cell::new(U256::ZERO), evm: std::marker::PhantomData };
     let result = handler.run(&mut evm);
     let tip = handler.tip.get();

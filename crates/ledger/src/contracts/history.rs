@@ -2,7 +2,9 @@
 //!
 //! Upon each block of a chain with contracts, the ledger notes of every account that the block changed what Ethereum
 //! saw of it before, the former values of the slots, and code that no account has any more. A question about a height
-//! is answered by the first record above it that names the account or slot, or by the present state.
+//! is answered by the first record above it that names the account or slot, or by the present state. What the native
+//! phase and the contract phase changed is noted apart, so that the transactions of a block can be executed again: the
+//! state between the phases is in the notes of the contract phase, or that after the block.
 //!
 //! The records are no part of the state: no root, checkpoint or fetched state holds them. A node that starts has those
 //! of the blocks that it replays, from its newest checkpoint on, and refuses questions about heights before.
@@ -16,6 +18,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use primitives::{Address, Digest, Height};
 
+use super::evm::{EvmCode, evm_code};
 use super::state::{SlotKey, seen, slot_key};
 use crate::Ledger;
 
@@ -54,6 +57,9 @@ pub enum UndoError {
 /// What a block changed, as it was before.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
+    /// Of accounts that the native phase changed, what Ethereum saw before it.
+    pub native: HashMap<Address, EthereumAccount>,
+    /// Of accounts that the contract phase changed, what Ethereum saw before it.
     pub accounts: HashMap<Address, EthereumAccount>,
     pub slots: HashMap<SlotKey, Option<[u8; 32]>>,
     /// Code that no account has any more.
@@ -61,13 +67,23 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// Notes what an account was; only the first note of a block counts.
+    /// Notes what an account was before the contract phase; only the first note of a block counts.
     pub fn note(&mut self, address: Address, before: EthereumAccount) {
         self.accounts.entry(address).or_insert(before);
     }
 
+    /// Notes what an account was before the native phase; only the first note of a block counts.
+    pub fn note_native(&mut self, address: Address, before: EthereumAccount) {
+        self.native.entry(address).or_insert(before);
+    }
+
+    /// What an account was before the block, if the block changed it.
+    fn before(&self, address: &Address) -> Option<EthereumAccount> {
+        self.native.get(address).or_else(|| self.accounts.get(address)).copied()
+    }
+
     fn len(&self) -> usize {
-        self.accounts.len() + self.slots.len()
+        self.native.len() + self.accounts.len() + self.slots.len()
     }
 }
 
@@ -109,7 +125,7 @@ impl Ledger {
     /// # Errors
     /// [`UndoError`] if the state after this height is not kept.
     pub fn ethereum_account_at(&self, address: &Address, height: Height) -> Result<EthereumAccount, UndoError> {
-        let noted = self.undone(height)?.find_map(|undo| undo.accounts.get(address).copied());
+        let noted = self.undone(height)?.find_map(|undo| undo.before(address));
         let present = || self.accounts.get(address).map(|account| seen(account, self.wei_per_unit()));
         Ok(noted.or_else(present).unwrap_or_default())
     }
@@ -124,9 +140,27 @@ impl Ledger {
         Ok(noted.unwrap_or_else(|| self.contracts.slot(address, slot)))
     }
 
+    /// What Ethereum saw of an account between the native phase and the contract phase of a block: what the block's
+    /// first Ethereum transaction met.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state before this height is not kept.
+    pub fn ethereum_account_within(&self, address: &Address, height: Height) -> Result<EthereumAccount, UndoError> {
+        let mut from = self.undone(height.saturating_sub(1))?;
+        let noted = from.next().and_then(|undo| undo.accounts.get(address).copied());
+        noted.map_or_else(|| self.ethereum_account_at(address, height), Ok)
+    }
+
     /// Code that an account has, or had at a height that is kept.
-    pub fn ethereum_code(&self, hash: &Digest) -> Option<&[u8]> {
-        let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash).map(Vec::as_slice));
-        self.contracts.code(hash).or_else(released)
+    pub fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
+        let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash));
+        self.contracts.evm_code(hash).or_else(|| released().map(|code| evm_code(code.clone().into())))
+    }
+
+    /// The digest of a block, if it is one of those that contracts can ask for.
+    pub fn recent_digest(&self, height: Height) -> Option<Digest> {
+        let hashes = &self.contracts.head()?.hashes;
+        let back = usize::try_from(self.height.checked_sub(height)?).ok()?;
+        hashes.len().checked_sub(back + 1).map(|at| hashes[at])
     }
 }

@@ -84,7 +84,9 @@ mod receipt;
 mod state;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod transaction;
+mod view;
 
 pub use evm::{
     AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, EvmPlace,
@@ -97,9 +99,16 @@ pub use key::{EthereumKey, EthereumRequest, contract_address};
 pub use order::{check_in_lane, recover_senders};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
+/// Addresses and slots that a transaction names beforehand (EIP-2930), and delegations (EIP-7702).
+pub use revm::context::{
+    either::Either,
+    transaction::{AccessList, AccessListItem, Authorization, SignedAuthorization},
+};
 /// Ethereum's numbers, addresses and hashes.
 pub use revm::primitives as ethereum;
 pub use state::{BLOCK_HASHES, Contracts, ContractsHead, SlotKey};
 pub(crate) use state::{seen, slot_key};
 pub use stm::Workers;
-pub use transaction::{EthereumFault, EthereumTransaction, TRANSACTION_GAS_MAX};
+pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer};
+pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction, TRANSACTION_GAS_MAX};
+pub use view::{EvmCalled, EvmView};

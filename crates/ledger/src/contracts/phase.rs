@@ -70,7 +70,7 @@ impl Ledger {
         let (standing, skipped) = in_order(block, self.chain, self.limits.sub_block_gas);
         phase.receipts.skipped = skipped;
         let contexts: Vec<Arc<EvmContext>> =
-            (0..block.sub_blocks.len()).map(|sub| Arc::new(self.context(block, sub, base_fee))).collect();
+            (0..block.sub_blocks.len()).map(|sub| Arc::new(self.ethereum_context(block, sub, base_fee))).collect();
         let job = |one: &Ordered| EvmJob {
             space: 0,
             context: contexts[one.sub_block].clone(),
@@ -109,8 +109,9 @@ impl Ledger {
         self.burn_wei(block.height, &books, phase)
     }
 
-    /// What the transactions of a sub-block are executed under.
-    fn context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
+    /// What the transactions of a sub-block are executed under. The beneficiary is zero where there is no such
+    /// sub-block, or where its proposer is known no longer.
+    pub fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
         let proposer = self.proposer_account(block, sub_block).unwrap_or_default();
         let random = borsh::to_vec(&(block.parent, block.height)).expect("writing to memory cannot fail");
         let mut env = BlockEnv {
@@ -130,7 +131,8 @@ impl Ledger {
     /// The account of the validator that proposed a sub-block, where there are validators.
     fn proposer_account(&self, block: &Superblock, sub_block: usize) -> Option<Address> {
         let members = self.committee(self.schedule().epoch_of(block.height))?;
-        members.get(block.sub_blocks[sub_block].proposer as usize).map(|member| member.account)
+        let proposer = block.sub_blocks.get(sub_block)?.proposer;
+        members.get(proposer as usize).map(|member| member.account)
     }
 
     /// Wei that an account has: its units of asset 0, and what is below one.

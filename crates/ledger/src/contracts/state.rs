@@ -142,6 +142,11 @@ impl Contracts {
         self.code.get(hash).map(|shared| shared.code.original_byte_slice())
     }
 
+    /// The same, as the interpreter takes it.
+    pub(super) fn evm_code(&self, hash: &Digest) -> Option<EvmCode> {
+        self.code.get(hash).map(|shared| shared.code.clone())
+    }
+
     /// Hashes of all code, in order.
     pub(crate) fn sorted_codes(&self) -> Vec<Digest> {
         let mut hashes: Vec<Digest> = self.code.keys().copied().collect();
