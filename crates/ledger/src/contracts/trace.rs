@@ -14,9 +14,9 @@ use revm::primitives::{Address, Bytes, Log, U256};
 use revm::state::bytecode::opcode::{self, OpCode};
 
 /// Bytes of a trace, roughly.
-pub const TRACE_BYTES_MAX: usize = 64 << 20;
+pub const TRACE_BYTES_MAX: usize = 16 << 20;
 /// Steps of a trace at most.
-pub const TRACE_STEPS_MAX: usize = 200_000;
+pub const TRACE_STEPS_MAX: usize = 100_000;
 
 /// What is to be seen of an execution.
 #[derive(Clone, Copy, Debug, Default)]
