@@ -182,7 +182,7 @@ test("an account delegates to a contract", async () => {
 
 test("a waiting transaction is replaced for a tenth more", async () => {
   const nonce = await reader.getTransactionCount({ address: account.address, blockTag: "pending" });
-  const request = { to: other.address, nonce: nonce + 1, maxPriorityFeePerGas: 0n, gas: 21_000n };
+  const request = { to: "0x000000000000000000000000000000000000dEaD", nonce: nonce + 1, maxPriorityFeePerGas: 0n, gas: 21_000n };
   const waits = await wallet.sendTransaction({ ...request, maxFeePerGas: parseGwei("20") });
   const little = wallet.sendTransaction({ ...request, maxFeePerGas: parseGwei("21") });
   await assert.rejects(little, /replacement transaction underpriced/);
