@@ -9,6 +9,7 @@ import {
   createPublicClient,
   createWalletClient,
   defineChain,
+  erc20Abi,
   hexToSignature,
   http,
   parseEther,
@@ -176,6 +177,11 @@ test("an account delegates to a contract", async () => {
   assert.equal((await receipt(hash)).status, "success");
   const code = await reader.getCode({ address: other.address });
   assert.equal(code.toLowerCase(), `0xef0100${address.slice(2).toLowerCase()}`);
+  // Others can spend what such an account promises: one transaction of it waits at a time.
+  const nonce = await reader.getTransactionCount({ address: other.address });
+  const far = { to: account.address, gas: 21_000n, maxPriorityFeePerGas: 0n, maxFeePerGas: parseGwei("20") };
+  await second.sendTransaction({ ...far, nonce: nonce + 5 });
+  await assert.rejects(second.sendTransaction({ ...far, nonce: nonce + 6 }), /limit reached for delegated accounts/);
   const found = await reader.getTransaction({ hash });
   assert.equal(found.authorizationList[0].address.toLowerCase(), address.toLowerCase());
 });
@@ -203,6 +209,35 @@ test("requests travel in batches", async () => {
     reader.getTransactionCount({ address: account.address }),
   ]);
   assert.ok(all.every((one) => one !== undefined));
+});
+
+test("an asset of the exchange is a token", async () => {
+  // Asset 1 of the demo.
+  const euro = "0x57616c7261730000000000000000000000000001";
+  const read = (functionName, args = []) => reader.readContract({ address: euro, abi: erc20Abi, functionName, args });
+  assert.deepEqual([await read("symbol"), await read("decimals")], ["EUR", 6]);
+  const held = await read("balanceOf", [other.address]);
+  assert.ok((await read("totalSupply")) >= held && held > 0n);
+  const write = async (functionName, args) => {
+    const call = { account, address: euro, abi: erc20Abi, functionName, args };
+    return receipt(await wallet.writeContract((await reader.simulateContract(call)).request));
+  };
+  const { blockNumber } = await write("transfer", [other.address, 1_500_000n]);
+  assert.equal(await read("balanceOf", [other.address]), held + 1_500_000n);
+  const earlier = { address: euro, abi: erc20Abi, functionName: "balanceOf", args: [other.address] };
+  assert.equal(await reader.readContract({ ...earlier, blockNumber: blockNumber - 1n }), held);
+  const filter = { address: euro, abi: erc20Abi, eventName: "Transfer", fromBlock: blockNumber };
+  const [event] = await reader.getContractEvents(filter);
+  assert.deepEqual([event.args.from, event.args.to, event.args.value], [account.address, other.address, 1_500_000n]);
+  await assert.rejects(write("transfer", [other.address, 10n ** 15n]), /transfer amount exceeds balance/);
+  // The page's and the exchange's own balance is the same one.
+  const dollars = await reader.readContract({
+    address: "0x57616c7261730000000000000000000000000000",
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [other.address],
+  });
+  assert.equal(dollars, (await reader.getBalance({ address: other.address })) / 10n ** 12n);
 });
 
 test("a transaction is traced", async () => {

@@ -26,7 +26,7 @@ use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::bridge::Crossing;
 use crate::changes::{AccountDigests, Changes, account_digest, asset_digest};
-use crate::contracts::{ContractReceipts, EthereumAccount, Phase, Undo};
+use crate::contracts::{ContractReceipts, Phase, SeenBefore, Undo};
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
 use crate::orders::{Credit, Orders};
@@ -313,11 +313,15 @@ impl Ledger {
     }
 
     /// Keeps what Ethereum saw before each phase of a block.
-    fn note_history(&mut self, native: Vec<(Address, EthereumAccount)>, mut undo: Undo) {
+    fn note_history(&mut self, native: Vec<SeenBefore>, mut undo: Undo) {
         if self.contracts.head().is_none() {
             return;
         }
-        native.into_iter().for_each(|(address, before)| undo.note_native(address, before));
+        for before in native {
+            if let Some(now) = self.accounts.get(&before.address) {
+                undo.note_native(before, now);
+            }
+        }
         self.history.push(undo);
     }
 

@@ -98,12 +98,10 @@ impl Backend for Reads {
 
     fn ethereum_slot(&self, address: &Address, slot: &[u8; 32], moment: Moment) -> Result<Option<[u8; 32]>, UndoError> {
         let ledger = self.exchange.shared.read_ledger();
-        // The native phase writes no slot.
-        let height = match moment {
-            Moment::After(height) => height,
-            Moment::Within(height) => height.saturating_sub(1),
-        };
-        ledger.slot_at(address, slot, height)
+        match moment {
+            Moment::After(height) => ledger.slot_at(address, slot, height),
+            Moment::Within(height) => ledger.slot_within(address, slot, height),
+        }
     }
 
     fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {

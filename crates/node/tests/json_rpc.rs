@@ -414,6 +414,26 @@ fn a_body_cannot_ask_for_more_than_its_share() {
     });
 }
 
+/// Filters are bounded: who makes too many is told so, and the others work on.
+#[test]
+fn filters_by_thousands_are_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    with_node(config(), &dir.path().join("data"), |server| {
+        let first = ask(server, "eth_newBlockFilter", json!([]));
+        let batch = vec![request("eth_newBlockFilter", json!([])); 1_000];
+        let made: usize = (0..5)
+            .map(|_| {
+                let (_, answers) = post(server, &json!(batch).to_string());
+                let answers = answers.as_array().expect("a batch").clone();
+                assert!(answers.iter().all(|one| one["result"].is_string() || one["error"]["code"] == -32_005));
+                answers.iter().filter(|one| one["result"].is_string()).count()
+            })
+            .sum();
+        assert_eq!(made, 4_095);
+        assert_eq!(ask(server, "eth_getFilterChanges", json!([first])), json!([]));
+    });
+}
+
 /// Filters tell each thing once; the feed of a WebSocket tells it at once.
 #[test]
 fn changes_are_told_by_filters_and_subscriptions() {

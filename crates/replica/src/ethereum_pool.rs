@@ -8,6 +8,9 @@
 //! *Nothing that can be proposed is forgotten*: after each block the pool looks for transactions that the block made
 //! ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] tells of them.
 //!
+//! An account that delegates to a contract (EIP-7702) has one waiting transaction at most, because others can spend what
+//! it promises.
+//!
 //! Ethereum accounts reserve nothing natively: no native transaction spends of them, because an address of secp256k1
 //! has no ed25519 key. So this pool and that of native transactions never promise the same units.
 
@@ -15,7 +18,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ledger::Ledger;
 use ledger::contracts::{EthereumFault, EthereumTransaction};
-use primitives::{Address, Superblock, TransactionId};
+use primitives::{Address, Digest, Superblock, TransactionId};
 
 /// A nonce may be so far above that of the account.
 pub const NONCES_AHEAD: u64 = 64;
@@ -70,6 +73,9 @@ pub enum EthereumReject {
         /// What is needed.
         needed: u128,
     },
+    /// Its account delegates to a contract, and another transaction of it waits.
+    #[error("the account delegates to a contract (EIP-7702), so that one transaction of it waits at a time")]
+    Delegated,
     /// Another one of its nonce has been proposed.
     #[error("another transaction of this nonce has been proposed")]
     Proposed,
@@ -89,6 +95,7 @@ impl EthereumReject {
             EthereumReject::NonceTooHigh { .. } => "nonce_too_high",
             EthereumReject::Funds => "insufficient_funds",
             EthereumReject::Price { .. } | EthereumReject::Replacement { .. } => "underpriced",
+            EthereumReject::Delegated => "delegated_account",
             EthereumReject::Proposed => "already_proposed",
             EthereumReject::Full => "mempool_full",
         }
@@ -228,6 +235,8 @@ impl EthereumPool {
             _ if nonce < next => return Err(EthereumReject::NonceTooLow { nonce, next }),
             _ if nonce - next > NONCES_AHEAD => return Err(EthereumReject::NonceTooHigh { nonce, next }),
             _ if others.saturating_add(cost) > ledger.wei(&address) => return Err(EthereumReject::Funds),
+            // Others can spend what it promises here.
+            _ if others > 0 && has_code(ledger, &address) => return Err(EthereumReject::Delegated),
             Some(rival) if rival.is_proposed => return Err(EthereumReject::Proposed),
             Some(rival) if max_fee < rival.replaced_by() => {
                 return Err(EthereumReject::Replacement { offered: max_fee, needed: rival.replaced_by() });
@@ -351,6 +360,10 @@ impl EthereumPool {
         });
         block.sub_blocks.iter().for_each(|sub| self.put_back(&sub.ethereum, 0));
     }
+}
+
+fn has_code(ledger: &Ledger, address: &Address) -> bool {
+    ledger.accounts().get(address).is_some_and(|account| account.evm().code != Digest::default())
 }
 
 impl Entry {

@@ -144,7 +144,8 @@ impl Demo {
                 .into());
         }
         say(format!("Ethereum JSON-RPC: http://{}, chain {DEMO_CHAIN}", network.ethereum_address(0)));
-        say("The usual accounts for development hold 10,000 USD each. Everybody knows their keys:".into());
+        say("The usual accounts for development hold 10,000 USD and 10,000 EUR each. Everybody knows their keys:"
+            .into());
         for (account, key) in developers().zip(DEVELOPER_KEYS) {
             say(format!("  {}  {key}", account.checked()));
         }

@@ -18,7 +18,7 @@ pub const DEVELOPER_KEYS: [&str; 10] = [
     "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
 ];
 
-/// What each of them holds at the start, in units of the first asset.
+/// What each of them holds at the start of the first two assets, in units: 10,000 whole ones.
 const UNITS: Amount = 10_000_000_000;
 
 /// The accounts.
@@ -31,7 +31,7 @@ pub fn developers() -> impl Iterator<Item = Address> {
 
 /// What a genesis pays them.
 pub fn developer_balances() -> impl Iterator<Item = (Address, AssetId, Amount)> {
-    developers().map(|developer| (developer, AssetId(0), UNITS))
+    developers().flat_map(|developer| [0, 1].map(|asset| (developer, AssetId(asset), UNITS)))
 }
 
 #[cfg(test)]

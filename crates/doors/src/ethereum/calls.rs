@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ledger::contracts::ethereum::{self, B256, Bytes, KECCAK_EMPTY, TxKind, U256};
 use ledger::contracts::{
     AccessList, AccessListItem, AccountInfo, Authorization, Either, EvmCalled, EvmCode, EvmContext, EvmState,
-    EvmStatus, EvmView, SignedAuthorization, TRANSACTION_GAS_MAX, TxEnv, UndoError,
+    EvmStatus, EvmView, SignedAuthorization, TRANSACTION_GAS_MAX, TokenFacts, TxEnv, UndoError,
 };
-use primitives::{Address, Digest, Height};
+use primitives::{Address, AssetId, Digest, Height};
 use serde_json::{Map, Value};
 
 use super::Session;
@@ -15,6 +15,7 @@ use super::params::Params;
 use super::values::{data, quantity, read_address, read_data, read_quantity, read_u64, read_u128};
 use super::wire::{Answer, RpcError};
 use crate::backend::{Backend, Moment};
+use crate::outline::Outline;
 
 /// Addresses, slots and delegations that a call names at most.
 const NAMED_MAX: usize = 10_000;
@@ -25,13 +26,15 @@ const TRANSFER_GAS: u64 = 21_000;
 pub(super) struct PastState {
     backend: Arc<dyn Backend>,
     moment: Moment,
+    assets: Arc<Outline>,
     /// The first read that could not be answered.
     failed: Mutex<Option<UndoError>>,
 }
 
 impl PastState {
     pub fn new(backend: &Arc<dyn Backend>, moment: Moment) -> PastState {
-        PastState { backend: backend.clone(), moment, failed: Mutex::default() }
+        let assets = backend.published().views().outline().clone();
+        PastState { backend: backend.clone(), moment, assets, failed: Mutex::default() }
     }
 
     /// Whether all reads could be answered.
@@ -69,6 +72,12 @@ impl EvmState for PastState {
 
     fn code(&self, _: u32, hash: &B256) -> EvmCode {
         self.backend.ethereum_code(&Digest(hash.0)).unwrap_or_default()
+    }
+
+    /// What is issued is told as it stands now.
+    fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
+        let asset = self.assets.assets.get(asset.0 as usize)?;
+        Some(TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued })
     }
 
     fn block_hash(&self, _: u32, number: u64) -> B256 {

@@ -29,6 +29,8 @@ use crate::roles::Role;
 
 /// Subscriptions of one connection at most.
 const SUBSCRIPTIONS_MAX: usize = 64;
+/// Bytes of a request to subscribe at most.
+const SUBSCRIBE_BYTES_MAX: usize = 256 << 10;
 /// Between two looks whether the node begins again.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A client that cannot be written to for so long is cut.
@@ -122,7 +124,8 @@ impl Subscriber {
 
     /// Answers a message. Subscriptions are requests of their own, outside batches.
     async fn answer(&mut self, bytes: &[u8]) -> Told {
-        if let Ok(Body::One(Ok(Request { id, method, params }))) = Body::read(bytes) {
+        let is_short = bytes.len() <= SUBSCRIBE_BYTES_MAX;
+        if let Some(Ok(Body::One(Ok(Request { id, method, params })))) = is_short.then(|| Body::read(bytes)) {
             let answer = match method.as_str() {
                 "eth_subscribe" => Some(self.subscribe(&params)),
                 "eth_unsubscribe" => Some(self.unsubscribe(&params)),

@@ -138,6 +138,7 @@ impl From<EthereumReject> for RpcError {
             EthereumReject::Funds => "insufficient funds for gas * price + value",
             EthereumReject::Price { .. } => "max fee per gas less than block base fee",
             EthereumReject::Replacement { .. } => "replacement transaction underpriced",
+            EthereumReject::Delegated => "in-flight transaction limit reached for delegated accounts",
             EthereumReject::Proposed => "already proposed",
             EthereumReject::Full => return RpcError::limit("txpool is full; try again shortly"),
             EthereumReject::Waiting => "already known",

@@ -16,6 +16,9 @@
 //!    move the same balances and log nothing.
 //! 6. A permit is for symbol, version "1", this chain and this token, with a low s.
 
+use std::sync::LazyLock;
+
+use primitives::AssetId;
 use revm::context::{Block as _, Cfg, ContextTr, JournalTr};
 use revm::context_interface::context::ContextError;
 use revm::handler::{EthPrecompiles, PrecompileProvider};
@@ -25,8 +28,6 @@ use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 use secp256k1::{Message, SECP256K1};
 
 use super::evm::{Access, EvmFrameContext, EvmState, Waits};
-
-use primitives::AssetId;
 
 /// What reserved addresses begin with: "Walras" and ten zeros; the number of the asset follows, big-endian.
 const PREFIX: [u8; 16] = *b"Walras\0\0\0\0\0\0\0\0\0\0";
@@ -205,6 +206,9 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
         if self.inputs.bytecode_address != self.inputs.target_address {
             return Err(TokenFault::Reverts("a token is called at its own address"));
         }
+        if self.inputs.transfers_value() {
+            return Err(TokenFault::Reverts("a token takes no value"));
+        }
         match selector {
             [0x06, 0xfd, 0xde, 0x03] | [0x95, 0xd8, 0x9b, 0x41] => Ok(text(&self.facts.symbol)),
             [0x31, 0x3c, 0xe5, 0x67] => Ok(word(self.facts.decimals.into())),
@@ -225,15 +229,13 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
 
     fn change(&mut self, selector: &[u8], of: &Arguments) -> Called<Vec<u8>> {
         let caller = self.inputs.caller;
-        let known = [[0xa9, 0x05, 0x9c, 0xbb], [0x09, 0x5e, 0xa7, 0xb3], [0x23, 0xb8, 0x72, 0xdd], [0xd5, 0x05, 0xac, 0xcf]];
+        let known =
+            [[0xa9, 0x05, 0x9c, 0xbb], [0x09, 0x5e, 0xa7, 0xb3], [0x23, 0xb8, 0x72, 0xdd], [0xd5, 0x05, 0xac, 0xcf]];
         if !known.iter().any(|one| one == selector) {
             return Err(TokenFault::Reverts("a token has no such function"));
         }
         if self.inputs.is_static {
             return Err(TokenFault::Reverts("a static call changes nothing"));
-        }
-        if !self.inputs.call_value().is_zero() {
-            return Err(TokenFault::Reverts("a token takes no value"));
         }
         if self.asset == AssetId(0) {
             return Err(TokenFault::Reverts("asset 0 moves as value: its token is read-only"));
@@ -292,14 +294,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
         }
         let slot = permits_slot(&owner);
         let nonce = self.read(slot)?;
-        let said = [
-            *PERMIT,
-            owner.into_word(),
-            spender.into_word(),
-            amount.into(),
-            nonce.into(),
-            deadline.into(),
-        ];
+        let said = [*PERMIT, owner.into_word(), spender.into_word(), amount.into(), nonce.into(), deadline.into()];
         let hash = keccak256([&[0x19, 0x01][..], &self.domain()[..], &keccak256(said.concat())[..]].concat());
         let (v, r, s) = (of.number(4)?, of.word(5)?, of.word(6)?);
         if recover(hash, v, r, s) != Some(owner) {
@@ -404,13 +399,9 @@ fn revert_reason(why: &str) -> Bytes {
     [&[0x08, 0xc3, 0x79, 0xa0][..], &text(why)].concat().into()
 }
 
-use std::sync::LazyLock;
-
 static TRANSFER: LazyLock<B256> = LazyLock::new(|| keccak256("Transfer(address,address,uint256)"));
 static APPROVAL: LazyLock<B256> = LazyLock::new(|| keccak256("Approval(address,address,uint256)"));
-static PERMIT: LazyLock<B256> = LazyLock::new(|| {
-    keccak256("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)")
-});
-static DOMAIN: LazyLock<B256> = LazyLock::new(|| {
-    keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
-});
+static PERMIT: LazyLock<B256> =
+    LazyLock::new(|| keccak256("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)"));
+static DOMAIN: LazyLock<B256> =
+    LazyLock::new(|| keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"));

@@ -13,7 +13,7 @@ use revm::context::{Block as _, ContextTr};
 use revm::context::{Context, Evm, FrameStack, Journal, JournalEntry, JournalInner, LocalContext, Transaction};
 use revm::database_interface::{DBErrorMarker, Database};
 use revm::handler::instructions::EthInstructions;
-use revm::handler::{EthFrame, EthPrecompiles, EvmTr, FrameResult, Handler};
+use revm::handler::{EthFrame, EvmTr, FrameResult, Handler};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, Log, U256};
 use revm::state::Account;
@@ -22,7 +22,10 @@ pub use revm::context::{BlockEnv, CfgEnv, TxEnv};
 pub use revm::primitives::hardfork::SpecId;
 pub use revm::state::{AccountInfo, Bytecode as EvmCode};
 
+use primitives::AssetId;
 use stm::Blocked;
+
+use super::assets::{TokenFacts, TokenPrecompiles};
 
 /// Maps of the journal with room for more entries than this are not kept for the next transaction: clearing them takes
 /// time in proportion to the room.
@@ -41,6 +44,11 @@ pub trait EvmState: Send + Sync + 'static {
     fn code(&self, space: u32, hash: &B256) -> EvmCode;
     /// The hash of a block, which is one of the last 256.
     fn block_hash(&self, space: u32, number: u64) -> B256;
+
+    /// What the token of an asset says of itself. A state without asset 0 has no tokens.
+    fn token(&self, _space: u32, _asset: AssetId) -> Option<TokenFacts> {
+        None
+    }
 }
 
 /// What a transaction is executed under: its block and the rules.
@@ -185,7 +193,7 @@ pub(super) type Machine<'a, S, A, I = ()> = Evm<
     EvmFrameContext<'a, S, A>,
     I,
     EthInstructions<EthInterpreter, EvmFrameContext<'a, S, A>>,
-    EthPrecompiles,
+    TokenPrecompiles,
     EthFrame<EthInterpreter>,
 >;
 pub(super) type EvmFrameContext<'a, S, A> =
@@ -250,13 +258,13 @@ pub(super) struct Parts {
     journal: JournalInner<JournalEntry>,
     local: LocalContext,
     frames: FrameStack<EthFrame<EthInterpreter>>,
-    precompiles: EthPrecompiles,
+    precompiles: TokenPrecompiles,
 }
 
 impl Parts {
     pub(super) fn new(spec: SpecId) -> Parts {
         let (journal, local) = (JournalInner::new(), LocalContext::default());
-        Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: EthPrecompiles::new(spec) }
+        Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: TokenPrecompiles::new(spec) }
     }
 }
 
