@@ -17,8 +17,10 @@ use super::wire::{Answer, RpcError};
 use crate::backend::{Backend, Moment};
 use crate::outline::Outline;
 
-/// Addresses, slots and delegations that a call names at most.
+/// Addresses and slots that a call names at most.
 const NAMED_MAX: usize = 10_000;
+/// Delegations of a call at most: the gas of a transaction pays for no more.
+const AUTHORIZATIONS_MAX: usize = 700;
 /// Gas of a transfer to an account without code.
 const TRANSFER_GAS: u64 = 21_000;
 
@@ -180,7 +182,8 @@ fn access_list(value: &Value) -> Result<AccessList, String> {
 }
 
 fn authorizations(value: &Value) -> Result<Vec<SignedAuthorization>, String> {
-    let all = value.as_array().filter(|all| all.len() <= NAMED_MAX).ok_or("a list of at most 10000 is expected")?;
+    let all = value.as_array().filter(|all| all.len() <= AUTHORIZATIONS_MAX);
+    let all = all.ok_or_else(|| format!("a list of at most {AUTHORIZATIONS_MAX} is expected"))?;
     let one = |value: &Value| {
         let authorization = Authorization {
             chain_id: read_quantity(&value["chainId"])?,
@@ -306,4 +309,36 @@ pub(super) fn estimate_gas(session: &Session, params: &Params) -> Answer {
 /// What an object says of a setting.
 pub(super) fn flag(fields: Option<&Map<String, Value>>, name: &str) -> bool {
     fields.and_then(|fields| fields.get(name)).and_then(Value::as_bool).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::logs::LogsAsked;
+    use super::*;
+    use fuzz::Target;
+
+    /// Whatever a call or a filter says, it is read or refused; what is read makes a transaction.
+    #[test]
+    fn calls_and_filters_of_strangers() {
+        let seeds: [&[u8]; 3] = [
+            br#"{"from":"0x0101010101010101010101010101010101010101","gas":"0x5208","value":"0x1","data":"0x00",
+                "maxFeePerGas":"0x2","accessList":[{"address":"0x0101010101010101010101010101010101010101",
+                "storageKeys":["0x0000000000000000000000000000000000000000000000000000000000000001"]}]}"#,
+            br#"{"to":"0x0101010101010101010101010101010101010101","input":"0x","gasPrice":"0x1","nonce":"0x7",
+                "authorizationList":[{"chainId":"0x1","address":"0x0101010101010101010101010101010101010101",
+                "nonce":"0x0","yParity":"0x0","r":"0x1","s":"0x1"}]}"#,
+            br#"{"fromBlock":"0x1","toBlock":"latest","address":["0x0101010101010101010101010101010101010101"],
+                "topics":[null,["0x0000000000000000000000000000000000000000000000000000000000000001"]]}"#,
+        ];
+        let words = ["null", "0x", "[]", "{}", "\"0x00\"", "-1", "1e9", "\"type\":\"0x4\"", "[[[]]]", "true"];
+        let seeds = seeds.map(<[u8]>::to_vec).to_vec();
+        // Other tests allocate at the same time.
+        Target { words: &words, room: None, ..Target::new("json_rpc_call", seeds) }.run(|bytes| {
+            let value: Value = serde_json::from_slice(bytes).map_err(|_| "no JSON".to_string())?;
+            let filter = LogsAsked::read(&value);
+            let call = CallRequest::read(&value)?;
+            let transaction = call.to_transaction(1, 30_000);
+            Ok(format!("type {} {}", transaction.tx_type, filter.is_ok()))
+        });
+    }
 }

@@ -85,8 +85,9 @@ pub(super) fn fee_history(session: &Session, params: &Params) -> Answer {
     }
     let terms = session.terms()?;
     let (mut base_fees, mut ratios, mut rewards) = (Vec::new(), Vec::new(), Vec::new());
-    let mut oldest = newest + 1 - count;
-    for height in oldest..=newest {
+    let first = newest + 1 - count;
+    let mut oldest = first;
+    for height in first..=newest {
         let Some(block) = session.load(height)? else {
             // Forgotten blocks are the oldest.
             oldest = height + 1;

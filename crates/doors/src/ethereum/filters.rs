@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use primitives::{Height, TransactionId};
+use replica::LOG_HEIGHTS_MAX;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
@@ -95,9 +96,8 @@ enum Due {
 
 pub(super) fn new_filter(session: &Session, params: &Params) -> Answer {
     let asked = session.logs_asked(params)?;
-    let from = params.get(0).and_then(|value| value.get("fromBlock")).is_some_and(|from| !from.is_null());
-    // Without a first block, it tells what comes from now on.
-    let next = if from { asked.filter.from } else { session.latest() + 1 };
+    // Changes are what comes from now on; `eth_getFilterLogs` tells what was there.
+    let next = asked.filter.from.max(session.latest() + 1);
     session.rpc.filters.add(Watched::Logs(asked), next)
 }
 
@@ -126,7 +126,7 @@ pub(super) fn get_filter_changes(session: &Session, params: &Params) -> Answer {
                 Due::Blocks(from)
             }
             Watched::Logs(asked) => {
-                let to = asked.to.unwrap_or(latest).min(latest);
+                let to = asked.to.unwrap_or(latest).min(latest).min(from.saturating_add(LOG_HEIGHTS_MAX - 1));
                 let mut asked = asked.clone();
                 (asked.filter.from, asked.filter.to) = (from, to);
                 if from > to {

@@ -136,7 +136,7 @@ impl<'a> Session<'a> {
             Body::One(one) => self.answer_one(one),
             Body::Batch(batch) => {
                 let answers = self.answer_batch(batch);
-                (!answers.is_empty()).then(|| Value::Array(answers))
+                (!answers.is_empty()).then_some(Value::Array(answers))
             }
         }
     }

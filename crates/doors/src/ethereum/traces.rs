@@ -145,7 +145,8 @@ impl TraceAsked {
             };
             json["logs"] = call.logs.iter().map(log).collect::<Vec<_>>().into();
         }
-        if !call.calls.is_empty() && !(is_top && self.only_top) {
+        let shows_inner = !(is_top && self.only_top);
+        if shows_inner && !call.calls.is_empty() {
             json["calls"] = call.calls.iter().map(|inner| self.call_json(inner, false)).collect::<Vec<_>>().into();
         }
         json

@@ -210,7 +210,7 @@ fn request(value: Value) -> Result<Request, Refused> {
     };
     let id = fields.remove("id");
     let wrong = |id: Option<Value>, message: &str| {
-        let id = id.filter(|id| is_id(id)).unwrap_or(Value::Null);
+        let id = id.filter(is_id).unwrap_or(Value::Null);
         Err(Refused(id, RpcError::invalid_request(message)))
     };
     if id.as_ref().is_some_and(|id| !is_id(id)) {
