@@ -9,9 +9,10 @@ HAS_NODE = $(shell [ "$(NODE_MAJOR)" -ge 20 ] 2>/dev/null && command -v npm >/de
 
 PYTHON ?= python3
 VENV = sdk/python/.venv
+CLIENTS = sdk/ethereum
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-rust test-page test-python python net-test check bench soak clean
+.PHONY: help setup page build demo test test-rust test-page test-ethereum test-python python net-test check bench soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -37,7 +38,7 @@ demo: build ## Start a local exchange with traders and the page
 # Checks come first where the tools for them are there: they are the cheapest.
 HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 && echo yes)
 
-test: setup page $(if $(HAS_LINTS),check) test-rust test-page test-python ## Run every test
+test: setup page $(if $(HAS_LINTS),check) test-rust test-page test-ethereum test-python ## Run every test
 
 test-rust:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked
@@ -51,6 +52,23 @@ ifeq ($(HAS_NODE),yes)
 else
 	@echo "Node.js 20 or later is missing: the page is not tested."
 endif
+
+# Libraries of Ethereum as they come from their registries; installed again when their lists change.
+$(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
+	cd $(CLIENTS) && npm ci --no-audit --no-fund
+	touch $@
+
+$(CLIENTS)/.venv/.ready: $(CLIENTS)/requirements.txt
+	$(PYTHON) -m venv $(CLIENTS)/.venv
+	$(CLIENTS)/.venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+test-ethereum: ## viem, ethers and web3.py, unmodified, against a node
+	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ]; then \
+	  $(MAKE) --no-print-directory --silent $(CLIENTS)/node_modules/.ready $(CLIENTS)/.venv/.ready && \
+	  $(CARGO) build --locked --quiet -p walras && node $(CLIENTS)/compile.mjs && \
+	  $(CLIENTS)/with-demo.sh target/debug/walras ./test.sh; \
+	else echo "Node.js 20 and Python 3.10 are needed: Ethereum's libraries are not tested."; fi
 
 # What the Python package is built and tested with; installed again when the list changes.
 $(VENV)/.ready: sdk/python/requirements.txt
@@ -103,4 +121,4 @@ soak: build ## Long simulations, and a million hostile books
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf web/dist web/node_modules $(VENV)
+	rm -rf web/dist web/node_modules $(VENV) $(CLIENTS)/node_modules $(CLIENTS)/.venv $(CLIENTS)/build

@@ -7,7 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use consensus::Certificate;
-use ledger::{AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, ValidatorsProof};
+use ledger::contracts::{EthereumAccount, EvmCode, EvmContext, UndoError};
+use ledger::{
+    AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, SlotProof, ValidatorsProof,
+};
 use primitives::{
     Address, Amount, AssetId, Digest, Height, PublicKey, Sequence, Superblock, Transaction, TransactionId,
 };
@@ -48,8 +51,42 @@ pub trait Backend: Send + Sync + 'static {
     fn submit_ethereum(&self, transactions: Vec<Vec<u8>>)
     -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed>;
 
-    /// Whether an Ethereum transaction waits for a block.
-    fn is_ethereum_pending(&self, id: &TransactionId) -> bool;
+    /// An Ethereum transaction that waits for a block, and who sent it.
+    fn ethereum_waiting(&self, id: &TransactionId) -> Option<(Vec<u8>, Address)>;
+
+    /// The nonce above those of an account that wait without a gap, if the account's next is `next`.
+    fn ethereum_nonce_above(&self, address: &Address, next: u64) -> u64;
+
+    /// What Ethereum saw of an account at a moment.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state of that moment is not kept.
+    fn ethereum_account(&self, address: &Address, moment: Moment) -> Result<EthereumAccount, UndoError>;
+
+    /// The value of a slot at a moment, big-endian; `None` stands for zero.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state of that moment is not kept.
+    fn ethereum_slot(&self, address: &Address, slot: &[u8; 32], moment: Moment) -> Result<Option<[u8; 32]>, UndoError>;
+
+    /// Code that an account has, or had at a height that is kept.
+    fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode>;
+
+    /// The digest of a block, if it is one of those that contracts can ask for.
+    fn block_digest(&self, height: Height) -> Option<Digest>;
+
+    /// What the transactions of a sub-block are executed under.
+    fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext;
+
+    /// An account and slots of it, with their paths to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries never reach the state any more.
+    fn prove_storage(
+        &self,
+        address: &Address,
+        slots: &[[u8; 32]],
+    ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError>;
 
     /// Whether a transaction waits for a block.
     fn is_pending(&self, id: &TransactionId) -> bool;
@@ -126,6 +163,15 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// [`ReadError::Archive`] if they cannot be read.
     fn handovers(&self, from: u64) -> Result<Option<HandoverPage>, ReadError>;
+}
+
+/// A moment of the chain, as Ethereum sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// After a block.
+    After(Height),
+    /// In a block, before its first Ethereum transaction.
+    Within(Height),
 }
 
 /// What a submitted transaction is answered.

@@ -1,4 +1,5 @@
-//! The doors of a node: HTTP and WebSocket for people and programs, probes and metrics for operators.
+//! The doors of a node: HTTP and WebSocket for people and programs, Ethereum's JSON-RPC for its tools, probes and
+//! metrics for operators.
 //!
 //! ```text
 //!  node ── a delta for each block ──► Published ──► views, offers by price, candles ──► answers, stream
@@ -14,6 +15,7 @@ pub mod backend;
 pub mod cache;
 pub mod candles;
 mod door;
+pub mod ethereum;
 mod http;
 pub mod json;
 pub mod markets;
@@ -58,6 +60,11 @@ pub enum ListenError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {1}; choose another with --listen or [http] listen")]
     Listen(SocketAddr, std::io::Error),
+    /// The address for Ethereum's tools cannot be listened on.
+    #[error(
+        "cannot listen for Ethereum's tools on {0}: {1}; choose another with --ethereum-listen or [ethereum] listen"
+    )]
+    ListenForEthereum(SocketAddr, std::io::Error),
     /// The address for probes cannot be listened on.
     #[error("cannot listen for probes on {0}: {1}; choose another with [http] probes")]
     ListenForProbes(SocketAddr, std::io::Error),
@@ -84,6 +91,7 @@ pub struct Bound {
     settings: Http,
     listener: TcpListener,
     probes: Option<TcpListener>,
+    ethereum: Option<TcpListener>,
     address: SocketAddr,
     access: Access,
     tls: Option<TlsAcceptor>,
@@ -92,8 +100,9 @@ pub struct Bound {
 /// Doors that are open.
 pub struct Doors {
     address: SocketAddr,
+    ethereum: Option<SocketAddr>,
     stop: watch::Sender<bool>,
-    server: JoinHandle<()>,
+    servers: Vec<JoinHandle<()>>,
 }
 
 impl Bound {
@@ -118,12 +127,24 @@ impl Bound {
             }
             None => None,
         };
-        Ok(Bound { settings, listener, probes, address, access, tls })
+        Ok(Bound { settings, listener, probes, ethereum: None, address, access, tls })
+    }
+
+    /// Takes an address for Ethereum's JSON-RPC too, under the same rules and limits.
+    ///
+    /// # Errors
+    /// [`ListenError`] names the address and the setting.
+    pub async fn with_ethereum(self, listen: SocketAddr) -> Result<Bound, ListenError> {
+        if self.tls.is_none() && !listen.ip().is_loopback() && !self.settings.behind_proxy {
+            return Err(ListenError::Exposed(listen));
+        }
+        let failed = |error| ListenError::ListenForEthereum(listen, error);
+        Ok(Bound { ethereum: Some(TcpListener::bind(listen).await.map_err(failed)?), ..self })
     }
 
     /// Answers from now on.
     pub fn open(self, backend: Arc<dyn Backend>) -> Doors {
-        let Bound { settings, listener, probes, address, access, tls } = self;
+        let Bound { settings, listener, probes, ethereum, address, access, tls } = self;
         let (stop, stopped) = watch::channel(false);
         let limits = door::DoorLimits::new(&settings);
         let api = http::Api::new(backend, settings, access);
@@ -131,10 +152,17 @@ impl Bound {
             let router = http::probes(api.for_probes());
             tokio::spawn(door::serve(listener, None, router, limits, stopped.clone()));
         }
+        let mut servers = Vec::new();
+        let ethereum = ethereum.and_then(|listener| {
+            let (address, router) = (listener.local_addr().ok()?, ethereum::router(api.for_ethereum()));
+            servers.push(tokio::spawn(door::serve(listener, tls.clone(), router, limits, stopped.clone())));
+            tracing::info!(%address, "listening for Ethereum's tools");
+            Some(address)
+        });
         let is_tls = tls.is_some();
-        let server = tokio::spawn(door::serve(listener, tls, http::router(api), limits, stopped));
+        servers.push(tokio::spawn(door::serve(listener, tls, http::router(api), limits, stopped)));
         tracing::info!(%address, tls = is_tls, page = page::is_embedded(), "listening");
-        Doors { address, stop, server }
+        Doors { address, ethereum, stop, servers }
     }
 }
 
@@ -144,9 +172,19 @@ impl Doors {
         self.address
     }
 
+    /// Where Ethereum's tools are answered, if they are.
+    pub fn ethereum_address(&self) -> Option<SocketAddr> {
+        self.ethereum
+    }
+
     /// Lets nobody in any more, and waits a moment for the connections that are open.
     pub async fn close(self) {
         self.stop.send_replace(true);
-        drop(tokio::time::timeout(CLOSING, self.server).await);
+        let all = async {
+            for server in self.servers {
+                drop(server.await);
+            }
+        };
+        drop(tokio::time::timeout(CLOSING, all).await);
     }
 }

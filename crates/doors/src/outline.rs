@@ -28,6 +28,19 @@ pub struct Outline {
     pub schedule: Schedule,
     /// The payment lane, if the chain has one.
     pub lane: Option<LaneOutline>,
+    /// Contracts, if the chain has them.
+    pub contracts: Option<ContractsOutline>,
+}
+
+/// What the ledger says of contracts.
+#[derive(Clone, Copy, Debug)]
+pub struct ContractsOutline {
+    /// Wei that a unit of gas costs at least, in the next block.
+    pub base_fee: u64,
+    /// The least that it ever costs.
+    pub least_base_fee: u64,
+    /// Gas that the Ethereum transactions of a block may declare.
+    pub block_gas: u64,
 }
 
 /// What the ledger says of the payment lane.
@@ -85,6 +98,11 @@ impl Outline {
             validators: ledger.validators().clone(),
             schedule: ledger.schedule(),
             lane: ledger.lane().map(LaneOutline::of),
+            contracts: ledger.contracts().head().map(|head| ContractsOutline {
+                base_fee: head.base_fee,
+                least_base_fee: ledger.limits().least_base_fee,
+                block_gas: ledger.limits().block_gas,
+            }),
         }
     }
 

@@ -19,18 +19,23 @@ use crate::views::{CommittedBlock, Views};
 /// Blocks that a reader of the stream may fall behind.
 pub const STREAM_BACKLOG: usize = 256;
 
+/// Announcements of pending Ethereum transactions that a reader may fall behind.
+const PENDING_BACKLOG: usize = 1_024;
+
 /// See the module text.
 pub struct Published {
     views: RwLock<Views>,
     candles: RwLock<Candles>,
     events: broadcast::Sender<Arc<CommittedBlock>>,
+    pending: broadcast::Sender<Arc<[TransactionId]>>,
 }
 
 impl Published {
     /// Begins with the views of a state that was just recovered.
     pub fn new(views: Views) -> Published {
         let (events, _) = broadcast::channel(STREAM_BACKLOG);
-        Published { views: RwLock::new(views), candles: RwLock::default(), events }
+        let (pending, _) = broadcast::channel(PENDING_BACKLOG);
+        Published { views: RwLock::new(views), candles: RwLock::default(), events, pending }
     }
 
     /// Takes in a block that was just committed, with its native transactions in order and what its Ethereum
@@ -61,6 +66,19 @@ impl Published {
     /// A feed of committed blocks. A reader that falls 256 blocks behind misses some and is told so.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<CommittedBlock>> {
         self.events.subscribe()
+    }
+
+    /// Tells whoever listens that Ethereum transactions have come in.
+    pub fn announce_pending(&self, ids: &[TransactionId]) {
+        if !ids.is_empty() && self.pending.receiver_count() > 0 {
+            // Whoever listened may have gone away.
+            drop(self.pending.send(ids.into()));
+        }
+    }
+
+    /// A feed of Ethereum transactions that come in.
+    pub fn subscribe_pending(&self) -> broadcast::Receiver<Arc<[TransactionId]>> {
+        self.pending.subscribe()
     }
 
     /// Where a transaction went.

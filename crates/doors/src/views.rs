@@ -16,6 +16,8 @@ use crate::outline::Outline;
 
 /// Blocks whose summaries and batches stay in memory.
 pub const RECENT_BLOCKS: usize = 2_000;
+/// Blocks that are found by their digest.
+const BLOCKS_BY_DIGEST: usize = 100_000;
 /// Pair trades of recent batches that stay in memory.
 const RECENT_TRADES: usize = 2_000_000;
 
@@ -95,6 +97,9 @@ pub struct Views {
     /// Transactions that took effect, and that were refused in a block, since start.
     pub totals: (u64, u64),
     ethereum: EthereumIndex,
+    heights: HashMap<Digest, Height>,
+    /// The digests in `heights`, oldest first.
+    digests: VecDeque<Digest>,
 }
 
 impl Views {
@@ -113,6 +118,8 @@ impl Views {
             early_roots: BTreeMap::new(),
             totals: (0, 0),
             ethereum: EthereumIndex::new(ledger.height(), index_limit),
+            heights: HashMap::new(),
+            digests: VecDeque::new(),
         }
     }
 
@@ -168,6 +175,11 @@ impl Views {
                 self.index.remove(&id);
             }
         }
+        self.heights.insert(committed.summary.block, height);
+        self.digests.push_back(committed.summary.block);
+        if self.digests.len() > BLOCKS_BY_DIGEST {
+            self.digests.pop_front().map(|oldest| self.heights.remove(&oldest));
+        }
         self.blocks.push_back(committed.summary.clone());
         if let Some(root) = self.early_roots.remove(&height) {
             self.set_state_root(height, root);
@@ -210,6 +222,11 @@ impl Views {
     pub fn block(&self, height: Height) -> Option<&BlockSummary> {
         let first = self.blocks.front()?.height;
         self.blocks.get(usize::try_from(height.checked_sub(first)?).ok()?)
+    }
+
+    /// The height of a block, by its digest.
+    pub fn height_of(&self, digest: &Digest) -> Option<Height> {
+        self.heights.get(digest).copied()
     }
 
     /// The batch of a recent block.

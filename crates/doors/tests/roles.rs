@@ -208,6 +208,12 @@ fn a_door_that_others_reach_needs_tls_or_a_proxy() {
     let open = Http { listen: SocketAddr::from(([0, 0, 0, 0], 0)), ..Http::default() };
     let said = refusal(open.clone()).to_string();
     assert!(said.contains("refusing to listen on 0.0.0.0") && said.contains("behind_proxy = true"), "{said}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread");
+    let both = |http: Http| {
+        runtime.block_on(async { Bound::new(http).await.expect("a free port").with_ethereum(open.listen).await })
+    };
+    assert!(matches!(both(loopback()), Err(ListenError::Exposed(_))), "the door for Ethereum's tools likewise");
+    assert!(both(Http { behind_proxy: true, ..loopback() }).is_ok());
     let half = Http { certificate: Some(fixture("certificate.pem")), ..open.clone() };
     assert!(matches!(refusal(half), ListenError::HalfTls));
     let readable = file(folder.path(), "readable", OPERATOR, 0o644);

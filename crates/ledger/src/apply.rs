@@ -26,7 +26,7 @@ use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::bridge::Crossing;
 use crate::changes::{AccountDigests, Changes, account_digest, asset_digest};
-use crate::contracts::{ContractReceipts, EthereumAccount, Phase, Undo};
+use crate::contracts::{ContractReceipts, Phase, SeenBefore, Undo};
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
 use crate::orders::{Credit, Orders};
@@ -312,14 +312,16 @@ impl Ledger {
         Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, changes })
     }
 
-    /// Keeps what Ethereum saw before a block: of accounts that both phases wrote, what it saw before the first.
-    fn note_history(&mut self, native: Vec<(Address, EthereumAccount)>, mut undo: Undo) {
+    /// Keeps what Ethereum saw before each phase of a block.
+    fn note_history(&mut self, native: Vec<SeenBefore>, mut undo: Undo) {
         if self.contracts.head().is_none() {
             return;
         }
-        let mut first = Undo::default();
-        native.into_iter().for_each(|(address, before)| first.note(address, before));
-        undo.accounts.extend(first.accounts);
+        for before in native {
+            if let Some(now) = self.accounts.get(&before.address) {
+                undo.note_native(before, now);
+            }
+        }
         self.history.push(undo);
     }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use primitives::{Address, AssetId, PublicKey, Transaction};
+use primitives::{AssetId, PublicKey, Transaction};
 use rayon::prelude::*;
 
 use crate::accounts::{SHARDS, Shard, shard_of};
 use crate::book::{Pair, Place};
 use crate::changes::account_digest;
-use crate::contracts::{EthereumAccount, seen};
+use crate::contracts::{SeenBefore, seen};
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{self, Once, Sum, Visitor};
 use crate::orders::Credit;
@@ -25,7 +25,7 @@ pub(crate) struct Effects {
     /// Change of what is issued.
     pub issued: Sums,
     /// What Ethereum saw of the changed accounts before, on a chain with contracts. An account's first note counts.
-    pub seen: Vec<(Address, EthereumAccount)>,
+    pub seen: Vec<SeenBefore>,
 }
 
 impl Ledger {
@@ -123,7 +123,8 @@ impl<'a> ShardEffects<'a> {
         self.touched.push(position);
         if let Some(wei_per_unit) = self.wei_per_unit {
             let account = self.shard.at(position);
-            self.effects.seen.push((account.address(), seen(account, wei_per_unit)));
+            let (address, ethereum) = (account.address(), seen(account, wei_per_unit));
+            self.effects.seen.push(SeenBefore { address, ethereum, assets: account.balances().collect() });
         }
     }
 

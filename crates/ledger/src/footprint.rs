@@ -14,6 +14,7 @@ use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, Pub
 use crate::Refusal;
 use crate::book::{Offer, Pair, Place};
 use crate::bridge::{BridgeEdit, claims};
+use crate::contracts::token_at;
 use crate::orders::Credit;
 
 /// What must hold in the state before the block.
@@ -209,12 +210,14 @@ impl Footprint for Body {
             }
             &Operation::Pay { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
+                not_reserved(&to)?;
                 visitor.sum(Sum::Spent(asset), amount);
                 visitor.credit(Credit { to, asset, amount });
             }
             &Operation::Issue { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
                 visitor.require(Requirement::Issuer(asset))?;
+                not_reserved(&to)?;
                 visitor.sum(Sum::Issued(asset), amount);
                 visitor.issue(asset, i128::from(amount));
                 visitor.credit(Credit { to, asset, amount });
@@ -251,6 +254,11 @@ impl Footprint for Body {
         }
         Ok(())
     }
+}
+
+/// Nobody could move what a token's address holds.
+fn not_reserved(to: &Address) -> Result<(), Refusal> {
+    if token_at(to).is_some() { Err(Refusal::ReservedAddress) } else { Ok(()) }
 }
 
 /// What every transaction uses up, whatever it does.

@@ -179,6 +179,9 @@ pub enum Refusal {
     /// A vote to halt in another round than the present one.
     #[error("votes to halt are counted in another epoch or round now; see /v1/lane")]
     WrongHaltRound,
+    /// A payment to the address of a token.
+    #[error("the address is reserved for the token of an asset; nobody could move what it holds")]
+    ReservedAddress,
 }
 
 impl Refusal {
@@ -193,6 +196,7 @@ impl Refusal {
             | Refusal::AmountTooLarge
             | Refusal::SameAsset
             | Refusal::SelfPayment
+            | Refusal::ReservedAddress
             | Refusal::AddressNotOfKey
             | Refusal::NetworkAddress
             | Refusal::NotIssuer
@@ -258,6 +262,7 @@ impl Refusal {
             Refusal::AmountTooLarge => "amount_too_large",
             Refusal::SameAsset => "same_asset",
             Refusal::SelfPayment => "self_payment",
+            Refusal::ReservedAddress => "reserved_address",
             Refusal::AddressNotOfKey => "address_not_of_key",
             Refusal::AccountExists => "account_exists",
             Refusal::NotIssuer => "not_issuer",

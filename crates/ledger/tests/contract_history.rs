@@ -3,10 +3,15 @@
 mod evm;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use evm::*;
-use ledger::Signatures;
-use ledger::contracts::{HISTORY_BLOCKS, UndoError};
+use ledger::contracts::ethereum::{self, B256, U256};
+use ledger::contracts::{
+    AccountInfo, EthereumTransaction, EvmCode, EvmJob, EvmOutcome, EvmState, EvmStatus, EvmView, HISTORY_BLOCKS,
+    TraceSettings, Tracer, UndoError,
+};
+use ledger::{Ledger, Signatures};
 use primitives::{Address, AssetId, Body, Digest, Operation};
 
 /// Values of slots, by account and number.
@@ -62,6 +67,83 @@ fn earlier_heights_are_told_as_they_were() {
         let future = ledger.ethereum_account_at(&Address([77; 20]), 7);
         assert_eq!(future, Err(UndoError::Future(7)));
     }
+}
+
+/// A ledger as it was between the phases of a block.
+struct Between(Arc<Ledger>, u64);
+
+impl EvmState for Between {
+    fn account(&self, _: u32, address: &ethereum::Address) -> Option<AccountInfo> {
+        let seen = self.0.ethereum_account_within(&Address(address.0.0), self.1).expect("kept");
+        let code = self.0.ethereum_code(&seen.code).unwrap_or_default();
+        let info = AccountInfo {
+            balance: U256::from(seen.wei),
+            nonce: seen.nonce,
+            code_hash: code.hash_slow(),
+            code: Some(code),
+            ..AccountInfo::default()
+        };
+        (!info.is_empty()).then_some(info)
+    }
+
+    fn slot(&self, _: u32, address: &ethereum::Address, slot: &U256) -> U256 {
+        let value = self.0.slot_at(&Address(address.0.0), &slot.to_be_bytes(), self.1 - 1).expect("kept");
+        value.map_or(U256::ZERO, U256::from_be_bytes)
+    }
+
+    fn code(&self, _: u32, _: &B256) -> EvmCode {
+        unreachable!("accounts come with their code")
+    }
+
+    fn block_hash(&self, _: u32, number: u64) -> B256 {
+        B256::new(self.0.recent_digest(number).expect("kept").0)
+    }
+}
+
+/// Over the state between the phases of an old block, its transactions come to what their receipts say, also where
+/// native payments of the same block changed their senders; and watching them changes nothing.
+#[test]
+fn blocks_execute_again_as_they_did() {
+    let mut chain = Chain::new();
+    let holder = validator(9);
+    let mut applied = Vec::new();
+    for (sequence, block) in (1..).zip(&history(77, 8, 40)) {
+        let operation = Operation::Pay { to: key((sequence % 4) as u8).address(), asset: AssetId(0), amount: 1_000 };
+        let body = Body { chain: CHAIN, account: holder.public().address(), sequence, operation };
+        let lanes = block.sub_blocks.iter().map(|sub| sub.ethereum.clone()).collect();
+        let mixed = chain.block(vec![body.sign(&holder)], lanes);
+        let receipts = chain.apply(&mixed).contracts;
+        applied.push((mixed, receipts));
+    }
+    let ledger = Arc::new(chain.ledger.clone());
+    let mut executed = 0;
+    for (block, receipts) in &applied {
+        let mut view = EvmView::new(Between(ledger.clone(), block.height));
+        let at = |position: u32| {
+            let all = block.sub_blocks.iter().enumerate();
+            let all = all.flat_map(|(sub, lane)| lane.ethereum.iter().map(move |bytes| (sub, bytes)));
+            all.clone().nth(position as usize).expect("it stands there")
+        };
+        for receipt in &receipts.receipts {
+            let (sub, bytes) = at(receipt.position);
+            let context = Arc::new(ledger.ethereum_context(block, sub, receipts.base_fee));
+            let transaction = EthereumTransaction::decode(bytes).expect("decodes").to_job(&receipt.sender);
+            let job = EvmJob { space: 0, context, transaction };
+            let settings = TraceSettings { steps: 100, stack: true, memory: true, storage: true, calls: true };
+            let (watched, tracer) = view.trace(&job, Tracer::new(settings));
+            let watched = watched.expect("executed");
+            let EvmOutcome::Executed(execution) = view.execute(&job) else { panic!("skipped") };
+            assert_eq!((execution.status, execution.gas_used), (receipt.status, receipt.gas_used), "{receipt:?}");
+            assert_eq!(
+                (watched.status, watched.gas_used, watched.logs.len()),
+                (receipt.status, receipt.gas_used, receipt.logs.len())
+            );
+            let call = tracer.call.expect("there is an outermost call");
+            assert_eq!(call.error.is_none(), receipt.status == EvmStatus::Succeeded);
+            executed += 1;
+        }
+    }
+    assert!(executed > 100, "{executed}");
 }
 
 fn word_of(number: u8) -> [u8; 32] {

@@ -16,6 +16,8 @@ use crate::lane_member::LaneMember;
 pub struct Config {
     /// The HTTP interface.
     pub http: Http,
+    /// Ethereum's JSON-RPC.
+    pub ethereum: EthereumConfig,
     /// The connections to other validators.
     pub network: NetworkConfig,
     /// BlocksConfig.
@@ -26,6 +28,20 @@ pub struct Config {
     pub store: StoreConfig,
     /// The payment lane.
     pub lane: LaneConfig,
+}
+
+/// Ethereum's JSON-RPC, on a chain with contracts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EthereumConfig {
+    /// Where to listen. Loopback by default; TLS, tokens and limits are those of the HTTP interface.
+    pub listen: SocketAddr,
+}
+
+impl Default for EthereumConfig {
+    fn default() -> EthereumConfig {
+        EthereumConfig { listen: SocketAddr::from(([127, 0, 0, 1], 8545)) }
+    }
 }
 
 /// The payment lane, on a chain that has one.

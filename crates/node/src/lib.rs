@@ -71,6 +71,10 @@ impl Node {
         network: Option<Network>,
     ) -> Result<Node, StartError> {
         let bound = Bound::new(config.http.clone()).await?;
+        let bound = match genesis.limits.has_contracts() {
+            true => bound.with_ethereum(config.ethereum.listen).await?,
+            false => bound,
+        };
         let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data, network))?);
         let doors = bound.open(Arc::new(Reads::new(exchange.clone(), data)));
         Ok(Node { exchange, doors })
@@ -79,6 +83,11 @@ impl Node {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.doors.address()
+    }
+
+    /// Where Ethereum's tools are answered, if the chain has contracts.
+    pub fn ethereum_address(&self) -> Option<SocketAddr> {
+        self.doors.ethereum_address()
     }
 
     /// The pipeline.

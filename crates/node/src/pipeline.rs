@@ -152,6 +152,7 @@ pub(crate) fn admit_ethereum(
     let mut mempool = shared.lock_mempool();
     let views = shared.published.views();
     let now_ms = shared.now_ms();
+    let mut entered = Vec::new();
     let mut enter = |candidate: Result<EthereumCandidate, EthereumFault>| {
         let candidate = candidate?;
         let id = candidate.id();
@@ -160,11 +161,16 @@ pub(crate) fn admit_ethereum(
         }
         match mempool.ethereum.enter(candidate, now_ms, &ledger) {
             Err(EthereumReject::Waiting) => Ok(id),
-            entered => entered,
+            Err(reject) => Err(reject),
+            Ok(id) => {
+                entered.push(id);
+                Ok(id)
+            }
         }
     };
     let answers = candidates.into_iter().map(&mut enter).collect();
     drop((views, mempool, ledger));
+    shared.published.announce_pending(&entered);
     shared.note_pool();
     shared.fill.notify_all();
     answers
@@ -409,8 +415,9 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
     for Made { block, entries, applied, outline, stages_ms, checkpoint: state } in blocks {
         let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
         let (block, receipts_root) = (Arc::new(block), receipts.root);
-        shared.bodies.put(block.height, entries.len(), block.clone());
-        shared.receipts.put(block.height, entries.len(), receipts.clone());
+        let transactions = entries.len() + block.ethereum_len();
+        shared.bodies.put(block.height, transactions, block.clone());
+        shared.receipts.put(block.height, transactions, receipts.clone());
         let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);

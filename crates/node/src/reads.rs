@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use doors::backend::{
-    AccountRead, Backend, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, NodeLimits, OffersRead, Proved,
-    ReadError, Standing,
+    AccountRead, Backend, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, Moment, NodeLimits, OffersRead,
+    Proved, ReadError, Standing,
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
 use doors::{Answer, Closed, Found, Published};
-use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, ValidatorsProof};
+use ledger::contracts::{EthereumAccount, EvmCode, EvmContext, UndoError};
+use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, SlotProof, ValidatorsProof};
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{Address, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
 use tokio::sync::oneshot;
@@ -81,8 +82,52 @@ impl Backend for Reads {
         self.exchange.submit_ethereum(transactions)
     }
 
-    fn is_ethereum_pending(&self, id: &TransactionId) -> bool {
-        self.exchange.shared.lock_mempool().ethereum.contains(id)
+    fn ethereum_waiting(&self, id: &TransactionId) -> Option<(Vec<u8>, Address)> {
+        let mempool = self.exchange.shared.lock_mempool();
+        mempool.ethereum.get(id).map(|(bytes, sender)| (bytes.to_vec(), sender))
+    }
+
+    fn ethereum_nonce_above(&self, address: &Address, next: u64) -> u64 {
+        self.exchange.shared.lock_mempool().ethereum.nonce_above(address, next)
+    }
+
+    fn ethereum_account(&self, address: &Address, moment: Moment) -> Result<EthereumAccount, UndoError> {
+        let ledger = self.exchange.shared.read_ledger();
+        match moment {
+            Moment::After(height) => ledger.ethereum_account_at(address, height),
+            Moment::Within(height) => ledger.ethereum_account_within(address, height),
+        }
+    }
+
+    fn ethereum_slot(&self, address: &Address, slot: &[u8; 32], moment: Moment) -> Result<Option<[u8; 32]>, UndoError> {
+        let ledger = self.exchange.shared.read_ledger();
+        match moment {
+            Moment::After(height) => ledger.slot_at(address, slot, height),
+            Moment::Within(height) => ledger.slot_within(address, slot, height),
+        }
+    }
+
+    fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
+        self.exchange.shared.read_ledger().ethereum_code(hash)
+    }
+
+    fn block_digest(&self, height: Height) -> Option<Digest> {
+        self.exchange.shared.read_ledger().recent_digest(height)
+    }
+
+    fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
+        self.exchange.shared.read_ledger().ethereum_context(block, sub_block, base_fee)
+    }
+
+    fn prove_storage(
+        &self,
+        address: &Address,
+        slots: &[[u8; 32]],
+    ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError> {
+        self.exchange.prove(|ledger, roots| {
+            let slots = slots.iter().filter_map(|slot| roots.prove_slot(ledger, address, slot)).collect();
+            (roots.prove_account(ledger, address), slots)
+        })
     }
 
     fn is_pending(&self, id: &TransactionId) -> bool {

@@ -12,6 +12,9 @@
 //! *Nothing that can be proposed is forgotten*: after each block the pool looks for transactions that the block made
 //! ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] tells of them.
 //!
+//! An account that delegates to a contract (EIP-7702) has one waiting transaction at most, because others can spend what
+//! it promises.
+//!
 //! Ethereum accounts reserve nothing natively: no native transaction spends of them, because an address of secp256k1
 //! has no ed25519 key. So this pool and that of native transactions never promise the same units.
 
@@ -64,7 +67,7 @@ pub enum EthereumReject {
     /// The account cannot pay for it and for what waits of it.
     #[error("the account cannot pay for this and for what waits of it")]
     Funds,
-    /// It offers less than the base fee, or not a tenth more than what it would replace.
+    /// It offers less than the base fee.
     #[error("it offers {offered} wei for gas, and {needed} are needed")]
     Price {
         /// What it offers.
@@ -72,6 +75,17 @@ pub enum EthereumReject {
         /// What is needed.
         needed: u128,
     },
+    /// It does not offer a tenth more than what it would replace.
+    #[error("it offers {offered} wei for gas, and {needed} are needed to replace the transaction of this nonce")]
+    Replacement {
+        /// What it offers.
+        offered: u128,
+        /// What is needed.
+        needed: u128,
+    },
+    /// Its account delegates to a contract, and another transaction of it waits.
+    #[error("the account delegates to a contract (EIP-7702), so that one transaction of it waits at a time")]
+    Delegated,
     /// Another one of its nonce has been proposed.
     #[error("another transaction of this nonce has been proposed")]
     Proposed,
@@ -93,7 +107,8 @@ impl EthereumReject {
             EthereumReject::NonceTooLow { .. } => "nonce_too_low",
             EthereumReject::NonceTooHigh { .. } => "nonce_too_high",
             EthereumReject::Funds => "insufficient_funds",
-            EthereumReject::Price { .. } => "underpriced",
+            EthereumReject::Price { .. } | EthereumReject::Replacement { .. } => "underpriced",
+            EthereumReject::Delegated => "delegated_account",
             EthereumReject::Proposed => "already_proposed",
             EthereumReject::Delegated => "one_of_a_delegated_account",
             EthereumReject::Full => "mempool_full",
@@ -188,6 +203,18 @@ impl EthereumPool {
         self.ids.contains_key(id)
     }
 
+    /// A transaction that waits, and who sent it.
+    pub fn get(&self, id: &TransactionId) -> Option<(&[u8], Address)> {
+        let (address, nonce) = self.ids.get(id)?;
+        Some((&self.senders.get(address)?.waiting.get(nonce)?.bytes, *address))
+    }
+
+    /// The nonce above those of an account that wait without a gap, if the account's next is `next`.
+    pub fn nonce_above(&self, address: &Address, next: u64) -> u64 {
+        let waiting = self.senders.get(address).into_iter().flat_map(|sender| sender.waiting.range(next..));
+        next + (next..).zip(waiting).take_while(|(expected, (nonce, _))| expected == *nonce).count() as u64
+    }
+
     /// Takes a transaction in, which recovers its sender.
     ///
     /// # Errors
@@ -226,9 +253,11 @@ impl EthereumPool {
             _ if nonce < next => return Err(EthereumReject::NonceTooLow { nonce, next }),
             _ if nonce - next > NONCES_AHEAD => return Err(EthereumReject::NonceTooHigh { nonce, next }),
             _ if others.saturating_add(cost) > ledger.wei(&address) => return Err(EthereumReject::Funds),
+            // Others can spend what it promises here.
+            _ if others > 0 && has_code(ledger, &address) => return Err(EthereumReject::Delegated),
             Some(rival) if rival.is_proposed => return Err(EthereumReject::Proposed),
             Some(rival) if max_fee < rival.replaced_by() => {
-                return Err(EthereumReject::Price { offered: max_fee, needed: rival.replaced_by() });
+                return Err(EthereumReject::Replacement { offered: max_fee, needed: rival.replaced_by() });
             }
             None if known.is_some() && delegates(ledger, &address) => return Err(EthereumReject::Delegated),
             None if self.ids.len() >= self.limit => return Err(EthereumReject::Full),
@@ -378,6 +407,10 @@ impl EthereumPool {
     }
 }
 
+fn has_code(ledger: &Ledger, address: &Address) -> bool {
+    ledger.accounts().get(address).is_some_and(|account| account.evm().code != Digest::default())
+}
+
 impl Entry {
     /// What replaces it offers at least so much.
     fn replaced_by(&self) -> u128 {
@@ -458,7 +491,7 @@ mod tests {
         assert_eq!(pool.admit(pay(1, 0, fee), 5, &ledger), Err(EthereumReject::Waiting));
         let needed = 110 * GWEI;
         let offered = needed - 1;
-        assert_eq!(pool.admit(pay(1, 0, offered), 5, &ledger), Err(EthereumReject::Price { offered, needed }));
+        assert_eq!(pool.admit(pay(1, 0, offered), 5, &ledger), Err(EthereumReject::Replacement { offered, needed }));
         pool.admit(pay(1, 0, needed), 5, &ledger).expect("a tenth more replaces it");
         assert_eq!(pool.len(), 1);
         let low = EthereumReject::Price { offered: 5, needed: GWEI };
@@ -527,6 +560,11 @@ mod tests {
         for nonce in [2, 0, 1, 4] {
             pool.admit(pay(1, nonce, fee), 5, &ledger).expect("enters");
         }
+        let one = key(1).address();
+        assert_eq!((pool.nonce_above(&one, 0), pool.nonce_above(&one, 4)), (3, 5), "nonce 3 is missing");
+        assert_eq!((pool.nonce_above(&one, 3), pool.nonce_above(&key(3).address(), 7)), (3, 7));
+        let id = EthereumTransaction::decode(&pay(1, 4, fee)).expect("sound").hash();
+        assert_eq!(pool.get(&id), Some((pay(1, 4, fee).as_slice(), one)));
         pool.admit(pay(2, 0, fee), 5, &ledger).expect("enters");
         pool.quota = 42_000;
         assert_eq!(pool.take(1 << 20, 5), [pay(1, 0, fee), pay(1, 1, fee)], "first come, within the gas");

@@ -74,7 +74,7 @@ mod status;
 
 pub use effect::{Agreed, Effect, Job, Told};
 pub use error::ReplicaError;
-pub use ethereum_index::{EthereumIndex, LogFilter, LogPlace, LogsError, ReceiptPlace};
+pub use ethereum_index::{EthereumIndex, LOG_HEIGHTS_MAX, LogFilter, LogPlace, LogsError, ReceiptPlace};
 pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;

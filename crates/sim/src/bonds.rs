@@ -22,7 +22,7 @@ impl Bond {
 }
 
 /// Refusals that no proposer can have been ignorant of: a sub-block with one of them earns nothing.
-const FALSE: [Refusal; 15] = [
+const FALSE: [Refusal; 16] = [
     Refusal::BadSignature,
     Refusal::WrongChain,
     Refusal::UnknownAsset,
@@ -30,6 +30,7 @@ const FALSE: [Refusal; 15] = [
     Refusal::AmountTooLarge,
     Refusal::SameAsset,
     Refusal::SelfPayment,
+    Refusal::ReservedAddress,
     Refusal::AddressNotOfKey,
     Refusal::NetworkAddress,
     Refusal::NotIssuer,

@@ -15,9 +15,10 @@ use serde_json::json;
 use store::{Options, RealDisk};
 
 use crate::demo_network::{DemoNetwork, KEPT_BLOCKS, PASSPHRASE, PAYER_KEY};
+use crate::developers::{DEVELOPER_KEYS, developers};
 use crate::init::DEMO_CHAIN;
 use crate::node_command::StopSignals;
-use crate::traders::{DEVELOPERS, Sent, Traders, genesis};
+use crate::traders::{Sent, Traders, genesis};
 
 /// How often the traders act.
 const TICK: Duration = Duration::from_millis(50);
@@ -57,6 +58,10 @@ pub struct Demo {
     /// Where the first validator listens, the others above; other ports are taken if these are not free.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Where the first validator answers Ethereum's tools, the others above; other ports are taken if these are not
+    /// free.
+    #[arg(long, default_value = "127.0.0.1:8545")]
+    ethereum_listen: SocketAddr,
     /// Keep the validators' homes in this directory, for `walras node`, `export` and the others; else they are gone at
     /// the end. The keys' passphrase is "demo".
     #[arg(long)]
@@ -113,7 +118,8 @@ impl Demo {
         };
         let stopped = stop_flag()?;
         let count = usize::from(self.validators);
-        let mut network = DemoNetwork::start(&folder, &genesis, count, self.listen, self.interval_ms)?;
+        let mut network =
+            DemoNetwork::start(&folder, &genesis, count, [self.listen, self.ethereum_listen], self.interval_ms)?;
         self.greet(&network, &say);
         let begun = Instant::now();
         let tally = self.trade(&mut network, traders, &stopped, &say)?;
@@ -137,8 +143,12 @@ impl Demo {
             say("The page is not in this binary, because Node.js was missing when it was built; everything else runs."
                 .into());
         }
-        say(format!("Contracts: chain {DEMO_CHAIN}; the usual developers' accounts hold 10,000 USD each."));
-        DEVELOPERS.iter().for_each(|account| say(format!("  {}", account.checked())));
+        say(format!("Ethereum JSON-RPC: http://{}, chain {DEMO_CHAIN}", network.ethereum_address(0)));
+        say("The usual accounts for development hold 10,000 USD and 10,000 EUR each. Everybody knows their keys:"
+            .into());
+        for (account, key) in developers().zip(DEVELOPER_KEYS) {
+            say(format!("  {}  {key}", account.checked()));
+        }
         self.greet_payers(network, say);
         let Demo { traders, assets, rate, .. } = self;
         say(format!(

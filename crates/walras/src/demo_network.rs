@@ -38,6 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Validator {
     home: PathBuf,
     http: SocketAddr,
+    ethereum: SocketAddr,
     process: Child,
     /// When it ended, until it is started again.
     ended: Option<Instant>,
@@ -52,15 +53,17 @@ pub struct DemoNetwork {
 }
 
 impl DemoNetwork {
-    /// Makes homes under `folder`, and starts a process for each.
+    /// Makes homes under `folder`, and starts a process for each. The first one's doors are at `listen`: HTTP, and
+    /// that for Ethereum's tools.
     pub fn start(
         folder: &Path,
         genesis: &Genesis,
         count: usize,
-        listen: SocketAddr,
+        listen: [SocketAddr; 2],
         interval_ms: u64,
     ) -> anyhow::Result<DemoNetwork> {
-        let https = http_addresses(listen, count)?;
+        let https = door_addresses(listen[0], count)?;
+        let ethereums = door_addresses(listen[1], count)?;
         let listens = network_addresses(count)?;
         let homes: Vec<PathBuf> = (0..count).map(|index| folder.join(format!("validator-{index}"))).collect();
         let passphrase = Zeroizing::new(PASSPHRASE.to_string());
@@ -81,16 +84,17 @@ impl DemoNetwork {
         for (index, home) in homes.into_iter().enumerate() {
             node::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;
             let config = format!(
-                "[http]\nlisten = \"{}\"\n\n[network]\nlisten = \"{}\"\n\n[blocks]\ninterval_ms = {interval_ms}\n\n\
-                 [lane]\naddresses = [{lanes}]\nmember = {index}\n",
-                https[index], listens[index]
+                "[http]\nlisten = \"{}\"\n\n[ethereum]\nlisten = \"{}\"\n\n[network]\nlisten = \"{}\"\n\n\
+                 [blocks]\ninterval_ms = {interval_ms}\n\n[lane]\naddresses = [{lanes}]\nmember = {index}\n",
+                https[index], ethereums[index], listens[index]
             );
             std::fs::write(home.join("walras.toml"), config).with_context(|| home.display().to_string())?;
             let data = home.join("data");
             RealDisk::new(&data).with_context(|| data.display().to_string())?;
             node::validator::create_votes(&data)?;
             let process = spawn(&home)?;
-            validators.push(Validator { home, http: https[index], process, ended: None });
+            let (http, ethereum) = (https[index], ethereums[index]);
+            validators.push(Validator { home, http, ethereum, process, ended: None });
         }
         let config =
             ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(5)));
@@ -120,6 +124,11 @@ impl DemoNetwork {
     /// The address of a validator's page.
     pub fn address(&self, index: usize) -> SocketAddr {
         self.validators[index].http
+    }
+
+    /// Where a validator answers Ethereum's tools.
+    pub fn ethereum_address(&self, index: usize) -> SocketAddr {
+        self.validators[index].ethereum
     }
 
     /// A validator's process.
@@ -256,8 +265,8 @@ fn spawn(home: &Path) -> anyhow::Result<Child> {
     command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn().context("a validator's process")
 }
 
-/// Addresses for HTTP: from `listen` on if those ports are free, else any.
-fn http_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<SocketAddr>> {
+/// Addresses for a door: from `listen` on if those ports are free, else any.
+fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<SocketAddr>> {
     let wanted = (0..count as u16).map(|index| SocketAddr::new(listen.ip(), listen.port().saturating_add(index)));
     let held: Vec<TcpListener> = match wanted.map(TcpListener::bind).collect() {
         Ok(held) => held,

@@ -20,6 +20,7 @@ use crate::validator_keys::{self, MadeKeys};
 /// Ports of validators on one machine: the first one's, then one higher each.
 const HTTP_PORT: u16 = 8080;
 const NETWORK_PORT: u16 = 9100;
+const ETHEREUM_PORT: u16 = 8545;
 
 /// Fees that the account of a validator can pay at the start.
 const FOUNDER_FEES: u64 = 1_000;
@@ -87,7 +88,8 @@ fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<Str
     let lane_key = || keystore::create_under(&home.join(lane::LANE_KEY_FILE), passphrase);
     let lane = init.lane.then(lane_key).transpose()?.map(|key| key.public());
     let template = lane::configure(node::config::TEMPLATE, index.into(), lanes);
-    write_config(&home, &template, http, listen(&address)?)?;
+    let ethereum = SocketAddr::from(([127, 0, 0, 1], ETHEREUM_PORT + u16::from(index)));
+    write_config(&home, &template, [http, ethereum, listen(&address)?])?;
     let data = home.join("data");
     RealDisk::new(&data).with_context(|| data.display().to_string())?;
     node::validator::create_votes(&data)?;
@@ -111,11 +113,11 @@ fn listen(address: &str) -> anyhow::Result<SocketAddr> {
     Ok(SocketAddr::from(([0, 0, 0, 0], port.context("an address has a port")?)))
 }
 
-/// The commented configuration with this validator's ports.
-fn write_config(home: &Path, template: &str, http: SocketAddr, network: SocketAddr) -> anyhow::Result<()> {
+/// The commented configuration with this validator's ports: of HTTP, Ethereum's tools and the other validators.
+fn write_config(home: &Path, template: &str, own: [SocketAddr; 3]) -> anyhow::Result<()> {
     let defaults = node::Config::default();
     let mut text = template.to_string();
-    for (default, own) in [(defaults.http.listen, http), (defaults.network.listen, network)] {
+    for (default, own) in [defaults.http.listen, defaults.ethereum.listen, defaults.network.listen].iter().zip(own) {
         text = text.replace(&format!("listen = \"{default}\""), &format!("listen = \"{own}\""));
     }
     std::fs::write(home.join("walras.toml"), text).with_context(|| home.display().to_string())

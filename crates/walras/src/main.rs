@@ -12,6 +12,7 @@ mod clear;
 mod decimal;
 mod demo;
 mod demo_network;
+mod developers;
 mod explained;
 mod export;
 mod export_contracts;

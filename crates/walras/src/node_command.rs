@@ -1,5 +1,6 @@
 //! `walras node`: runs the node of a home until it is told to stop.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,6 +36,9 @@ pub struct NodeCommand {
     /// Where to listen, instead of what the configuration says.
     #[arg(long)]
     listen: Option<SocketAddr>,
+    /// Where to answer Ethereum's tools, instead of what the configuration says.
+    #[arg(long)]
+    ethereum_listen: Option<SocketAddr>,
     #[command(flatten)]
     passphrase: Passphrase,
 }
@@ -51,6 +55,9 @@ impl NodeCommand {
         let mut config = Config::load(config_path, std::env::vars())?;
         if let Some(listen) = self.listen {
             config.http.listen = listen;
+        }
+        if let Some(listen) = self.ethereum_listen {
+            config.ethereum.listen = listen;
         }
         config.http = config.http.within(&self.home);
         tell_retention(&config, &self.home);
@@ -72,6 +79,11 @@ impl NodeCommand {
                     none => none.insert(StopSignals::new().context("signals")?),
                 };
                 println!("listening on http://{}", node.address());
+                if let Some(address) = node.ethereum_address() {
+                    // Whoever waited for the first line may read no more.
+                    drop(writeln!(std::io::stdout(), "Ethereum JSON-RPC on http://{address}"));
+                    config.ethereum.listen = address;
+                }
                 let failed = tokio::select! {
                     () = stop.next() => None,
                     reason = node.exchange().failed() => Some(reason),

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 
 use clearing::workload::Seeded;
 use ledger::{Genesis, Limits, Listing, usual_fee};
-use primitives::{
-    Address, Amount, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction,
-};
+use primitives::{Address, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction};
 
+use crate::developers::developer_balances;
 use crate::init::DEMO_CHAIN;
 
 /// Units of each asset that a trader holds at the start, in units of the first asset.
@@ -69,24 +68,6 @@ pub struct Traders {
     weights: Vec<f64>,
 }
 
-/// What each of the developers' accounts holds at the start, in units of the first asset.
-const DEVELOPER_UNITS: Amount = 10_000_000_000;
-/// The accounts that Ethereum's tools for development come with. Their keys are public.
-pub const DEVELOPERS: [Address; 3] = [
-    Address([
-        0xf3, 0x9f, 0xd6, 0xe5, 0x1a, 0xad, 0x88, 0xf6, 0xf4, 0xce, 0x6a, 0xb8, 0x82, 0x72, 0x79, 0xcf, 0xff, 0xb9,
-        0x22, 0x66,
-    ]),
-    Address([
-        0x70, 0x99, 0x79, 0x70, 0xc5, 0x18, 0x12, 0xdc, 0x3a, 0x01, 0x0c, 0x7d, 0x01, 0xb5, 0x0e, 0x0d, 0x17, 0xdc,
-        0x79, 0xc8,
-    ]),
-    Address([
-        0x3c, 0x44, 0xcd, 0xdd, 0xb6, 0xa9, 0x00, 0xfa, 0x2b, 0x58, 0x5d, 0xd2, 0x99, 0xe0, 0x3d, 0x12, 0xfa, 0x42,
-        0x93, 0xbc,
-    ]),
-];
-
 /// The chain that they trade on, with the usual fee, and with contracts for a committee of so many validators.
 pub fn genesis(traders: &Traders, assets: usize, committee: u32) -> Genesis {
     let issuer = SecretKey::from_seed([0xff; 32]).public().address();
@@ -103,14 +84,13 @@ pub fn genesis(traders: &Traders, assets: usize, committee: u32) -> Genesis {
             .map(move |asset| (address, AssetId(asset as u32), wealth(asset)))
             .collect::<Vec<_>>()
     };
-    let developers = DEVELOPERS.map(|developer| (developer, AssetId(0), DEVELOPER_UNITS));
     Genesis {
         chain: DEMO_CHAIN,
         fee: usual_fee(asset(0).1),
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
         limits: Limits::default().with_contracts(committee),
-        balances: traders.traders.iter().flat_map(holdings).chain(developers).collect(),
+        balances: traders.traders.iter().flat_map(holdings).chain(developer_balances()).collect(),
         assets,
         ..Genesis::default()
     }
@@ -225,26 +205,14 @@ impl Traders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::contracts::EthereumKey;
-    use primitives::to_hex;
-
-    /// The keys that anvil and Hardhat print.
-    const KEYS: [&str; 3] = [
-        "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
-        "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
-        "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
-    ];
+    use crate::developers::developers;
 
     #[test]
     fn developers_hold_what_their_tools_sign_for() {
-        for (text, address) in KEYS.into_iter().zip(DEVELOPERS) {
-            let byte = |at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).expect("two digits");
-            let key: [u8; 32] = std::array::from_fn(byte);
-            assert_eq!(to_hex(&key), text);
-            assert_eq!(EthereumKey::from_seed(key).expect("a key").address(), address);
-        }
         let genesis = genesis(&Traders::new(2, 2, 1), 2, 4);
-        let issued = genesis.issued_assets().expect("sound");
-        assert!(issued[0].issued > 3 * DEVELOPER_UNITS && genesis.limits.has_contracts());
+        genesis.issued_assets().expect("sound");
+        let holds =
+            |developer| genesis.balances.iter().any(|(holder, asset, _)| (*holder, *asset) == (developer, AssetId(0)));
+        assert!(developers().all(holds) && genesis.limits.has_contracts());
     }
 }

@@ -40,7 +40,7 @@ impl Api {
     fn ethereum(&self, id: &TransactionId, proof: bool) -> Result<Option<json::EthereumBody>, Failure> {
         let place = self.published().views().ethereum().receipt(id);
         let Some(place) = place else {
-            return Ok(self.backend.is_ethereum_pending(id).then(|| json::EthereumBody::pending(id)));
+            return Ok(self.backend.ethereum_waiting(id).map(|_| json::EthereumBody::pending(id)));
         };
         let proven = self.receipts(place.height)?;
         let receipt = &proven.receipts.contracts.receipts[place.receipt as usize];

@@ -15,7 +15,7 @@ use crate::roles::Role;
 pub(crate) struct Failure(pub(super) StatusCode, pub(super) ErrorText);
 
 impl Failure {
-    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Failure {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Failure {
         Failure(status, ErrorText { code, message: message.into() })
     }
 
@@ -57,7 +57,7 @@ impl Failure {
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "follows", message)
     }
 
-    pub(super) fn too_large() -> Failure {
+    pub(crate) fn too_large() -> Failure {
         let message = "the body is larger than this node takes; see `body_bytes` under /v1/limits";
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }

@@ -34,7 +34,7 @@ pub(super) async fn check_role(State(api): State<Api>, request: Request, next: N
 }
 
 /// Tells browsers which pages of other origins may read the answers, and answers their preflights.
-pub(super) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
+pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
     let origin = request
         .headers()
         .get(header::ORIGIN)
@@ -59,7 +59,7 @@ pub(super) async fn cors(State(api): State<Api>, request: Request, next: Next) -
 
 /// Turns away names that are not ours, and floods. The body is read first, so that a slow sender keeps nobody from
 /// being served.
-pub(super) async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
     if !is_own_host(request.headers(), &api.settings.hosts) {
         return check_host(State(api), request, next).await;
     }

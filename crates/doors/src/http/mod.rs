@@ -1,11 +1,11 @@
 //! The HTTP interface; `docs/api.md` says what it offers, `/v1/openapi.json` says it to machines.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware;
 use primitives::{AssetId, to_hex};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use crate::door::DoorLimits;
 use crate::json::{self, ErrorBody};
 use crate::markets::Sides;
 use crate::published::Published;
-use crate::roles::Access;
+use crate::roles::{Access, Role};
 use crate::settings::Http;
 use crate::{page, stream};
 
@@ -29,7 +29,7 @@ mod chain;
 mod description;
 mod ethereum;
 mod failure;
-mod guard;
+pub(crate) mod guard;
 mod lane;
 mod markets;
 mod operator;
@@ -91,6 +91,27 @@ impl Api {
     /// The same behind the address of probes.
     pub(crate) fn for_probes(&self) -> Api {
         Api { access: Arc::new(self.access.of_probes()), ..self.clone() }
+    }
+
+    /// The same behind another door with the same limits: what is held at one leaves room at the other.
+    pub(crate) fn for_ethereum(&self) -> Api {
+        let Api { settings, .. } = self;
+        Api {
+            requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
+            body_room: Arc::new(Semaphore::new(DoorLimits::new(settings).body_bytes_waiting)),
+            streams: Arc::new(Semaphore::new(settings.stream_connections)),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a request may have what takes a role.
+    pub(crate) fn admits(&self, role: Role, headers: &HeaderMap) -> bool {
+        self.access.admits(role, headers)
+    }
+
+    /// Whether the operator has stopped the intake.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.drains.load(Ordering::Acquire)
     }
 
     pub(crate) fn published(&self) -> &Published {

@@ -1,7 +1,5 @@
 //! What says how the node is. It is answered however many requests are being served.
 
-use std::sync::atomic::Ordering;
-
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -26,7 +24,7 @@ pub(crate) fn probes(api: Api) -> Router {
 }
 
 async fn ready(State(api): State<Api>) -> Response {
-    if api.drains.load(Ordering::Acquire) {
+    if api.is_draining() {
         return Failure::draining().into_response();
     }
     match api.blocking(|api| api.backend.standing()).await {

@@ -1,6 +1,5 @@
 //! Sending transactions, and asking for them.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Json;
@@ -164,7 +163,7 @@ impl Api {
 
     /// Whether the operator lets transactions in.
     pub(super) fn check_intake(&self) -> Result<(), Failure> {
-        if self.drains.load(Ordering::Acquire) { Err(Failure::draining()) } else { Ok(()) }
+        if self.is_draining() { Err(Failure::draining()) } else { Ok(()) }
     }
 
     /// Whether a call may carry so many transactions.

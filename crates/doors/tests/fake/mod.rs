@@ -5,14 +5,17 @@ use std::net::SocketAddr;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use doors::backend::{
-    AccountRead, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, NodeLimits, OffersRead, Proved,
+    AccountRead, CertifiedOutcome, HandoverPage, LaneCaseRead, LaneOutputRead, Moment, NodeLimits, OffersRead, Proved,
     ReadError, Standing,
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
 use doors::views::Views;
 use doors::{Answer, Backend, Closed, CommittedBlock, Outline, Published};
-use ledger::{AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, Signatures, ValidatorsProof};
+use ledger::contracts::{EthereumAccount, EvmCode, EvmContext, UndoError};
+use ledger::{
+    AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, Signatures, SlotProof, ValidatorsProof,
+};
 use primitives::{
     Address, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction, TransactionId,
 };
@@ -94,8 +97,52 @@ impl Backend for Fake {
         Ok(transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect())
     }
 
-    fn is_ethereum_pending(&self, _id: &TransactionId) -> bool {
-        false
+    fn ethereum_waiting(&self, _id: &TransactionId) -> Option<(Vec<u8>, Address)> {
+        None
+    }
+
+    fn ethereum_nonce_above(&self, _address: &Address, next: u64) -> u64 {
+        next
+    }
+
+    fn ethereum_account(&self, address: &Address, moment: Moment) -> Result<EthereumAccount, UndoError> {
+        match moment {
+            Moment::After(height) => self.ledger().ethereum_account_at(address, height),
+            Moment::Within(height) => self.ledger().ethereum_account_within(address, height),
+        }
+    }
+
+    fn ethereum_slot(
+        &self,
+        _address: &Address,
+        _slot: &[u8; 32],
+        _moment: Moment,
+    ) -> Result<Option<[u8; 32]>, UndoError> {
+        Ok(None)
+    }
+
+    fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
+        self.ledger().ethereum_code(hash)
+    }
+
+    fn block_digest(&self, height: Height) -> Option<Digest> {
+        self.ledger().recent_digest(height)
+    }
+
+    fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
+        self.ledger().ethereum_context(block, sub_block, base_fee)
+    }
+
+    fn prove_storage(
+        &self,
+        address: &Address,
+        slots: &[[u8; 32]],
+    ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError> {
+        self.prove(|roots| {
+            let ledger = self.ledger();
+            let slots = slots.iter().filter_map(|slot| roots.prove_slot(&ledger, address, slot)).collect();
+            (roots.prove_account(&ledger, address), slots)
+        })
     }
 
     fn is_pending(&self, _id: &TransactionId) -> bool {

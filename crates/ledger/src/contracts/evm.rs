@@ -13,7 +13,7 @@ use revm::context::{Block as _, ContextTr};
 use revm::context::{Context, Evm, FrameStack, Journal, JournalEntry, JournalInner, LocalContext, Transaction};
 use revm::database_interface::{DBErrorMarker, Database};
 use revm::handler::instructions::EthInstructions;
-use revm::handler::{EthFrame, EthPrecompiles, EvmTr, FrameResult, Handler};
+use revm::handler::{EthFrame, EvmTr, FrameResult, Handler};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, Log, U256};
 use revm::state::Account;
@@ -22,7 +22,10 @@ pub use revm::context::{BlockEnv, CfgEnv, TxEnv};
 pub use revm::primitives::hardfork::SpecId;
 pub use revm::state::{AccountInfo, Bytecode as EvmCode};
 
+use primitives::AssetId;
 use stm::Blocked;
+
+use super::assets::{TokenFacts, TokenPrecompiles};
 
 /// Maps of the journal with room for more entries than this are not kept for the next transaction: clearing them takes
 /// time in proportion to the room.
@@ -41,6 +44,11 @@ pub trait EvmState: Send + Sync + 'static {
     fn code(&self, space: u32, hash: &B256) -> EvmCode;
     /// The hash of a block, which is one of the last 256.
     fn block_hash(&self, space: u32, number: u64) -> B256;
+
+    /// What the token of an asset says of itself. A state without asset 0 has no tokens.
+    fn token(&self, _space: u32, _asset: AssetId) -> Option<TokenFacts> {
+        None
+    }
 }
 
 /// What a transaction is executed under: its block and the rules.
@@ -181,21 +189,21 @@ pub enum Skip {
     Invalid,
 }
 
-type Machine<'a, S, A> = Evm<
+pub(super) type Machine<'a, S, A, I = ()> = Evm<
     EvmFrameContext<'a, S, A>,
-    (),
+    I,
     EthInstructions<EthInterpreter, EvmFrameContext<'a, S, A>>,
-    EthPrecompiles,
+    TokenPrecompiles,
     EthFrame<EthInterpreter>,
 >;
-type EvmFrameContext<'a, S, A> =
+pub(super) type EvmFrameContext<'a, S, A> =
     Context<&'a BlockEnv, &'a TxEnv, &'a CfgEnv, Reader<'a, S, A>, Journal<Reader<'a, S, A>>, (), LocalContext>;
 
 /// What revm reads through.
-struct Reader<'a, S, A> {
-    state: &'a S,
-    space: u32,
-    access: &'a mut A,
+pub(super) struct Reader<'a, S, A> {
+    pub state: &'a S,
+    pub space: u32,
+    pub access: &'a mut A,
 }
 
 impl<S: EvmState, A: Access> Database for Reader<'_, S, A> {
@@ -245,18 +253,18 @@ impl<'a, S: EvmState, A: Access> Handler for Rewardless<'a, S, A> {
 }
 
 /// What a thread keeps from transaction to transaction.
-struct Parts {
+pub(super) struct Parts {
     spec: SpecId,
     journal: JournalInner<JournalEntry>,
     local: LocalContext,
     frames: FrameStack<EthFrame<EthInterpreter>>,
-    precompiles: EthPrecompiles,
+    precompiles: TokenPrecompiles,
 }
 
 impl Parts {
-    fn new(spec: SpecId) -> Parts {
+    pub(super) fn new(spec: SpecId) -> Parts {
         let (journal, local) = (JournalInner::new(), LocalContext::default());
-        Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: EthPrecompiles::new(spec) }
+        Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: TokenPrecompiles::new(spec) }
     }
 }
 
@@ -278,12 +286,19 @@ pub(super) fn execute<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &
     }
 }
 
-fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
-    let spec = *job.context.rules.spec();
-    let parts = PARTS.take().filter(|parts| parts.spec == spec).unwrap_or_else(|| Parts::new(spec));
-    let Parts { journal, local, frames, precompiles, .. } = parts;
-    let reader = Reader { state, space: job.space, access: &mut *access };
-    let mut evm = Evm {
+/// The interpreter before a transaction.
+pub(super) fn machine<'a, S, A, I>(
+    reader: Reader<'a, S, A>,
+    job: &'a EvmJob,
+    parts: Parts,
+    inspector: I,
+) -> Machine<'a, S, A, I>
+where
+    S: EvmState,
+    A: Access,
+{
+    let Parts { spec, journal, local, frames, precompiles } = parts;
+    Evm {
         ctx: Context {
             block: &job.context.block,
             tx: &*job.transaction,
@@ -293,11 +308,18 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
             local,
             error: Ok(()),
         },
-        inspector: (),
+        inspector,
         instruction: EthInstructions::new_mainnet_with_spec(spec),
         precompiles,
         frame_stack: frames,
-    };
+    }
+}
+
+fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
+    let spec = *job.context.rules.spec();
+    let parts = PARTS.take().filter(|parts| parts.spec == spec).unwrap_or_else(|| Parts::new(spec));
+    let reader = Reader { state, space: job.space, access: &mut *access };
+    let mut evm = machine(reader, job, parts, ());
     let mut handler = Rewardless { tip: Cell::new(U256::ZERO), evm: std::marker::PhantomData };
     let result = handler.run(&mut evm);
     let tip = handler.tip.get();

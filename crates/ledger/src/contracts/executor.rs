@@ -29,9 +29,9 @@ pub struct EvmProgram<S> {
 }
 
 /// What is written above a state.
-struct Above<'a, S> {
-    state: &'a S,
-    written: HashMap<EvmPlace, EvmContent>,
+pub(super) struct Above<'a, S> {
+    pub state: &'a S,
+    pub written: HashMap<EvmPlace, EvmContent>,
 }
 
 impl<S: EvmState> Access for Above<'_, S> {

@@ -2,7 +2,9 @@
 //!
 //! Upon each block of a chain with contracts, the ledger notes of every account that the block changed what Ethereum
 //! saw of it before, the former values of the slots, and code that no account has any more. A question about a height
-//! is answered by the first record above it that names the account or slot, or by the present state.
+//! is answered by the first record above it that names the account or slot, or by the present state. What the native
+//! phase and the contract phase changed is noted apart, so that the transactions of a block can be executed again: the
+//! state between the phases is in the notes of the contract phase, or that after the block.
 //!
 //! The records are no part of the state: no root, checkpoint or fetched state holds them. A node that starts has those
 //! of the blocks that it replays, from its newest checkpoint on, and refuses questions about heights before.
@@ -14,10 +16,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use primitives::{Address, Digest, Height};
+use hashbrown::hash_map::Entry;
+use primitives::{Address, Amount, AssetId, Digest, Height};
+use revm::primitives::keccak256;
+use smallvec::SmallVec;
 
-use super::state::{SlotKey, seen, slot_key};
-use crate::Ledger;
+use super::assets::{TOKEN_CODE, balance_slot, holder_of, token_address, token_at};
+use super::evm::{EvmCode, evm_code};
+use super::state::{GAS_ASSET, SlotKey, seen, slot_key, units_slot};
+use crate::{Account, Ledger};
 
 /// Blocks whose records are kept.
 pub const HISTORY_BLOCKS: usize = 256;
@@ -54,20 +61,71 @@ pub enum UndoError {
 /// What a block changed, as it was before.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
+    /// Of accounts that the native phase changed, what Ethereum saw before it.
+    pub native: HashMap<Address, EthereumAccount>,
+    /// Of accounts that the contract phase changed, what Ethereum saw before it.
     pub accounts: HashMap<Address, EthereumAccount>,
     pub slots: HashMap<SlotKey, Option<[u8; 32]>>,
+    /// Of virtual slots that the native phase changed, the value before it.
+    pub native_slots: HashMap<SlotKey, Option<[u8; 32]>>,
     /// Code that no account has any more.
     pub code: HashMap<Digest, Vec<u8>>,
 }
 
 impl Undo {
-    /// Notes what an account was; only the first note of a block counts.
+    /// Notes what an account was before the contract phase; only the first note of a block counts.
     pub fn note(&mut self, address: Address, before: EthereumAccount) {
         self.accounts.entry(address).or_insert(before);
     }
 
+    /// Notes what an account was before the native phase; only the first note of a block counts. `now` is the account
+    /// after the block.
+    pub fn note_native(&mut self, before: SeenBefore, now: &Account) {
+        let SeenBefore { address, ethereum, assets } = before;
+        if let Entry::Vacant(vacant) = self.native.entry(address) {
+            vacant.insert(ethereum);
+            let gone = assets.iter().copied();
+            let came = now.balances().filter(|(asset, _)| !assets.iter().any(|(held, _)| held == asset));
+            for (asset, units) in gone.chain(came.map(|(asset, _)| (asset, 0))) {
+                let key = slot_key(&token_address(asset), &balance_slot(&address));
+                if asset != GAS_ASSET && (now.balance(asset) != units || self.slots.contains_key(&key)) {
+                    self.native_slots.insert(key, units_slot(units));
+                }
+            }
+        }
+    }
+
+    /// The value of a slot before the block, if the block changed it.
+    fn slot_before(&self, key: &SlotKey) -> Option<Option<[u8; 32]>> {
+        self.native_slots.get(key).or_else(|| self.slots.get(key)).copied()
+    }
+
+    /// What an account was before the block, if the block changed it.
+    fn before(&self, address: &Address) -> Option<EthereumAccount> {
+        self.native.get(address).or_else(|| self.accounts.get(address)).copied()
+    }
+
     fn len(&self) -> usize {
-        self.accounts.len() + self.slots.len()
+        self.native.len() + self.native_slots.len() + self.accounts.len() + self.slots.len()
+    }
+}
+
+/// What Ethereum saw of an account before the native phase of a block, and units of its assets.
+pub(crate) struct SeenBefore {
+    pub address: Address,
+    pub ethereum: EthereumAccount,
+    pub assets: SmallVec<[(AssetId, Amount); 2]>,
+}
+
+fn token_code_hash() -> Digest {
+    Digest(keccak256(TOKEN_CODE).0)
+}
+
+/// A reserved address shows a contract, whatever it holds.
+fn shown(address: &Address, account: EthereumAccount) -> EthereumAccount {
+    match token_at(address) {
+        Some(_) => EthereumAccount { nonce: 1, code: token_code_hash(), ..account },
+        None => account,
     }
 }
 
@@ -109,9 +167,9 @@ impl Ledger {
     /// # Errors
     /// [`UndoError`] if the state after this height is not kept.
     pub fn ethereum_account_at(&self, address: &Address, height: Height) -> Result<EthereumAccount, UndoError> {
-        let noted = self.undone(height)?.find_map(|undo| undo.accounts.get(address).copied());
+        let noted = self.undone(height)?.find_map(|undo| undo.before(address));
         let present = || self.accounts.get(address).map(|account| seen(account, self.wei_per_unit()));
-        Ok(noted.or_else(present).unwrap_or_default())
+        Ok(shown(address, noted.or_else(present).unwrap_or_default()))
     }
 
     /// The value of a slot after a block, big-endian; `None` stands for zero.
@@ -120,13 +178,56 @@ impl Ledger {
     /// [`UndoError`] if the state after this height is not kept.
     pub fn slot_at(&self, address: &Address, slot: &[u8; 32], height: Height) -> Result<Option<[u8; 32]>, UndoError> {
         let key = slot_key(address, slot);
-        let noted = self.undone(height)?.find_map(|undo| undo.slots.get(&key).copied());
-        Ok(noted.unwrap_or_else(|| self.contracts.slot(address, slot)))
+        let noted = self.undone(height)?.find_map(|undo| undo.slot_before(&key));
+        Ok(noted.unwrap_or_else(|| self.present_slot(address, slot)))
+    }
+
+    /// The value of a slot between the native phase and the contract phase of a block, big-endian.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state before this height is not kept.
+    pub fn slot_within(
+        &self,
+        address: &Address,
+        slot: &[u8; 32],
+        height: Height,
+    ) -> Result<Option<[u8; 32]>, UndoError> {
+        let mut from = self.undone(height.saturating_sub(1))?;
+        let noted = from.next().and_then(|undo| undo.slots.get(&slot_key(address, slot)).copied());
+        noted.map_or_else(|| self.slot_at(address, slot, height), Ok)
+    }
+
+    /// The value of a slot now; of a token, what the holder has.
+    fn present_slot(&self, address: &Address, slot: &[u8; 32]) -> Option<[u8; 32]> {
+        let Some((asset, holder)) = token_at(address).zip(holder_of(slot)) else {
+            return self.contracts.slot(address, slot);
+        };
+        let account = self.accounts.get(&holder).filter(|_| asset != GAS_ASSET);
+        units_slot(account.map_or(0, |account| account.balance(asset)))
+    }
+
+    /// What Ethereum saw of an account between the native phase and the contract phase of a block: what the block's
+    /// first Ethereum transaction met.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state before this height is not kept.
+    pub fn ethereum_account_within(&self, address: &Address, height: Height) -> Result<EthereumAccount, UndoError> {
+        let mut from = self.undone(height.saturating_sub(1))?;
+        let noted = from.next().and_then(|undo| undo.accounts.get(address).copied());
+        noted.map_or_else(|| self.ethereum_account_at(address, height), |noted| Ok(shown(address, noted)))
     }
 
     /// Code that an account has, or had at a height that is kept.
-    pub fn ethereum_code(&self, hash: &Digest) -> Option<&[u8]> {
-        let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash).map(Vec::as_slice));
-        self.contracts.code(hash).or_else(released)
+    pub fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
+        let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash));
+        let token = || (*hash == token_code_hash()).then(|| evm_code(TOKEN_CODE.into()));
+        self.contracts.evm_code(hash).or_else(token).or_else(|| released().map(|code| evm_code(code.clone().into())))
+    }
+
+    /// The digest of a block, if it is one of those that contracts can ask for.
+    pub fn recent_digest(&self, height: Height) -> Option<Digest> {
+        let hashes = &self.contracts.head()?.hashes;
+        let back = usize::try_from(self.height.checked_sub(height)?).ok()?;
+        hashes.len().checked_sub(back + 1).map(|at| hashes[at])
     }
 }

@@ -71,9 +71,12 @@
 //!   whose sub-blocks were decided in another order.
 //! - **BLAKE3 for tries**, as in the paper (§3.4), and over the ledger's own trie, not Ethereum's.
 //!
+//! Assets are tokens too: each is an ERC-20 at a reserved address, over the same balances, see [`token_address`].
+//!
 //! Deviations from Ethereum: tips are credited after the last transaction of the block; legacy transactions without a
 //! chain id, delegations for any chain and blobs are refused; block hashes are digests of superblocks.
 
+mod assets;
 mod evm;
 mod executor;
 mod history;
@@ -84,22 +87,32 @@ mod receipt;
 mod state;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod transaction;
+mod view;
 
+pub use assets::{TokenFacts, token_address, token_at};
 pub use evm::{
     AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, EvmPlace,
     EvmState, EvmStatus, Skip, SpecId, TxEnv, evm_code,
 };
 pub use executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers, parallel_tuning};
 pub use history::{EthereumAccount, HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
-pub(crate) use history::{History, Undo};
+pub(crate) use history::{History, SeenBefore, Undo};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
 pub use order::{check_in_lane, recover_senders};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
+/// Addresses and slots that a transaction names beforehand (EIP-2930), and delegations (EIP-7702).
+pub use revm::context::{
+    either::Either,
+    transaction::{AccessList, AccessListItem, Authorization, SignedAuthorization},
+};
 /// Ethereum's numbers, addresses and hashes.
 pub use revm::primitives as ethereum;
 pub use state::{BLOCK_HASHES, Contracts, ContractsHead, SlotKey};
 pub(crate) use state::{seen, slot_key};
 pub use stm::Workers;
-pub use transaction::{EthereumFault, EthereumTransaction, TRANSACTION_GAS_MAX};
+pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer};
+pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction, TRANSACTION_GAS_MAX};
+pub use view::{EvmCalled, EvmView};

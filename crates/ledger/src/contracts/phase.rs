@@ -1,20 +1,24 @@
 //! The contract phase of a block: between settlement and digests, on the accounts that the native phase leaves.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
-use primitives::{Address, Digest, Height, Superblock};
+use primitives::{Address, Amount, AssetId, Digest, Height, Superblock};
 use revm::primitives::{Address as EvmAddress, B256, U256, U256 as Wei};
 use stm::Workers;
 
+use super::assets::{TokenFacts, holder_of, token_at};
 use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, SpecId};
 use super::executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers};
 use super::history::Undo;
 use super::order::{Ordered, in_order};
 use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
-use super::state::{BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, wei_of};
+use super::state::{
+    BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, units_slot, wei_of,
+};
 use crate::account::EvmRecord;
-use crate::{Fault, Ledger};
+use crate::{Asset, Fault, Ledger};
 
 const RANDOM_CONTEXT: &str = "walras 2026 prevrandao v1";
 /// The base fee changes by at most one part in this from height to height.
@@ -46,6 +50,8 @@ struct Books {
     lost: i128,
     /// Of that, for proposers.
     tips: i128,
+    /// Change of what accounts hold of assets, which tokens moved.
+    assets: BTreeMap<AssetId, i128>,
 }
 
 impl Ledger {
@@ -70,7 +76,7 @@ impl Ledger {
         let (standing, skipped) = in_order(block, self.chain, self.limits.sub_block_gas);
         phase.receipts.skipped = skipped;
         let contexts: Vec<Arc<EvmContext>> =
-            (0..block.sub_blocks.len()).map(|sub| Arc::new(self.context(block, sub, base_fee))).collect();
+            (0..block.sub_blocks.len()).map(|sub| Arc::new(self.ethereum_context(block, sub, base_fee))).collect();
         let job = |one: &Ordered| EvmJob {
             space: 0,
             context: contexts[one.sub_block].clone(),
@@ -81,6 +87,7 @@ impl Ledger {
             accounts: self.accounts.clone(),
             contracts: self.contracts.clone(),
             wei_per_unit: self.wei_per_unit(),
+            tokens: self.tokens(),
             height: block.height,
         };
         let (EvmBlock { outcomes, writes }, state, _) = self.engine.run(EvmProgram { state, jobs });
@@ -101,6 +108,7 @@ impl Ledger {
         }
         phase.receipts.skipped.sort_unstable_by_key(|(position, _)| *position);
         self.write_all(writes, &mut books, phase);
+        books.check_assets(block.height)?;
         for contract in created {
             let account = self.accounts.get_or_insert(&Address(contract.0.0));
             account.set_evm(EvmRecord { is_contract: true, ..account.evm() });
@@ -109,8 +117,9 @@ impl Ledger {
         self.burn_wei(block.height, &books, phase)
     }
 
-    /// What the transactions of a sub-block are executed under.
-    fn context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
+    /// What the transactions of a sub-block are executed under. The beneficiary is zero where there is no such
+    /// sub-block, or where its proposer is known no longer.
+    pub fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
         let proposer = self.proposer_account(block, sub_block).unwrap_or_default();
         let random = borsh::to_vec(&(block.parent, block.height)).expect("writing to memory cannot fail");
         let mut env = BlockEnv {
@@ -130,7 +139,8 @@ impl Ledger {
     /// The account of the validator that proposed a sub-block, where there are validators.
     fn proposer_account(&self, block: &Superblock, sub_block: usize) -> Option<Address> {
         let members = self.committee(self.schedule().epoch_of(block.height))?;
-        members.get(block.sub_blocks[sub_block].proposer as usize).map(|member| member.account)
+        let proposer = block.sub_blocks.get(sub_block)?.proposer;
+        members.get(proposer as usize).map(|member| member.account)
     }
 
     /// Wei that an account has: its units of asset 0, and what is below one.
@@ -158,7 +168,14 @@ impl Ledger {
                     phase.accounts.push(address);
                 }
                 (Some(slot), EvmContent::Slot(value)) => {
-                    let key = slot_key(&address, &slot.to_be_bytes());
+                    let slot = slot.to_be_bytes();
+                    let key = slot_key(&address, &slot);
+                    if let Some((asset, holder)) = token_at(&address).zip(holder_of(&slot)) {
+                        let before = self.write_balance(asset, &holder, value, books);
+                        phase.undo.slots.insert(key, before);
+                        phase.accounts.push(holder);
+                        continue;
+                    }
                     let value = (!value.is_zero()).then(|| value.to_be_bytes());
                     let before = self.contracts.set_slot(key, value);
                     phase.undo.slots.insert(key, before);
@@ -169,6 +186,22 @@ impl Ledger {
                 }
             }
         }
+    }
+
+    /// Writes what a token moved back to the account; returns what the slot was.
+    fn write_balance(&mut self, asset: AssetId, holder: &Address, value: U256, books: &mut Books) -> Option<[u8; 32]> {
+        let account = self.accounts.get_or_insert(holder);
+        let (before, after) = (account.balance(asset), Amount::try_from(value).expect("what is issued has 64 bits"));
+        account.set_balance(asset, after);
+        *books.assets.entry(asset).or_default() += i128::from(after) - i128::from(before);
+        units_slot(before)
+    }
+
+    /// What the tokens of the assets say of themselves.
+    fn tokens(&self) -> Arc<[TokenFacts]> {
+        let facts =
+            |asset: &Asset| TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued };
+        self.assets.iter().map(facts).collect()
     }
 
     fn write_account(
@@ -258,6 +291,16 @@ impl EvmEngine {
 }
 
 impl Books {
+    /// Whether tokens only moved what is there.
+    fn check_assets(&self, height: Height) -> Result<(), Fault> {
+        match self.assets.iter().find(|(_, change)| **change != 0) {
+            None => Ok(()),
+            Some((&asset, &change)) => {
+                Err(Fault::Conservation { height, asset, places: vec![("tokens", change)], issued: 0 })
+            }
+        }
+    }
+
     /// Takes in what a transaction cost: its fee, and more only where a contract destroyed itself.
     fn take(&mut self, height: Height, execution: &EvmExecution) -> Result<(), Fault> {
         let lost = execution.lost;

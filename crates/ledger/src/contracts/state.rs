@@ -9,6 +9,7 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use primitives::{Address, Amount, AssetId, Digest, Height};
 use revm::primitives::{Address as EvmAddress, B256, U256, keccak256};
 
+use super::assets::{TOKEN_CODE, TokenFacts, asset_at, holder_of, token_at};
 use super::evm::{AccountInfo, EvmCode, EvmState, NO_CODE, evm_code};
 use super::history::EthereumAccount;
 use crate::Account;
@@ -142,6 +143,11 @@ impl Contracts {
         self.code.get(hash).map(|shared| shared.code.original_byte_slice())
     }
 
+    /// The same, as the interpreter takes it.
+    pub(super) fn evm_code(&self, hash: &Digest) -> Option<EvmCode> {
+        self.code.get(hash).map(|shared| shared.code.clone())
+    }
+
     /// Hashes of all code, in order.
     pub(crate) fn sorted_codes(&self) -> Vec<Digest> {
         let mut hashes: Vec<Digest> = self.code.keys().copied().collect();
@@ -204,18 +210,36 @@ pub(crate) fn seen(account: &Account, wei_per_unit: u64) -> EthereumAccount {
     EthereumAccount { wei: wei_of(account, wei_per_unit), nonce: shown_nonce(account), code: account.evm().code }
 }
 
+/// Units as they stand in a slot; `None` for zero.
+pub(super) fn units_slot(units: Amount) -> Option<[u8; 32]> {
+    (units > 0).then(|| U256::from(units).to_be_bytes())
+}
+
+/// What Ethereum sees of a reserved address, which may have been sent wei.
+fn token_info(wei: u128) -> AccountInfo {
+    let code = evm_code(TOKEN_CODE.into());
+    let code_hash = code.hash_slow();
+    AccountInfo { balance: U256::from(wei), nonce: 1, code_hash, code: Some(code), ..AccountInfo::default() }
+}
+
 /// The ledger as Ethereum sees it before a block's contract phase.
 pub(super) struct LedgerState {
     pub accounts: Accounts,
     pub contracts: Contracts,
     pub wei_per_unit: u64,
+    /// What the tokens say of themselves.
+    pub tokens: Arc<[TokenFacts]>,
     /// The height of the block that is executed.
     pub height: Height,
 }
 
 impl EvmState for LedgerState {
     fn account(&self, _: u32, address: &EvmAddress) -> Option<AccountInfo> {
-        let account = self.accounts.get(&Address(address.0.0))?;
+        let known = self.accounts.get(&Address(address.0.0));
+        if asset_at(address).is_some() {
+            return Some(token_info(known.map_or(0, |account| wei_of(account, self.wei_per_unit))));
+        }
+        let account = known?;
         let code = account.evm().code;
         let info = AccountInfo {
             balance: U256::from(wei_of(account, self.wei_per_unit)),
@@ -228,12 +252,20 @@ impl EvmState for LedgerState {
     }
 
     fn slot(&self, _: u32, address: &EvmAddress, slot: &U256) -> U256 {
-        let value = self.contracts.slot(&Address(address.0.0), &slot.to_be_bytes());
+        let (address, slot) = (Address(address.0.0), slot.to_be_bytes());
+        let value = match token_at(&address).zip(holder_of(&slot)) {
+            Some((asset, holder)) => units_slot(self.accounts.get(&holder).map_or(0, |account| account.balance(asset))),
+            None => self.contracts.slot(&address, &slot),
+        };
         value.map_or(U256::ZERO, U256::from_be_bytes)
     }
 
     fn code(&self, _: u32, hash: &B256) -> EvmCode {
         self.contracts.code.get(&Digest(hash.0)).expect("code that an account names is there").code.clone()
+    }
+
+    fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
+        self.tokens.get(asset.0 as usize).cloned()
     }
 
     fn block_hash(&self, _: u32, number: u64) -> B256 {

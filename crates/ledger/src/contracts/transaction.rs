@@ -5,10 +5,11 @@ use std::sync::Arc;
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_consensus::{EthereumTxEnvelope, Transaction as _, TxEip4844};
 use revm::context::either::Either;
+use revm::context::transaction::{AccessList, SignedAuthorization};
 use revm::context::{TransactionType, TxEnv};
 use revm::handler::validation::validate_initial_tx_gas;
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Address as EvmAddress, B256, eip3860, eip7825};
+use revm::primitives::{Address as EvmAddress, B256, Bytes, U256, eip3860, eip7825};
 
 use primitives::{Address, Digest};
 
@@ -20,6 +21,39 @@ pub const TRANSACTION_GAS_MAX: u64 = eip7825::TX_GAS_LIMIT_CAP;
 #[derive(Clone, Debug)]
 pub struct EthereumTransaction {
     envelope: EthereumTxEnvelope<TxEip4844>,
+}
+
+/// What a transaction says, for whoever shows it.
+#[derive(Clone, Debug)]
+pub struct EthereumParts {
+    /// Its type: 0, 1, 2 or 4.
+    pub kind: u8,
+    /// The chain that it is for.
+    pub chain: Option<u64>,
+    /// Its nonce.
+    pub nonce: u64,
+    /// The gas that it declares.
+    pub gas_limit: u64,
+    /// The most wei that it pays for a unit of gas.
+    pub max_fee: u128,
+    /// Of these, the most for the proposer; none where the type has one price alone.
+    pub max_tip: Option<u128>,
+    /// The account that is called; `None` creates a contract.
+    pub to: Option<Address>,
+    /// Wei to send.
+    pub value: U256,
+    /// Input of the call, or code that creates the contract.
+    pub input: Bytes,
+    /// What it names beforehand.
+    pub access_list: Option<AccessList>,
+    /// The delegations that it carries.
+    pub authorizations: Option<Vec<SignedAuthorization>>,
+    /// The parity of the signature's point.
+    pub y_is_odd: bool,
+    /// The signature.
+    pub r: U256,
+    /// The signature.
+    pub s: U256,
 }
 
 /// Why bytes are no transaction that a chain takes.
@@ -129,6 +163,28 @@ impl EthereumTransaction {
     /// The most wei that it pays for a unit of gas.
     pub fn max_fee(&self) -> u128 {
         self.envelope.max_fee_per_gas()
+    }
+
+    /// What it says.
+    pub fn parts(&self) -> EthereumParts {
+        let envelope = &self.envelope;
+        let signature = envelope.signature();
+        EthereumParts {
+            kind: envelope.tx_type() as u8,
+            chain: envelope.chain_id(),
+            nonce: envelope.nonce(),
+            gas_limit: envelope.gas_limit(),
+            max_fee: envelope.max_fee_per_gas(),
+            max_tip: envelope.max_priority_fee_per_gas(),
+            to: envelope.to().map(|to| Address(to.0.0)),
+            value: envelope.value(),
+            input: envelope.input().clone(),
+            access_list: envelope.access_list().cloned(),
+            authorizations: envelope.authorization_list().map(<[_]>::to_vec),
+            y_is_odd: signature.v(),
+            r: signature.r(),
+            s: signature.s(),
+        }
     }
 
     /// The most wei that it takes from its sender: all gas at the highest price, and its value. `None` if that is no

@@ -405,10 +405,14 @@ impl Model {
 /// Whether everybody could know that the transaction is refused, whatever the state.
 pub fn is_false(refusal: Refusal) -> bool {
     use Refusal::*;
-    let by_itself = [ZeroAmount, AmountTooLarge, SameAsset, SelfPayment, AddressNotOfKey, NetworkAddress, BadSignature];
+    let by_itself = [ZeroAmount, AmountTooLarge, SameAsset, SelfPayment, ReservedAddress, BadSignature];
+    let by_names = [AddressNotOfKey, NetworkAddress];
     let by_the_genesis = [WrongChain, UnknownAsset, NotIssuer, SellsTooLittle, AsksTooLittle, CommitteeFixed];
     let by_signatures = [NotPossessed, BadEvidence];
-    by_itself.contains(&refusal) || by_the_genesis.contains(&refusal) || by_signatures.contains(&refusal)
+    by_itself.contains(&refusal)
+        || by_names.contains(&refusal)
+        || by_the_genesis.contains(&refusal)
+        || by_signatures.contains(&refusal)
 }
 
 /// Whether some chain of pairs leads from an asset to others and back.

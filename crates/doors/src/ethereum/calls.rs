@@ -1,0 +1,344 @@
+//! Executions that change nothing: calls, and the search for the gas that a transaction needs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ledger::contracts::ethereum::{self, B256, Bytes, KECCAK_EMPTY, TxKind, U256};
+use ledger::contracts::{
+    AccessList, AccessListItem, AccountInfo, Authorization, Either, EvmCalled, EvmCode, EvmContext, EvmState,
+    EvmStatus, EvmView, SignedAuthorization, TRANSACTION_GAS_MAX, TokenFacts, TxEnv, UndoError,
+};
+use primitives::{Address, AssetId, Digest, Height};
+use serde_json::{Map, Value};
+
+use super::Session;
+use super::params::Params;
+use super::values::{data, quantity, read_address, read_data, read_quantity, read_u64, read_u128};
+use super::wire::{Answer, RpcError};
+use crate::backend::{Backend, Moment};
+use crate::outline::Outline;
+
+/// Addresses and slots that a call names at most.
+const NAMED_MAX: usize = 10_000;
+/// Delegations of a call at most: the gas of a transaction pays for no more.
+const AUTHORIZATIONS_MAX: usize = 700;
+/// Gas of a transfer to an account without code.
+const TRANSFER_GAS: u64 = 21_000;
+
+/// The state at a moment, by point reads.
+pub(super) struct PastState {
+    backend: Arc<dyn Backend>,
+    moment: Moment,
+    assets: Arc<Outline>,
+    /// The first read that could not be answered.
+    failed: Mutex<Option<UndoError>>,
+}
+
+impl PastState {
+    pub fn new(backend: &Arc<dyn Backend>, moment: Moment) -> PastState {
+        let assets = backend.published().views().outline().clone();
+        PastState { backend: backend.clone(), moment, assets, failed: Mutex::default() }
+    }
+
+    /// Whether all reads could be answered.
+    pub fn check(&self) -> Result<(), RpcError> {
+        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn read<T: Default>(&self, read: Result<T, UndoError>) -> T {
+        read.unwrap_or_else(|error| {
+            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            T::default()
+        })
+    }
+}
+
+impl EvmState for PastState {
+    fn account(&self, _: u32, address: &ethereum::Address) -> Option<AccountInfo> {
+        let account = self.read(self.backend.ethereum_account(&Address(address.0.0), self.moment));
+        let has_code = account.code != Digest::default();
+        let info = AccountInfo {
+            balance: U256::from(account.wei),
+            nonce: account.nonce,
+            code_hash: if has_code { B256::new(account.code.0) } else { KECCAK_EMPTY },
+            code: (!has_code).then(EvmCode::default),
+            ..AccountInfo::default()
+        };
+        (!info.is_empty()).then_some(info)
+    }
+
+    fn slot(&self, _: u32, address: &ethereum::Address, slot: &U256) -> U256 {
+        let read = self.backend.ethereum_slot(&Address(address.0.0), &slot.to_be_bytes(), self.moment);
+        self.read(read).map_or(U256::ZERO, U256::from_be_bytes)
+    }
+
+    fn code(&self, _: u32, hash: &B256) -> EvmCode {
+        self.backend.ethereum_code(&Digest(hash.0)).unwrap_or_default()
+    }
+
+    /// What is issued is told as it stands now.
+    fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
+        let asset = self.assets.assets.get(asset.0 as usize)?;
+        Some(TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued })
+    }
+
+    fn block_hash(&self, _: u32, number: u64) -> B256 {
+        self.backend.block_digest(number).map_or(B256::ZERO, |digest| B256::new(digest.0))
+    }
+}
+
+/// What a call asks for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallRequest {
+    from: Address,
+    to: Option<Address>,
+    gas: Option<u64>,
+    max_fee: u128,
+    max_tip: Option<u128>,
+    value: U256,
+    nonce: Option<u64>,
+    input: Vec<u8>,
+    access_list: Option<AccessList>,
+    authorizations: Option<Vec<SignedAuthorization>>,
+}
+
+impl CallRequest {
+    pub fn read(value: &Value) -> Result<CallRequest, String> {
+        let fields = value.as_object().ok_or("an object is expected")?;
+        let of = |name: &str| fields.get(name).filter(|value| !value.is_null());
+        fn read<T>(
+            value: Option<&Value>,
+            name: &str,
+            read: impl FnOnce(&Value) -> Result<T, String>,
+        ) -> Result<Option<T>, String> {
+            value.map(|value| read(value).map_err(|why| format!("{name}: {why}"))).transpose()
+        }
+        let price = read(of("gasPrice"), "gasPrice", read_u128)?;
+        let max_fee = read(of("maxFeePerGas"), "maxFeePerGas", read_u128)?;
+        let max_tip = read(of("maxPriorityFeePerGas"), "maxPriorityFeePerGas", read_u128)?;
+        if price.is_some() && (max_fee.is_some() || max_tip.is_some()) {
+            return Err("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified".into());
+        }
+        let (input, older) = (read(of("input"), "input", read_data)?, read(of("data"), "data", read_data)?);
+        if input.is_some() && older.is_some() && input != older {
+            return Err("both \"data\" and \"input\" are set and not equal; use \"input\"".into());
+        }
+        Ok(CallRequest {
+            from: read(of("from"), "from", read_address)?.unwrap_or_default(),
+            to: read(of("to"), "to", read_address)?,
+            gas: read(of("gas"), "gas", read_u64)?,
+            max_fee: price.or(max_fee).unwrap_or(0),
+            max_tip: max_tip.or(max_fee.map(|_| 0)),
+            value: read(of("value"), "value", read_quantity)?.unwrap_or_default(),
+            nonce: read(of("nonce"), "nonce", read_u64)?,
+            input: input.or(older).unwrap_or_default(),
+            access_list: read(of("accessList"), "accessList", access_list)?,
+            authorizations: read(of("authorizationList"), "authorizationList", authorizations)?,
+        })
+    }
+
+    /// The transaction, with so much gas.
+    fn to_transaction(&self, chain: u64, gas_limit: u64) -> TxEnv {
+        let delegates = self.authorizations.is_some();
+        let tx_type = match (delegates, self.max_tip.is_some(), self.access_list.is_some()) {
+            (true, ..) => 4,
+            (_, true, _) => 2,
+            (_, _, true) => 1,
+            _ => 0,
+        };
+        let authorizations = self.authorizations.iter().flatten().cloned();
+        TxEnv {
+            tx_type,
+            caller: ethereum::Address::new(self.from.0),
+            gas_limit,
+            gas_price: self.max_fee,
+            kind: self.to.map_or(TxKind::Create, |to| TxKind::Call(ethereum::Address::new(to.0))),
+            value: self.value,
+            data: Bytes::from(self.input.clone()),
+            nonce: self.nonce.unwrap_or(0),
+            chain_id: Some(chain),
+            access_list: self.access_list.clone().unwrap_or_default(),
+            gas_priority_fee: if tx_type == 2 || tx_type == 4 { Some(self.max_tip.unwrap_or(0)) } else { None },
+            authorization_list: authorizations.map(|one| Either::Right(one.into_recovered())).collect(),
+            ..TxEnv::default()
+        }
+    }
+}
+
+fn access_list(value: &Value) -> Result<AccessList, String> {
+    let all = value.as_array().ok_or("a list is expected")?;
+    let mut named = all.len();
+    let mut item = |value: &Value| {
+        let keys = value["storageKeys"].as_array().map_or(&[][..], Vec::as_slice);
+        named += keys.len();
+        if named > NAMED_MAX {
+            return Err(format!("more than {NAMED_MAX} addresses and slots"));
+        }
+        let slot = |key: &Value| super::values::read_bytes(key).map(B256::new);
+        let address = ethereum::Address::new(read_address(&value["address"])?.0);
+        Ok(AccessListItem { address, storage_keys: keys.iter().map(slot).collect::<Result<_, _>>()? })
+    };
+    Ok(AccessList(all.iter().map(&mut item).collect::<Result<_, _>>()?))
+}
+
+fn authorizations(value: &Value) -> Result<Vec<SignedAuthorization>, String> {
+    let all = value.as_array().filter(|all| all.len() <= AUTHORIZATIONS_MAX);
+    let all = all.ok_or_else(|| format!("a list of at most {AUTHORIZATIONS_MAX} is expected"))?;
+    let one = |value: &Value| {
+        let authorization = Authorization {
+            chain_id: read_quantity(&value["chainId"])?,
+            address: ethereum::Address::new(read_address(&value["address"])?.0),
+            nonce: read_u64(&value["nonce"])?,
+        };
+        let parity = if value["yParity"].is_null() { &value["v"] } else { &value["yParity"] };
+        let parity = u8::try_from(read_u64(parity)?).map_err(|_| "yParity is 0 or 1".to_string())?;
+        let (r, s) = (read_quantity(&value["r"])?, read_quantity(&value["s"])?);
+        Ok(SignedAuthorization::new_unchecked(authorization, parity, r, s))
+    };
+    all.iter().map(one).collect()
+}
+
+/// A call before it is executed: over which state, under which rules.
+pub(super) struct Prepared {
+    pub view: EvmView<PastState>,
+    pub context: Arc<EvmContext>,
+    pub request: CallRequest,
+    chain: u64,
+    /// The most gas that it may use.
+    gas: u64,
+}
+
+impl Session<'_> {
+    /// Prepares the call in the first parameter, over the state after the block in the second one.
+    pub(super) fn prepare(&self, params: &Params) -> Result<Prepared, RpcError> {
+        let request = params.read(0, CallRequest::read)?;
+        let height = self.height(params, 1)?;
+        let terms = self.terms()?;
+        let backend = &self.rpc.api.backend;
+        let base_fee = if request.max_fee == 0 { 0 } else { self.base_fee_at(height)? };
+        let block = match height {
+            0 => Arc::default(),
+            _ => backend.block(height)?.ok_or_else(|| RpcError::server("header not found"))?,
+        };
+        let context = Arc::new(backend.ethereum_context(&block, usize::MAX, base_fee));
+        let most = TRANSACTION_GAS_MAX.min(terms.block_gas);
+        let gas = self.affordable(&request, height, request.gas.unwrap_or(most).min(most))?;
+        let view = EvmView::new(PastState::new(backend, Moment::After(height)));
+        Ok(Prepared { view, context, request, chain: self.rpc.outline().chain, gas })
+    }
+
+    fn base_fee_at(&self, height: Height) -> Result<u64, RpcError> {
+        Ok(self.load(height)?.ok_or_else(|| RpcError::server("header not found"))?.base_fee)
+    }
+
+    /// The gas that the sender can pay for, if the call offers a price; its value must be there anyway.
+    fn affordable(&self, request: &CallRequest, height: Height, gas: u64) -> Result<u64, RpcError> {
+        let wei = self.rpc.api.backend.ethereum_account(&request.from, Moment::After(height))?.wei;
+        let short = || {
+            let (have, want) = (wei, request.value);
+            RpcError::server(format!("insufficient funds for gas * price + value: have {have} want {want}"))
+        };
+        let left = U256::from(wei).checked_sub(request.value).ok_or_else(short)?;
+        if request.max_fee == 0 {
+            return Ok(gas);
+        }
+        let paid = left / U256::from(request.max_fee);
+        if paid < U256::from(TRANSFER_GAS) {
+            return Err(short());
+        }
+        Ok(u64::try_from(paid).unwrap_or(u64::MAX).min(gas))
+    }
+
+    /// Executes a call with so much gas. The inner error says that the call itself is invalid.
+    fn execute(&self, prepared: &mut Prepared, gas: u64) -> Result<Result<EvmCalled, String>, RpcError> {
+        self.check_gas()?;
+        let transaction = prepared.request.to_transaction(prepared.chain, gas);
+        let called = prepared.view.call(&prepared.context, transaction);
+        prepared.view.state().check()?;
+        self.pay_gas(called.as_ref().map_or(TRANSFER_GAS, |called| called.gas_used));
+        Ok(called)
+    }
+}
+
+impl Prepared {
+    pub fn transaction(&self) -> TxEnv {
+        self.request.to_transaction(self.chain, self.gas)
+    }
+}
+
+/// What a call returned, or why it failed.
+pub(super) fn returned(called: EvmCalled) -> Result<EvmCalled, RpcError> {
+    match called.status {
+        EvmStatus::Succeeded => Ok(called),
+        EvmStatus::Reverted => Err(RpcError::reverted(&called.output)),
+        EvmStatus::Halted => Err(RpcError::server(called.halt.unwrap_or_else(|| "halted".into()))),
+    }
+}
+
+pub(super) fn call(session: &Session, params: &Params) -> Answer {
+    let mut prepared = session.prepare(params)?;
+    let gas = prepared.gas;
+    let called = session.execute(&mut prepared, gas)?.map_err(RpcError::server)?;
+    Ok(data(returned(called)?.output))
+}
+
+/// The least gas that a transaction succeeds with. What it uses with all the gas is tried first, then what is unknown
+/// is halved: a call keeps a 64th of its gas back from the calls that it makes, and refunds come afterwards.
+pub(super) fn estimate_gas(session: &Session, params: &Params) -> Answer {
+    let mut prepared = session.prepare(params)?;
+    let most = prepared.gas;
+    let called = session.execute(&mut prepared, most)?.map_err(RpcError::server)?;
+    if called.halt.as_ref().is_some_and(|why| why.starts_with("out of gas")) {
+        return Err(RpcError::server(format!("gas required exceeds allowance ({most})")));
+    }
+    let used = returned(called)?.gas_used.max(TRANSFER_GAS);
+    let (mut low, mut high, mut next) = (used - 1, most, used);
+    while low + 1 < high {
+        let called = session.execute(&mut prepared, next)?;
+        if called.is_ok_and(|called| called.status == EvmStatus::Succeeded) {
+            high = next;
+        } else {
+            low = next;
+        }
+        // What is needed is mostly little above what was used.
+        next = (low + (high - low) / 2).min(low + 1 + low / 16);
+    }
+    Ok(quantity(high))
+}
+
+/// What an object says of a setting.
+pub(super) fn flag(fields: Option<&Map<String, Value>>, name: &str) -> bool {
+    fields.and_then(|fields| fields.get(name)).and_then(Value::as_bool).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::logs::LogsAsked;
+    use super::*;
+    use fuzz::Target;
+
+    /// Whatever a call or a filter says, it is read or refused; what is read makes a transaction.
+    #[test]
+    fn calls_and_filters_of_strangers() {
+        let seeds: [&[u8]; 3] = [
+            br#"{"from":"0x0101010101010101010101010101010101010101","gas":"0x5208","value":"0x1","data":"0x00",
+                "maxFeePerGas":"0x2","accessList":[{"address":"0x0101010101010101010101010101010101010101",
+                "storageKeys":["0x0000000000000000000000000000000000000000000000000000000000000001"]}]}"#,
+            br#"{"to":"0x0101010101010101010101010101010101010101","input":"0x","gasPrice":"0x1","nonce":"0x7",
+                "authorizationList":[{"chainId":"0x1","address":"0x0101010101010101010101010101010101010101",
+                "nonce":"0x0","yParity":"0x0","r":"0x1","s":"0x1"}]}"#,
+            br#"{"fromBlock":"0x1","toBlock":"latest","address":["0x0101010101010101010101010101010101010101"],
+                "topics":[null,["0x0000000000000000000000000000000000000000000000000000000000000001"]]}"#,
+        ];
+        let words = ["null", "0x", "[]", "{}", "\"0x00\"", "-1", "1e9", "\"type\":\"0x4\"", "[[[]]]", "true"];
+        let seeds = seeds.map(<[u8]>::to_vec).to_vec();
+        // Other tests allocate at the same time.
+        Target { words: &words, room: None, ..Target::new("json_rpc_call", seeds) }.run(|bytes| {
+            let value: Value = serde_json::from_slice(bytes).map_err(|_| "no JSON".to_string())?;
+            let filter = LogsAsked::read(&value);
+            let call = CallRequest::read(&value)?;
+            let transaction = call.to_transaction(1, 30_000);
+            Ok(format!("type {} {}", transaction.tx_type, filter.is_ok()))
+        });
+    }
+}

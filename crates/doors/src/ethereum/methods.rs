@@ -1,0 +1,220 @@
+//! The table of methods: what requests are dispatched by, and what the OpenRPC document is made from.
+
+use serde_json::{Value, json};
+
+use super::params::Params;
+use super::wire::Answer;
+use super::{Session, accounts, blocks, calls, chain, filters, logs, traces};
+use crate::roles::Role;
+
+/// A method.
+pub(super) struct Method {
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    pub params: &'static [Param],
+    /// The schema of its result.
+    result: &'static str,
+    pub role: Role,
+    /// Whether it executes or scans.
+    pub is_heavy: bool,
+    pub run: fn(&Session, &Params) -> Answer,
+}
+
+/// A parameter, by its place.
+pub(super) struct Param {
+    pub name: &'static str,
+    /// Its schema.
+    schema: &'static str,
+    is_required: bool,
+}
+
+/// The method by which transactions come in.
+pub(super) const SEND: &str = "eth_sendRawTransaction";
+
+const fn param(name: &'static str, schema: &'static str) -> Param {
+    Param { name, schema, is_required: true }
+}
+
+const fn option(name: &'static str, schema: &'static str) -> Param {
+    Param { name, schema, is_required: false }
+}
+
+const fn method(
+    name: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    result: &'static str,
+    run: fn(&Session, &Params) -> Answer,
+) -> Method {
+    Method { name, summary, params, result, role: Role::Read, is_heavy: false, run }
+}
+
+const fn heavy(method: Method) -> Method {
+    Method { is_heavy: true, ..method }
+}
+
+const ADDRESS: Param = param("address", "address");
+const AT: Param = option("block", "blockNumberTagOrHash");
+const BLOCK: Param = param("block", "blockNumberOrTag");
+const HASH: Param = param("hash", "hash32");
+const FULL: Param = option("fullTransactions", "boolean");
+const INDEX: Param = param("index", "uint");
+const CALL: Param = param("transaction", "call");
+const FILTER: Param = param("filter", "filter");
+const FILTER_ID: Param = param("id", "string");
+
+/// Every method that a request can name. `eth_subscribe` and `eth_unsubscribe` belong to WebSocket connections.
+#[rustfmt::skip]
+pub(super) const METHODS: &[Method] = &[
+    method("web3_clientVersion", "Name and version of the node.", &[], "string", chain::client_version),
+    method("web3_sha3", "Keccak-256 of bytes.", &[param("data", "bytes")], "hash32", chain::sha3),
+    method("net_version", "The number of the chain, in decimal.", &[], "string", chain::net_version),
+    method("net_listening", "Whether the node listens: it does.", &[], "boolean", chain::listening),
+    method("net_peerCount", "Other validators that are connected.", &[], "uint", chain::peer_count),
+    method("eth_chainId", "The number of the chain.", &[], "uint", chain::chain_id),
+    method("eth_blockNumber", "The newest height.", &[], "uint", chain::block_number),
+    method("eth_syncing", "False, or how far the node is behind.", &[], "syncing", chain::syncing),
+    method("eth_accounts", "Accounts that the node signs for: none.", &[], "list", chain::accounts),
+    method("eth_gasPrice", "A price of gas that the next blocks take.", &[], "uint", chain::gas_price),
+    method("eth_maxPriorityFeePerGas", "The tip to offer: zero, as it buys no place.", &[], "uint", chain::priority_fee),
+    heavy(method("eth_feeHistory", "Base fees, use of gas and tips of up to 256 blocks.",
+        &[param("blockCount", "uint"), param("newestBlock", "blockNumberOrTag"), option("percentiles", "list")],
+        "object", chain::fee_history)),
+    method("eth_getBalance", "Wei of an account.", &[ADDRESS, AT], "uint", accounts::get_balance),
+    method("eth_getTransactionCount", "The nonce of an account's next transaction.", &[ADDRESS, AT], "uint",
+        accounts::get_transaction_count),
+    method("eth_getCode", "The code of an account.", &[ADDRESS, AT], "bytes", accounts::get_code),
+    method("eth_getStorageAt", "The value of a slot.", &[ADDRESS, param("slot", "uint256"), AT], "hash32",
+        accounts::get_storage_at),
+    heavy(method("eth_getProof", "An account and slots of it, with Walras' own proofs under the newest state root.",
+        &[ADDRESS, param("slots", "list"), AT], "object", accounts::get_proof)),
+    heavy(method("eth_call", "What a call returns, without a transaction.", &[CALL, AT], "bytes", calls::call)),
+    heavy(method("eth_estimateGas", "The least gas that a transaction succeeds with.", &[CALL, AT], "uint",
+        calls::estimate_gas)),
+    Method { role: Role::Submit, ..method(SEND, "Sends a signed transaction of type 0, 1, 2 or 4.",
+        &[param("transaction", "bytes")], "hash32", accounts::send_raw_transaction) },
+    method("eth_getTransactionByHash", "A transaction, executed or waiting here.", &[HASH], "object",
+        blocks::get_transaction_by_hash),
+    method("eth_getTransactionByBlockNumberAndIndex", "A transaction of a block.", &[BLOCK, INDEX], "object",
+        blocks::get_transaction_by_block_number_and_index),
+    method("eth_getTransactionByBlockHashAndIndex", "A transaction of a block.", &[HASH, INDEX], "object",
+        blocks::get_transaction_by_block_hash_and_index),
+    method("eth_getTransactionReceipt", "What an executed transaction came to.", &[HASH], "object",
+        blocks::get_transaction_receipt),
+    heavy(method("eth_getBlockReceipts", "All receipts of a block.", &[BLOCK], "list", blocks::get_block_receipts)),
+    method("eth_getBlockByNumber", "A block.", &[BLOCK, FULL], "object", blocks::get_block_by_number),
+    method("eth_getBlockByHash", "A block.", &[HASH, FULL], "object", blocks::get_block_by_hash),
+    method("eth_getBlockTransactionCountByNumber", "Executed transactions of a block.", &[BLOCK], "uint",
+        blocks::get_block_transaction_count_by_number),
+    method("eth_getBlockTransactionCountByHash", "Executed transactions of a block.", &[HASH], "uint",
+        blocks::get_block_transaction_count_by_hash),
+    heavy(method("eth_getLogs", "Logs of at most 10,000 heights, at most 10,000.", &[FILTER], "list", logs::get_logs)),
+    method("eth_newFilter", "A filter that tells new logs.", &[FILTER], "string", filters::new_filter),
+    method("eth_newBlockFilter", "A filter that tells new blocks.", &[], "string", filters::new_block_filter),
+    method("eth_newPendingTransactionFilter", "A filter that tells transactions that come in here.", &[], "string",
+        filters::new_pending_transaction_filter),
+    method("eth_uninstallFilter", "Ends a filter.", &[FILTER_ID], "boolean", filters::uninstall_filter),
+    heavy(method("eth_getFilterChanges", "What is new since a filter was asked last.", &[FILTER_ID], "list",
+        filters::get_filter_changes)),
+    heavy(method("eth_getFilterLogs", "All logs of a filter.", &[FILTER_ID], "list", filters::get_filter_logs)),
+    heavy(method("debug_traceTransaction", "What a transaction of the last 256 blocks did: step logs, or `callTracer`.",
+        &[HASH, option("options", "object")], "object", traces::trace_transaction)),
+    heavy(method("debug_traceCall", "The same of a call.", &[CALL, AT, option("options", "object")], "object",
+        traces::trace_call)),
+];
+
+/// The method of this name.
+pub(super) fn find(name: &str) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == name)
+}
+
+/// The OpenRPC document of the interface, which is kept as `docs/openrpc.json`.
+pub fn openrpc() -> Value {
+    let schema = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    let param =
+        |param: &Param| json!({"name": param.name, "required": param.is_required, "schema": schema(param.schema)});
+    let methods = METHODS.iter().map(|method| {
+        json!({
+            "name": method.name,
+            "summary": method.summary,
+            "paramStructure": "by-position",
+            "params": method.params.iter().map(param).collect::<Vec<_>>(),
+            "result": {"name": "result", "schema": schema(method.result)},
+        })
+    });
+    let quantity = "^0x(0|[1-9a-f][0-9a-f]*)$";
+    json!({
+        "openrpc": "1.2.6",
+        "info": {
+            "title": "Walras: Ethereum JSON-RPC",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "Apache-2.0"},
+            "description": "Ethereum's JSON-RPC over HTTP and WebSocket. Over a WebSocket there are `eth_subscribe` \
+                and `eth_unsubscribe` (newHeads, logs, newPendingTransactions) too.",
+        },
+        "methods": methods.collect::<Vec<_>>(),
+        "components": {"schemas": {
+            "address": {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"},
+            "hash32": {"type": "string", "pattern": "^0x[0-9a-f]{64}$"},
+            "bytes": {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"},
+            "uint": {"type": "string", "pattern": quantity},
+            "uint256": {"type": "string", "pattern": "^0x[0-9a-fA-F]{0,64}$"},
+            "string": {"type": "string"},
+            "boolean": {"type": "boolean"},
+            "list": {"type": "array"},
+            "object": {"type": ["object", "null"]},
+            "syncing": {"oneOf": [{"type": "boolean"}, {"type": "object"}]},
+            "blockNumberOrTag": {"oneOf": [
+                {"type": "string", "enum": ["earliest", "finalized", "safe", "latest", "pending"]},
+                {"type": "string", "pattern": quantity},
+            ]},
+            "blockNumberTagOrHash": {"oneOf": [
+                schema("blockNumberOrTag"),
+                {"type": "object", "properties": {"blockNumber": schema("uint"), "blockHash": schema("hash32")}},
+            ]},
+            "call": {"type": "object", "properties": {
+                "from": schema("address"), "to": schema("address"), "gas": schema("uint"),
+                "gasPrice": schema("uint"), "maxFeePerGas": schema("uint"), "maxPriorityFeePerGas": schema("uint"),
+                "value": schema("uint"), "input": schema("bytes"), "data": schema("bytes"), "nonce": schema("uint"),
+                "accessList": schema("list"), "authorizationList": schema("list"),
+            }},
+            "filter": {"type": "object", "properties": {
+                "fromBlock": schema("blockNumberOrTag"), "toBlock": schema("blockNumberOrTag"),
+                "blockHash": schema("hash32"), "address": {"type": ["string", "array", "null"]},
+                "topics": schema("list"),
+            }},
+        }},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openrpc.json");
+
+    /// `WALRAS_WRITE_OPENRPC=1` writes the document anew.
+    #[test]
+    fn the_document_is_what_the_table_says() {
+        let expected = format!("{:#}\n", openrpc());
+        if std::env::var_os("WALRAS_WRITE_OPENRPC").is_some() {
+            std::fs::write(DOCUMENT, &expected).expect("writable");
+        }
+        let found = std::fs::read_to_string(DOCUMENT).expect("docs/openrpc.json is there");
+        assert_eq!(found, expected, "write it anew: WALRAS_WRITE_OPENRPC=1 cargo test -p doors openrpc");
+    }
+
+    #[test]
+    fn names_are_unique_and_schemas_are_there() {
+        let document = openrpc();
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        for (at, method) in METHODS.iter().enumerate() {
+            assert_eq!(METHODS.iter().position(|other| other.name == method.name), Some(at));
+            assert!(schemas.contains_key(method.result), "{}", method.name);
+            assert!(method.params.iter().all(|param| schemas.contains_key(param.schema)), "{}", method.name);
+            let required = method.params.iter().map(|param| param.is_required);
+            assert!(required.rev().is_sorted(), "{}: what is required comes first", method.name);
+        }
+    }
+}

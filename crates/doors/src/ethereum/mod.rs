@@ -1,0 +1,263 @@
+//! Ethereum's JSON-RPC, for wallets and libraries that know nothing of Walras: over HTTP and WebSocket, on a port of
+//! its own.
+//!
+//! ```text
+//!  POST /  ─► body (a request, or a batch) ─► methods, one after another ─► answers
+//!  GET  /  ─► WebSocket: the same, and subscriptions (newHeads, logs, newPendingTransactions)
+//! ```
+//!
+//! - Blocks, receipts and logs are those that the node has published; `latest`, `safe`, `finalized` and `pending` name
+//!   the newest of them. A block over this door never changes: its hash is the digest of the superblock, its state root
+//!   is the lagged one that the block names, and its miner is zero.
+//! - The state at a height is told by point reads, for the last 256 heights. Calls and traces run over such reads, so
+//!   that none of them holds the ledger.
+//! - Only Ethereum transactions that were executed stand in blocks. Native transactions do not, and `Transfer` logs
+//!   alone do not make up balances.
+//!
+//! **Limits**, each with an error of its own (-32005): a body has [`BODY_BYTES_MAX`] and the door's limit, a batch
+//! [`wire::BATCH_MAX`] requests; a body's calls share [`GAS_MAX`], its answers [`ANSWER_BYTES_MAX`]; so many bodies are
+//! worked on at a time as the machine has cores to do it, and others wait in line. Filters are bounded and expire; a
+//! subscriber that does not read is cut.
+//!
+//! [`METHODS`](methods::METHODS) is the table that requests are dispatched by and `docs/openrpc.json` is made from.
+
+mod accounts;
+mod blocks;
+mod calls;
+mod chain;
+mod filters;
+mod logs;
+mod methods;
+mod params;
+mod subscriptions;
+mod traces;
+mod values;
+mod wire;
+
+pub use methods::openrpc;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use ledger::contracts::TRANSACTION_GAS_MAX;
+use primitives::Height;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::http::{self, Api, Failure};
+use crate::outline::{ContractsOutline, Outline};
+use crate::roles::Role;
+use filters::Filters;
+use methods::{Method, find};
+use params::Params;
+use wire::{Answer, Body, Refused, Request, RpcError, envelope};
+
+/// Bytes of a body at most, whatever the configuration allows.
+const BODY_BYTES_MAX: usize = 5 << 20;
+/// Bytes of the answers to one body, roughly.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Gas of all calls of one body.
+const GAS_MAX: u64 = 16 * TRANSACTION_GAS_MAX;
+
+/// What every request can reach.
+#[derive(Clone)]
+pub(crate) struct Rpc {
+    api: Api,
+    filters: Arc<Filters>,
+    /// Permits for bodies that are worked on.
+    workers: Arc<Semaphore>,
+    /// Of these, for bodies whose methods execute or scan.
+    heavy: Arc<Semaphore>,
+}
+
+/// A body that is being answered.
+struct Session<'a> {
+    rpc: &'a Rpc,
+    may_submit: bool,
+    /// Gas that calls may still use.
+    gas: Cell<u64>,
+    /// Bytes that answers may still have.
+    bytes: Cell<usize>,
+}
+
+impl Rpc {
+    /// Over a node.
+    pub(crate) fn new(api: Api) -> Rpc {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Rpc {
+            api,
+            filters: Arc::default(),
+            workers: Arc::new(Semaphore::new(4 * cores)),
+            heavy: Arc::new(Semaphore::new(cores)),
+        }
+    }
+
+    fn outline(&self) -> Arc<Outline> {
+        self.api.published().views().outline().clone()
+    }
+
+    /// Answers a body; nothing if no answer is wanted.
+    async fn answer(&self, bytes: Bytes, may_submit: bool) -> Option<Value> {
+        let Ok(permit) = self.workers.clone().acquire_owned().await else { return None };
+        let body = match Body::read(&bytes) {
+            Ok(body) => body,
+            Err(error) => return Some(envelope(Value::Null, Err(error))),
+        };
+        let is_heavy = body.requests().any(|request| find(&request.method).is_some_and(|method| method.is_heavy));
+        let permit = if is_heavy {
+            drop(permit);
+            self.heavy.clone().acquire_owned().await.ok()?
+        } else {
+            permit
+        };
+        let rpc = self.clone();
+        let answered = tokio::task::spawn_blocking(move || {
+            let answer = Session::new(&rpc, may_submit).answer(body);
+            drop(permit);
+            answer
+        });
+        answered.await.unwrap_or_else(|_| Some(envelope(Value::Null, Err(RpcError::internal("the node is stopping")))))
+    }
+}
+
+impl<'a> Session<'a> {
+    fn new(rpc: &'a Rpc, may_submit: bool) -> Session<'a> {
+        Session { rpc, may_submit, gas: Cell::new(GAS_MAX), bytes: Cell::new(ANSWER_BYTES_MAX) }
+    }
+
+    fn answer(&self, body: Body) -> Option<Value> {
+        match body {
+            Body::One(one) => self.answer_one(one),
+            Body::Batch(batch) => {
+                let answers = self.answer_batch(batch);
+                (!answers.is_empty()).then_some(Value::Array(answers))
+            }
+        }
+    }
+
+    /// Answers a batch in order. Transactions that stand side by side are sent together, so that their senders are
+    /// recovered in parallel.
+    fn answer_batch(&self, batch: Vec<Result<Request, Refused>>) -> Vec<Value> {
+        let is_sent = |one: &Result<Request, Refused>| one.as_ref().is_ok_and(|one| one.method == methods::SEND);
+        let mut answers = Vec::with_capacity(batch.len());
+        let mut rest = batch.into_iter().peekable();
+        while let Some(one) = rest.next() {
+            if !is_sent(&one) {
+                answers.extend(self.answer_one(one));
+                continue;
+            }
+            let mut sent: Vec<Request> = one.into_iter().collect();
+            while let Some(next) = rest.next_if(is_sent) {
+                sent.extend(next);
+            }
+            let results = self.send_all(&sent);
+            let answered = sent.into_iter().zip(results);
+            answers.extend(answered.filter_map(|(request, answer)| Some(envelope(request.id?, answer))));
+        }
+        answers
+    }
+
+    fn answer_one(&self, one: Result<Request, Refused>) -> Option<Value> {
+        match one {
+            Err(Refused(id, error)) => Some(envelope(id, Err(error))),
+            Ok(Request { id, method, params }) => {
+                let answer = self.call(&method, &params);
+                id.map(|id| envelope(id, answer))
+            }
+        }
+    }
+
+    fn call(&self, name: &str, params: &[Value]) -> Answer {
+        let method = find(name).ok_or_else(|| RpcError::unknown_method(name))?;
+        self.check_role(method)?;
+        let params = Params::new(params, method)?;
+        let result = (method.run)(self, &params)?;
+        self.pay_bytes(weight(&result))?;
+        Ok(result)
+    }
+
+    fn check_role(&self, method: &Method) -> Result<(), RpcError> {
+        if method.role == Role::Submit && !self.may_submit {
+            return Err(RpcError::server("sending takes the token of [http] submit_token_file, as a bearer"));
+        }
+        Ok(())
+    }
+
+    fn pay_bytes(&self, bytes: usize) -> Result<(), RpcError> {
+        let left = self.bytes.get().checked_sub(bytes);
+        let too_much = || RpcError::limit(format!("the answer is longer than {ANSWER_BYTES_MAX} bytes; ask for less"));
+        self.bytes.set(left.ok_or_else(too_much)?);
+        Ok(())
+    }
+
+    /// Before an execution: whether any gas is left.
+    fn check_gas(&self) -> Result<(), RpcError> {
+        let too_much = || RpcError::limit(format!("the calls of one request use more than {GAS_MAX} gas together"));
+        if self.gas.get() == 0 { Err(too_much()) } else { Ok(()) }
+    }
+
+    fn pay_gas(&self, gas: u64) {
+        self.gas.set(self.gas.get().saturating_sub(gas));
+    }
+
+    /// The newest block that was published.
+    fn latest(&self) -> Height {
+        self.rpc.api.published().views().height()
+    }
+
+    /// What contracts see of the chain.
+    fn terms(&self) -> Result<ContractsOutline, RpcError> {
+        self.rpc.outline().contracts.ok_or_else(|| RpcError::server("this chain has no contracts"))
+    }
+}
+
+/// Bytes of a value as JSON, roughly.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 10,
+        Value::String(text) => text.len() + 3,
+        Value::Array(all) => 2 + all.iter().map(weight).sum::<usize>(),
+        Value::Object(all) => 2 + all.iter().map(|(key, value)| key.len() + 4 + weight(value)).sum::<usize>(),
+    }
+}
+
+/// Both ways of asking, at the root.
+pub(crate) fn router(api: Api) -> Router {
+    let rpc = Rpc::new(api.clone());
+    let limit = api.settings.body_bytes.min(BODY_BYTES_MAX);
+    Router::new()
+        .route("/", axum::routing::post(over_http).get(subscriptions::open))
+        .method_not_allowed_fallback(async || {
+            let message = "Ethereum's JSON-RPC is asked by POST, or over a WebSocket";
+            Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+        })
+        .layer(DefaultBodyLimit::max(limit))
+        .with_state(rpc)
+        .layer(middleware::from_fn_with_state(api.clone(), http::guard::guard))
+        .layer(middleware::from_fn_with_state(api, http::guard::cors))
+}
+
+async fn over_http(
+    State(rpc): State<Rpc>,
+    headers: HeaderMap,
+    body: Result<Bytes, axum::extract::rejection::BytesRejection>,
+) -> Response {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        let message = "the content type of a request is application/json";
+        return Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message).into_response();
+    }
+    let Ok(body) = body else { return Failure::too_large().into_response() };
+    let may_submit = rpc.api.admits(Role::Submit, &headers);
+    match rpc.answer(body, may_submit).await {
+        None => StatusCode::NO_CONTENT.into_response(),
+        Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
+    }
+}

@@ -1,0 +1,64 @@
+//! The parameters of a request, by position.
+
+use primitives::{Address, Digest};
+use serde_json::Value;
+
+use super::methods::Method;
+use super::values;
+use super::wire::RpcError;
+
+/// See the module text.
+pub(super) struct Params<'a> {
+    values: &'a [Value],
+    method: &'static Method,
+}
+
+impl<'a> Params<'a> {
+    /// Checks how many there are.
+    pub fn new(values: &'a [Value], method: &'static Method) -> Result<Params<'a>, RpcError> {
+        let most = method.params.len();
+        if values.len() > most {
+            return Err(RpcError::invalid_params(format!("too many arguments, want at most {most}")));
+        }
+        Ok(Params { values, method })
+    }
+
+    /// What was given; nothing for `null`.
+    pub fn get(&self, at: usize) -> Option<&'a Value> {
+        self.values.get(at).filter(|value| !value.is_null())
+    }
+
+    /// What must be given, read.
+    pub fn read<T>(&self, at: usize, read: impl FnOnce(&'a Value) -> Result<T, String>) -> Result<T, RpcError> {
+        let name = self.method.params[at].name;
+        let missing = || RpcError::invalid_params(format!("missing value for required argument {at} ({name})"));
+        self.named(at, read(self.get(at).ok_or_else(missing)?))
+    }
+
+    /// What may be given, read.
+    pub fn read_if<T>(
+        &self,
+        at: usize,
+        read: impl FnOnce(&'a Value) -> Result<T, String>,
+    ) -> Result<Option<T>, RpcError> {
+        self.get(at).map(|value| self.named(at, read(value))).transpose()
+    }
+
+    fn named<T>(&self, at: usize, read: Result<T, String>) -> Result<T, RpcError> {
+        let name = self.method.params[at].name;
+        read.map_err(|why| RpcError::invalid_params(format!("invalid argument {at} ({name}): {why}")))
+    }
+
+    pub fn address(&self, at: usize) -> Result<Address, RpcError> {
+        self.read(at, values::read_address)
+    }
+
+    pub fn digest(&self, at: usize) -> Result<Digest, RpcError> {
+        self.read(at, values::read_digest)
+    }
+
+    pub fn bool(&self, at: usize) -> Result<bool, RpcError> {
+        let read = |value: &Value| value.as_bool().ok_or_else(|| "true or false is expected".to_string());
+        Ok(self.read_if(at, read)?.unwrap_or(false))
+    }
+}

@@ -1,0 +1,199 @@
+//! Executions that change nothing: calls over a state, and transactions of old blocks executed again.
+//!
+//! *Properties.* The state is read and never written: what an execution writes is kept above it, for those that follow.
+//! A transaction of a block that is executed again, after those before it and over the state that the block's contract
+//! phase began with, comes to what its receipt says.
+
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use revm::context::journaled_state::account::JournaledAccountTr;
+use revm::context::result::{EVMError, ExecutionResult, HaltReason};
+use revm::context::{ContextTr, JournalTr, Transaction};
+use revm::handler::{EvmTr, FrameResult, Handler};
+use revm::inspector::{Inspector, InspectorHandler};
+use revm::interpreter::InitialAndFloorGas;
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::primitives::{Bytes, Log};
+
+use super::evm::{
+    Access, EvmContext, EvmFrameContext, EvmJob, EvmOutcome, EvmState, EvmStatus, Machine, Parts, Reader, TxEnv, Waits,
+    execute, machine,
+};
+use super::executor::Above;
+use super::trace::Tracer;
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvmCalled {
+    /// How it ended.
+    pub status: EvmStatus,
+    /// Gas that it used, refunds taken off.
+    pub gas_used: u64,
+    /// What it returned, or why it reverted.
+    pub output: Bytes,
+    /// What it logged.
+    pub logs: Vec<Log>,
+    /// Why it was halted.
+    pub halt: Option<String>,
+}
+
+/// Executions one after another over a state, which stays as it is.
+pub struct EvmView<S> {
+    state: S,
+    written: HashMap<super::EvmPlace, super::EvmContent>,
+}
+
+impl<S: EvmState> EvmView<S> {
+    /// Over a state.
+    pub fn new(state: S) -> EvmView<S> {
+        EvmView { state, written: HashMap::new() }
+    }
+
+    /// The state below.
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// Executes a transaction as a block does. What it writes is seen by those that follow.
+    pub fn execute(&mut self, job: &EvmJob) -> EvmOutcome {
+        let mut above = self.above();
+        let outcome = execute(above.state, job, &mut above);
+        self.written = above.written;
+        outcome.expect(NOTHING_WAITS)
+    }
+
+    /// Executes a call: its sender needs no key, nonce or funds for gas, and pays nothing. What it writes is dropped.
+    ///
+    /// # Errors
+    /// Says why nothing can be executed: the call itself is invalid.
+    pub fn call(&mut self, context: &Arc<EvmContext>, transaction: TxEnv) -> Result<EvmCalled, String> {
+        let job = EvmJob { space: 0, context: context.clone(), transaction: Arc::new(transaction) };
+        self.run(&job, (), |machine| Free(PhantomData).run(machine)).0
+    }
+
+    /// The same, watched.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn trace_call(
+        &mut self,
+        context: &Arc<EvmContext>,
+        transaction: TxEnv,
+        tracer: Tracer,
+    ) -> (Result<EvmCalled, String>, Tracer) {
+        let job = EvmJob { space: 0, context: context.clone(), transaction: Arc::new(transaction) };
+        self.run(&job, tracer, |machine| Free(PhantomData).inspect_run(machine))
+    }
+
+    /// Executes a transaction as a block does, watched. What it writes is dropped.
+    ///
+    /// # Errors
+    /// Says why it is not executed.
+    pub fn trace(&mut self, job: &EvmJob, tracer: Tracer) -> (Result<EvmCalled, String>, Tracer) {
+        self.run(job, tracer, |machine| Paid(PhantomData).inspect_run(machine))
+    }
+
+    /// A panic of the interpreter is the failure of this execution alone.
+    fn run<I: Default>(
+        &mut self,
+        job: &EvmJob,
+        inspector: I,
+        run: impl FnOnce(&mut Machine<'_, S, Above<'_, S>, I>) -> Result<ExecutionResult<HaltReason>, EVMError<Waits>>,
+    ) -> (Result<EvmCalled, String>, I) {
+        let mut above = self.above();
+        let state = above.state;
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            let reader = Reader { state, space: job.space, access: &mut above };
+            let parts = Parts::new(*job.context.rules.spec());
+            let mut machine = machine(reader, job, parts, inspector);
+            (run(&mut machine), machine.inspector)
+        }));
+        self.written = above.written;
+        match ran {
+            Ok((result, inspector)) => (result.map(called).map_err(|error| error.to_string()), inspector),
+            Err(_) => (Err("the interpreter failed".into()), I::default()),
+        }
+    }
+
+    fn above(&mut self) -> Above<'_, S> {
+        Above { state: &self.state, written: std::mem::take(&mut self.written) }
+    }
+}
+
+const NOTHING_WAITS: &str = "nothing waits for another transaction";
+
+fn called(result: ExecutionResult) -> EvmCalled {
+    let gas_used = result.tx_gas_used();
+    let (status, logs, output, halt) = match result {
+        ExecutionResult::Success { logs, output, .. } => (EvmStatus::Succeeded, logs, output.into_data(), None),
+        ExecutionResult::Revert { output, .. } => (EvmStatus::Reverted, Vec::new(), output, None),
+        ExecutionResult::Halt { reason, .. } => (EvmStatus::Halted, Vec::new(), Bytes::new(), Some(reason.to_string())),
+    };
+    EvmCalled { status, gas_used, output, logs, halt }
+}
+
+type Types<'a, S, A, I> = PhantomData<fn(&'a S, &'a A, &'a I)>;
+
+/// Ethereum's handler for calls: nobody is asked for a nonce, for code that he must not have, or for gas money.
+struct Free<'a, S, A, I>(Types<'a, S, A, I>);
+
+/// Ethereum's handler for transactions of old blocks: proposers were paid after all of them.
+struct Paid<'a, S, A, I>(Types<'a, S, A, I>);
+
+impl<'a, S: EvmState, A: Access, I> Handler for Free<'a, S, A, I> {
+    type Evm = Machine<'a, S, A, I>;
+    type Error = EVMError<Waits>;
+    type HaltReason = HaltReason;
+
+    fn validate_against_state_and_deduct_caller(
+        &self,
+        evm: &mut Self::Evm,
+        _gas: &mut InitialAndFloorGas,
+    ) -> Result<(), Self::Error> {
+        let (_, transaction, _, journal, _, _) = evm.ctx().all_mut();
+        let mut caller = journal.load_account_with_code_mut(transaction.caller())?.data;
+        if transaction.kind().is_call() {
+            caller.bump_nonce();
+        }
+        Ok(())
+    }
+
+    fn reimburse_caller(&self, _evm: &mut Self::Evm, _result: &mut FrameResult) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn reward_beneficiary(&self, _evm: &mut Self::Evm, _result: &mut FrameResult) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+impl<'a, S: EvmState, A: Access, I> Handler for Paid<'a, S, A, I> {
+    type Evm = Machine<'a, S, A, I>;
+    type Error = EVMError<Waits>;
+    type HaltReason = HaltReason;
+
+    fn reward_beneficiary(&self, _evm: &mut Self::Evm, _result: &mut FrameResult) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+impl<'a, S, A, I> InspectorHandler for Free<'a, S, A, I>
+where
+    S: EvmState,
+    A: Access,
+    I: Inspector<EvmFrameContext<'a, S, A>, EthInterpreter>,
+{
+    type IT = EthInterpreter;
+}
+
+impl<'a, S, A, I> InspectorHandler for Paid<'a, S, A, I>
+where
+    S: EvmState,
+    A: Access,
+    I: Inspector<EvmFrameContext<'a, S, A>, EthInterpreter>,
+{
+    type IT = EthInterpreter;
+}

@@ -1,0 +1,350 @@
+//! Assets as tokens: what they move, what they refuse, and that nothing comes or goes whatever frame it happens in.
+
+mod evm;
+
+use std::sync::Arc;
+
+use evm::*;
+use ledger::contracts::ethereum::{self, B256, U256, keccak256};
+use ledger::contracts::{
+    AccountInfo, EthereumRequest, EvmCalled, EvmCode, EvmState, EvmStatus, EvmView, TokenFacts, TxEnv,
+    contract_address, token_address,
+};
+use ledger::{Applied, Ledger, Outcome, Refusal};
+use primitives::{Address, AssetId, Body, Operation, Superblock};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const EUR: AssetId = AssetId(1);
+
+fn token() -> Address {
+    token_address(EUR)
+}
+
+/// The input of a call.
+fn input(function: &str, arguments: &[U256]) -> Vec<u8> {
+    let words = arguments.iter().flat_map(U256::to_be_bytes::<32>);
+    keccak256(function)[..4].iter().copied().chain(words).collect()
+}
+
+fn of(address: Address) -> U256 {
+    U256::from_be_slice(&address.0)
+}
+
+fn person(number: u8) -> Address {
+    key(number).address()
+}
+
+fn transfer(to: Address, amount: u64) -> Vec<u8> {
+    input("transfer(address,uint256)", &[of(to), U256::from(amount)])
+}
+
+fn units(chain: &Chain, holder: &Address) -> u64 {
+    chain.ledger.accounts().get(holder).map_or(0, |account| account.balance(EUR))
+}
+
+fn statuses(applied: &Applied) -> Vec<EvmStatus> {
+    applied.contracts.receipts.iter().map(|receipt| receipt.status).collect()
+}
+
+use EvmStatus::{Reverted, Succeeded};
+
+/// A ledger after a height.
+struct After(Arc<Ledger>, u64);
+
+impl EvmState for After {
+    fn account(&self, _: u32, address: &ethereum::Address) -> Option<AccountInfo> {
+        let seen = self.0.ethereum_account_at(&Address(address.0.0), self.1).expect("kept");
+        let code = self.0.ethereum_code(&seen.code).unwrap_or_default();
+        let (balance, nonce) = (U256::from(seen.wei), seen.nonce);
+        Some(AccountInfo { balance, nonce, code_hash: code.hash_slow(), code: Some(code), ..AccountInfo::default() })
+    }
+
+    fn slot(&self, _: u32, address: &ethereum::Address, slot: &U256) -> U256 {
+        let value = self.0.slot_at(&Address(address.0.0), &slot.to_be_bytes(), self.1).expect("kept");
+        value.map_or(U256::ZERO, U256::from_be_bytes)
+    }
+
+    fn code(&self, _: u32, _: &B256) -> EvmCode {
+        unreachable!("accounts come with their code")
+    }
+
+    fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
+        let asset = self.0.assets().get(asset.0 as usize)?;
+        Some(TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued })
+    }
+
+    fn block_hash(&self, _: u32, _: u64) -> B256 {
+        B256::ZERO
+    }
+}
+
+/// What a call returns after a height.
+fn ask_at(chain: &Chain, height: u64, to: Address, data: Vec<u8>) -> EvmCalled {
+    let block = Superblock { height, ..Superblock::default() };
+    let context = Arc::new(chain.ledger.ethereum_context(&block, usize::MAX, 0));
+    let transaction = TxEnv {
+        kind: ethereum::TxKind::Call(ethereum::Address::new(to.0)),
+        gas_limit: 1_000_000,
+        data: data.into(),
+        chain_id: Some(CHAIN),
+        ..TxEnv::default()
+    };
+    EvmView::new(After(Arc::new(chain.ledger.clone()), height)).call(&context, transaction).expect("executed")
+}
+
+fn ask(chain: &Chain, to: Address, function: &str, arguments: &[U256]) -> U256 {
+    let called = ask_at(chain, chain.ledger.height(), to, input(function, arguments));
+    assert_eq!(called.status, Succeeded, "{function}");
+    U256::from_be_slice(&called.output)
+}
+
+#[test]
+fn a_token_moves_what_native_transactions_move() {
+    let mut chain = Chain::new();
+    let (alice, bob, carol) = (person(0), person(1), person(2));
+    let approve = input("approve(address,uint256)", &[of(bob), U256::from(500)]);
+    let spend =
+        |amount: u64| input("transferFrom(address,address,uint256)", &[of(alice), of(carol), U256::from(amount)]);
+    let applied = chain.run(vec![vec![
+        call(0, 0, token(), transfer(Address([55; 20]), 7)),
+        call(0, 1, token(), approve),
+        call(1, 0, token(), spend(300)),
+        call(1, 1, token(), spend(300)),
+        call(2, 0, token(), transfer(carol, 1)),
+        call(3, 0, token(), transfer(carol, 1_000_000_001)),
+    ]]);
+    assert_eq!(statuses(&applied), [Succeeded, Succeeded, Succeeded, Reverted, Succeeded, Reverted]);
+    let held = [alice, carol, Address([55; 20])].map(|one| units(&chain, &one));
+    assert_eq!(held, [1_000_000_000 - 307, 1_000_000_300, 7]);
+    let log = &applied.contracts.receipts[2].logs[0];
+    assert_eq!((log.address, log.topics.len(), log.data[31]), (token(), 3, (300 % 256) as u8));
+    assert_eq!(log.topics[0], keccak256("Transfer(address,address,uint256)").0);
+    assert_eq!(ask(&chain, token(), "allowance(address,address)", &[of(alice), of(bob)]), U256::from(200));
+    assert_eq!(ask(&chain, token(), "balanceOf(address)", &[of(carol)]), U256::from(1_000_000_300));
+    assert_eq!(ask(&chain, token(), "decimals()", &[]), U256::from(6));
+    assert_eq!(ask(&chain, token(), "totalSupply()", &[]), U256::from(chain.ledger.assets()[1].issued));
+    let symbol = ask_at(&chain, 1, token(), input("symbol()", &[])).output;
+    assert_eq!(&symbol[64..67], b"EUR");
+    // Asset 0 moves as value; its token tells what is whole of the wei.
+    let dollars = token_address(AssetId(0));
+    let told = ask(&chain, dollars, "balanceOf(address)", &[of(alice)]);
+    assert_eq!(told, U256::from(chain.wei(&alice) / UNIT));
+    let applied = chain.run(vec![vec![call(0, 2, dollars, transfer(bob, 1))]]);
+    assert_eq!(statuses(&applied), [Reverted]);
+    // Another start has the same balances, and an infinite allowance is not used up.
+    let mut chain = chain.restored();
+    let infinite = input("approve(address,uint256)", &[of(bob), U256::MAX]);
+    chain.run(vec![vec![call(0, 3, token(), infinite), call(1, 2, token(), spend(10))]]);
+    assert_eq!(ask(&chain, token(), "allowance(address,address)", &[of(alice), of(bob)]), U256::MAX);
+}
+
+/// Calls the account in the first word of its input with the rest and the value that it got, by one of the four
+/// instructions; slot 0 is 2 if that succeeded, else 1.
+fn caller(instruction: u8) -> Vec<u8> {
+    let value: &[u8] = if instruction < 0xf4 { &[0x34] } else { &[] };
+    let copied = [0x60, 32, 0x36, 0x03, 0x60, 32, 0x5f, 0x37, 0x5f, 0x5f, 0x60, 32, 0x36, 0x03, 0x5f];
+    [&copied[..], value, &[0x5f, 0x35, 0x5a, instruction, 0x60, 1, 0x01, 0x5f, 0x55, 0x00]].concat()
+}
+
+fn through(from: u8, nonce: u64, contract: Address, data: &[u8], value: u128) -> Vec<u8> {
+    let data = [&word(&token())[..], data].concat();
+    key(from).sign(&EthereumRequest { data, value, ..request(nonce, Some(contract)) })
+}
+
+#[test]
+fn a_token_is_called_at_its_own_address_without_value_and_not_statically() {
+    for (instruction, expected) in [(0xf1, 2), (0xf2, 1), (0xf4, 1), (0xfa, 1)] {
+        let mut chain = Chain::new();
+        let contract = contract_address(&person(0), 0);
+        chain.run(vec![vec![create(0, 0, &caller(instruction)), call(1, 0, token(), transfer(contract, 100))]]);
+        let applied = chain.run(vec![vec![through(0, 1, contract, &transfer(person(3), 40), 0)]]);
+        assert_eq!(statuses(&applied), [Succeeded]);
+        assert_eq!(chain.slot(&contract, 0), expected, "instruction {instruction:x}");
+        let moved = if expected == 2 { 40 } else { 0 };
+        assert_eq!((units(&chain, &contract), units(&chain, &person(3))), (100 - moved, 1_000_000_000 + moved));
+        // To ask is allowed statically, and never by delegation.
+        chain.run(vec![vec![through(0, 2, contract, &input("totalSupply()", &[]), 0)]]);
+        assert_eq!(chain.slot(&contract, 0), if [0xf1, 0xfa].contains(&instruction) { 2 } else { 1 });
+    }
+    // With value everything reverts, and the value comes back.
+    let mut chain = Chain::new();
+    let contract = contract_address(&person(0), 0);
+    chain.run(vec![vec![create(0, 0, &caller(0xf1))]]);
+    for (nonce, data) in (1..).zip([input("totalSupply()", &[]), transfer(person(3), 0)]) {
+        chain.run(vec![vec![through(0, nonce, contract, &data, UNIT)]]);
+        assert_eq!((chain.slot(&contract, 0), chain.wei(&token())), (1, 0));
+    }
+    assert_eq!(chain.wei(&contract), 2 * UNIT);
+    let applied = chain.run(vec![vec![send(0, 3, token(), 1), call(0, 4, token(), vec![1, 2])]]);
+    assert!(statuses(&applied).iter().all(|status| *status != Succeeded));
+}
+
+/// A frame that reverts, or runs out of gas wherever it may, leaves nothing behind.
+#[test]
+fn what_reverts_moves_nothing() {
+    let mut chain = Chain::new();
+    // Calls the token, and reverts.
+    let reverts = [&caller(0xf1)[..24], &[0x5f, 0x5f, 0xfd]].concat();
+    let contract = contract_address(&person(0), 0);
+    chain.run(vec![vec![create(0, 0, &reverts), call(1, 0, token(), transfer(contract, 100))]]);
+    let applied = chain.run(vec![vec![through(0, 1, contract, &transfer(person(3), 40), 0)]]);
+    assert_eq!(statuses(&applied), [Reverted]);
+    assert!(applied.contracts.receipts[0].logs.is_empty());
+    assert_eq!(units(&chain, &contract), 100);
+    let (mut nonce, mut ended) = (2, Vec::new());
+    for gas_limit in (22_900..60_000).step_by(1_100) {
+        let data = transfer(Address([nonce as u8; 20]), 1);
+        let sent = key(0).sign(&EthereumRequest { data, gas_limit, ..request(nonce, Some(token())) });
+        let applied = chain.run(vec![vec![sent]]);
+        let succeeded = statuses(&applied) == [Succeeded];
+        assert_eq!(units(&chain, &Address([nonce as u8; 20])), u64::from(succeeded), "with {gas_limit} gas");
+        ended.push(succeeded);
+        nonce += 1;
+    }
+    assert!(ended.is_sorted() && ended[0] != *ended.last().expect("some"), "enough gas is enough");
+}
+
+#[test]
+fn amounts_and_addresses_are_held_at_their_bounds() {
+    let mut chain = Chain::new();
+    let to = |to: Address, amount: U256| input("transfer(address,uint256)", &[of(to), amount]);
+    let wide = U256::from(1) << 64;
+    let mut dirty = transfer(person(1), 1);
+    dirty[4] = 1;
+    let calls = [
+        to(person(1), wide),
+        to(person(1), wide + U256::from(5)),
+        to(person(1), U256::MAX),
+        to(Address([0; 20]), U256::from(1)),
+        to(token(), U256::from(1)),
+        to(token_address(AssetId(77)), U256::from(1)),
+        transfer(person(1), 1)[..67].to_vec(),
+        dirty,
+        input("mint(address,uint256)", &[of(person(0)), U256::from(1)]),
+        to(person(1), U256::ZERO),
+    ];
+    let lane = (0..).zip(calls).map(|(nonce, data)| call(0, nonce, token(), data)).collect();
+    let applied = chain.run(vec![lane]);
+    let (last, others) = statuses(&applied).split_last().map(|(last, others)| (*last, others.to_vec())).expect("some");
+    assert!(others.iter().all(|status| *status == Reverted), "{others:?}");
+    assert_eq!((last, units(&chain, &person(0))), (Succeeded, 1_000_000_000));
+    // Native payments do not go to a token either; and numbers without an asset are no token.
+    let holder = validator(9);
+    let pay = |sequence, to| {
+        let operation = Operation::Pay { to, asset: EUR, amount: 5 };
+        Body { chain: CHAIN, account: holder.public().address(), sequence, operation }.sign(&holder)
+    };
+    let block = chain.block(vec![pay(1, token()), pay(2, person(1))], vec![vec![]]);
+    let applied = chain.apply(&block);
+    assert_eq!(applied.outcomes, [Outcome::Refused(Refusal::ReservedAddress), Outcome::Applied]);
+    let none = ask_at(&chain, chain.ledger.height(), token_address(AssetId(2)), input("decimals()", &[]));
+    assert_eq!(none.status, Reverted);
+}
+
+fn permit_hash(chain: &Chain, token: Address, nonce: u64) -> B256 {
+    let domain = ask(chain, token, "DOMAIN_SEPARATOR()", &[]);
+    let kind = keccak256("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)");
+    let words = [of(person(0)), of(person(1)), U256::from(90), U256::from(nonce), U256::MAX];
+    let said: Vec<u8> = kind.0.into_iter().chain(words.iter().flat_map(U256::to_be_bytes::<32>)).collect();
+    keccak256([&[0x19, 0x01][..], &domain.to_be_bytes::<32>(), &keccak256(said)[..]].concat())
+}
+
+#[test]
+fn permits_count_once_and_for_one_token() {
+    let mut chain = Chain::new();
+    let signed = |hash: B256| {
+        let signature = key(0).sign_hash(hash);
+        (U256::from(27 + u64::from(signature.v())), signature.r(), signature.s())
+    };
+    let permit = |(v, r, s): (U256, U256, U256)| {
+        let words = [of(person(0)), of(person(1)), U256::from(90), U256::MAX, v, r, s];
+        input("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)", &words)
+    };
+    let good = signed(permit_hash(&chain, token(), 0));
+    let foreign = signed(permit_hash(&chain, token_address(AssetId(0)), 0));
+    let order = U256::from_be_slice(&[
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0xba, 0xae,
+        0xdc, 0xe6, 0xaf, 0x48, 0xa0, 0x3b, 0xbf, 0xd2, 0x5e, 0x8c, 0xd0, 0x36, 0x41, 0x41,
+    ]);
+    let malleable = (U256::from(55) - good.0, good.1, order - good.2);
+    let applied = chain.run(vec![vec![
+        call(2, 0, token(), permit(foreign)),
+        call(2, 1, token(), permit(malleable)),
+        call(2, 2, token(), permit(good)),
+        call(2, 3, token(), permit(good)),
+        call(
+            1,
+            0,
+            token(),
+            input("transferFrom(address,address,uint256)", &[of(person(0)), of(person(1)), U256::from(90)]),
+        ),
+    ]]);
+    assert_eq!(statuses(&applied), [Reverted, Reverted, Succeeded, Reverted, Succeeded]);
+    assert_eq!(ask(&chain, token(), "nonces(address)", &[of(person(0))]), U256::from(1));
+    assert_eq!(units(&chain, &person(1)), 1_000_000_090);
+}
+
+/// Wei that a contract leaves to a token by destroying itself are there, and are counted.
+#[test]
+fn wei_that_are_forced_on_a_token_are_counted() {
+    let mut chain = Chain::new();
+    let leaves = [&[0x73][..], &token().0, &[0xff]].concat();
+    let created = key(0).sign(&EthereumRequest { value: 5 * UNIT + 3, data: leaves, ..request(0, None) });
+    let applied = chain.run(vec![vec![created, call(0, 1, token(), transfer(person(1), 1))]]);
+    assert_eq!(statuses(&applied), [Succeeded, Succeeded]);
+    assert_eq!(chain.wei(&token()), 5 * UNIT + 3);
+    let mut chain = chain.restored();
+    let applied = chain.run(vec![vec![call(0, 2, token(), transfer(person(1), 1))]]);
+    assert_eq!(statuses(&applied), [Succeeded]);
+    let code = chain.ledger.ethereum_account_at(&token(), chain.ledger.height()).expect("kept").code;
+    assert_eq!(chain.ledger.ethereum_code(&code).expect("there").original_byte_slice(), [0xfe]);
+}
+
+/// A block of token transfers among few, with native payments to the same accounts.
+fn busy_block(chain: &Chain, dice: &mut ChaCha8Rng, sequence: u64) -> Superblock {
+    let mut nonces: Vec<u64> = (0..6).map(|from| chain.nonce(&person(from))).collect();
+    let mut lane = Vec::new();
+    for _ in 0..30 {
+        let from = dice.random_range(0..6u8);
+        let to = person(dice.random_range(0..7));
+        let amount = dice.random_range(0..900_000_000);
+        lane.push(call(from, nonces[usize::from(from)], token(), transfer(to, amount)));
+        nonces[usize::from(from)] += 1;
+    }
+    let holder = validator(9);
+    let operation = Operation::Pay { to: person(dice.random_range(0..8)), asset: EUR, amount: 1_000 + sequence };
+    let pay = Body { chain: CHAIN, account: holder.public().address(), sequence, operation }.sign(&holder);
+    chain.block(vec![pay], vec![lane])
+}
+
+/// Any number of threads comes to the same, and earlier heights tell what was held then, also where native payments of
+/// the same block moved it.
+#[test]
+fn threads_decide_nothing_and_earlier_heights_are_told() {
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| {
+            let (mut chain, mut dice) = (Chain::new(), ChaCha8Rng::seed_from_u64(5));
+            let mut held: Vec<Vec<u64>> = vec![(0..8).map(|one| units(&chain, &person(one))).collect()];
+            for sequence in 1..6 {
+                let block = busy_block(&chain, &mut dice, sequence);
+                let applied = chain.apply(&block);
+                assert!(statuses(&applied).contains(&Succeeded) && statuses(&applied).contains(&Reverted));
+                held.push((0..8).map(|one| units(&chain, &person(one))).collect());
+            }
+            (chain, held)
+        })
+    };
+    let (chain, held) = run(1);
+    for threads in [2, 7] {
+        let (other, same) = run(threads);
+        assert_eq!((other.root, same), (chain.root, held.clone()));
+    }
+    for (height, then) in (0..).zip(&held) {
+        for (one, units) in (0..).zip(then) {
+            let told = ask_at(&chain, height, token(), input("balanceOf(address)", &[of(person(one))]));
+            assert_eq!(U256::from_be_slice(&told.output), U256::from(*units), "{one} after {height}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Runs every client against the node at WALRAS_ETHEREUM, side by side: each has accounts of its own.
+set -eu
+cd "$(dirname "$0")"
+
+.venv/bin/python -m pytest --quiet -p no:cacheprovider web3_test.py &
+python=$!
+failed=0
+node --test viem.test.mjs ethers.test.mjs || failed=1
+wait "$python" || failed=1
+exit "$failed"

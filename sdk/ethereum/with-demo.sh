@@ -1,0 +1,33 @@
+#!/bin/sh
+# Starts a demo of one validator, runs a command against its door for Ethereum's tools, and stops it.
+# Usage: sdk/ethereum/with-demo.sh path/to/walras command…
+# The command finds the address in WALRAS_ETHEREUM.
+set -eu
+
+walras=$(realpath "${1:?usage: with-demo.sh path/to/walras command…}")
+shift
+cd "$(dirname "$0")"
+log=$(mktemp)
+
+"$walras" demo --validators 1 --traders 2 --assets 2 --rate 1 --interval-ms 50 \
+    --listen 127.0.0.1:0 --ethereum-listen 127.0.0.1:0 >"$log" 2>&1 &
+demo=$!
+stop() {
+    kill -INT "$demo" 2>/dev/null || true
+    wait "$demo" 2>/dev/null || true
+    rm -f "$log"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+address() { sed -n 's|^Ethereum JSON-RPC: \(http://[^ ,]*\).*|\1|p' "$log"; }
+until [ -n "$(address)" ]; do
+    if ! kill -0 "$demo" 2>/dev/null; then
+        echo "the demo ended before it was running:" >&2
+        cat "$log" >&2
+        exit 1
+    fi
+    sleep 0.1
+done
+
+WALRAS_ETHEREUM=$(address) "$@"
