@@ -12,9 +12,6 @@
 //! *Nothing that can be proposed is forgotten*: after each block the pool looks for transactions that the block made
 //! ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] tells of them.
 //!
-//! An account that delegates to a contract (EIP-7702) has one waiting transaction at most, because others can spend what
-//! it promises.
-//!
 //! Ethereum accounts reserve nothing natively: no native transaction spends of them, because an address of secp256k1
 //! has no ed25519 key. So this pool and that of native transactions never promise the same units.
 
@@ -89,9 +86,6 @@ pub enum EthereumReject {
     /// Another one of its nonce has been proposed.
     #[error("another transaction of this nonce has been proposed")]
     Proposed,
-    /// Its account delegates, and another one of it waits.
-    #[error("the account delegates its code: one transaction of it may wait")]
-    Delegated,
     /// The pool is full: half of it, if the transaction stands above a gap.
     #[error("the pool is full")]
     Full,
@@ -110,7 +104,6 @@ impl EthereumReject {
             EthereumReject::Price { .. } | EthereumReject::Replacement { .. } => "underpriced",
             EthereumReject::Delegated => "delegated_account",
             EthereumReject::Proposed => "already_proposed",
-            EthereumReject::Delegated => "one_of_a_delegated_account",
             EthereumReject::Full => "mempool_full",
         }
     }
@@ -259,7 +252,6 @@ impl EthereumPool {
             Some(rival) if max_fee < rival.replaced_by() => {
                 return Err(EthereumReject::Replacement { offered: max_fee, needed: rival.replaced_by() });
             }
-            None if known.is_some() && delegates(ledger, &address) => return Err(EthereumReject::Delegated),
             None if self.ids.len() >= self.limit => return Err(EthereumReject::Full),
             None if self.ids.len() >= self.limit / 2 && !follows(known, next, nonce) => {
                 return Err(EthereumReject::Full);
@@ -444,12 +436,6 @@ impl Sender {
 /// Whether all nonces below one wait.
 fn follows(sender: Option<&Sender>, next: u64, nonce: u64) -> bool {
     sender.map_or(0, |sender| sender.waiting.range(next..nonce).count()) as u64 == nonce - next
-}
-
-/// Whether an account's code is that of another one (EIP-7702).
-fn delegates(ledger: &Ledger, address: &Address) -> bool {
-    let evm = ledger.accounts().get(address).map(|account| account.evm()).unwrap_or_default();
-    !evm.is_contract && evm.code != Digest::default()
 }
 
 #[cfg(test)]
