@@ -210,3 +210,18 @@ async function refusal(response: Response): Promise<ApiError> {
     body?.error?.message ?? `The node answered with status ${response.status}.`,
   );
 }
+
+export type LaneAsset = { asset: string; least_units: Units; fee: Units; escrow: Units };
+
+/** The payment lane after the last block. */
+export type Lane = {
+  height: number;
+  epoch: number;
+  heights_left: number;
+  epoch_heights: number;
+  halted: boolean;
+  open_cases: number;
+  waiting_claims: number;
+  members: string[][];
+  assets: LaneAsset[];
+};

@@ -7,6 +7,7 @@ import { find, href, parseRoute, type Route } from "./router";
 import { accountView } from "./views/account";
 import { blockView } from "./views/block";
 import { blocksView } from "./views/blocks";
+import { laneView } from "./views/lane";
 import { marketView } from "./views/market";
 import { marketsView } from "./views/markets";
 import { overviewView } from "./views/overview";
@@ -22,6 +23,7 @@ const links = [
   navLink("Markets", href.markets, ["markets", "market"]),
   navLink("Blocks", href.blocks, ["blocks", "block", "transaction"]),
   navLink("Validators", href.validators, ["validators"]),
+  navLink("Lane", href.lane, ["lane"]),
   navLink("Account", href.accounts, ["account"]),
 ];
 const state = connectionState();
@@ -79,6 +81,8 @@ function makeView(route: Route): View {
       return blockView(live, route.height);
     case "validators":
       return validatorsView(live);
+    case "lane":
+      return laneView(live);
     case "account":
       return accountView(live, route.address);
     case "transaction":

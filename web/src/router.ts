@@ -7,6 +7,7 @@ export type Route =
   | { view: "blocks"; before: number | null }
   | { view: "block"; height: number }
   | { view: "validators" }
+  | { view: "lane" }
   | { view: "account"; address: string | null }
   | { view: "transaction"; id: string }
   | { view: "unknown"; hash: string };
@@ -17,6 +18,7 @@ export const href = {
   blocks: "#/blocks",
   blocksBefore: (height: number) => `#/blocks/${height}`,
   validators: "#/validators",
+  lane: "#/lane",
   accounts: "#/account",
   market: (base: string, quote: string) => `#/market/${encodeURIComponent(base)}/${encodeURIComponent(quote)}`,
   block: (height: number) => `#/block/${height}`,
@@ -37,6 +39,7 @@ export function parseRoute(hash: string): Route {
   if (name === "blocks" && a && HEIGHT.test(a)) return { view: "blocks", before: Number(a) };
   if (name === "block" && a && HEIGHT.test(a)) return { view: "block", height: Number(a) };
   if (name === "validators" && a === undefined) return { view: "validators" };
+  if (name === "lane" && a === undefined) return { view: "lane" };
   if (name === "account" && a === undefined) return { view: "account", address: null };
   if (name === "account" && a && ADDRESS.test(a)) return { view: "account", address: a };
   if (name === "transaction" && a && DIGEST.test(a)) return { view: "transaction", id: a };

@@ -244,7 +244,7 @@ describe("the page", () => {
     page = await browser.newPage({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
     page.setDefaultTimeout(PATIENCE_MS);
     const { base: one, quote: other } = await busiest();
-    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/account"]) {
+    for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/blocks", "#/validators", "#/lane", "#/account"]) {
       await open(hash);
       await state("live");
       await page.waitForTimeout(700);

@@ -14,6 +14,7 @@ it("reads every address that the page writes", () => {
   expect(parseRoute(href.block(7))).toEqual({ view: "block", height: 7 });
   expect(parseRoute(href.accounts)).toEqual({ view: "account", address: null });
   expect(parseRoute(href.validators)).toEqual({ view: "validators" });
+  expect(parseRoute(href.lane)).toEqual({ view: "lane" });
   expect(parseRoute(href.account(ADDRESS))).toEqual({ view: "account", address: ADDRESS });
   expect(parseRoute(href.transaction(DIGEST))).toEqual({ view: "transaction", id: DIGEST });
 });

@@ -14,8 +14,9 @@ use ledger::{
     ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures, Snapshot, Terms, ValidatorsProof,
 };
 use payments::{
-    AssetRule, LaneCommittee, LaneInput, LaneLog, LanePeer, LaneRules, LaneSettings, LaneValidator, LogOwner, Output,
-    OutputId, OutputProof, Payment, PaymentView, Recipient, SpentOutput, new_log, owner_message, spend_request,
+    AssetRule, LaneAnswer, LaneCommittee, LaneInput, LaneLog, LanePeer, LaneRules, LaneSettings, LaneValidator,
+    LogOwner, Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, new_log,
+    owner_message, spend_request, spender_request,
 };
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
@@ -481,9 +482,27 @@ fn the_payment_lane() {
     let open = |log: &[u8]| LaneValidator::open(settings.clone(), key(0), [0; 32], Some(&Log(log.to_vec())));
     let digest = PaymentView::parse(&encoded).expect("sound").digest();
     let request = spend_request(&encoded, &owner.sign(&owner_message(&network, 0, &digest)), &[OutputProof::Ledger]);
+    let question = spender_request(&network, 0, &owner, &id);
+    let answer = |validator| LaneAnswer {
+        validator,
+        size: 3,
+        index: 1,
+        position: 70,
+        signature: owner.sign(b"an answer"),
+        path: vec![Digest([6; 32]); 2],
+    };
+    let mut certificate = Vec::new();
+    PaymentCertificate::Answers((0..3).map(answer).collect()).write(&mut certificate);
+    Target::new("lane-certificate", vec![certificate]).run(|bytes| {
+        let certificate = PaymentCertificate::parse(bytes).map_err(|refusal| refusal.to_string())?;
+        let mut again = Vec::new();
+        certificate.write(&mut again);
+        assert_eq!(again, bytes, "a second encoding");
+        Ok(format!("of {}", certificate.cost()))
+    });
     let mut written = log.clone();
     let room = Some(Room { base: 4 << 20, factor: 128 });
-    let target = Target { room, takes_seeds: false, ..Target::new("lane-request", vec![request.clone()]) };
+    let target = Target { room, takes_seeds: false, ..Target::new("lane-request", vec![request.clone(), question]) };
     target.run(|bytes| {
         let (mut validator, _) = open(&log);
         validator.step(&Log(log.clone()), LaneInput::Backed(id, held));

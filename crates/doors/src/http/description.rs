@@ -66,7 +66,7 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
     }
     let pattern = match name {
         "address" | "account" => ADDRESS,
-        "id" if path.starts_with("/v1/transactions") => DIGEST,
+        "id" if path.starts_with("/v1/transactions") || path.starts_with("/v1/lane") => DIGEST,
         "hash" => DIGEST,
         "base" | "quote" | "sell" | "buy" => SYMBOL,
         "limit" | "from" | "to" => PRICE,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use ledger::{LaneBridge, Ledger};
 use payments::{
     BridgeEvent, BridgeOperation, CaseEvent, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneEffect, LaneInput,
-    LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner, PaymentBody, SPEND_EPOCHS, StatementKind, new_log,
-    view_digest,
+    LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner, OutputId, PaymentBody, SPEND_EPOCHS, StatementKind,
+    new_log, view_digest,
 };
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
@@ -68,6 +68,8 @@ pub(super) struct SimValidator {
     /// The last certified state that it has heard of.
     known: Ledger,
     facts: VecDeque<(Vec<BridgeEvent>, Ledger)>,
+    /// Homes of the contested outputs of open cases.
+    cases: BTreeMap<OutputId, HomeEpoch>,
     /// What the ledger is to have, until it has it.
     pub posts: Vec<BridgeOperation>,
     pub said: Vec<Said>,
@@ -93,6 +95,7 @@ impl SimValidator {
             logs: BTreeMap::new(),
             known: genesis.clone(),
             facts: VecDeque::new(),
+            cases: BTreeMap::new(),
             posts: Vec::new(),
             said: Vec::new(),
             muted: None,
@@ -165,14 +168,17 @@ impl SimValidator {
                 }
                 BridgeEvent::Halted(halted) => self.tell_all(|| LaneInput::Halted(halted)),
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
+                    self.cases.insert(contested.output.id, contested.home);
                     self.tell_of_case(contested.home, || LaneInput::CaseOpened(contested));
                 }
                 BridgeEvent::Case(CaseEvent::Fixed(id, bodies)) => {
-                    let home = bodies[0].payment.home;
+                    // There may be no candidate that can still stand.
+                    let Some(home) = self.cases.get(&id).copied() else { continue };
                     self.tell_of_case(home, || LaneInput::CandidatesFixed(id, &bodies));
                 }
                 BridgeEvent::Case(CaseEvent::Ruled(contested, verdict)) => {
                     self.tell_all(|| LaneInput::CaseRuled(contested.output.id, verdict));
+                    self.cases.remove(&contested.output.id);
                 }
                 _ => {}
             }
@@ -330,7 +336,7 @@ impl Liar {
     pub fn view(
         &mut self,
         committee: &LaneCommittee,
-        case: payments::OutputId,
+        case: OutputId,
         owner: PublicKey,
         seen: BTreeSet<Digest>,
     ) -> BridgeOperation {

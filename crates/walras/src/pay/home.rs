@@ -68,7 +68,10 @@ pub(super) fn redeem(
     }
     let waiting = sender.server().get("/v1/lane")?["waiting_claims"].as_u64().unwrap_or(0);
     if json {
-        let row = |(body, transaction): &(PaymentBody, TransactionId)| json!({"payment": body.digest.to_string(), "transaction": transaction.to_string()});
+        let row = |(body, transaction): &(PaymentBody, TransactionId)| {
+            let (payment, transaction) = (body.digest.to_string(), transaction.to_string());
+            json!({"payment": payment, "transaction": transaction})
+        };
         println!("{}", json!({"redeemed": rows.iter().map(row).collect::<Vec<_>>(), "waiting_claims": waiting}));
         return Ok(ExitCode::SUCCESS);
     }

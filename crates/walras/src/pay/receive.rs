@@ -175,8 +175,14 @@ pub(super) fn verify(
     }
     if json {
         let row = |(output, id, home): &(payments::Output, String, Option<HomeEpoch>)| {
-            json!({"output": id, "home": home, "to": Shown(&network.id, output.to).to_string(), "asset": network.symbol(output.asset),
-                "amount": output.amount.to_string(), "proves": "fast"})
+            json!({
+                "output": id,
+                "home": home,
+                "to": Shown(&network.id, output.to).to_string(),
+                "asset": network.symbol(output.asset),
+                "amount": output.amount.to_string(),
+                "proves": "fast",
+            })
         };
         println!("{}", json!({"receipts": proved.iter().map(row).collect::<Vec<_>>(), "promise": show::FAST}));
         return Ok(ExitCode::SUCCESS);

@@ -1,8 +1,8 @@
 //! `walras watch`: looks after receipts for wallets that are offline. It holds no key of theirs.
 //!
 //! Wallets leave receipts in a folder (`walras pay leave`). The watcher settles them, posts the certificate of a
-//! payment that somebody contests, and in the last epoch of an output sends it home: to the ledger account of its owner. It
-//! pays the ledger's fees itself.
+//! payment that somebody contests, and in the last epoch of an output sends it home: to the ledger account of its
+//! owner. It pays the ledger's fees itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
