@@ -9,6 +9,7 @@ import {
   createPublicClient,
   createWalletClient,
   defineChain,
+  encodeFunctionData,
   erc20Abi,
   hexToSignature,
   http,
@@ -238,6 +239,25 @@ test("an asset of the exchange is a token", async () => {
     args: [other.address],
   });
   assert.equal(dollars, (await reader.getBalance({ address: other.address })) / 10n ** 12n);
+});
+
+test("an account that delegates to a token moves nothing", async () => {
+  const delegate = privateKeyToAccount("0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e");
+  const third = createWalletClient({ account: delegate, chain, transport: http(url) });
+  const euro = "0x57616c7261730000000000000000000000000001";
+  const held = () =>
+    reader.readContract({ address: euro, abi: erc20Abi, functionName: "balanceOf", args: [delegate.address] });
+  const before = await held();
+  const authorization = await third.signAuthorization({ contractAddress: euro });
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [account.address, 1n] });
+  const hash = await wallet.sendTransaction({
+    to: delegate.address,
+    authorizationList: [authorization],
+    data,
+    gas: 200_000n,
+  });
+  assert.equal((await receipt(hash)).status, "reverted");
+  assert.equal(await held(), before);
 });
 
 test("a transaction is traced", async () => {

@@ -9,7 +9,7 @@ use evm::*;
 use ledger::contracts::ethereum::{self, B256, U256};
 use ledger::contracts::{
     AccountInfo, EthereumTransaction, EvmCode, EvmJob, EvmOutcome, EvmState, EvmStatus, EvmView, HISTORY_BLOCKS,
-    TraceSettings, Tracer, UndoError,
+    TokenFacts, TraceSettings, Tracer, UndoError,
 };
 use ledger::{Ledger, Signatures};
 use primitives::{Address, AssetId, Body, Digest, Operation};
@@ -87,12 +87,17 @@ impl EvmState for Between {
     }
 
     fn slot(&self, _: u32, address: &ethereum::Address, slot: &U256) -> U256 {
-        let value = self.0.slot_at(&Address(address.0.0), &slot.to_be_bytes(), self.1 - 1).expect("kept");
+        let value = self.0.slot_within(&Address(address.0.0), &slot.to_be_bytes(), self.1).expect("kept");
         value.map_or(U256::ZERO, U256::from_be_bytes)
     }
 
     fn code(&self, _: u32, _: &B256) -> EvmCode {
         unreachable!("accounts come with their code")
+    }
+
+    fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
+        let asset = self.0.assets().get(asset.0 as usize)?;
+        Some(TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued })
     }
 
     fn block_hash(&self, _: u32, number: u64) -> B256 {
@@ -108,7 +113,8 @@ fn blocks_execute_again_as_they_did() {
     let holder = validator(9);
     let mut applied = Vec::new();
     for (sequence, block) in (1..).zip(&history(77, 8, 40)) {
-        let operation = Operation::Pay { to: key((sequence % 4) as u8).address(), asset: AssetId(0), amount: 1_000 };
+        let asset = AssetId(sequence as u32 % 2);
+        let operation = Operation::Pay { to: key((sequence % 4) as u8).address(), asset, amount: 1_000 };
         let body = Body { chain: CHAIN, account: holder.public().address(), sequence, operation };
         let lanes = block.sub_blocks.iter().map(|sub| sub.ethereum.clone()).collect();
         let mixed = chain.block(vec![body.sign(&holder)], lanes);

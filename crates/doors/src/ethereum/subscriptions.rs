@@ -99,7 +99,7 @@ async fn serve(rpc: Rpc, socket: WebSocket, may_submit: bool) {
                 Err(RecvError::Closed) => Err("the node is stopping"),
             },
             _ = heartbeat.tick() => match subscriber.rpc.api.blocking(|api| api.backend.standing()).await {
-                Ok(standing) if standing.begins_again => Err("the node begins again with a fetched state: connect again"),
+                Ok(standing) if standing.begins_again => Err("the node begins again: connect and subscribe again"),
                 Ok(_) => Ok(()),
                 Err(_) => Err("the node is stopping"),
             },

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use ledger::contracts::{EthereumKey, EthereumRequest, recover_senders};
+use ledger::contracts::{EthereumKey, EthereumRequest, recover_senders, token_address};
 use ledger::{
     Applied, BlockReceipts, Genesis, Ledger, Limits, Listing, Member, Membership, Restore, Roots, Schedule, Signatures,
     Snapshot, Terms,
@@ -186,8 +186,8 @@ pub fn receipts(applied: &Applied) -> BlockReceipts {
     }
 }
 
-/// A random program's transaction: creations that burn, forward, count, revert and loop, calls of them, and payments,
-/// among few senders so that they conflict, with nonces that are mostly right.
+/// A random program's transaction: creations that burn, forward, count, revert and loop, calls of them and of a token,
+/// and payments, among few senders so that they conflict, with nonces that are mostly right.
 pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &[Address]) -> Vec<u8> {
     let from = dice.random_range(0..6u8);
     let nonce = nonces[usize::from(from)];
@@ -202,6 +202,12 @@ pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &
         }
         2..5 => (Some(to), word(&known[dice.random_range(0..known.len())]), value),
         5 => (Some(to), [word(&Address([0; 20])), vec![dice.random_range(0..2); 32]].concat(), 0),
+        6 => {
+            // A token moves some of its asset, sometimes more than there is, sometimes with value.
+            let amount = [vec![0; 28], dice.random_range(0..600_000_000u32).to_be_bytes().to_vec()].concat();
+            let data = [&[0xa9, 0x05, 0x9c, 0xbb][..], &word(&to), &amount].concat();
+            (Some(token_address(AssetId(1))), data, if dice.random_range(0..5) == 0 { value } else { 0 })
+        }
         _ => (Some(to), Vec::new(), value),
     };
     let gas_limit = [21_000, 60_000, 200_000][dice.random_range(0..3)];
@@ -218,6 +224,7 @@ pub fn history(seed: u64, blocks: usize, size: usize) -> Vec<Superblock> {
     known.extend([
         Address([77; 20]),
         Address([0; 20]),
+        token_address(AssetId(1)),
         validator(0).public().address(),
         validator(1).public().address(),
     ]);

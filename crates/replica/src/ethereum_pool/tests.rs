@@ -1,0 +1,174 @@
+//! Tests of the pool over a ledger with contracts.
+
+use ledger::contracts::{EthereumKey, EthereumRequest, recover_senders};
+use ledger::{Genesis, Limits, Listing, Signatures};
+use primitives::{AssetId, Fraction, SubBlock, Superblock};
+
+use super::*;
+
+const GWEI: u128 = 1_000_000_000;
+
+fn key(number: u8) -> EthereumKey {
+    EthereumKey::from_seed([number; 32]).expect("a key")
+}
+
+fn ledger() -> Ledger {
+    let limits =
+        Limits { block_gas: 1 << 27, sub_block_gas: 1 << 25, least_base_fee: GWEI as u64, ..Limits::default() };
+    let assets = vec![Listing::new("USD", 6, Address([1; 20]))];
+    // 0.01 of asset 0: enough for a few transfers at a hundred gwei.
+    let balances = (1..4).map(|one| (key(one).address(), AssetId(0), 10_000)).collect();
+    let mu = Fraction::power_of_two(10);
+    Ledger::new(&Genesis { chain: 7, mu, limits, assets, balances, ..Genesis::default() }).expect("sound")
+}
+
+fn pay(from: u8, nonce: u64, max_fee: u128) -> Vec<u8> {
+    let (to, gas_limit) = (Some(Address([5; 20])), 21_000);
+    let request = EthereumRequest { chain: 7, nonce, to, gas_limit, max_fee, value: 1, ..Default::default() };
+    key(from).sign(&request)
+}
+
+#[test]
+fn nonces_prices_and_funds_are_held_at_the_door() {
+    let (ledger, mut pool) = (ledger(), EthereumPool::new(6));
+    let fee = 100 * GWEI;
+    let first = pool.admit(pay(1, 0, fee), 5, &ledger).expect("enters");
+    assert_eq!(first, EthereumTransaction::decode(&pay(1, 0, fee)).expect("sound").hash());
+    assert_eq!(pool.admit(pay(1, 0, fee), 5, &ledger), Err(EthereumReject::Waiting));
+    let needed = 110 * GWEI;
+    let offered = needed - 1;
+    assert_eq!(pool.admit(pay(1, 0, offered), 5, &ledger), Err(EthereumReject::Replacement { offered, needed }));
+    pool.admit(pay(1, 0, needed), 5, &ledger).expect("a tenth more replaces it");
+    assert_eq!(pool.len(), 1);
+    let low = EthereumReject::Price { offered: 5, needed: GWEI };
+    assert_eq!(pool.admit(pay(2, 0, 5), 5, &ledger), Err(low));
+    assert_eq!(pool.admit(pay(2, 65, fee), 5, &ledger), Err(EthereumReject::NonceTooHigh { nonce: 65, next: 0 }));
+    assert_eq!(pool.admit(pay(9, 0, fee), 5, &ledger), Err(EthereumReject::Funds), "nobody paid it");
+    for nonce in 0..4 {
+        pool.admit(pay(2, nonce, fee), 5, &ledger).expect("four are paid for");
+    }
+    assert_eq!(pool.admit(pay(2, 4, fee), 5, &ledger), Err(EthereumReject::Funds), "0.0021 each, of 0.01");
+    pool.admit(pay(3, 0, fee), 5, &ledger).expect("the last place");
+    assert_eq!(pool.admit(pay(3, 1, fee), 5, &ledger), Err(EthereumReject::Full));
+    assert!(matches!(pool.admit(vec![1, 2], 5, &ledger), Err(EthereumReject::Fault(EthereumFault::Undecodable))));
+}
+
+/// A block of one lane on top of a ledger, applied and settled.
+fn run(ledger: &mut Ledger, pool: &mut EthereumPool, ethereum: Vec<Vec<u8>>) {
+    let senders = recover_senders(&ethereum);
+    let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
+    let (height, parent) = (ledger.height() + 1, ledger.last_block());
+    let block = Superblock { height, parent, sub_blocks, ..Superblock::default() };
+    ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
+    pool.settle(ledger, &block);
+}
+
+/// Another validator's block fills the gap below a transaction, or lowers the base fee to what it offers: nobody
+/// sends anything more, and it is proposed.
+#[test]
+fn what_a_block_makes_ready_waits_for_the_next() {
+    let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+    pool.admit(pay(1, 1, 10 * GWEI), 5, &ledger).expect("enters");
+    assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none() && !pool.is_busy());
+    run(&mut ledger, &mut pool, vec![pay(1, 0, 10 * GWEI)]);
+    assert!(pool.waits_since_ms().is_some() && pool.is_busy());
+    assert_eq!(pool.take(1 << 20, 5), [pay(1, 1, 10 * GWEI)]);
+    let mut pool = EthereumPool::new(100);
+    pool.admit(pay(2, 0, 2 * GWEI), 5, &ledger).expect("enters");
+    pool.base_fee = 3 * GWEI;
+    assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none());
+    run(&mut ledger, &mut pool, Vec::new());
+    assert!(pool.waits_since_ms().is_some());
+    assert_eq!(pool.take(1 << 20, 5), [pay(2, 0, 2 * GWEI)]);
+}
+
+#[test]
+fn what_is_handed_over_is_proposed_again_only_when_it_is_late() {
+    let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+    let lane: Vec<Vec<u8>> = (0..2).map(|nonce| pay(1, nonce, 10 * GWEI)).collect();
+    for bytes in &lane {
+        pool.admit(bytes.clone(), 5, &ledger).expect("enters");
+    }
+    assert_eq!(pool.take(1 << 20, 5), lane);
+    pool.hand_over(&lane, 10);
+    assert!(pool.is_busy() && pool.take(1 << 20, 5).is_empty());
+    assert_eq!(pool.take_back(10), 0);
+    // The first is in a block of the other validator; the second is late.
+    run(&mut ledger, &mut pool, lane[..1].to_vec());
+    assert_eq!((pool.take_back(11), pool.take_back(100)), (1, 0));
+    assert_eq!(pool.take(1 << 20, 5), lane[1..]);
+}
+
+#[test]
+fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
+    let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+    let fee = 10 * GWEI;
+    for nonce in [2, 0, 1, 4] {
+        pool.admit(pay(1, nonce, fee), 5, &ledger).expect("enters");
+    }
+    let one = key(1).address();
+    assert_eq!((pool.nonce_above(&one, 0), pool.nonce_above(&one, 4)), (3, 5), "nonce 3 is missing");
+    assert_eq!((pool.nonce_above(&one, 3), pool.nonce_above(&key(3).address(), 7)), (3, 7));
+    let id = EthereumTransaction::decode(&pay(1, 4, fee)).expect("sound").hash();
+    assert_eq!(pool.get(&id), Some((pay(1, 4, fee).as_slice(), one)));
+    pool.admit(pay(2, 0, fee), 5, &ledger).expect("enters");
+    pool.quota = 42_000;
+    assert_eq!(pool.take(1 << 20, 5), [pay(1, 0, fee), pay(1, 1, fee)], "first come, within the gas");
+    assert_eq!(pool.waits_since_ms(), Some(5));
+    pool.quota = 1 << 30;
+    let rest = pool.take(1 << 20, 5);
+    assert_eq!(rest, [pay(1, 2, fee), pay(2, 0, fee)], "nonce 4 waits for 3");
+    assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none(), "proposed once");
+    assert_eq!(pool.admit(pay(1, 2, 2 * fee), 5, &ledger), Err(EthereumReject::Proposed));
+    pool.put_back(&rest, 6);
+    assert_eq!(pool.take(LANE_HEAD + rest[0].len() + 4, 5), [pay(1, 2, fee)]);
+    let ethereum = vec![pay(1, 0, fee), pay(1, 1, fee), pay(1, 2, fee)];
+    let senders = recover_senders(&ethereum);
+    let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
+    let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+    ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+    pool.settle(&ledger, &block);
+    assert_eq!(pool.len(), 2, "nonce 4, and the other sender's");
+    let (nonce, next) = (1, 3);
+    assert_eq!(pool.admit(pay(1, 1, fee), 5, &ledger), Err(EthereumReject::NonceTooLow { nonce, next }));
+    pool.admit(pay(1, 3, fee), 5, &ledger).expect("fills the gap");
+    assert_eq!(pool.take(1 << 20, 5).len(), 3);
+}
+
+/// What costs nothing takes half of the pool, and not for ever.
+#[test]
+fn what_stands_above_a_gap_takes_half_of_the_pool_for_a_while() {
+    let (ledger, mut pool) = (ledger(), EthereumPool::new(4));
+    let fee = 10 * GWEI;
+    pool.admit(pay(1, 5, fee), 5, &ledger).expect("enters");
+    pool.admit(pay(1, 6, fee), LOOK_MS, &ledger).expect("enters");
+    assert_eq!(pool.admit(pay(2, 1, fee), LOOK_MS, &ledger), Err(EthereumReject::Full));
+    pool.admit(pay(2, 0, fee), LOOK_MS, &ledger).expect("it can be proposed");
+    pool.admit(pay(2, 1, fee), LOOK_MS, &ledger).expect("no gap is below it any more");
+    assert_eq!(pool.admit(pay(3, 0, fee), LOOK_MS, &ledger), Err(EthereumReject::Full));
+    let late = GAP_MS + 6;
+    assert_eq!(pool.take(1 << 20, late), [pay(2, 0, fee), pay(2, 1, fee)]);
+    assert_eq!(pool.len(), 3, "nonce 5 is forgotten");
+    assert!(pool.take(1 << 20, 10 * late).is_empty());
+    assert_eq!(pool.len(), 2, "what is proposed stays");
+    pool.put_back(&[pay(2, 1, fee)], 10 * late);
+    pool.limit = 6;
+    pool.admit(pay(1, 5, fee), 10 * late, &ledger).expect("half is free again");
+}
+
+/// Bob's transaction carries Alice's delegation; then one of hers waits at most.
+#[test]
+fn one_transaction_of_an_account_that_delegates_waits() {
+    let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
+    let (fee, to) = (10 * GWEI, Some(Address([5; 20])));
+    let delegation = key(1).delegate(&Address([6; 20]), 7, 0);
+    let request = EthereumRequest { chain: 7, to, gas_limit: 100_000, max_fee: fee, ..Default::default() };
+    let carried = key(2).sign(&EthereumRequest { delegations: vec![delegation], ..request });
+    run(&mut ledger, &mut pool, vec![carried]);
+    assert_eq!(ledger.ethereum_nonce(&key(1).address()), 1, "the delegation holds");
+    pool.admit(pay(1, 1, fee), 5, &ledger).expect("the first");
+    assert_eq!(pool.admit(pay(1, 2, fee), 5, &ledger), Err(EthereumReject::Delegated));
+    pool.admit(pay(1, 1, 2 * fee), 5, &ledger).expect("another one in its place");
+    run(&mut ledger, &mut pool, vec![pay(1, 1, 2 * fee)]);
+    pool.admit(pay(1, 2, fee), 5, &ledger).expect("the next");
+}
