@@ -88,7 +88,7 @@ pub trait Backend: Send + Sync + 'static {
         slots: &[[u8; 32]],
     ) -> Result<Proved<(AccountProof, Vec<SlotProof>)>, ReadError>;
 
-    /// Whether a transaction waits for a block.
+    /// Whether a transaction of either kind waits for a block, or its block is not published yet.
     fn is_pending(&self, id: &TransactionId) -> bool;
 
     /// The highest sequence number of an account among waiting transactions; 0 if none waits.

@@ -358,6 +358,8 @@ fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId]) -> Result<
     let log_ms = logged.expect("the log thread does not panic")?;
     let mut applied = applied?;
     stages.0.push(("log", log_ms));
+    let executed = applied.contracts.receipts.iter().map(|receipt| receipt.id);
+    shared.unpublished.begin(ids.iter().copied().chain(executed).collect());
     replica::settle(&mut shared.lock_mempool(), &ledger, block, ids);
     shared.note_pool();
     let changes = std::mem::take(&mut applied.changes);
@@ -421,6 +423,7 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
         let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
         let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);
+        shared.unpublished.end();
         shared.metrics.committed(&committed);
         answer_waiters(shared, &committed);
         if let Err(error) = replica::archive(&mut shared.lock_store(), &receipts.receipts) {

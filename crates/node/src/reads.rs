@@ -21,7 +21,7 @@ use crate::exchange::Exchange;
 use crate::room::Room;
 use crate::shared::{ExchangeError, Shared};
 use crate::validator;
-use replica::{EthereumReject, Handover, ReplicaError, encode};
+use replica::{EthereumReject, Handover, Mempool, ReplicaError, encode};
 
 /// A running pipeline as the doors see it.
 pub(crate) struct Reads {
@@ -131,7 +131,9 @@ impl Backend for Reads {
     }
 
     fn is_pending(&self, id: &TransactionId) -> bool {
-        self.exchange.shared.lock_mempool().contains(id)
+        let shared = &self.exchange.shared;
+        let waits = |pool: &Mempool| pool.contains(id) || pool.ethereum.contains(id);
+        waits(&shared.lock_mempool()) || shared.unpublished.contains(id)
     }
 
     fn pending_sequence(&self, account: &Address) -> Sequence {

@@ -1,6 +1,6 @@
 //! What the threads of a node share, and how they stop together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
@@ -25,6 +25,27 @@ use crate::verified::Verified;
 /// Milliseconds since 1970, as this machine's clock says.
 pub(crate) fn clock_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
+/// Transactions of blocks that are executed and not published yet, oldest block first. They have left the pool and are
+/// in no view; people are told that they are pending.
+#[derive(Default)]
+pub(crate) struct Unpublished(Mutex<VecDeque<Vec<TransactionId>>>);
+
+impl Unpublished {
+    /// A block leaves the pool.
+    pub fn begin(&self, ids: Vec<TransactionId>) {
+        poisoned(self.0.lock()).push_back(ids);
+    }
+
+    /// The oldest block has been published.
+    pub fn end(&self) {
+        poisoned(self.0.lock()).pop_front();
+    }
+
+    pub fn contains(&self, id: &TransactionId) -> bool {
+        poisoned(self.0.lock()).iter().any(|block| block.contains(id))
+    }
 }
 
 /// Transactions on their way to the mempool.
@@ -83,6 +104,7 @@ pub(crate) struct Shared {
     pub ledger: RwLock<Ledger>,
     pub mempool: Mutex<Mempool>,
     pub published: Published,
+    pub unpublished: Unpublished,
     pub roots: Mutex<RootsAt>,
     pub archive: Archive<RealDisk>,
     pub bodies: Cache<Superblock>,
@@ -147,6 +169,7 @@ impl Shared {
             config,
             ledger: RwLock::new(ledger),
             published: Published::new(views),
+            unpublished: Unpublished::default(),
             roots: Mutex::new(roots),
             archive: store.archive(),
             store: Mutex::new(store),

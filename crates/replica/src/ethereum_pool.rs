@@ -6,8 +6,8 @@
 //! been proposed. A sub-block takes the transactions of a sender in the order of their nonces, without gaps.
 //!
 //! *What cannot be proposed costs its sender nothing*, so it has limits of its own. A transaction above a gap enters
-//! while less than half of the pool is full, and is forgotten after [`GAP_MS`]. An account that delegates (EIP-7702) has
-//! one waiting transaction: any call may empty such an account, and with it all that waits of it.
+//! while less than half of the pool is full, and is forgotten after [`GAP_MS`]. An account that delegates (EIP-7702)
+//! has one waiting transaction: any call may empty such an account, and with it all that waits of it.
 //!
 //! *Nothing that can be proposed is forgotten*: after each block the pool looks for transactions that the block made
 //! ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] tells of them.

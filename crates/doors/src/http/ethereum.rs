@@ -38,9 +38,10 @@ impl Api {
 
     /// Where an Ethereum transaction is; `None` if it neither waits nor is among those indexed.
     fn ethereum(&self, id: &TransactionId, proof: bool) -> Result<Option<json::EthereumBody>, Failure> {
-        let place = self.published().views().ethereum().receipt(id);
-        let Some(place) = place else {
-            return Ok(self.backend.ethereum_waiting(id).map(|_| json::EthereumBody::pending(id)));
+        let place = match self.look_up(id, || self.published().views().ethereum().receipt(id)) {
+            None => return Ok(None),
+            Some(None) => return Ok(Some(json::EthereumBody::pending(id))),
+            Some(Some(place)) => place,
         };
         let proven = self.receipts(place.height)?;
         let receipt = &proven.receipts.contracts.receipts[place.receipt as usize];

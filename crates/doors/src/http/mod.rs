@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware;
-use primitives::{AssetId, to_hex};
+use primitives::{AssetId, TransactionId, to_hex};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 use utoipa::OpenApi;
@@ -116,6 +116,18 @@ impl Api {
 
     pub(crate) fn published(&self) -> &Published {
         self.backend.published()
+    }
+
+    /// What has been published of a transaction; `Some(None)` while it is pending, and `None` if nobody knows it.
+    pub(crate) fn look_up<T>(&self, id: &TransactionId, find: impl Fn() -> Option<T>) -> Option<Option<T>> {
+        if let Some(found) = find() {
+            return Some(Some(found));
+        }
+        if self.backend.is_pending(id) {
+            return Some(None);
+        }
+        // Meanwhile it may have left the pool and been published.
+        find().map(Some)
     }
 
     /// Runs what may wait away from the threads that serve connections.

@@ -66,12 +66,10 @@ pub(super) async fn transaction(
 ) -> Answered<json::TransactionBody> {
     let id: Digest = parse("id", &id)?;
     api.blocking(move |api| {
-        let Some(found) = api.published().find(&id) else {
-            return if api.backend.is_pending(&id) {
-                Ok(Json(pending(id)))
-            } else {
-                Err(Failure::not_found("no such transaction waits or is among those indexed"))
-            };
+        let found = match api.look_up(&id, || api.published().find(&id)) {
+            None => return Err(Failure::not_found("no such transaction waits or is among those indexed")),
+            Some(None) => return Ok(Json(pending(id))),
+            Some(Some(found)) => found,
         };
         let mut body = committed(id, found);
         if let Some(transaction) = api.transaction_of(found.height, &id)? {
