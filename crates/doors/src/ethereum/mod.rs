@@ -14,12 +14,12 @@
 //! - Only Ethereum transactions that were executed stand in blocks. Native transactions do not, and `Transfer` logs
 //!   alone do not make up balances.
 //!
-//! **Limits**, each with an error of its own (-32005): a body has [`BODY_BYTES_MAX`] and the door's limit, a batch
-//! [`wire::BATCH_MAX`] requests; a body's calls share [`GAS_MAX`], its answers [`ANSWER_BYTES_MAX`]; so many bodies are
+//! **Limits**, each with an error of its own (-32005): a body has `BODY_BYTES_MAX` and the door's limit, a batch
+//! `wire::BATCH_MAX` requests; a body's calls share `GAS_MAX`, its answers `ANSWER_BYTES_MAX`; so many bodies are
 //! worked on at a time as the machine has cores to do it, and others wait in line. Filters are bounded and expire; a
 //! subscriber that does not read is cut.
 //!
-//! [`METHODS`](methods::METHODS) is the table that requests are dispatched by and `docs/openrpc.json` is made from.
+//! `METHODS` is the table that requests are dispatched by and `docs/openrpc.json` is made from.
 
 mod accounts;
 mod blocks;
