@@ -180,7 +180,8 @@ fn start(validators: usize, leaves: usize, coins: &[Holding], directory: &Path) 
             now: 0,
             leaves,
             entries_max: 1 << 26,
-            trees_waiting_max: 4_096,
+            // More than any window: a validator that is busy refuses, and the generator sends nothing twice.
+            trees_waiting_max: 1 << 16,
             checks_per_peer: 1_000_000,
             checks_per_tick: 1_000_000,
             roots_per_validator: 1 << 16,
