@@ -185,7 +185,7 @@ pub struct Finality {
 }
 
 /// Why a frame was not taken. None of these can come from a correct validator with the same genesis, but for those
-/// about height and epoch.
+/// about height and epoch, and about slots where a frame that names no epoch is of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Refused {
     /// Bytes that are no frame.

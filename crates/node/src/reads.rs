@@ -133,7 +133,8 @@ impl Backend for Reads {
     fn is_pending(&self, id: &TransactionId) -> bool {
         let shared = &self.exchange.shared;
         let waits = |pool: &Mempool| pool.contains(id) || pool.ethereum.contains(id);
-        waits(&shared.lock_mempool()) || shared.unpublished.contains(id)
+        let is_waiting = waits(&shared.lock_mempool());
+        is_waiting || shared.unpublished.contains(id)
     }
 
     fn pending_sequence(&self, account: &Address) -> Sequence {

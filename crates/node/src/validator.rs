@@ -267,7 +267,7 @@ fn work_on_pool(shared: &Arc<Shared>, key: Option<SecretKey>, jobs: &Receiver<Po
     for job in jobs {
         let own = if let PoolJob::Assemble { proposer, .. } = job { Some(proposer) } else { None };
         // A block that is being applied is not waited for: there are other ticks.
-        let ledger = proposals.accuses(&job).then(|| shared.ledger.try_read().ok()).flatten();
+        let ledger = proposals.needs_ledger(&job).then(|| shared.ledger.try_read().ok()).flatten();
         let result = proposals.perform(job, &mut shared.lock_mempool(), ledger.as_deref(), shared.now());
         drop(ledger);
         shared.note_pool();

@@ -166,12 +166,17 @@ impl Mempool {
         self.handed.extend(entries.into_iter().map(|entry| (now_ms, entry)));
     }
 
-    /// Takes back, before all others, what was handed over before `limit_ms` and is in no block yet; their number.
-    pub fn take_back(&mut self, limit_ms: u64) -> usize {
+    /// Takes back, before all others, what was handed over before `limit_ms` and is in no block yet; their number. What
+    /// the ledger, if it is given, has come to refuse is forgotten: nobody takes it who is handed it.
+    pub fn take_back(&mut self, limit_ms: u64, ledger: Option<&Ledger>) -> usize {
         let ids = &self.ids;
         self.handed.retain(|(_, entry)| ids.contains(&entry.id));
         let late = self.handed.partition_point(|(at, _)| *at < limit_ms);
         let late: Vec<PoolEntry> = self.handed.drain(..late).map(|(_, entry)| entry).collect();
+        let stands = |entry: &PoolEntry| ledger.is_none_or(|ledger| ledger.admit(&entry.transaction).is_ok());
+        let (late, void): (Vec<_>, Vec<_>) = late.into_iter().partition(stands);
+        let fee = ledger.map_or(0, Ledger::fee);
+        self.settle(void.iter().map(|entry| (entry.id, &entry.transaction)), fee);
         let count = late.len();
         self.put_back(late);
         count
@@ -214,8 +219,10 @@ impl Mempool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Genesis, Listing};
-    use primitives::{AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, PublicKey, SecretKey};
+    use ledger::{Genesis, Listing, Signatures};
+    use primitives::{
+        AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, PublicKey, SecretKey, SubBlock, Superblock,
+    };
 
     fn key() -> SecretKey {
         SecretKey::from_seed([1; 32])
@@ -307,16 +314,38 @@ mod tests {
         let (first, second) = (pool.take(2), pool.take(1));
         pool.hand_over(first.clone(), 10);
         pool.hand_over(second, 20);
-        assert_eq!((pool.len(), pool.ready(), pool.take_back(10)), (4, 1, 0));
+        assert_eq!((pool.len(), pool.ready(), pool.take_back(10, None)), (4, 1, 0));
         assert_eq!(pool.admit(first[0].clone(), &ledger), Err(Reject::Waiting));
         // The first of them is in a block; the second one is late.
         pool.settle(first[..1].iter().map(|entry| (entry.id, &entry.transaction)), 0);
-        assert_eq!(pool.take_back(15), 1);
+        assert_eq!(pool.take_back(15, None), 1);
         let sequences =
             |entries: Vec<PoolEntry>| entries.iter().map(|e| e.transaction.body.sequence).collect::<Vec<_>>();
         assert_eq!(sequences(pool.take(9)), [2, 4]);
-        assert_eq!(pool.take_back(100), 1);
+        assert_eq!(pool.take_back(100, None), 1);
         assert_eq!(sequences(pool.take(9)), [3]);
+    }
+
+    #[test]
+    fn what_was_handed_over_and_has_become_void_is_forgotten() {
+        let mut ledger = ledger(1);
+        let mut pool = Mempool::new(8);
+        let (void, sound) = (pay(1, 0, 5), pay(2, 0, 5));
+        for entry in [&void, &sound] {
+            assert_eq!(pool.admit(entry.clone(), &ledger), Ok(()));
+        }
+        // The account sends another one with the same number elsewhere, and that one comes first.
+        let other = pay(1, 1, 7);
+        let sub_blocks = vec![SubBlock { native: vec![other.transaction.clone()], ..SubBlock::default() }];
+        let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+        ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+        pool.settle([(other.id, &other.transaction)].into_iter(), 1);
+        let taken = pool.take(2);
+        pool.hand_over(taken, 10);
+        assert_eq!((pool.take_back(20, Some(&ledger)), pool.len(), pool.ready()), (1, 1, 1));
+        assert!(pool.contains(&sound.id) && !pool.contains(&void.id));
+        pool.settle([(sound.id, &sound.transaction)].into_iter(), 1);
+        assert!(pool.is_empty() && pool.reserved.is_empty() && pool.sequences.is_empty());
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub enum PoolJob {
         /// By how many milliseconds the committee's clocks are ahead of the own one.
         ahead_ms: i64,
     },
-    /// Takes back what was handed over before this time, and is in no block yet.
+    /// Takes back what was handed over before this time, and is in no block yet. Without the ledger it does not see
+    /// what has become void meanwhile.
     TakeBack {
         /// In milliseconds of [`Now::since`].
         before_ms: u64,
@@ -76,8 +77,8 @@ impl Proposals {
         Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default() }
     }
 
-    /// Does a job; what the replica is to be told. Only who [`Proposals::accuses`] needs the ledger, the one that the
-    /// pool judges by; without one it accuses another time.
+    /// Does a job; what the replica is to be told. Some jobs look at the ledger ([`Proposals::needs_ledger`]), the one
+    /// that the pool judges by; without one they are done another time.
     pub fn perform(&mut self, job: PoolJob, pool: &mut Mempool, ledger: Option<&Ledger>, now: Now) -> Option<Input> {
         match job {
             PoolJob::Assemble { height, proposer, room, count, ahead_ms } => {
@@ -98,7 +99,7 @@ impl Proposals {
                 Some(Input::HandedOver { to, payload, count })
             }
             PoolJob::TakeBack { before_ms } => {
-                let late = pool.take_back(before_ms) + pool.ethereum.take_back(before_ms);
+                let late = pool.take_back(before_ms, ledger) + pool.ethereum.take_back(before_ms);
                 (late > 0).then_some(Input::TakenBack)
             }
             PoolJob::PutBack(height) => {
@@ -124,8 +125,12 @@ impl Proposals {
     }
 
     /// Whether a job needs the ledger.
-    pub fn accuses(&self, job: &PoolJob) -> bool {
-        matches!(job, PoolJob::Accuse) && !self.accusations.is_empty()
+    pub fn needs_ledger(&self, job: &PoolJob) -> bool {
+        match job {
+            PoolJob::Accuse => !self.accusations.is_empty(),
+            PoolJob::TakeBack { .. } => true,
+            _ => false,
+        }
     }
 
     /// Whether nothing waits to be brought before the ledger.

@@ -132,6 +132,19 @@ fn whatever_a_seed_draws_holds() {
     }
 }
 
+/// What these seeds draw broke once, each in its own way: handovers that are held of later epochs than the one that
+/// signed the offered state; a link to a twin of another epoch; and a transaction that came to be void while it was in
+/// other hands, and waited for ever.
+#[test]
+fn what_once_broke_holds() {
+    use consensus::Protocol::{Dbft, Tendermint};
+    let drawn = [(489, Dbft), (154, Dbft), (164, Tendermint)];
+    let ran = drawn.map(|(seed, protocol)| sim::validators::run_validators(seed, protocol));
+    for result in ran.into_iter().chain([sim::validators::run_twins(631, Tendermint)]) {
+        result.unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
 /// A check that cannot fail is worth nothing: what a broken replica does is seen.
 #[test]
 fn votes_that_are_sent_and_not_durable_are_caught() {

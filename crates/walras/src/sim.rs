@@ -1,5 +1,6 @@
 //! `walras sim`: the whole system under seeded faults.
 
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
@@ -152,12 +153,7 @@ impl Sim {
     }
 }
 
-fn run_consensus(
-    seeds: impl Iterator<Item = u64> + Send,
-    protocol: Protocol,
-    twins: bool,
-    json: bool,
-) -> anyhow::Result<ExitCode> {
+fn run_consensus(seeds: RangeInclusive<u64>, protocol: Protocol, twins: bool, json: bool) -> anyhow::Result<ExitCode> {
     // What broke is told with its seed, below.
     std::panic::set_hook(Box::new(|_| {}));
     let run = if twins { run_twins } else { run_validators };
@@ -173,29 +169,12 @@ fn run_consensus(
         ("evidence", sum(|report| report.evidence)),
         ("synced_heights", sum(|report| report.synced)),
     ];
-    if json {
-        let mut fields: serde_json::Map<String, Value> =
-            counts.into_iter().map(|(name, count)| (name.into(), count.into())).collect();
-        let failures = failures.iter().map(|failure| json!({"seed": failure.seed, "what": failure.what}));
-        fields.insert("failures".into(), failures.collect());
-        println!("{}", Value::from(fields));
-    } else {
-        counts.iter().for_each(|(name, count)| println!("{:<20} {count:>10}", name.replace('_', " ")));
-        let engine = if protocol == Protocol::Dbft { "" } else { " --engine tendermint" };
-        let twins = if twins { " --twins" } else { "" };
-        for Failure { seed, what, .. } in &failures {
-            println!(
-                "\nBROKEN: seed {seed}: {what}\nreplay it with: walras sim --consensus{engine}{twins} --seed {seed}"
-            );
-        }
-        if failures.is_empty() {
-            println!("\nevery invariant held");
-        }
-    }
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let engine = if protocol == Protocol::Dbft { "" } else { " --engine tendermint" };
+    let twins = if twins { " --twins" } else { "" };
+    Ok(tell(&counts, &failures, &format!("walras sim --consensus{engine}{twins}"), json))
 }
 
-fn run_lanes(seeds: impl Iterator<Item = u64> + Send, json: bool) -> anyhow::Result<ExitCode> {
+fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode> {
     // What broke is told with its seed, below.
     std::panic::set_hook(Box::new(|_| {}));
     let results = run_all(seeds, |seed| run_lane(seed, LaneOptions::default()));
@@ -213,22 +192,28 @@ fn run_lanes(seeds: impl Iterator<Item = u64> + Send, json: bool) -> anyhow::Res
         ("crashes", sum(|report| report.crashes)),
         ("came_home", sum(|report| report.came_home)),
     ];
+    Ok(tell(&counts, &failures, "walras sim --lane", json))
+}
+
+/// Tells what was counted, and which seeds broke: each is replayed with `command --seed N`.
+fn tell(counts: &[(&str, u64)], failures: &[&Failure], command: &str, json: bool) -> ExitCode {
     if json {
         let mut fields: serde_json::Map<String, Value> =
-            counts.into_iter().map(|(name, count)| (name.into(), count.into())).collect();
-        let failures = failures.iter().map(|failure| json!({"seed": failure.seed, "what": failure.what}));
-        fields.insert("failures".into(), failures.collect());
+            counts.iter().map(|(name, count)| ((*name).into(), (*count).into())).collect();
+        let failure =
+            |failure: &&Failure| json!({"seed": failure.seed, "height": failure.height, "what": failure.what});
+        fields.insert("failures".into(), failures.iter().map(failure).collect());
         println!("{}", Value::from(fields));
     } else {
         counts.iter().for_each(|(name, count)| println!("{:<20} {count:>10}", name.replace('_', " ")));
-        for Failure { seed, height, what } in &failures {
-            println!("\nBROKEN: seed {seed}, block {height}: {what}\nreplay it with: walras sim --lane --seed {seed}");
+        for failure in failures {
+            println!("\nBROKEN: {failure}\nreplay it with: {command} --seed {}", failure.seed);
         }
         if failures.is_empty() {
             println!("\nevery invariant held");
         }
     }
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run_crash_points(seed: u64, blocks: u64, json: bool) -> anyhow::Result<ExitCode> {
@@ -262,17 +247,25 @@ fn run_crash_points(seed: u64, blocks: u64, json: bool) -> anyhow::Result<ExitCo
 
 /// Runs know nothing of one another: as many at once as there are cores.
 fn run_all<R: Send>(
-    seeds: impl Iterator<Item = u64> + Send,
+    seeds: RangeInclusive<u64>,
     run: impl Fn(u64) -> Result<R, Failure> + Sync,
 ) -> Vec<Result<R, Failure>> {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} seeds, {eta} left").expect("a sound template");
+    let progress = ProgressBar::new((seeds.end() - seeds.start()).saturating_add(1)).with_style(style);
     let seeds = Mutex::new(seeds);
     let next = || seeds.lock().expect("runs do not panic").next();
-    let work = || std::iter::from_fn(next).map(|seed| (seed, run(seed))).collect::<Vec<_>>();
+    let one = |seed| {
+        let result = (seed, run(seed));
+        progress.inc(1);
+        result
+    };
+    let work = || std::iter::from_fn(next).map(one).collect::<Vec<_>>();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut results = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("runs do not panic")).collect::<Vec<_>>()
     });
+    progress.finish_and_clear();
     results.sort_by_key(|(seed, _)| *seed);
     results.into_iter().map(|(_, result)| result).collect()
 }

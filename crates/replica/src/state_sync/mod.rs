@@ -40,7 +40,8 @@
 //!   and the superblock that consensus goes on from. A validator trusts its own ledger for the committee it begins
 //!   with; one that was restored from a file begins with the genesis.
 //! - *Liars are named*: whoever sends a false chunk, a false handover, a base that does not hold or nothing at all is
-//!   dropped, told in the log, and not asked for ten minutes; the others go on. Digests of chunks are not certified, so
+//!   dropped, told in the log, and not asked for ten minutes; the others go on. If these are more members of the
+//!   committee than may be faulty, a correct one is among them, and all are asked again. Digests of chunks are not certified, so
 //!   that a state of whole false chunks is only found out in the end: all who offered it are named, and another offer
 //!   is taken. As more honest offers agree than false ones do, that costs time only where liars are the majority of
 //!   those who answer.
@@ -68,7 +69,7 @@ mod transfer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use consensus::{Index, Rules};
+use consensus::{Committee, Index, Rules};
 use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey};
 use store::{CheckpointReader, Disk};
@@ -81,7 +82,7 @@ pub use install::finish;
 use message::StateMessage;
 pub use message::TAG;
 use serve::Server;
-use transfer::{Fetched, Goal, Progress, Transfer};
+use transfer::{Fetched, Goal, Progress, Transfer, Trusted};
 
 /// The file on the disk `incoming` that a state is written to.
 pub(crate) const STATE: &str = "state";
@@ -244,17 +245,19 @@ impl<D: Disk + Clone> StateSync<D> {
         self.not_before = now + PAUSE_MS;
         self.shunned.retain(|_, until| *until > now);
         let others = status.peers.iter().filter(|peer| peer.connected && peer.validator != status.me);
-        let is_asked = |peer: &Index| own.key_of(*peer).is_some_and(|key| !self.shunned.contains_key(&key.0));
-        let asked: Vec<Index> = others.map(|peer| peer.validator).filter(is_asked).collect();
-        // The others were all found out: perhaps they have come to their senses.
-        if asked.is_empty() {
+        let others: Vec<Index> = others.map(|peer| peer.validator).collect();
+        let is_shunned = |peer: &Index| own.key_of(*peer).is_none_or(|key| self.shunned.contains_key(&key.0));
+        let (shunned, asked): (Vec<Index>, Vec<Index>) = others.into_iter().partition(is_shunned);
+        // Of so many members one is correct, and was only slow; and if nobody is left, others must do.
+        let members = shunned.iter().filter(|peer| usize::from(**peer) < status.validators).count();
+        if asked.is_empty() || members > Committee::new(status.validators).faulty {
             self.shunned.clear();
             return Ok(());
         }
         tracing::info!(?goal, from = ?asked, "a state is asked for");
         self.attempts += 1;
         install::clear(&self.incoming)?;
-        let transfer = Transfer::new(goal, self.lineage(own)?, self.incoming.clone(), &asked, now);
+        let transfer = Transfer::new(goal, self.trusted(own)?, self.incoming.clone(), &asked, now);
         self.transfer = Some((transfer, generation));
         Ok(())
     }
@@ -278,14 +281,18 @@ impl<D: Disk + Clone> StateSync<D> {
     /// What is trusted to begin with: the genesis, and the handovers from there on that are held and complete. The own
     /// ledger may know later committees; but the certificates that prove them go with the blocks that a fetched state
     /// replaces, and others are to be able to follow this validator from the genesis.
-    fn lineage(&self, own: &impl Own) -> Result<Lineage, ReplicaError> {
+    fn trusted(&self, own: &impl Own) -> Result<Trusted, ReplicaError> {
         let (schedule, chain) = (own.read(Ledger::schedule), self.network.chain.clone());
         let Rules { lag, begins, .. } = self.network.rules;
-        let mut lineage = Lineage { schedule, lag, begins, chain };
-        while let Some(handover) = self.server.handovers.get(lineage.chain.epoch + 1)?
-            && lineage.follow(&handover).is_ok()
+        let chains = vec![chain.clone()];
+        let mut trusted = Trusted { lineage: Lineage { schedule, lag, begins, chain }, chains };
+        while let Some(handover) = self.server.handovers.get(trusted.lineage.chain.epoch + 1)?
+            && trusted.follow(&handover).is_ok()
         {}
-        Ok(lineage)
+        // A state that is of use is not below the own one.
+        let height = own.read(Ledger::height);
+        trusted.chains.retain(|chain| *chain.heights.end() >= height);
+        Ok(trusted)
     }
 
     /// Checks what was fetched as a whole, and lets it take the place of what is here.

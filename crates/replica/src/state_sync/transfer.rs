@@ -7,7 +7,7 @@ use consensus::{Chain, Index};
 use primitives::Height;
 use store::{Assembly, Disk, StoreError};
 
-use crate::handover::{Handover, Lineage};
+use crate::handover::{Handover, HandoverError, Lineage};
 use crate::home::names;
 use crate::state_sync::STATE;
 use crate::state_sync::base::Base;
@@ -61,12 +61,30 @@ struct Source {
     chunks: BTreeMap<u32, u64>,
 }
 
+/// The committees that are trusted.
+pub(crate) struct Trusted {
+    /// The walk that led to the last of them.
+    pub(crate) lineage: Lineage,
+    /// All that may have signed a state which is of use, the last being that of the lineage. Handovers may be held of
+    /// later epochs than the one that signed what is offered.
+    pub(crate) chains: Vec<Chain>,
+}
+
+impl Trusted {
+    /// Goes on to the next epoch.
+    pub(crate) fn follow(&mut self, handover: &Handover) -> Result<(), HandoverError> {
+        self.lineage.follow(handover)?;
+        self.chains.push(self.lineage.chain.clone());
+        Ok(())
+    }
+}
+
 /// One attempt to fetch a state.
 pub(crate) struct Transfer<D: Disk> {
     goal: Goal,
-    /// The committees that are known, from the first that was trusted on; the last is that of the lineage.
-    chains: Vec<Chain>,
-    lineage: Lineage,
+    trusted: Trusted,
+    /// What was fetched of them: from this epoch on.
+    first_epoch: u64,
     handovers: Vec<Handover>,
     /// Where the chunks go.
     incoming: D,
@@ -85,14 +103,14 @@ pub(crate) struct Transfer<D: Disk> {
 }
 
 impl<D: Disk> Transfer<D> {
-    /// Begins to ask some of these validators. The lineage is what is trusted.
-    pub(crate) fn new(goal: Goal, lineage: Lineage, incoming: D, peers: &[Index], now: u64) -> Transfer<D> {
+    /// Begins to ask some of these validators.
+    pub(crate) fn new(goal: Goal, trusted: Trusted, incoming: D, peers: &[Index], now: u64) -> Transfer<D> {
         let asked = peers.iter().take(ASKED);
         let sources = asked.map(|peer| (*peer, Source { is_asked: true, ..Source::default() })).collect();
         let mut transfer = Transfer {
             goal,
-            chains: vec![lineage.chain.clone()],
-            lineage,
+            first_epoch: trusted.lineage.chain.epoch + 1,
+            trusted,
             handovers: Vec::new(),
             incoming,
             sources,
@@ -148,13 +166,13 @@ impl<D: Disk> Transfer<D> {
         }
         self.handovers_from = None;
         if page.is_empty() {
-            return self.drop_source(from, format!("has no handover to epoch {}", self.lineage.chain.epoch + 1));
+            return self
+                .drop_source(from, format!("has no handover to epoch {}", self.trusted.lineage.chain.epoch + 1));
         }
         for handover in page {
-            if let Err(error) = self.lineage.follow(&handover) {
+            if let Err(error) = self.trusted.follow(&handover) {
                 return self.drop_source(from, error.to_string());
             }
-            self.chains.push(self.lineage.chain.clone());
             self.handovers.push(handover);
         }
     }
@@ -251,10 +269,11 @@ impl<D: Disk> Transfer<D> {
     /// Whether what was chosen is proved; asks for the handovers that this needs.
     fn prove(&mut self, now: u64) -> bool {
         let Some(chosen) = self.chosen.clone() else { return false };
-        let (height, lag) = (chosen.base.height, self.lineage.lag);
-        let epoch = self.lineage.schedule.epoch_of(height.saturating_add(lag)).max(self.lineage.last_behind(height));
-        if self.lineage.chain.epoch < epoch {
-            let from = self.lineage.chain.epoch + 1;
+        let (height, lineage) = (chosen.base.height, &self.trusted.lineage);
+        let lag = lineage.lag;
+        let epoch = lineage.schedule.epoch_of(height.saturating_add(lag)).max(lineage.last_behind(height));
+        if lineage.chain.epoch < epoch {
+            let from = lineage.chain.epoch + 1;
             if self.handovers_from.is_none()
                 && let Some(peer) = self.backers(&chosen).first()
             {
@@ -263,7 +282,7 @@ impl<D: Disk> Transfer<D> {
             }
             return false;
         }
-        match chosen.base.verify(&self.chains, lag) {
+        match chosen.base.verify(&self.trusted.chains, lag) {
             Ok(()) => self.is_proved = true,
             Err(fault) => {
                 for peer in self.backers(&chosen) {
@@ -293,8 +312,7 @@ impl<D: Disk> Transfer<D> {
             self.assembly.take().expect("complete").finish()?;
         }
         let (base, handovers) = (chosen.base, std::mem::take(&mut self.handovers));
-        let first_epoch = self.chains[0].epoch + 1;
-        Ok(Progress::Done(Box::new(Fetched { base, first_epoch, handovers, backers })))
+        Ok(Progress::Done(Box::new(Fetched { base, first_epoch: self.first_epoch, handovers, backers })))
     }
 
     fn begin(&mut self, chosen: &StateOffer) -> Result<bool, StoreError> {

@@ -125,9 +125,13 @@ impl World {
     /// Lets a transfer go on until it ends: how, who was named, and who was asked for how many chunks.
     fn run(&self, goal: Goal, kinds: &[Kind]) -> Run {
         let lineage = Lineage { schedule: Schedule::default(), lag: LAG, begins: 0, chain: chain() };
+        self.run_with(Trusted { chains: vec![lineage.chain.clone()], lineage }, goal, kinds)
+    }
+
+    fn run_with(&self, trusted: Trusted, goal: Goal, kinds: &[Kind]) -> Run {
         let peers: Vec<Index> = (0..kinds.len() as Index).collect();
         let incoming = RealDisk::new(self.directory.path().join("ours")).expect("a directory");
-        let mut transfer = Transfer::new(goal, lineage, incoming, &peers, 0);
+        let mut transfer = Transfer::new(goal, trusted, incoming, &peers, 0);
         let mut asked = vec![0; kinds.len()];
         for now in (0..).step_by(100).take(2_000) {
             for (peer, message) in transfer.take_sends() {
@@ -239,4 +243,16 @@ fn every_part_of_a_base_is_checked() {
     assert_eq!(verify(|base| base.finality.benches.note(41, &[0].into_iter().collect())), Err(OtherSuperblock));
     assert_eq!(verify(|base| base.state = Digest([0; 32])), Err(OtherOutcome));
     assert_eq!(verify(|base| base.receipts.block = Digest([0; 32])), Err(OtherOutcome));
+}
+
+#[test]
+fn a_state_of_an_epoch_before_the_last_handover_is_proved() {
+    let world = World::new();
+    let later = Chain { epoch: 3, heights: 31..=40, keys: vec![secret(9).public()], ..chain() };
+    let lineage = Lineage { schedule: Schedule::default(), lag: LAG, begins: 0, chain: later.clone() };
+    let trusted = Trusted { chains: vec![chain(), later.clone()], lineage: lineage.clone() };
+    let run = world.run_with(trusted, Goal::Above(10), &[Honest, Honest]);
+    assert_eq!((run.fetched.expect("fetched").first_epoch, run.named), (4, Vec::new()));
+    let run = world.run_with(Trusted { chains: vec![later], lineage }, Goal::Above(10), &[Honest]);
+    assert_eq!((run.fetched.is_none(), run.named), (true, vec![Honest]), "its committee is not known");
 }
