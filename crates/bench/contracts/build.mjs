@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import solc from "solc";
 
-for (const name of ["Token", "Pool", "Exchange"]) {
+for (const name of ["Token", "Pool", "Exchange", "Counter", "Game", "Rides", "Videos"]) {
   const file = `${name}.sol`;
   const content = readFileSync(new URL(file, import.meta.url), "utf8");
   const settings = {

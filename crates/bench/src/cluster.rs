@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
-use ledger::{Genesis, Listing};
+use ledger::{Genesis, Limits, Listing};
 use node::{Config, EthereumLane, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
@@ -15,6 +15,8 @@ use transport::free_address;
 use crate::switch::Switch;
 use ::clearing::workload::Seeded;
 
+/// The number of the chain.
+const CHAIN: u64 = 1;
 const ASSETS: u32 = 20;
 const BALANCE: u64 = 1 << 40;
 /// For a stopped validator to let go of its files.
@@ -35,6 +37,10 @@ pub struct ClusterSettings {
     pub grace: Duration,
     /// Accounts that trade.
     pub traders: u64,
+    /// What the genesis limits.
+    pub limits: Limits,
+    /// Ethereum accounts that can pay for much gas.
+    pub rich: Vec<Address>,
 }
 
 impl ClusterSettings {
@@ -50,6 +56,8 @@ impl ClusterSettings {
             unit: Duration::from_millis(200),
             grace: Duration::from_millis(50),
             traders: 20_000,
+            limits: Limits::default(),
+            rich: Vec::new(),
         }
     }
 }
@@ -92,7 +100,7 @@ impl Cluster {
             Network {
                 chain: Chain { genesis: Digest::default(), epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
                 rules: settings.rules,
-                lane: EthereumLane::default(),
+                lane: EthereumLane::of(CHAIN, &settings.limits),
                 me: me as u8,
                 own: OwnKeys::one(secret(me)),
                 listen: listen[me],
@@ -110,7 +118,7 @@ impl Cluster {
         let networks = (0..settings.validators).map(network).collect();
         let nodes = (0..settings.validators).map(|_| None).collect();
         let (validators, directory) = (settings.validators, directory.to_path_buf());
-        let genesis = genesis(settings.traders);
+        let genesis = genesis(&settings);
         let mut cluster = Cluster { settings, directory, networks, genesis, switch, nodes };
         for index in 0..validators {
             node::validator::create_votes(&cluster.home(index))?;
@@ -164,18 +172,21 @@ impl Cluster {
     }
 }
 
-fn genesis(traders: u64) -> Genesis {
+fn genesis(settings: &ClusterSettings) -> Genesis {
     let issuer = Address([1; 20]);
-    let addresses: Vec<Address> = (0..traders).into_par_iter().map(|index| trader(index).public().address()).collect();
+    let addresses: Vec<Address> =
+        (0..settings.traders).into_par_iter().map(|index| trader(index).public().address()).collect();
     let balance =
         |account: Address| (0..ASSETS).map(move |asset| (account, AssetId(asset), BALANCE / u64::from(ASSETS)));
+    let rich = settings.rich.iter().map(|account| (*account, AssetId(0), BALANCE));
     Genesis {
-        chain: 1,
+        chain: CHAIN,
         fee: 0,
         epsilon: Fraction::power_of_two(15),
         mu: Fraction::power_of_two(10),
         assets: (0..ASSETS).map(|asset| Listing::new(format!("A{asset:02}"), 2, issuer)).collect(),
-        balances: addresses.into_iter().flat_map(balance).collect(),
+        balances: addresses.into_iter().flat_map(balance).chain(rich).collect(),
+        limits: settings.limits,
         ..Genesis::default()
     }
 }
@@ -195,7 +206,7 @@ pub fn transactions(traders: u64, from: u64, count: u64) -> Vec<Transaction> {
             Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
         };
         let account = key.public().address();
-        Body { chain: 1, account, sequence: number / traders + 1, operation }.sign(&key)
+        Body { chain: CHAIN, account, sequence: number / traders + 1, operation }.sign(&key)
     };
     (from..from + count).into_par_iter().map(one).collect()
 }

@@ -4,6 +4,7 @@ pub mod clearing;
 pub mod cluster;
 pub mod consensus;
 pub mod daily;
+pub mod diablo;
 pub mod evm;
 pub mod exchange;
 pub mod filter;

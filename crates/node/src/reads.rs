@@ -246,6 +246,14 @@ impl Exchange {
         self.shared.body(height)
     }
 
+    /// A block's receipts; `None` if there are none (yet).
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if the archive cannot be read.
+    pub fn receipts(&self, height: Height) -> Result<Option<Arc<ProvenReceipts>>, ExchangeError> {
+        self.shared.receipts(height)
+    }
+
     /// Where a transaction went, and the receipts of its block; `None` if it is in none that is known.
     ///
     /// # Errors

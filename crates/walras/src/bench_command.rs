@@ -124,6 +124,35 @@ pub enum Bench {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         blocks: u32,
     },
+    /// The loads of the Diablo benchmark: calls of contracts by a plan, on validators in this process.
+    #[command(after_help = "Examples:
+  walras bench diablo --workload gafam --validators 4
+  walras bench diablo --workload gafam --variants --json     # and each measure of transaction management switched off
+  walras bench diablo --workload football,dota --most 200000 # the first calls of two larger loads
+  walras bench diablo --workload all --most 100000 --json")]
+    Diablo {
+        /// Names of loads, with commas between them, or all.
+        #[arg(long, default_value = "gafam")]
+        workload: String,
+        /// Folder with workload-NAME.yaml.
+        #[arg(long, default_value = "../shared/data/diablo")]
+        data: PathBuf,
+        /// Validators.
+        #[arg(long, default_value = "4", value_parser = validators)]
+        validators: usize,
+        /// Accounts that send.
+        #[arg(long, default_value_t = 2_048, value_parser = clap::value_parser!(u64).range(1..))]
+        senders: u64,
+        /// Calls of each load at most; the first ones count.
+        #[arg(long)]
+        most: Option<u64>,
+        /// Run each load again with each measure of transaction management switched off.
+        #[arg(long)]
+        variants: bool,
+        /// How validators agree on blocks.
+        #[arg(long, value_enum, default_value_t = EngineName::Dbft)]
+        engine: EngineName,
+    },
     /// The payment lane: shards on sockets with durable logs, beside what signatures and hashes alone would allow.
     #[command(after_help = "Examples:
   walras bench payments-lane --json
@@ -366,6 +395,23 @@ impl Bench {
                 let figures =
                     bench::payments_lane::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
                 print(&figures, json);
+            }
+            Bench::Diablo { workload, data, validators, senders, most, variants, engine } => {
+                let engine = engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
+                let loads = match workload.as_str() {
+                    "all" => bench::diablo::LOADS.map(String::from).to_vec(),
+                    names => names.split(',').map(String::from).collect(),
+                };
+                let options = bench::diablo::DiabloOptions {
+                    loads,
+                    data,
+                    validators,
+                    senders,
+                    most: most.unwrap_or(u64::MAX),
+                    variants,
+                    rules: engine.rules(),
+                };
+                print(&bench::diablo::run(&options, &mut say)?, json);
             }
             Bench::Filter { accounts, transactions, runs } => {
                 let options = bench::filter::FilterOptions { accounts, transactions, runs: runs as usize, assets: 50 };
