@@ -27,8 +27,8 @@ pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
 pub use lane_member::{HOME_PORTS, LaneMember, LaneStartError, home_address};
 pub use replica::{
-    EthereumLane, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay, ReplicaError, Restored,
-    receipts, recover_state, restore, write_checkpoint,
+    EthereumLane, EthereumReject, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
+    ReplicaError, Restored, receipts, recover_state, restore, write_checkpoint,
 };
 pub use room::free_bytes;
 pub use shared::ExchangeError;

@@ -132,8 +132,8 @@ pub enum Bench {
   walras bench diablo --workload all --most 100000 --json")]
     Diablo {
         /// Names of loads, with commas between them, or all.
-        #[arg(long, default_value = "gafam")]
-        workload: String,
+        #[arg(long, value_delimiter = ',', default_value = "gafam")]
+        workload: Vec<String>,
         /// Folder with workload-NAME.yaml.
         #[arg(long, default_value = "../shared/data/diablo")]
         data: PathBuf,
@@ -398,12 +398,8 @@ impl Bench {
             }
             Bench::Diablo { workload, data, validators, senders, most, variants, engine } => {
                 let engine = engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
-                let loads = match workload.as_str() {
-                    "all" => bench::diablo::LOADS.map(String::from).to_vec(),
-                    names => names.split(',').map(String::from).collect(),
-                };
                 let options = bench::diablo::DiabloOptions {
-                    loads,
+                    loads: workload,
                     data,
                     validators,
                     senders,
