@@ -42,9 +42,9 @@
 //! - *Liars are named*: whoever sends a false chunk, a false handover, a base that does not hold or nothing at all is
 //!   dropped, told in the log, and not asked for ten minutes; the others go on. If these are more members of the
 //!   committee than may be faulty, a correct one is among them, and all are asked again. Digests of chunks are not
-//!   certified, so that a state of whole false chunks is only found out in the end: all who offered it are named, and another offer
-//!   is taken. As more honest offers agree than false ones do, that costs time only where liars are the majority of
-//!   those who answer.
+//!   certified, so that a state of whole false chunks is only found out in the end: all who offered it are named, and
+//!   another offer is taken. As more honest offers agree than false ones do, that costs time only where liars are the
+//!   majority of those who answer.
 //! - *Atomic*: a crash at any moment leaves the old store or the new one, each whole.
 //! - *Bounded*: eight offers of at most half a MiB, two chunks in flight for each source, one transfer at a time;
 //!   whoever serves keeps three checkpoints open and answers one question after the other, and drops questions that
