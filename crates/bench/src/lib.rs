@@ -6,6 +6,7 @@ pub mod consensus;
 pub mod daily;
 pub mod diablo;
 pub mod evm;
+pub mod evm_rpc;
 pub mod exchange;
 pub mod filter;
 pub mod hostile;

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
 use crate::founding::EngineName;
+use crate::output::print_figures;
 use crate::tables;
 
 /// Measures.
@@ -123,6 +124,24 @@ pub enum Bench {
         /// Measured blocks of each kind.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         blocks: u32,
+    },
+    /// A node's Ethereum doors: transfers through JSON-RPC and the binary intake, calls under load, logs.
+    EvmRpc {
+        /// Transfers through each door.
+        #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
+        transfers: u64,
+        /// Accounts that send them.
+        #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..))]
+        senders: u64,
+        /// Connections.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
+        connections: u8,
+        /// Transfers in one request.
+        #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        batch: u16,
+        /// Logs that are asked for at once.
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        logs: u64,
     },
     /// The loads of the Diablo benchmark: calls of contracts by a plan, on validators in this process.
     #[command(after_help = "Examples:
@@ -362,13 +381,13 @@ impl Bench {
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
                 let figures =
                     bench::exchange::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
-                print(&figures, json);
+                print_figures(&figures, json);
             }
             Bench::Hostile { transactions, resting, accounts, tries, seed } => {
                 let (transactions, tries) = (transactions as usize, tries as usize);
                 let options =
                     bench::hostile::HostileOptions { transactions, resting, accounts: accounts as usize, tries, seed };
-                print(&bench::hostile::run(&options, &bench::hostile::ROWS, &mut say), json);
+                print_figures(&bench::hostile::run(&options, &bench::hostile::ROWS, &mut say), json);
             }
             Bench::Recovery { accounts, offers, assets, transactions, blocks, directory } => {
                 let blocks = blocks as usize;
@@ -377,11 +396,11 @@ impl Bench {
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
                 let figures =
                     bench::recovery::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
-                print(&figures, json);
+                print_figures(&figures, json);
             }
             Bench::Payments { accounts, transactions, blocks } => {
                 let options = bench::payments::PaymentsOptions { accounts, transactions, blocks: blocks as usize };
-                print(&bench::payments::run(&options, &mut say), json);
+                print_figures(&bench::payments::run(&options, &mut say), json);
             }
             Bench::PaymentsLane { validators, payments, window, leaves, directory } => {
                 let options = bench::payments_lane::PaymentsLaneOptions {
@@ -394,7 +413,12 @@ impl Bench {
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
                 let figures =
                     bench::payments_lane::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
-                print(&figures, json);
+                print_figures(&figures, json);
+            }
+            Bench::EvmRpc { transfers, senders, connections, batch, logs } => {
+                let (connections, batch) = (connections.into(), batch.into());
+                let options = bench::evm_rpc::EvmRpcOptions { transfers, senders, connections, batch, logs };
+                print_figures(&bench::evm_rpc::run(&options, &mut say)?, json);
             }
             Bench::Diablo { workload, data, validators, senders, most, variants, engine } => {
                 let engine = engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
@@ -407,17 +431,17 @@ impl Bench {
                     variants,
                     rules: engine.rules(),
                 };
-                print(&bench::diablo::run(&options, &mut say)?, json);
+                print_figures(&bench::diablo::run(&options, &mut say)?, json);
             }
             Bench::Filter { accounts, transactions, runs } => {
                 let options = bench::filter::FilterOptions { accounts, transactions, runs: runs as usize, assets: 50 };
-                print(&bench::filter::run(&options, &mut say), json);
+                print_figures(&bench::filter::run(&options, &mut say), json);
             }
             Bench::Consensus { validators, rate, seconds, engine, fast } => {
                 let engine = engine.engine().context("--engine solo: one node alone has nothing to agree on")?;
                 let rules = consensus::Rules { fast, ..engine.rules() };
                 let options = bench::consensus::ConsensusOptions { validators, rate, seconds, rules };
-                print(&bench::consensus::run(&options, &mut say)?, json);
+                print_figures(&bench::consensus::run(&options, &mut say)?, json);
             }
             Bench::TransactionManagement { validators, transactions, runs } => {
                 let options = bench::transaction_management::TransactionManagementOptions {
@@ -425,7 +449,7 @@ impl Bench {
                     transactions,
                     runs: runs as usize,
                 };
-                print(&bench::transaction_management::run(&options, &mut say)?, json);
+                print_figures(&bench::transaction_management::run(&options, &mut say)?, json);
             }
             Bench::Stm { accounts, work_us, threads, transactions, rounds } => {
                 let options = bench::stm::StmOptions {
@@ -435,7 +459,7 @@ impl Bench {
                     transactions: transactions as usize,
                     rounds: rounds as usize,
                 };
-                print(&bench::stm::run(&options, &mut say), json);
+                print_figures(&bench::stm::run(&options, &mut say), json);
             }
             Bench::Evm { threads, transactions, accounts, pools, rounds } => {
                 let options = bench::evm::EvmOptions {
@@ -445,7 +469,7 @@ impl Bench {
                     pools: pools as usize,
                     rounds: rounds as usize,
                 };
-                print(&bench::evm::run(&options, &mut say), json);
+                print_figures(&bench::evm::run(&options, &mut say), json);
             }
             Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
                 let options = bench::transport::TransportOptions {
@@ -455,7 +479,7 @@ impl Bench {
                     validators: validators as usize,
                     heights: heights as usize,
                 };
-                print(&bench::transport::run(&options, &mut say)?, json);
+                print_figures(&bench::transport::run(&options, &mut say)?, json);
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -478,23 +502,4 @@ fn clearing(options: &bench::clearing::ClearingOptions) -> anyhow::Result<Value>
     })?;
     progress.finish_and_clear();
     Ok(report)
-}
-
-/// As one JSON document, or one figure per line.
-fn print(figures: &Value, json: bool) {
-    if json {
-        println!("{figures}");
-    } else {
-        lines(figures, "");
-    }
-}
-
-fn lines(value: &Value, path: &str) {
-    let join = |key: &str| if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| lines(value, &join(key))),
-        Value::Array(items) => items.iter().enumerate().for_each(|(i, value)| lines(value, &join(&i.to_string()))),
-        Value::Number(number) if number.is_f64() => println!("{path:<52} {:.3}", number.as_f64().unwrap_or(0.0)),
-        plain => println!("{path:<52} {plain}"),
-    }
 }

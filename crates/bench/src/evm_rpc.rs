@@ -1,0 +1,400 @@
+//! What Ethereum's tools get of a node: transfers through JSON-RPC and through the binary intake, calls under that load,
+//! and logs. One node with both doors on loopback; the clients run on the same cores.
+//!
+//! Transfers are signed and written out beforehand. *End to end* is until the last of them is executed and durable. The
+//! *ceiling* is what recovering the senders alone allows on all cores, in the same run: no intake can be faster.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ledger::contracts::ethereum::{hex, keccak256};
+use ledger::contracts::{EthereumKey, EthereumRequest, EthereumTransaction, contract_address};
+use ledger::{Genesis, Limits, Listing};
+use node::{Config, Node};
+use primitives::{Address, AssetId, Fraction};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use ureq::Agent;
+
+use crate::consensus::percentiles;
+use crate::scaling::median;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct EvmRpcOptions {
+    /// Transfers through each door.
+    pub transfers: u64,
+    /// Accounts that send them.
+    pub senders: u64,
+    /// Connections.
+    pub connections: usize,
+    /// Transfers in one request.
+    pub batch: usize,
+    /// Logs that are asked for at once.
+    pub logs: u64,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum EvmRpcError {
+    /// The node or its files.
+    #[error("the node does not start: {0}")]
+    Start(String),
+    /// A request.
+    #[error("{0}")]
+    Request(#[from] Box<ureq::Error>),
+    /// An answer that is none.
+    #[error("{method} was answered with {answer}")]
+    Answer {
+        /// What was asked.
+        method: &'static str,
+        /// What came.
+        answer: Value,
+    },
+}
+
+impl From<ureq::Error> for EvmRpcError {
+    fn from(error: ureq::Error) -> EvmRpcError {
+        EvmRpcError::Request(Box::new(error))
+    }
+}
+
+const CHAIN: u64 = 1;
+const GWEI: u128 = 1_000_000_000;
+/// So much that the base fee stays where it is.
+const BLOCK_GAS: u64 = 8_000_000_000;
+const BALANCE: u64 = 1 << 30;
+const EXCHANGE: &str = include_str!("../contracts/Exchange.hex");
+/// Between two calls beside the load.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Questions for logs, and calls of an idle node.
+const ROUNDS: usize = 21;
+
+/// A node, and who asks it.
+struct Desk<'a> {
+    node: &'a Node,
+    rpc: String,
+    intake: String,
+    options: &'a EvmRpcOptions,
+    keys: Vec<EthereumKey>,
+}
+
+/// Measures all.
+///
+/// # Errors
+/// [`EvmRpcError`].
+pub fn run(options: &EvmRpcOptions, say: &mut dyn FnMut(&str)) -> Result<Value, EvmRpcError> {
+    let start = |error: &dyn std::fmt::Display| EvmRpcError::Start(error.to_string());
+    let keys: Vec<EthereumKey> = (0..options.senders).into_par_iter().map(key).collect();
+    let directory = tempfile::tempdir().map_err(|error| start(&error))?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| start(&error))?;
+    let mut config = Config::default();
+    config.http.listen.set_port(0);
+    config.ethereum.listen.set_port(0);
+    config.blocks.interval_ms = 50;
+    let node = runtime.block_on(Node::start(config, &genesis(&keys), &directory.path().join("data"), None));
+    let node = node.map_err(|error| start(&error))?;
+    let address = node.ethereum_address().expect("the genesis has contracts");
+    let (rpc, intake) = (format!("http://{address}/"), format!("http://{}/v1/ethereum/batch", node.address()));
+    let figures = Desk { node: &node, rpc, intake, options, keys }.measure(say);
+    runtime.block_on(node.stop());
+    figures
+}
+
+fn key(number: u64) -> EthereumKey {
+    let seed = std::array::from_fn(|place| if place < 8 { number.to_be_bytes()[place] } else { 0x2e });
+    EthereumKey::from_seed(seed).expect("a key")
+}
+
+fn genesis(keys: &[EthereumKey]) -> Genesis {
+    let limits = Limits::default().with_contracts(1);
+    Genesis {
+        chain: CHAIN,
+        mu: Fraction::power_of_two(10),
+        assets: vec![Listing::new("USD", 2, Address([1; 20]))],
+        balances: keys.iter().map(|key| (key.address(), AssetId(0), BALANCE)).collect(),
+        limits: Limits { block_gas: BLOCK_GAS, sub_block_gas: BLOCK_GAS, ..limits },
+        ..Genesis::default()
+    }
+}
+
+fn agent() -> Agent {
+    Agent::new_with_config(Agent::config_builder().http_status_as_error(false).build())
+}
+
+impl Desk<'_> {
+    fn measure(&self, say: &mut dyn FnMut(&str)) -> Result<Value, EvmRpcError> {
+        let each = self.options.transfers.div_ceil(self.options.senders);
+        let contract = self.create_contract()?;
+        say("calls of an idle node");
+        let mut idle = (0..ROUNDS).map(|_| self.time_call(&agent(), contract)).collect::<Result<Vec<f64>, _>>()?;
+        say("transfers through JSON-RPC");
+        // The first account has created the contract.
+        let first = |sender: usize| u64::from(sender == 0);
+        let signed = self.transfers(&first, each);
+        let (by_rpc, mut calls) =
+            self.under_load(contract, || self.send(&signed, &|agent, batch| self.by_rpc(agent, batch)))?;
+        say("transfers through the binary intake");
+        let signed = self.transfers(&|sender| first(sender) + each, each);
+        let ceiling = ceiling(&signed);
+        let (by_intake, mut calls_then) =
+            self.under_load(contract, || self.send(&signed, &|agent, batch| self.by_intake(agent, batch)))?;
+        calls.append(&mut calls_then);
+        say("logs");
+        let logs = self.logs(contract, &|sender| first(sender) + 2 * each)?;
+        Ok(json!({
+            "connections": self.options.connections,
+            "batch": self.options.batch,
+            "json_rpc": by_rpc,
+            "binary": by_intake,
+            "recovery_per_second": ceiling,
+            "binary_over_recovery": by_intake["end_to_end_per_second"].as_f64().unwrap_or(0.0) / ceiling,
+            "call_ms": percentiles(&mut calls),
+            "call_idle_ms": percentiles(&mut idle),
+            "logs": logs,
+            "quoted": {"anvil_batches_per_second": 7_810, "geth_per_second": 3_720,
+                "source": "end to end, four connections, on a machine of this kind"},
+        }))
+    }
+
+    fn create_contract(&self) -> Result<Address, EvmRpcError> {
+        let data = hex::decode(EXCHANGE.trim()).expect("kept beside the source");
+        let request =
+            EthereumRequest { chain: CHAIN, gas_limit: 3_000_000, max_fee: 100 * GWEI, data, ..Default::default() };
+        let bytes = self.keys[0].sign(&request);
+        let left = self.by_intake(&agent(), std::slice::from_ref(&bytes))?;
+        assert!(left.is_empty(), "an empty pool has room");
+        self.wait(&|sender| u64::from(sender == 0));
+        Ok(contract_address(&self.keys[0].address(), 0))
+    }
+
+    /// For each connection, the transfers of its senders: all of their first nonce, then all of their second.
+    fn transfers(&self, first: &(impl Fn(usize) -> u64 + Sync), each: u64) -> Vec<Vec<Vec<u8>>> {
+        let to = Some(Address([9; 20]));
+        let sign = |sender: usize, number: u64| {
+            let nonce = first(sender) + number;
+            let request = EthereumRequest {
+                chain: CHAIN,
+                nonce,
+                to,
+                value: 1,
+                gas_limit: 21_000,
+                max_fee: 100 * GWEI,
+                ..Default::default()
+            };
+            self.keys[sender].sign(&request)
+        };
+        self.by_connection(each, &sign)
+    }
+
+    fn by_connection(&self, each: u64, sign: &(impl Fn(usize, u64) -> Vec<u8> + Sync)) -> Vec<Vec<Vec<u8>>> {
+        let of = |connection: usize| {
+            let senders: Vec<usize> = (connection..self.keys.len()).step_by(self.options.connections).collect();
+            let numbered: Vec<(usize, u64)> =
+                (0..each).flat_map(|number| senders.iter().map(move |sender| (*sender, number))).collect();
+            numbered.into_par_iter().map(|(sender, number)| sign(sender, number)).collect()
+        };
+        (0..self.options.connections).map(of).collect()
+    }
+
+    /// Sends all, each connection its own one batch after the other; what found no room is sent again.
+    fn send(
+        &self,
+        signed: &[Vec<Vec<u8>>],
+        post: &(impl Fn(&Agent, &[Vec<u8>]) -> Result<Vec<Vec<u8>>, EvmRpcError> + Sync),
+    ) -> Result<Value, EvmRpcError> {
+        let count: usize = signed.iter().map(Vec::len).sum();
+        let before: u64 = self.nonces();
+        let begun = Instant::now();
+        let one = |own: &Vec<Vec<u8>>| {
+            let agent = agent();
+            for batch in own.chunks(self.options.batch) {
+                let mut left = post(&agent, batch)?;
+                while !left.is_empty() {
+                    std::thread::sleep(PAUSE);
+                    left = post(&agent, &left)?;
+                }
+            }
+            Ok::<(), EvmRpcError>(())
+        };
+        std::thread::scope(|scope| {
+            let clients: Vec<_> = signed.iter().map(|own| scope.spawn(|| one(own))).collect();
+            clients.into_iter().try_for_each(|client| client.join().expect("no client panics"))
+        })?;
+        let submitted = begun.elapsed().as_secs_f64();
+        while self.nonces() < before + count as u64 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let ended = begun.elapsed().as_secs_f64();
+        Ok(json!({"transfers": count, "submitted_per_second": count as f64 / submitted,
+            "end_to_end_per_second": count as f64 / ended}))
+    }
+
+    fn nonces(&self) -> u64 {
+        self.node.exchange().read(|ledger| self.keys.iter().map(|key| ledger.ethereum_nonce(&key.address())).sum())
+    }
+
+    /// Waits until every account has used so many nonces.
+    fn wait(&self, used: &dyn Fn(usize) -> u64) {
+        let all: u64 = (0..self.keys.len()).map(used).sum();
+        while self.nonces() < all {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// What it gives while one client calls a contract again and again, and how long these calls took.
+    fn under_load(
+        &self,
+        contract: Address,
+        load: impl FnOnce() -> Result<Value, EvmRpcError>,
+    ) -> Result<(Value, Vec<f64>), EvmRpcError> {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let caller = scope.spawn(|| {
+                let (agent, mut times) = (agent(), Vec::new());
+                while !done.load(Ordering::Acquire) {
+                    times.push(self.time_call(&agent, contract)?);
+                    std::thread::sleep(PAUSE);
+                }
+                Ok::<_, EvmRpcError>(times)
+            });
+            let figures = load();
+            done.store(true, Ordering::Release);
+            let times = caller.join().expect("no client panics");
+            Ok((figures?, times?))
+        })
+    }
+
+    fn ask(&self, agent: &Agent, method: &'static str, params: Value) -> Result<Value, EvmRpcError> {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut answer: Value =
+            agent.post(&self.rpc).send_json(body)?.body_mut().with_config().limit(1 << 30).read_json()?;
+        match answer["result"].take() {
+            Value::Null => Err(EvmRpcError::Answer { method, answer }),
+            result => Ok(result),
+        }
+    }
+
+    /// Milliseconds of a call that reads one slot.
+    fn time_call(&self, agent: &Agent, contract: Address) -> Result<f64, EvmRpcError> {
+        let data = format!("0x{}", hex::encode(&keccak256("apple()")[..4]));
+        let begun = Instant::now();
+        self.ask(agent, "eth_call", json!([{"to": named(&contract), "data": data}, "latest"]))?;
+        Ok(begun.elapsed().as_secs_f64() * 1_000.0)
+    }
+
+    /// Sends a batch to the JSON-RPC door; what found no room.
+    fn by_rpc(&self, agent: &Agent, batch: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, EvmRpcError> {
+        let request = |(id, bytes): (usize, &Vec<u8>)| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_sendRawTransaction","params":["0x{}"]}}"#,
+                hex::encode(bytes)
+            )
+        };
+        let body = format!("[{}]", batch.iter().enumerate().map(request).collect::<Vec<_>>().join(","));
+        let post = agent.post(&self.rpc).header("Content-Type", "application/json");
+        let answers: Value = post.send(body)?.body_mut().read_json()?;
+        let Some(answers) = answers.as_array().filter(|answers| answers.len() == batch.len()) else {
+            return Err(EvmRpcError::Answer { method: "eth_sendRawTransaction", answer: answers });
+        };
+        left(batch, answers, "eth_sendRawTransaction", |answer| answer.get("result").is_some())
+    }
+
+    /// Sends a batch to the binary intake; what found no room.
+    fn by_intake(&self, agent: &Agent, batch: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, EvmRpcError> {
+        let body = borsh::to_vec(batch).expect("writing to memory cannot fail");
+        let post = agent.post(&self.intake).header("Content-Type", "application/octet-stream");
+        let answer: Value = post.send(&body[..])?.body_mut().with_config().limit(1 << 30).read_json()?;
+        let Some(results) = answer["results"].as_array().filter(|results| results.len() == batch.len()) else {
+            return Err(EvmRpcError::Answer { method: "POST /v1/ethereum/batch", answer });
+        };
+        left(batch, results, "POST /v1/ethereum/batch", |result| result.get("error").is_none())
+    }
+
+    /// Lets the exchange contract log, and asks for all of its logs at once.
+    fn logs(&self, contract: Address, first: &(impl Fn(usize) -> u64 + Sync)) -> Result<Value, EvmRpcError> {
+        let data = keccak256("buyApple()")[..4].to_vec();
+        let each = self.options.logs.div_ceil(self.options.senders);
+        let sign = |sender: usize, number: u64| {
+            let (nonce, to, data) = (first(sender) + number, Some(contract), data.clone());
+            let request = EthereumRequest {
+                chain: CHAIN,
+                nonce,
+                to,
+                gas_limit: 60_000,
+                max_fee: 100 * GWEI,
+                data,
+                ..Default::default()
+            };
+            self.keys[sender].sign(&request)
+        };
+        let wanted = self.options.logs as usize;
+        let mut signed = self.by_connection(each, &sign);
+        let share = wanted.div_ceil(self.options.connections);
+        signed.iter_mut().for_each(|own| own.truncate(share));
+        let count: usize = signed.iter().map(Vec::len).sum();
+        self.send(&signed, &|agent, batch| self.by_intake(agent, batch))?;
+        let (agent, mut times, mut found) = (agent(), Vec::new(), 0);
+        for _ in 0..ROUNDS {
+            let begun = Instant::now();
+            let filter = json!([{"address": named(&contract), "fromBlock": "0x1", "toBlock": "latest"}]);
+            let logs = self.ask(&agent, "eth_getLogs", filter)?;
+            times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+            found = logs.as_array().map_or(0, Vec::len);
+        }
+        Ok(json!({"sent": count, "found": found, "median_ms": median(times)}))
+    }
+}
+
+fn named(address: &Address) -> String {
+    format!("0x{}", hex::encode(address.0))
+}
+
+/// What of a batch found no room; any other refusal is an error.
+fn left(
+    batch: &[Vec<u8>],
+    answers: &[Value],
+    method: &'static str,
+    is_taken: impl Fn(&Value) -> bool,
+) -> Result<Vec<Vec<u8>>, EvmRpcError> {
+    let mut left = Vec::new();
+    for (bytes, answer) in batch.iter().zip(answers) {
+        let has_no_room = || {
+            let text = answer["error"].to_string();
+            ["full", "too_high", "above"].iter().any(|word| text.contains(word))
+        };
+        if is_taken(answer) {
+            continue;
+        }
+        if !has_no_room() {
+            return Err(EvmRpcError::Answer { method, answer: answer.clone() });
+        }
+        left.push(bytes.clone());
+    }
+    Ok(left)
+}
+
+/// Senders that all cores recover in a second.
+fn ceiling(signed: &[Vec<Vec<u8>>]) -> f64 {
+    let sample: Vec<&Vec<u8>> = signed.iter().flatten().take(20_000).collect();
+    let begun = Instant::now();
+    let recovered = sample.par_iter().filter(|bytes| {
+        EthereumTransaction::decode(bytes).is_ok_and(|transaction| transaction.recover_sender().is_ok())
+    });
+    let count = recovered.count();
+    count as f64 / begun.elapsed().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_doors_take_what_is_sent() {
+        let options = EvmRpcOptions { transfers: 200, senders: 10, connections: 2, batch: 16, logs: 30 };
+        let figures = run(&options, &mut |_| ()).expect("it runs");
+        let count = |door: &str| figures[door]["transfers"].as_u64();
+        assert_eq!((count("json_rpc"), count("binary")), (Some(200), Some(200)), "{figures}");
+        assert_eq!((&figures["logs"]["sent"], &figures["logs"]["found"]), (&json!(30), &json!(30)), "{figures}");
+    }
+}
