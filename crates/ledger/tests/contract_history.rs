@@ -131,7 +131,7 @@ fn blocks_execute_again_as_they_did() {
             all.clone().nth(position as usize).expect("it stands there")
         };
         for receipt in &receipts.receipts {
-            let (sub, bytes) = at(receipt.position);
+            let (sub, bytes) = at(receipt.position.expect("of a transaction"));
             let context = Arc::new(ledger.ethereum_context(block, sub, receipts.base_fee));
             let transaction = EthereumTransaction::decode(bytes).expect("decodes").to_job(&receipt.sender);
             let job = EvmJob { space: 0, context, transaction };

@@ -81,9 +81,11 @@ mod evm;
 mod executor;
 mod history;
 mod key;
+mod offers;
 mod order;
 mod phase;
 mod receipt;
+mod reserved;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -100,9 +102,11 @@ pub use executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers, parallel_tunin
 pub use history::{EthereumAccount, HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
 pub(crate) use history::{History, SeenBefore, Undo};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
+pub use offers::{BookFacts, FIRST_CONTRACT_OFFER, OFFERS, OfferEvent, OfferName};
 pub use order::{check_in_lane, recover_senders};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
+pub use reserved::is_reserved;
 /// Addresses and slots that a transaction names beforehand (EIP-2930), and delegations (EIP-7702).
 pub use revm::context::{
     either::Either,

@@ -26,8 +26,9 @@ pub struct EthereumReceipt {
     /// The hash of the transaction.
     pub id: TransactionId,
     /// Its position among the block's Ethereum transactions, by sub-block and lane. Receipts stand in the order of
-    /// execution.
-    pub position: u32,
+    /// execution. `None` is the settlement receipt: it is of no transaction, stands first, and has the logs of what the
+    /// block's batch did with offers that contracts placed.
+    pub position: Option<u32>,
     /// Who sent it.
     pub sender: Address,
     /// How it ended.
@@ -45,7 +46,7 @@ pub struct EthereumReceipt {
 /// What the contract phase of a block came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ContractReceipts {
-    /// Transactions that were executed, in this order.
+    /// Transactions that were executed, in this order, after the settlement receipt where there is one.
     pub receipts: Vec<EthereumReceipt>,
     /// Transactions that were skipped, by their position among the block's Ethereum transactions, ascending.
     pub skipped: Vec<(u32, Skip)>,

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
+pub mod asked;
+
 use ledger::contracts::{EthereumKey, EthereumRequest, recover_senders, token_address};
 use ledger::{
     Applied, BlockReceipts, Genesis, Ledger, Limits, Listing, Member, Membership, Restore, Roots, Schedule, Signatures,
