@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use ledger::contracts::ContractReceipts;
+use ledger::contracts::{ContractReceipts, OfferEvent};
 use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place, outcomes_by_id};
 use primitives::{Address, Digest, Height, Operation, Superblock, Transaction, TransactionId};
 
@@ -149,6 +149,7 @@ impl Views {
         for fill in &committed.batch.batch.fills {
             self.offers.set(fill.pair, fill.place, fill.left);
         }
+        self.follow_contracts(contracts);
         if let Some(outline) = &committed.outline {
             self.outline = outline.clone();
         }
@@ -156,6 +157,16 @@ impl Views {
         self.totals.0 += applied;
         self.totals.1 += committed.summary.transactions as u64 - applied;
         self.remember(committed);
+    }
+
+    /// Offers that contracts placed and cancelled, after the batch.
+    fn follow_contracts(&mut self, contracts: &ContractReceipts) {
+        for event in contracts.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(OfferEvent::of) {
+            match event {
+                OfferEvent::Placed(pair, place, amount) => self.offers.set(pair, place, amount),
+                OfferEvent::Cancelled(_, place, _) => self.offers.remove(&place.account, place.id),
+            }
+        }
     }
 
     /// Takes in a block of the archive, oldest first, without its effects on offers.

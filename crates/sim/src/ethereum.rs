@@ -127,7 +127,7 @@ impl WeiBooks {
         if lost != *burnt as i128 {
             return Err(format!("accounts lost {lost} wei, and {burnt} were burnt"));
         }
-        for receipt in executed {
+        for receipt in executed.iter().filter(|receipt| receipt.position.is_some()) {
             let sent = self.sent.entry(receipt.sender).or_default();
             *sent += 1;
             if after.ethereum_nonce(&receipt.sender) < *sent {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ledger::contracts::WETH9;
 use ledger::{BlockReceipts, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
 use primitives::{Address, Amount, AssetId, Operation, Price, PublicKey, Sequence, Superblock, Transaction};
 
@@ -41,6 +42,9 @@ impl Shadow {
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
+        }
+        if genesis.limits.has_contracts() {
+            shadow.holders.entry(WETH9).or_default();
         }
         for listing in &genesis.assets {
             shadow.holders.entry(listing.issuer).or_default();

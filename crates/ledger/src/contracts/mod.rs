@@ -92,6 +92,7 @@ mod tests;
 mod trace;
 mod transaction;
 mod view;
+mod wrapped;
 
 pub use assets::{TokenFacts, token_address, token_at};
 pub use evm::{
@@ -120,3 +121,5 @@ pub use stm::Workers;
 pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer};
 pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction, TRANSACTION_GAS_MAX};
 pub use view::{EvmCalled, EvmView};
+pub use wrapped::WETH9;
+pub(crate) use wrapped::found_weth9;
