@@ -89,6 +89,8 @@ pub struct Views {
     index: HashMap<TransactionId, Found>,
     indexed: VecDeque<Vec<TransactionId>>,
     offers: OpenOffers,
+    /// What contracts did to offers after the last batch.
+    after_batch: Vec<OfferEvent>,
     outline: Arc<Outline>,
     /// The newest state root and its height.
     newest_root: (Height, Digest),
@@ -113,6 +115,7 @@ impl Views {
             index: HashMap::new(),
             indexed: VecDeque::new(),
             offers: OpenOffers::of(ledger.book()),
+            after_batch: Vec::new(),
             outline: Arc::new(Outline::of(ledger)),
             newest_root: (ledger.height(), root),
             early_roots: BTreeMap::new(),
@@ -161,12 +164,18 @@ impl Views {
 
     /// Offers that contracts placed and cancelled, after the batch.
     fn follow_contracts(&mut self, contracts: &ContractReceipts) {
-        for event in contracts.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(OfferEvent::of) {
-            match event {
+        self.after_batch = contracts.offer_events().collect();
+        for event in &self.after_batch {
+            match *event {
                 OfferEvent::Placed(pair, place, amount) => self.offers.set(pair, place, amount),
                 OfferEvent::Cancelled(_, place, _) => self.offers.remove(&place.account, place.id),
             }
         }
+    }
+
+    /// What contracts did to offers after the last batch, in order.
+    pub fn after_batch(&self) -> &[OfferEvent] {
+        &self.after_batch
     }
 
     /// Takes in a block of the archive, oldest first, without its effects on offers.

@@ -296,7 +296,7 @@ impl Ledger {
         ];
         self.check_conservation(block.height, &custody, &effects.issued)?;
         stage(Stage::Effects);
-        let mut phase = self.execute_contracts(block, &digest, &traded.batch.fills)?;
+        let mut phase = self.execute_contracts(block, &traded.batch.fills)?;
         self.is_book_full = self.book.len() as u64 >= self.limits.resting_offers;
         self.height = block.height;
         self.last_block = digest;

@@ -412,8 +412,10 @@ impl OfferEvent {
     }
 }
 
-/// The settlement receipt of a block: what of its batch concerns offers that contracts placed; `None` if nothing does.
-pub(super) fn settlement(height: Height, block: &Digest, fills: &[Fill]) -> Option<EthereumReceipt> {
+/// The settlement receipt of a height: what of its batch concerns offers that contracts placed; `None` if nothing does.
+/// Its id is made of the height and the digest of the block before, so that it does not depend on the order of
+/// transactions.
+pub(super) fn settlement(height: Height, parent: &Digest, fills: &[Fill]) -> Option<EthereumReceipt> {
     let filled = |fill: &Fill| {
         let Place { limit, account, id } = fill.place;
         let name = OfferName { pair: fill.pair, limit, id };
@@ -423,7 +425,7 @@ pub(super) fn settlement(height: Height, block: &Digest, fills: &[Fill]) -> Opti
     };
     let own = fills.iter().filter(|fill| fill.place.id >= FIRST_CONTRACT_OFFER);
     let logs: Vec<EthereumLog> = own.map(filled).collect();
-    let said = [&height.to_le_bytes()[..], &block.0].concat();
+    let said = [&height.to_le_bytes()[..], &parent.0].concat();
     (!logs.is_empty()).then(|| EthereumReceipt {
         id: Digest::of(SETTLEMENT_CONTEXT, &said),
         position: None,

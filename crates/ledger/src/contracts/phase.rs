@@ -71,16 +71,11 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Fault::Wei`] if wei came or went, [`Fault::Conservation`] if units of another asset did.
-    pub(crate) fn execute_contracts(
-        &mut self,
-        block: &Superblock,
-        digest: &Digest,
-        fills: &[Fill],
-    ) -> Result<Phase, Fault> {
+    pub(crate) fn execute_contracts(&mut self, block: &Superblock, fills: &[Fill]) -> Result<Phase, Fault> {
         let Some(head) = self.contracts.head() else { return Ok(Phase::default()) };
         let base_fee = head.base_fee;
         let mut phase = Phase { receipts: ContractReceipts { base_fee, ..Default::default() }, ..Phase::default() };
-        phase.receipts.receipts.extend(settlement(block.height, digest, fills));
+        phase.receipts.receipts.extend(settlement(block.height, &block.parent, fills));
         if block.ethereum_len() > 0 {
             self.execute_lanes(block, base_fee, &mut phase)?;
         }

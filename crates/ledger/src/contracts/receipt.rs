@@ -5,6 +5,7 @@ use primitives::{Address, Digest, TransactionId};
 use revm::primitives::keccak256;
 
 use super::evm::{EvmStatus, Skip};
+use super::offers::OfferEvent;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 ethereum receipt v1";
 const REST_CONTEXT: &str = "walras 2026 contract phase v1";
@@ -91,6 +92,11 @@ impl ContractReceipts {
     /// Gas of all executed transactions.
     pub fn gas_used(&self) -> u64 {
         self.receipts.iter().map(|receipt| receipt.gas_used).sum()
+    }
+
+    /// What contracts did to offers, in order.
+    pub fn offer_events(&self) -> impl Iterator<Item = OfferEvent> + '_ {
+        self.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(OfferEvent::of)
     }
 
     /// The filter over all logs of the block.
