@@ -8,4 +8,6 @@ python=$!
 failed=0
 node --test committed.test.mjs viem.test.mjs ethers.test.mjs offers.test.mjs || failed=1
 wait "$python" || failed=1
+# Its accounts are those of others.
+node --test tutorial.test.mjs || failed=1
 exit "$failed"
