@@ -124,15 +124,18 @@ impl EthereumClients {
         ledger: &Ledger,
         dice: &mut Dice,
     ) -> (Option<Address>, Vec<u8>) {
-        if self.callers.len() < 2 || dice.once_in(20) {
+        // Creations may fail, or never come into a block.
+        let is_there = |one: &&Address| ledger.accounts().get(one).is_some_and(|account| account.evm().is_contract);
+        let callers: Vec<Address> = self.callers.iter().filter(is_there).copied().collect();
+        if callers.len() < 2 || dice.once_in(20) {
             let runtime = if self.callers.len() % 2 == 0 { CALLS } else { CALLS_AND_REVERTS };
             let created = contract_address(&me, nonce);
             self.known.push(created);
             self.callers.push(created);
             return (None, creating(runtime));
         }
-        let through = dice.once_in(3).then(|| self.callers[dice.index(self.callers.len())]);
-        let (to, data) = self.reserved(through.unwrap_or(me), ledger, dice);
+        let through = dice.once_in(2).then(|| callers[dice.index(callers.len())]);
+        let (to, data) = self.reserved(through.unwrap_or(me), &callers, ledger, dice);
         match through {
             None => (Some(to), data),
             Some(contract) => (Some(contract), [&[0; 12], &to.0[..], &data].concat()),
@@ -140,13 +143,13 @@ impl EthereumClients {
     }
 
     /// What somebody asks of a token or of the offers.
-    fn reserved(&self, me: Address, ledger: &Ledger, dice: &mut Dice) -> (Address, Vec<u8>) {
+    fn reserved(&self, me: Address, callers: &[Address], ledger: &Ledger, dice: &mut Dice) -> (Address, Vec<u8>) {
         let word = |address: Address| U256::from_be_slice(&address.0);
         let token = |asset: AssetId| word(token_address(asset));
         let somebody = |dice: &mut Dice| word(self.known[dice.index(self.known.len())]);
         // Mostly to those who call for others, so that they have what to offer.
         let payee = match dice.once_in(2) {
-            true => word(self.callers[dice.index(self.callers.len())]),
+            true => word(callers[dice.index(callers.len())]),
             false => somebody(dice),
         };
         let amount = U256::from([100, 5_000, 40_000, 300_000, 2_000_000][dice.index(5)] + dice.below(1_000));
