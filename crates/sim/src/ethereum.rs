@@ -15,6 +15,8 @@ use crate::dice::Dice;
 /// Few, so that they conflict.
 const SENDERS: u8 = 4;
 const HOLDING: Amount = 1_000_000;
+/// Contracts of each that hold something before they are created.
+const FUNDED: u64 = 8;
 const GAS_ASSET: AssetId = AssetId(0);
 const OTHER_ASSET: AssetId = AssetId(1);
 const GWEI: u128 = 1_000_000_000;
@@ -61,10 +63,12 @@ impl EthereumClients {
         EthereumClients { keys, known, callers: Vec::new() }
     }
 
-    /// What they hold at the start.
+    /// What they hold at the start, and the contracts that they create first, so that these have something to offer.
     pub fn balances(&self) -> impl Iterator<Item = (Address, AssetId, Amount)> + '_ {
-        let assets = [GAS_ASSET, OTHER_ASSET];
-        self.keys.iter().flat_map(move |key| assets.map(|asset| (key.address(), asset, HOLDING)))
+        let people = self.keys.iter().map(EthereumKey::address);
+        let contracts = |person| (0..FUNDED).map(move |nonce| (contract_address(&person, nonce), OTHER_ASSET, HOLDING));
+        let held = |person| [GAS_ASSET, OTHER_ASSET].map(|asset| (person, asset, HOLDING));
+        people.flat_map(move |person| held(person).into_iter().chain(contracts(person)))
     }
 
     /// The next transaction, by clients who look at the ledger; some are not signed for this chain, or no transactions.

@@ -135,7 +135,7 @@ impl Undo {
     }
 
     fn len(&self) -> usize {
-        let offers = self.native_offers.len() + self.offers.len();
+        let offers = self.native_offers.len() + self.offers.len() + self.valuations.len();
         self.native.len() + self.native_slots.len() + self.accounts.len() + self.slots.len() + offers
     }
 }

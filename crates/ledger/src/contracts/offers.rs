@@ -217,6 +217,8 @@ fn amount_of(value: U256) -> Called<Amount> {
 
 impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
     pub fn answer(mut self, input: &[u8]) -> Called<Vec<u8>> {
+        // Who is refused pays for the name of the error.
+        self.0.pay(READ_GAS)?;
         let inputs = self.0.inputs;
         if inputs.bytecode_address != inputs.target_address {
             return Err(error("CalledByDelegation()", &[]));
@@ -239,7 +241,8 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
     }
 
     /// The asset of the token that an argument names.
-    fn asset(&self, of: &Arguments, at: usize) -> Called<(AssetId, TokenFacts)> {
+    fn asset(&mut self, of: &Arguments, at: usize) -> Called<(AssetId, TokenFacts)> {
+        self.0.pay(READ_GAS)?;
         let token = of.address(at)?;
         let reader = self.0.context.db();
         let facts = asset_at(&token).and_then(|asset| Some((asset, reader.state.token(reader.space, asset)?)));
@@ -359,14 +362,12 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
 
     /// A valuation of the batch of this block, times 10^34, and the height.
     fn valuation(&mut self, of: &Arguments) -> Called<Vec<u8>> {
-        self.0.pay(READ_GAS)?;
         let (_, facts) = self.asset(of, 0)?;
         Ok([number(scaled(facts.valuation)), self.height()].concat())
     }
 
     /// Units of one asset for 10^18 units of another, by the batch of this block, rounded down, and the height.
     fn rate(&mut self, of: &Arguments) -> Called<Vec<u8>> {
-        self.0.pay(2 * READ_GAS)?;
         let ((_, selling), (_, buying)) = (self.asset(of, 0)?, self.asset(of, 1)?);
         let (sell, buy) = (scaled(selling.valuation), scaled(buying.valuation));
         let one = U256::from(10u64.pow(18));

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 pub mod asked;
+pub mod offering;
 
 use asked::input;
 use ledger::contracts::ethereum::U256;
