@@ -1,4 +1,5 @@
-// Compiles the contract, offline; writes its ABI and code for the clients that are not JavaScript.
+// Compiles the contracts, offline; writes ABI and code for the clients. With --committed it also writes what is kept in
+// the tree: the code of the genesis' WETH9 and the ABI of the offers.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,21 +7,52 @@ import { fileURLToPath } from "node:url";
 import solc from "solc";
 
 const here = dirname(fileURLToPath(import.meta.url));
+const own = join(here, "contracts");
+const genesis = join(here, "..", "..", "crates", "ledger", "contracts");
+const read = (folder, name) => ({ content: readFileSync(join(folder, name), "utf8") });
 
-const input = {
-  language: "Solidity",
-  sources: { "Guestbook.sol": { content: readFileSync(join(here, "Guestbook.sol"), "utf8") } },
-  settings: {
-    optimizer: { enabled: true },
-    outputSelection: { "*": { "*": ["abi", "evm.bytecode.object"] } },
-  },
-};
-const output = JSON.parse(solc.compile(JSON.stringify(input)));
-const errors = (output.errors ?? []).filter((error) => error.severity === "error");
-if (errors.length > 0) {
-  throw new Error(errors.map((error) => error.formattedMessage).join("\n"));
+// Without metadata, the code depends on the source's meaning alone.
+export function compile(sources) {
+  const input = {
+    language: "Solidity",
+    sources,
+    settings: {
+      optimizer: { enabled: true, runs: 1000 },
+      evmVersion: "osaka",
+      metadata: { bytecodeHash: "none", appendCBOR: false },
+      outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
+    },
+  };
+  const output = JSON.parse(solc.compile(JSON.stringify(input)));
+  const faults = output.errors ?? [];
+  if (faults.length > 0) {
+    throw new Error(faults.map((fault) => fault.formattedMessage).join("\n"));
+  }
+  const all = Object.values(output.contracts).flatMap((file) => Object.entries(file));
+  const artifact = ([name, { abi, evm }]) => [
+    name,
+    { abi, bytecode: `0x${evm.bytecode.object}`, runtime: evm.deployedBytecode.object },
+  ];
+  return Object.fromEntries(all.map(artifact));
 }
-const { abi, evm } = output.contracts["Guestbook.sol"].Guestbook;
-const artifact = { abi, bytecode: `0x${evm.bytecode.object}` };
-mkdirSync(join(here, "build"), { recursive: true });
-writeFileSync(join(here, "build", "Guestbook.json"), JSON.stringify(artifact, null, 2));
+
+const names = ["Guestbook.sol", "IOffers.sol", "Vault.sol", "LimitOrders.sol"];
+const sources = Object.fromEntries(names.map((name) => [name, read(own, name)]));
+export const contracts = { ...compile(sources), ...compile({ "WETH9.sol": read(genesis, "WETH9.sol") }) };
+
+// What is kept in the tree, as it should be.
+export const committed = [
+  [join(genesis, "WETH9.hex"), `${contracts.WETH9.runtime}\n`],
+  [join(here, "abi", "IOffers.json"), `${JSON.stringify(contracts.IOffers.abi, null, 2)}\n`],
+];
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  mkdirSync(join(here, "build"), { recursive: true });
+  for (const [name, { abi, bytecode }] of Object.entries(contracts)) {
+    writeFileSync(join(here, "build", `${name}.json`), JSON.stringify({ abi, bytecode }, null, 2));
+  }
+  if (process.argv.includes("--committed")) {
+    mkdirSync(join(here, "abi"), { recursive: true });
+    committed.forEach(([path, content]) => writeFileSync(path, content));
+  }
+}

@@ -6,6 +6,8 @@ cd "$(dirname "$0")"
 .venv/bin/python -m pytest --quiet -p no:cacheprovider web3_test.py &
 python=$!
 failed=0
-node --test viem.test.mjs ethers.test.mjs || failed=1
+node --test committed.test.mjs viem.test.mjs ethers.test.mjs offers.test.mjs || failed=1
 wait "$python" || failed=1
+# Its accounts are those of others.
+node --test tutorial.test.mjs || failed=1
 exit "$failed"

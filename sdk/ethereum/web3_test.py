@@ -13,6 +13,9 @@ from web3.exceptions import ContractCustomError, ContractLogicError, Web3RPCErro
 URL = os.environ["WALRAS_ETHEREUM"]
 ARTIFACT = json.loads((Path(__file__).parent / "build" / "Guestbook.json").read_text())
 WALLET = Account.from_key("0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a")
+OFFERS_ABI = json.loads((Path(__file__).parent / "abi" / "IOffers.json").read_text())
+OFFERS = Web3.to_checksum_address("0x57616c7261730000000000000000000100000000")
+USD, EUR = (Web3.to_checksum_address(f"0x57616c7261730000000000000000000000{asset:06x}") for asset in range(2))
 OTHER = Account.from_key("0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba")
 
 
@@ -23,10 +26,10 @@ def w3():
     return web3
 
 
-def send(w3, call):
+def send(w3, call, wallet=WALLET):
     """Signs and sends a call; its receipt."""
-    fields = {"from": WALLET.address, "nonce": w3.eth.get_transaction_count(WALLET.address, "pending")}
-    signed = WALLET.sign_transaction(call.build_transaction(fields))
+    fields = {"from": wallet.address, "nonce": w3.eth.get_transaction_count(wallet.address, "pending")}
+    signed = wallet.sign_transaction(call.build_transaction(fields))
     sent = w3.eth.send_raw_transaction(signed.raw_transaction)
     return w3.eth.wait_for_transaction_receipt(sent, timeout=30, poll_latency=0.05)
 
@@ -98,6 +101,27 @@ def test_what_is_refused_has_a_reason(w3):
     foreign = WALLET.sign_transaction({**request, "nonce": 99, "chainId": 1})
     with pytest.raises(Web3RPCError, match="invalid chain id"):
         w3.eth.send_raw_transaction(foreign.raw_transaction)
+
+
+def test_the_settlement_of_an_offer_is_read(w3):
+    offers = w3.eth.contract(address=OFFERS, abi=OFFERS_ABI)
+    first = send(w3, offers.functions.place(EUR, USD, 30_000_000, 3_000_000))
+    send(w3, offers.functions.place(USD, EUR, 60_000_000, 6_000_000), OTHER)
+    events = []
+    while not events:
+        owner = {"owner": WALLET.address}
+        events = offers.events.Filled.get_logs(from_block=first.blockNumber, argument_filters=owner)
+    event = events[0]
+    assert event.transactionIndex == 0 and 0 < event.args.sold <= 30_000_000
+    receipt = w3.eth.get_transaction_receipt(event.transactionHash)
+    assert (receipt.status, receipt.gasUsed, receipt["from"]) == (1, 0, OFFERS)
+    assert event.args.bought in [one.args.bought for one in offers.events.Filled().process_receipt(receipt)]
+    transaction = w3.eth.get_transaction(event.transactionHash)
+    assert (transaction.to, transaction.gas, transaction.value) == (OFFERS, 0, 0)
+    block = w3.eth.get_block(event.blockNumber, full_transactions=True)
+    assert block.transactions[0].hash == event.transactionHash and int.from_bytes(block.logsBloom, "big") > 0
+    with pytest.raises(ContractCustomError):
+        offers.functions.cancel(b"\0" * 32).call({"from": WALLET.address})
 
 
 def test_requests_travel_in_batches(w3, guestbook):

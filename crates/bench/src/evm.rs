@@ -17,8 +17,9 @@ use hashbrown::HashMap;
 use ledger::contracts::ethereum::{Address, B256, Bytes, KECCAK_EMPTY, TxKind, U256, hex, keccak256};
 use ledger::contracts::{
     AccountInfo, BlockEnv, CfgEnv, EvmBlock, EvmCode, EvmContent, EvmContext, EvmJob, EvmOutcome, EvmPlace, EvmProgram,
-    EvmState, EvmStatus, SpecId, TxEnv, evm_code, evm_tuning, evm_workers, parallel_tuning,
+    EvmState, EvmStatus, SpecId, TokenFacts, TxEnv, evm_code, evm_tuning, evm_workers, parallel_tuning, token_address,
 };
+use primitives::{AssetId, Price};
 use revm::context::{Context, ContextSetters, ContextTr, JournalTr};
 use revm::database_interface::{DBErrorMarker, Database};
 use revm::handler::{EvmTr, ExecuteEvm, MainBuilder, MainContext};
@@ -128,6 +129,12 @@ impl EvmState for Shared {
     fn block_hash(&self, _: u32, _: u64) -> B256 {
         B256::ZERO
     }
+
+    /// Two assets, so that tokens and offers can be called.
+    fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
+        let (symbol, valuation) = (format!("A{asset}"), Some(Price::ONE));
+        (asset.0 < 2).then_some(TokenFacts { symbol, decimals: 6, issued: 1 << 62, least_units: 4_096, valuation })
+    }
 }
 
 /// A block over a state.
@@ -194,6 +201,12 @@ impl Scene {
         let info = AccountInfo { code_hash: code.hash_slow(), code: Some(code), nonce: 1, ..AccountInfo::default() };
         self.maps.set_account(address, info);
         address
+    }
+
+    /// Gives an account units of asset 1.
+    pub fn fund(&mut self, holder: Address, units: u64) {
+        let token = Address::new(token_address(AssetId(1)).0);
+        self.maps.slots.insert((token, holder.into_word().into()), U256::from(units));
     }
 
     /// Makes transactions part of the state before the measured block.

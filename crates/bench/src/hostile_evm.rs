@@ -7,12 +7,13 @@
 //!
 //! Blocks of conflicts are run one after another and by Block-STM on two threads: a chain in which every transaction
 //! reads what the one before wrote, one slot that all write, slots that nobody has read before, and nonces in the
-//! wrong order. The clearing of the next block does not depend on contracts, since they place no offers.
+//! wrong order. An offer that contracts place pays for the batches that it meets beforehand, as a native one does.
 
 use std::time::Instant;
 
 use ledger::contracts::ethereum::{Bytes, TxKind, U256, keccak256};
-use ledger::contracts::{EvmJob, EvmOutcome, EvmProgram, evm_workers, parallel_tuning};
+use ledger::contracts::{EvmJob, EvmOutcome, EvmProgram, OFFERS, evm_workers, parallel_tuning, token_address};
+use primitives::AssetId;
 use serde_json::{Value, json};
 
 use crate::evm::{Load, Scene};
@@ -30,7 +31,7 @@ const CONFLICTS: usize = 400;
 /// What a program repeats, over so many bytes: its opcodes, and the input that lies in memory.
 type Kernel = fn(usize) -> (Vec<u8>, Vec<u8>);
 
-const KERNELS: [(&str, Kernel); 20] = [
+const KERNELS: [(&str, Kernel); 25] = [
     ("jumps", |_| (Vec::new(), Vec::new())),
     ("mulmod", |_| (vec![0x5f, 0x19, 0x5f, 0x19, 0x5f, 0x19, 0x09, 0x50], Vec::new())),
     ("division", |_| (vec![0x60, 3, 0x5f, 0x19, 0x04, 0x50, 0x60, 7, 0x5f, 0x19, 0x07, 0x50], Vec::new())),
@@ -40,6 +41,11 @@ const KERNELS: [(&str, Kernel); 20] = [
     ("logs", |size| (with_size(size, &[], &[0x5f, 0xa0]), vec![7; size])),
     ("cold slots", |_| (vec![0x5a, 0x54, 0x50], Vec::new())),
     ("new slots", |_| (vec![0x60, 1, 0x5a, 0x55], Vec::new())),
+    ("slots again", |_| (vec![0x5a, 0x5f, 0x55], Vec::new())),
+    ("placed offers", |_| offers("place(address,address,uint64,uint64)", &[token(1), token(0), 5_000, 5_000])),
+    ("refused offers", |_| offers("place(address,address,uint64,uint64)", &[token(1), token(0), 5, 5])),
+    ("offers asked for", |_| offers("amountOf(address,bytes32)", &[5, 1 << 63])),
+    ("rates of the batch", |_| offers("rate(address,address)", &[token(1), token(0)])),
     ("transient slots", |_| (vec![0x60, 1, 0x5a, 0x5d], Vec::new())),
     ("cold balances", |_| (vec![0x5a, 0x31, 0x50], Vec::new())),
     ("block hashes", |_| (vec![0x5f, 0x40, 0x50], Vec::new())),
@@ -63,6 +69,24 @@ fn with_size(size: usize, before: &[u8], after: &[u8]) -> Vec<u8> {
 fn calls(precompile: u8, input: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     let call = [0x5f, 0x60, precompile, 0x5a, 0xfa, 0x50];
     (with_size(input.len(), &[0x5f, 0x5f], &call), input)
+}
+
+/// A call of the offers; its arguments have at most sixteen bytes, and those of tokens begin as their addresses do.
+fn offers(function: &str, arguments: &[u128]) -> (Vec<u8>, Vec<u8>) {
+    let word = |argument: &u128| match argument.checked_sub(TOKEN) {
+        Some(asset) => U256::from_be_slice(&token_address(AssetId(asset as u32)).0).to_be_bytes::<32>(),
+        None => U256::from(*argument).to_be_bytes(),
+    };
+    let input = [&keccak256(function)[..4], &arguments.iter().flat_map(word).collect::<Vec<u8>>()].concat();
+    let call = [&[0x5f, 0x5f, 0x73][..], &OFFERS.0, &[0x5a, 0xf1, 0x50]].concat();
+    (with_size(input.len(), &[0x5f, 0x5f], &call), input)
+}
+
+/// Stands for the token of an asset among arguments.
+const TOKEN: u128 = 1 << 100;
+
+fn token(asset: u128) -> u128 {
+    TOKEN + asset
 }
 
 /// A hash and a signature of it.
@@ -105,6 +129,7 @@ fn measure(kernel: Kernel, size: usize) -> (f64, u64) {
     let (body, input) = kernel(size);
     let mut scene = Scene::new(1);
     let target = scene.place(program(&body));
+    scene.fund(target, 1 << 62);
     let job = scene.job(0, TxKind::Call(target), input.into(), 0, GAS);
     let load = scene.load(vec![job]);
     let program = EvmProgram { state: load.state, jobs: load.jobs };
@@ -226,6 +251,7 @@ mod tests {
             let (body, input) = kernel(64);
             let mut scene = Scene::new(1);
             let target = scene.place(program(&body));
+            scene.fund(target, 1 << 62);
             let job = scene.job(0, TxKind::Call(target), input.into(), 0, 500_000);
             let load = scene.load(vec![job]);
             let block = EvmProgram { state: load.state, jobs: load.jobs }.execute_sequentially();

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use consensus::Certificate;
-use ledger::contracts::{EthereumAccount, EvmCode, EvmContext, UndoError};
+use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, SlotProof, ValidatorsProof,
 };
@@ -68,6 +68,21 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// [`UndoError`] if the state of that moment is not kept.
     fn ethereum_slot(&self, address: &Address, slot: &[u8; 32], moment: Moment) -> Result<Option<[u8; 32]>, UndoError>;
+
+    /// Units for sale at a moment of an offer that a contract placed; `None` if it does not rest.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state of that moment is not kept.
+    fn ethereum_offer(&self, pair: Pair, place: &Place, moment: Moment) -> Result<Option<Amount>, UndoError>;
+
+    /// What the token of an asset says of itself after a height.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state after that height is not kept.
+    fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError>;
+
+    /// What the book says now of room for offers, and whether it has offers of a pair.
+    fn book_facts(&self, pair: Option<Pair>) -> (BookFacts, bool);
 
     /// Code that an account has, or had at a height that is kept.
     fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode>;

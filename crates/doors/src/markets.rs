@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ledger::contracts::OfferEvent;
 use ledger::{Batch, Offer, Pair, Place};
 use primitives::{Address, AssetId, Price};
 
@@ -127,6 +128,18 @@ pub fn before_batch(views: &Views, batch: &BatchSummary, pair: Pair) -> BTreeMap
     for fill in batch.batch.fills_of(pair) {
         *by_limit.entry(fill.place.limit).or_default() += fill.offered() - fill.left;
     }
+    // What contracts placed after it was not there. An offer may come and go, so a sum may pass below zero.
+    for event in views.after_batch() {
+        let (of, place, amount) = match *event {
+            OfferEvent::Placed(of, place, amount) => (of, place, amount.wrapping_neg()),
+            OfferEvent::Cancelled(of, place, amount) => (of, place, amount),
+        };
+        if of == pair {
+            let sum = by_limit.entry(place.limit).or_default();
+            *sum = sum.wrapping_add(amount);
+        }
+    }
+    by_limit.retain(|_, amount| *amount > 0);
     by_limit
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use ledger::contracts::ContractReceipts;
+use ledger::contracts::{ContractReceipts, OfferEvent};
 use ledger::{Applied, Batch, BlockReceipts, Ledger, Outcome, Pair, Place, outcomes_by_id};
 use primitives::{Address, Digest, Height, Operation, Superblock, Transaction, TransactionId};
 
@@ -89,6 +89,8 @@ pub struct Views {
     index: HashMap<TransactionId, Found>,
     indexed: VecDeque<Vec<TransactionId>>,
     offers: OpenOffers,
+    /// What contracts did to offers after the last batch.
+    after_batch: Vec<OfferEvent>,
     outline: Arc<Outline>,
     /// The newest state root and its height.
     newest_root: (Height, Digest),
@@ -113,6 +115,7 @@ impl Views {
             index: HashMap::new(),
             indexed: VecDeque::new(),
             offers: OpenOffers::of(ledger.book()),
+            after_batch: Vec::new(),
             outline: Arc::new(Outline::of(ledger)),
             newest_root: (ledger.height(), root),
             early_roots: BTreeMap::new(),
@@ -149,6 +152,7 @@ impl Views {
         for fill in &committed.batch.batch.fills {
             self.offers.set(fill.pair, fill.place, fill.left);
         }
+        self.follow_contracts(contracts);
         if let Some(outline) = &committed.outline {
             self.outline = outline.clone();
         }
@@ -156,6 +160,22 @@ impl Views {
         self.totals.0 += applied;
         self.totals.1 += committed.summary.transactions as u64 - applied;
         self.remember(committed);
+    }
+
+    /// Offers that contracts placed and cancelled, after the batch.
+    fn follow_contracts(&mut self, contracts: &ContractReceipts) {
+        self.after_batch = contracts.offer_events().collect();
+        for event in &self.after_batch {
+            match *event {
+                OfferEvent::Placed(pair, place, amount) => self.offers.set(pair, place, amount),
+                OfferEvent::Cancelled(_, place, _) => self.offers.remove(&place.account, place.id),
+            }
+        }
+    }
+
+    /// What contracts did to offers after the last batch, in order.
+    pub fn after_batch(&self) -> &[OfferEvent] {
+        &self.after_batch
     }
 
     /// Takes in a block of the archive, oldest first, without its effects on offers.

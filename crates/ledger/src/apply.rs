@@ -15,6 +15,7 @@
 //! every asset, the change of spendable balances, of what offers lock, of what validators have staked and of what
 //! escrow holds equals the change of what is issued: sums taken where each is written.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clearing::{Clearing, Groups, Minima, Params};
@@ -25,11 +26,11 @@ use rayon::prelude::*;
 use crate::attached::{Attached, Violation, conserved};
 use crate::book::{OrderBook, Pair};
 use crate::bridge::Crossing;
-use crate::changes::{AccountDigests, Changes, account_digest, asset_digest};
+use crate::changes::{AccountDigests, Changes, PairChange, account_digest, asset_digest};
 use crate::contracts::{ContractReceipts, Phase, SeenBefore, Undo};
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
-use crate::orders::{Credit, Orders};
+use crate::orders::{Credit, Orders, merged};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};
 use crate::sums::Sums;
@@ -261,6 +262,11 @@ impl Ledger {
         let filtered = self.filter(&transactions, signatures.known(checked.as_deref()), &beyond_quota(block));
         stage(Stage::Filter);
         let orders = Orders::of(&transactions, &filtered);
+        let mut before = Undo::default();
+        if self.contracts.head().is_some() {
+            before.valuations = self.assets.iter().map(|asset| asset.valuation).collect();
+            before.note_cancels(&orders.cancels, &self.book);
+        }
         let mut traded = match attached {
             None => self.trade(block.height, &orders, stage)?,
             Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
@@ -289,17 +295,20 @@ impl Ledger {
             ("escrow", &escrow),
         ];
         self.check_conservation(block.height, &custody, &effects.issued)?;
-        self.is_book_full = self.book.len() as u64 >= self.limits.resting_offers;
         stage(Stage::Effects);
-        let mut phase = self.execute_contracts(block)?;
+        let mut phase = self.execute_contracts(block, &traded.batch.fills)?;
+        self.is_book_full = self.book.len() as u64 >= self.limits.resting_offers;
         self.height = block.height;
         self.last_block = digest;
         self.time_ms = block.time_ms;
         self.note_hash();
-        self.note_history(effects.seen, std::mem::take(&mut phase.undo));
+        before.note_fills(&traded.batch.fills);
+        let Undo { native_offers, valuations, .. } = before;
+        self.note_history(effects.seen, Undo { native_offers, valuations, ..std::mem::take(&mut phase.undo) });
         let accounts = self.redigest(effects.changed, &phase.accounts);
         let assets = self.assets.iter().enumerate().map(|(number, asset)| (number as u32, asset_digest(asset)));
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
+        let pairs = with_later(pairs, phase.pairs);
         let modified = accounts.iter().map(|(address, _)| Address(*address)).collect();
         let validators = self.validators.digest();
         let Phase { receipts: contracts, slots, .. } = phase;
@@ -543,6 +552,19 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// Changes of pairs, and then later ones that take out nothing as a whole; both are in order.
+fn with_later(changes: Vec<PairChange>, later: Vec<PairChange>) -> Vec<PairChange> {
+    if later.is_empty() {
+        return changes;
+    }
+    let mut all: BTreeMap<Pair, PairChange> = changes.into_iter().map(|change| (change.pair, change)).collect();
+    for PairChange { pair, through, edits } in later {
+        let change = all.entry(pair).or_insert(PairChange { pair, through, edits: Vec::new() });
+        change.edits = merged(change.edits.iter().copied(), edits.into_iter());
+    }
+    all.into_values().collect()
 }
 
 /// A block's native transactions, in order.

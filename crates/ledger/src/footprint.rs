@@ -14,7 +14,7 @@ use primitives::{Address, Amount, AssetId, Body, Evidence, Operation, Price, Pub
 use crate::Refusal;
 use crate::book::{Offer, Pair, Place};
 use crate::bridge::{BridgeEdit, claims};
-use crate::contracts::token_at;
+use crate::contracts::is_reserved;
 use crate::orders::Credit;
 
 /// What must hold in the state before the block.
@@ -256,9 +256,9 @@ impl Footprint for Body {
     }
 }
 
-/// Nobody could move what a token's address holds.
+/// Nobody could move what a reserved address holds.
 fn not_reserved(to: &Address) -> Result<(), Refusal> {
-    if token_at(to).is_some() { Err(Refusal::ReservedAddress) } else { Ok(()) }
+    if is_reserved(to) { Err(Refusal::ReservedAddress) } else { Ok(()) }
 }
 
 /// What every transaction uses up, whatever it does.

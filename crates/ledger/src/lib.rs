@@ -69,7 +69,7 @@ use std::sync::Arc;
 
 use primitives::{Address, Amount, Digest, Fraction, Height};
 
-use crate::contracts::{Contracts, ContractsHead, EvmEngine, History};
+use crate::contracts::{Contracts, ContractsHead, EvmEngine, History, found_weth9};
 
 /// The hot state of the exchange after some block.
 ///
@@ -123,6 +123,11 @@ impl Ledger {
         let named = genesis.membership.as_ref().map(|membership| membership.terms.network);
         let found = |terms| Arc::new(LaneBridge::found(terms, named.unwrap_or(last_block)));
         let head = || ContractsHead { base_fee: limits.least_base_fee, carried: 0, hashes: [last_block].into() };
+        let mut contracts = Contracts::default();
+        if limits.has_contracts() {
+            contracts = Contracts::new(head());
+            found_weth9(&mut accounts, &mut contracts);
+        }
         Ok(Ledger {
             chain: genesis.chain,
             fee: genesis.fee,
@@ -136,7 +141,7 @@ impl Ledger {
             accounts,
             book: OrderBook::default(),
             validators: Arc::new(Validators::found(terms, reward_pool, &founders)),
-            contracts: if limits.has_contracts() { Contracts::new(head()) } else { Contracts::default() },
+            contracts,
             lane: genesis.lane.as_ref().map(found),
             engine: EvmEngine::default(),
             history: History::default(),

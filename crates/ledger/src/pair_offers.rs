@@ -163,6 +163,13 @@ impl PairOffers {
         before
     }
 
+    /// The offers with these changes made, which are sorted by place.
+    pub fn with(&self, edits: &[Edit]) -> PairOffers {
+        let mut changed = self.clone();
+        changed.apply(None, edits);
+        changed
+    }
+
     /// The offers as the solver sees them: chunks are its runs, and their sums are at hand.
     pub fn view(&self, pair: Pair) -> PairBook<'_> {
         PairBook { sell: pair.sell, buy: pair.buy, runs: self.links.iter().map(Link::run).collect() }

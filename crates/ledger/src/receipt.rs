@@ -103,7 +103,7 @@ pub struct Batch {
 }
 
 /// The version of the encoding of receipts.
-const RECEIPTS_FORMAT: u8 = 2;
+const RECEIPTS_FORMAT: u8 = 3;
 
 /// The receipts of a block, as they are archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]

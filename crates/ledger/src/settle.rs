@@ -168,6 +168,14 @@ impl OrderBook {
         Some(execute(pair, offers.iter(), &fills, &rate, prices.minima(pair)))
     }
 
+    /// Makes the changes of a contract phase; returns the change of what is locked.
+    pub(crate) fn edit(&mut self, changes: &[PairChange]) -> Sums {
+        let apply = |book: &mut PairOffers, workspace: &mut Workspace, change: &PairChange| {
+            book.apply_with(workspace, None, &change.edits)
+        };
+        self.change_pairs(changes, |change| change.pair, apply)
+    }
+
     /// Makes changes that are known; returns the change of what is locked.
     pub(crate) fn make(&mut self, changes: &[PairOutcome]) -> Sums {
         let apply = |book: &mut PairOffers, workspace: &mut Workspace, outcome: &PairOutcome| {

@@ -19,6 +19,10 @@ impl Sums {
         other.0.iter().enumerate().for_each(|(asset, change)| self.add(AssetId(asset as u32), *change));
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn get(&self, asset: usize) -> i128 {
         self.0.get(asset).copied().unwrap_or(0)
     }

@@ -11,8 +11,8 @@ use ledger::contracts::{
     AccountInfo, EthereumTransaction, EvmCode, EvmJob, EvmOutcome, EvmState, EvmStatus, EvmView, HISTORY_BLOCKS,
     TokenFacts, TraceSettings, Tracer, UndoError,
 };
-use ledger::{Ledger, Signatures};
-use primitives::{Address, AssetId, Body, Digest, Operation};
+use ledger::{Ledger, Pair, Place, Signatures};
+use primitives::{Address, Amount, AssetId, Body, Digest, Operation};
 
 /// Values of slots, by account and number.
 type Slots = BTreeMap<(Address, u8), Option<[u8; 32]>>;
@@ -96,8 +96,11 @@ impl EvmState for Between {
     }
 
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
-        let asset = self.0.assets().get(asset.0 as usize)?;
-        Some(TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued })
+        self.0.token_facts_at(asset, self.1).expect("kept")
+    }
+
+    fn resting(&self, _: u32, pair: Pair, place: &Place) -> Option<Amount> {
+        self.0.offer_within(pair, place, self.1).expect("kept")
     }
 
     fn block_hash(&self, _: u32, number: u64) -> B256 {
@@ -131,7 +134,7 @@ fn blocks_execute_again_as_they_did() {
             all.clone().nth(position as usize).expect("it stands there")
         };
         for receipt in &receipts.receipts {
-            let (sub, bytes) = at(receipt.position);
+            let (sub, bytes) = at(receipt.position.expect("of a transaction"));
             let context = Arc::new(ledger.ethereum_context(block, sub, receipts.base_fee));
             let transaction = EthereumTransaction::decode(bytes).expect("decodes").to_job(&receipt.sender);
             let job = EvmJob { space: 0, context, transaction };

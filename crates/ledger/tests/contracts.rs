@@ -2,9 +2,11 @@
 
 mod evm;
 
+use evm::asked::*;
 use evm::*;
+use ledger::contracts::ethereum::U256;
 use ledger::contracts::{
-    EthereumFault, EthereumRequest, EvmStatus, Skip, check_in_lane, contract_address, recover_senders,
+    EthereumFault, EthereumRequest, EvmStatus, Skip, WETH9, check_in_lane, contract_address, recover_senders,
 };
 use ledger::{EvmRecord, Genesis, GenesisError, Ledger, Limits, ReceiptsTrie, Signatures};
 use primitives::{Address, AssetId, Body, Digest, Operation, SubBlock, Superblock, Transaction};
@@ -76,7 +78,7 @@ fn each_arrangement_charges_once() {
     let applied = chain.run((1..=4).map(|value| vec![send(0, 0, to, value)]).collect());
     assert_eq!(skipped(&applied), [Skip::NonceTooLow; 3]);
     let first = applied.contracts.receipts[0].position;
-    assert_eq!((first, chain.wei(&to)), (1, 2), "at height 1 the second slot is first");
+    assert_eq!((first, chain.wei(&to)), (Some(1), 2), "at height 1 the second slot is first");
     let mut chain = Chain::new();
     let reversed: Vec<_> = (0..8).rev().map(|nonce| send(0, nonce, to, 1 << nonce)).collect();
     let applied = chain.run(reversed.chunks(3).map(<[_]>::to_vec).collect());
@@ -398,4 +400,32 @@ fn a_false_signature_costs_the_proposer_its_reward() {
     assert_eq!(applied.contracts.skipped.iter().filter(|(_, why)| *why == Skip::BadSignature).count(), 1);
     let earned: Vec<u64> = (0..4).map(|index| units(&ledger, index) - before[usize::from(index)]).collect();
     assert_eq!(earned, [5, 26, 0, 5], "at height 1 the second slot is first, and has the tip of 21,000 gas");
+}
+
+/// The token of what pays for gas is there from the genesis on, and each of its units is a wei that it holds.
+#[test]
+fn the_genesis_wraps_what_pays_for_gas() {
+    let mut chain = Chain::new();
+    let (alice, bob) = (key(0).address(), key(1).address());
+    let text = |function: &str| ask_at(&chain, 0, WETH9, input(function, &[])).output;
+    assert_eq!((&text("symbol()")[64..68], &text("name()")[64..75]), (&b"WUSD"[..], &b"Wrapped USD"[..]));
+    let deposit = key(0).sign(&EthereumRequest { value: 5 * ETHER, ..request(0, Some(WETH9)) });
+    let amount = |units: u128| U256::from(units);
+    let withdraw = |wei| input("withdraw(uint256)", &[amount(wei)]);
+    let applied = chain.run(vec![vec![
+        deposit,
+        call(0, 1, WETH9, input("transfer(address,uint256)", &[of(bob), amount(2 * ETHER)])),
+        call(1, 0, WETH9, withdraw(ETHER)),
+        call(1, 1, WETH9, withdraw(2 * ETHER)),
+        call(2, 0, WETH9, input("transferFrom(address,address,uint256)", &[of(alice), of(bob), amount(1)])),
+    ]]);
+    use EvmStatus::{Reverted, Succeeded};
+    assert_eq!(statuses(&applied), [Succeeded, Succeeded, Succeeded, Reverted, Reverted]);
+    let chain = chain.restored();
+    assert_eq!(chain.wei(&WETH9), 4 * ETHER);
+    assert_eq!(ask(&chain, WETH9, "totalSupply()", &[]), amount(4 * ETHER));
+    assert_eq!(ask(&chain, WETH9, "balanceOf(address)", &[of(alice)]), amount(3 * ETHER));
+    assert_eq!(ask(&chain, WETH9, "balanceOf(address)", &[of(bob)]), amount(ETHER));
+    let without = Ledger::new(&Genesis { limits: Limits::default(), ..genesis() }).expect("sound");
+    assert!(without.accounts().get(&WETH9).is_none(), "a chain without contracts has none");
 }

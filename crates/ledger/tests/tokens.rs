@@ -2,15 +2,11 @@
 
 mod evm;
 
-use std::sync::Arc;
-
+use evm::asked::*;
 use evm::*;
-use ledger::contracts::ethereum::{self, B256, U256, keccak256};
-use ledger::contracts::{
-    AccountInfo, EthereumRequest, EvmCalled, EvmCode, EvmState, EvmStatus, EvmView, TokenFacts, TxEnv,
-    contract_address, token_address,
-};
-use ledger::{Applied, Ledger, Outcome, Refusal};
+use ledger::contracts::ethereum::{B256, U256, keccak256};
+use ledger::contracts::{EthereumRequest, EvmStatus, contract_address, token_address};
+use ledger::{Applied, Outcome, Refusal};
 use primitives::{Address, AssetId, Body, Operation, Superblock};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -19,16 +15,6 @@ const EUR: AssetId = AssetId(1);
 
 fn token() -> Address {
     token_address(EUR)
-}
-
-/// The input of a call.
-fn input(function: &str, arguments: &[U256]) -> Vec<u8> {
-    let words = arguments.iter().flat_map(U256::to_be_bytes::<32>);
-    keccak256(function)[..4].iter().copied().chain(words).collect()
-}
-
-fn of(address: Address) -> U256 {
-    U256::from_be_slice(&address.0)
 }
 
 fn person(number: u8) -> Address {
@@ -48,56 +34,6 @@ fn statuses(applied: &Applied) -> Vec<EvmStatus> {
 }
 
 use EvmStatus::{Reverted, Succeeded};
-
-/// A ledger after a height.
-struct After(Arc<Ledger>, u64);
-
-impl EvmState for After {
-    fn account(&self, _: u32, address: &ethereum::Address) -> Option<AccountInfo> {
-        let seen = self.0.ethereum_account_at(&Address(address.0.0), self.1).expect("kept");
-        let code = self.0.ethereum_code(&seen.code).unwrap_or_default();
-        let (balance, nonce) = (U256::from(seen.wei), seen.nonce);
-        Some(AccountInfo { balance, nonce, code_hash: code.hash_slow(), code: Some(code), ..AccountInfo::default() })
-    }
-
-    fn slot(&self, _: u32, address: &ethereum::Address, slot: &U256) -> U256 {
-        let value = self.0.slot_at(&Address(address.0.0), &slot.to_be_bytes(), self.1).expect("kept");
-        value.map_or(U256::ZERO, U256::from_be_bytes)
-    }
-
-    fn code(&self, _: u32, _: &B256) -> EvmCode {
-        unreachable!("accounts come with their code")
-    }
-
-    fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
-        let asset = self.0.assets().get(asset.0 as usize)?;
-        Some(TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued })
-    }
-
-    fn block_hash(&self, _: u32, _: u64) -> B256 {
-        B256::ZERO
-    }
-}
-
-/// What a call returns after a height.
-fn ask_at(chain: &Chain, height: u64, to: Address, data: Vec<u8>) -> EvmCalled {
-    let block = Superblock { height, ..Superblock::default() };
-    let context = Arc::new(chain.ledger.ethereum_context(&block, usize::MAX, 0));
-    let transaction = TxEnv {
-        kind: ethereum::TxKind::Call(ethereum::Address::new(to.0)),
-        gas_limit: 1_000_000,
-        data: data.into(),
-        chain_id: Some(CHAIN),
-        ..TxEnv::default()
-    };
-    EvmView::new(After(Arc::new(chain.ledger.clone()), height)).call(&context, transaction).expect("executed")
-}
-
-fn ask(chain: &Chain, to: Address, function: &str, arguments: &[U256]) -> U256 {
-    let called = ask_at(chain, chain.ledger.height(), to, input(function, arguments));
-    assert_eq!(called.status, Succeeded, "{function}");
-    U256::from_be_slice(&called.output)
-}
 
 #[test]
 fn a_token_moves_what_native_transactions_move() {
@@ -137,14 +73,6 @@ fn a_token_moves_what_native_transactions_move() {
     let infinite = input("approve(address,uint256)", &[of(bob), U256::MAX]);
     chain.run(vec![vec![call(0, 3, token(), infinite), call(1, 2, token(), spend(10))]]);
     assert_eq!(ask(&chain, token(), "allowance(address,address)", &[of(alice), of(bob)]), U256::MAX);
-}
-
-/// Calls the account in the first word of its input with the rest and the value that it got, by one of the four
-/// instructions; slot 0 is 2 if that succeeded, else 1.
-fn caller(instruction: u8) -> Vec<u8> {
-    let value: &[u8] = if instruction < 0xf4 { &[0x34] } else { &[] };
-    let copied = [0x60, 32, 0x36, 0x03, 0x60, 32, 0x5f, 0x37, 0x5f, 0x5f, 0x60, 32, 0x36, 0x03, 0x5f];
-    [&copied[..], value, &[0x5f, 0x35, 0x5a, instruction, 0x60, 1, 0x01, 0x5f, 0x55, 0x00]].concat()
 }
 
 fn through(from: u8, nonce: u64, contract: Address, data: &[u8], value: u128) -> Vec<u8> {

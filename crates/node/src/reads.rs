@@ -11,10 +11,10 @@ use doors::backend::{
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
 use doors::{Answer, Closed, Found, Published};
-use ledger::contracts::{EthereumAccount, EvmCode, EvmContext, UndoError};
+use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, SlotProof, ValidatorsProof};
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
-use primitives::{Address, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
+use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
 use tokio::sync::oneshot;
 
 use crate::exchange::Exchange;
@@ -105,6 +105,23 @@ impl Backend for Reads {
             Moment::After(height) => ledger.slot_at(address, slot, height),
             Moment::Within(height) => ledger.slot_within(address, slot, height),
         }
+    }
+
+    fn ethereum_offer(&self, pair: Pair, place: &Place, moment: Moment) -> Result<Option<Amount>, UndoError> {
+        let ledger = self.exchange.shared.read_ledger();
+        match moment {
+            Moment::After(height) => ledger.offer_at(pair, place, height),
+            Moment::Within(height) => ledger.offer_within(pair, place, height),
+        }
+    }
+
+    fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {
+        self.exchange.shared.read_ledger().token_facts_at(asset, height)
+    }
+
+    fn book_facts(&self, pair: Option<Pair>) -> (BookFacts, bool) {
+        let ledger = self.exchange.shared.read_ledger();
+        (ledger.book_facts(), pair.is_some_and(|pair| ledger.book().get(pair).is_some()))
     }
 
     fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {

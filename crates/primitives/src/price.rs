@@ -126,6 +126,32 @@ impl Price {
         }
     }
 
+    /// The smallest price not below `bought / sold`: who sells `sold` units at this limit has at least `bought`. `None`
+    /// outside the range.
+    pub fn ratio_rounding_up(bought: u64, sold: u64) -> Option<Price> {
+        if bought == 0 || sold == 0 {
+            return None;
+        }
+        let sold = u128::from(sold);
+        let (mut mantissa, mut rest) = (u128::from(bought) / sold, u128::from(bought) % sold);
+        let (mut decade, mut is_exact) = (MANTISSA_SCALE, true);
+        while mantissa < MANTISSA_MIN.into() {
+            mantissa = mantissa * 10 + rest * 10 / sold;
+            rest = rest * 10 % sold;
+            decade -= 1;
+        }
+        while mantissa >= MANTISSA_END.into() {
+            is_exact &= mantissa.is_multiple_of(10);
+            mantissa /= 10;
+            decade += 1;
+        }
+        let mantissa = mantissa as u64 + u64::from(rest > 0 || !is_exact);
+        match mantissa {
+            MANTISSA_END => Self::from_parts(MANTISSA_MIN, decade + 1),
+            _ => Self::from_parts(mantissa, decade),
+        }
+    }
+
     /// The smallest price not below the decimal `text`, which may have any number of digits.
     ///
     /// # Errors

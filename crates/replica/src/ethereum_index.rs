@@ -280,7 +280,7 @@ mod tests {
         };
         EthereumReceipt {
             id: Digest::of("test", &[height.to_le_bytes().to_vec(), number.to_le_bytes().to_vec()].concat()),
-            position: number,
+            position: Some(number),
             sender: Address::default(),
             status: EvmStatus::Succeeded,
             gas_used: 0,

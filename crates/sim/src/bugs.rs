@@ -1,8 +1,10 @@
 //! Bugs to be seeded at the simulator's own boundary: a check that never fires shows nothing.
 
 use borsh::BorshDeserialize;
-use ledger::{AccountState, Applied, Fault, Ledger, Outcome, Pair, Place, Restore, Signatures, Snapshot};
-use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Operation, Superblock, Transaction};
+use ledger::contracts::ethereum::keccak256;
+use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
+use ledger::{AccountState, Applied, Fault, Ledger, Offer, Outcome, Pair, Place, Restore, Signatures, Snapshot};
+use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Operation, Price, Superblock, Transaction};
 
 /// A mistake that a node could make. Production code knows none of them: the simulated node takes a wrong step, or what
 /// the engines return is changed on the way.
@@ -38,11 +40,13 @@ pub enum Bug {
     TradeOverstated,
     /// A proposer is paid twice, out of new units.
     RewardTwice,
+    /// An offer that a contract placed is not taken back when the call reverts.
+    OfferOfARevertedCall,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 15] = [
+    pub const ALL: [Bug; 16] = [
         Bug::AnswerBeforeSync,
         Bug::SyncSkipped,
         Bug::DiskErrorIgnored,
@@ -58,6 +62,7 @@ impl Bug {
         Bug::RoundedUp,
         Bug::TradeOverstated,
         Bug::RewardTwice,
+        Bug::OfferOfARevertedCall,
     ];
 }
 
@@ -116,8 +121,63 @@ fn distort(bug: Bug, before: &Ledger, ledger: &mut Ledger, block: &Superblock, a
             let asset = AssetId(0);
             edit(ledger, &proposer.account, |account| credit(account, asset, reward), Some((asset, reward)));
         }
+        Bug::OfferOfARevertedCall => {
+            let reverted = applied.contracts.receipts.iter().filter(|receipt| receipt.status == EvmStatus::Reverted);
+            let placed = reverted.filter_map(|receipt| reverted_offer(block, receipt));
+            let held =
+                |owner: &Address, asset| ledger.accounts().get(owner).map_or(0, |account| account.balance(asset));
+            let mut kept = placed.filter(|(pair, offer)| held(&offer.place.account, pair.sell) >= offer.amount);
+            if let Some((pair, offer)) = kept.next() {
+                keep(ledger, pair, offer);
+            }
+        }
         _ => {}
     }
+}
+
+/// The offer that a contract placed before its call reverted.
+fn reverted_offer(block: &Superblock, receipt: &EthereumReceipt) -> Option<(Pair, Offer)> {
+    const WORD: usize = 32;
+    let lanes = block.sub_blocks.iter().flat_map(|sub| &sub.ethereum);
+    let parts = EthereumTransaction::decode(lanes.into_iter().nth(receipt.position? as usize)?).ok()?.parts();
+    let (to, rest) = parts.input.split_at_checked(WORD)?;
+    let (function, arguments) = rest.split_at_checked(4)?;
+    let is_placing = function == &keccak256("place(address,address,uint64,uint64)")[..4];
+    if !is_placing || to[12..] != OFFERS.0 {
+        return None;
+    }
+    let word = |at: usize| arguments.get(WORD * at..WORD * (at + 1));
+    let token = |at: usize| token_at(&Address(word(at)?[12..].try_into().ok()?));
+    let amount = |at: usize| Some(u64::from_be_bytes(word(at)?[24..].try_into().ok()?));
+    let pair = Pair { sell: token(0)?, buy: token(1)? };
+    let limit = Price::ratio_rounding_up(amount(3)?, amount(2)?)?;
+    let place = Place { limit, account: parts.to?, id: FIRST_CONTRACT_OFFER + (1 << 40) };
+    let is_kept = amount(2)? >= 4_096 && amount(3)? >= 4_096 && pair.sell != AssetId(0);
+    is_kept.then_some((pair, Offer { place, amount: amount(2)? }))
+}
+
+/// Debits an account and lets an offer of it rest, by way of a snapshot, if others of the pair rest.
+fn keep(ledger: &mut Ledger, pair: Pair, offer: Offer) {
+    if ledger.book().get(pair).is_none_or(|offers| offers.get(&offer.place).is_some()) {
+        return;
+    }
+    rewrite(ledger, |kind, content| match kind {
+        ACCOUNTS => change_account(content, &offer.place.account, |account| debit(account, pair.sell, offer.amount)),
+        OFFERS_OF_PAIR => {
+            let (of, mut offers): (Pair, Vec<Offer>) = borsh::from_slice(content).expect("offers");
+            if of == pair {
+                let at = offers.partition_point(|other| other.place < offer.place);
+                offers.insert(at, offer);
+            }
+            *content = borsh::to_vec(&(of, offers)).expect("encodes");
+        }
+        END => {
+            let mut counts: [u64; 4] = borsh::from_slice(content).expect("counts");
+            counts[1] += 1;
+            *content = borsh::to_vec(&counts).expect("encodes");
+        }
+        _ => {}
+    });
 }
 
 pub(crate) fn transactions(block: &Superblock) -> impl Iterator<Item = &Transaction> {
@@ -138,6 +198,13 @@ fn credit(account: &mut AccountState, asset: AssetId, units: Amount) {
         Err(_) if units == 0 => {}
         Err(at) => account.balances.insert(at, (asset, units)),
     }
+}
+
+fn debit(account: &mut AccountState, asset: AssetId, units: Amount) {
+    for (_, held) in account.balances.iter_mut().filter(|(held, _)| *held == asset) {
+        *held -= units;
+    }
+    account.balances.retain(|(_, units)| *units > 0);
 }
 
 fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
@@ -170,26 +237,40 @@ fn edit(
     change: impl FnOnce(&mut AccountState),
     issue: Option<(AssetId, Amount)>,
 ) {
-    const HEAD: u8 = 0;
-    const ACCOUNTS: u8 = 1;
     let mut change = Some(change);
-    let mut restore = Restore::default();
-    for mut chunk in Snapshot::of(ledger) {
-        if chunk[0] == HEAD
-            && let Some((asset, units)) = issue
-        {
-            let mut rest = &chunk[1..];
+    rewrite(ledger, |kind, content| match (kind, issue) {
+        (HEAD, Some((asset, units))) => {
+            let mut rest = &content[..];
             let mut head: Head = BorshDeserialize::deserialize(&mut rest).expect("a head");
             head.9[asset.0 as usize].issued += units;
-            chunk = [&[HEAD][..], &borsh::to_vec(&head).expect("encodes"), rest].concat();
-        } else if chunk[0] == ACCOUNTS {
-            let mut accounts: Vec<AccountState> = borsh::from_slice(&chunk[1..]).expect("accounts");
-            for account in accounts.iter_mut().filter(|account| account.address == *address) {
-                change.take().expect("an account stands in one chunk")(account);
-            }
-            chunk = [vec![ACCOUNTS], borsh::to_vec(&accounts).expect("encodes")].concat();
+            *content = [&borsh::to_vec(&head).expect("encodes"), rest].concat();
         }
-        restore.push(&chunk).expect("a chunk");
+        (ACCOUNTS, _) => change_account(content, address, |account| {
+            change.take().expect("an account stands in one chunk")(account);
+        }),
+        _ => {}
+    });
+}
+
+/// Kinds of chunks.
+const HEAD: u8 = 0;
+const ACCOUNTS: u8 = 1;
+const OFFERS_OF_PAIR: u8 = 2;
+const END: u8 = 5;
+
+fn change_account(content: &mut Vec<u8>, address: &Address, change: impl FnOnce(&mut AccountState)) {
+    let mut accounts: Vec<AccountState> = borsh::from_slice(content).expect("accounts");
+    accounts.iter_mut().find(|account| account.address == *address).map(change);
+    *content = borsh::to_vec(&accounts).expect("encodes");
+}
+
+/// Changes the chunks of a ledger's snapshot, each by its kind and its content.
+fn rewrite(ledger: &mut Ledger, mut change: impl FnMut(u8, &mut Vec<u8>)) {
+    let mut restore = Restore::default();
+    for mut chunk in Snapshot::of(ledger) {
+        let (kind, mut content) = (chunk[0], chunk.split_off(1));
+        change(kind, &mut content);
+        restore.push(&[vec![kind], content].concat()).expect("a chunk");
     }
     *ledger = restore.finish().expect("a state in which money is conserved");
 }

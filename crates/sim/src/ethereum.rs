@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ledger::contracts::{ContractReceipts, EthereumKey, EthereumRequest, contract_address};
-use ledger::{BlockReceipts, Ledger, Limits};
+use ledger::contracts::ethereum::{U256, keccak256};
+use ledger::contracts::{
+    ContractReceipts, EthereumKey, EthereumRequest, FIRST_CONTRACT_OFFER, OFFERS, OfferEvent, OfferName,
+    contract_address, token_address,
+};
+use ledger::{BlockReceipts, Ledger, Limits, Pair};
 use primitives::{Address, Amount, AssetId};
 
 use crate::dice::Dice;
@@ -11,7 +15,10 @@ use crate::dice::Dice;
 /// Few, so that they conflict.
 const SENDERS: u8 = 4;
 const HOLDING: Amount = 1_000_000;
+/// Contracts of each that hold something before they are created.
+const FUNDED: u64 = 8;
 const GAS_ASSET: AssetId = AssetId(0);
+const OTHER_ASSET: AssetId = AssetId(1);
 const GWEI: u128 = 1_000_000_000;
 
 /// Small programs: one counts and logs, one stores and reverts, one runs for ever, one passes value on to the account
@@ -23,11 +30,23 @@ const FORWARDS: &[u8] = &[0x5f, 0x5f, 0x5f, 0x5f, 0x34, 0x5f, 0x35, 0x5a, 0xf1, 
 const LEAVES: &[u8] = &[0x33, 0xff];
 const BURNS: &[u8] = &[0x30, 0xff];
 
+/// Calls the account in the first word of its input with the rest; the second form reverts afterwards.
+const CALLS: &[u8] = &[
+    0x60, 32, 0x36, 0x03, 0x60, 32, 0x5f, 0x37, 0x5f, 0x5f, 0x60, 32, 0x36, 0x03, 0x5f, 0x5f, 0x5f, 0x35, 0x5a, 0xf1,
+    0x00,
+];
+const CALLS_AND_REVERTS: &[u8] = &[
+    0x60, 32, 0x36, 0x03, 0x60, 32, 0x5f, 0x37, 0x5f, 0x5f, 0x60, 32, 0x36, 0x03, 0x5f, 0x5f, 0x5f, 0x35, 0x5a, 0xf1,
+    0x5f, 0x5f, 0xfd,
+];
+
 /// Those who send Ethereum transactions.
 pub(crate) struct EthereumClients {
     keys: Vec<EthereumKey>,
     /// Contracts that were created, and accounts of others.
     known: Vec<Address>,
+    /// Contracts among them that call for others.
+    callers: Vec<Address>,
 }
 
 /// Gas for a few small programs a sub-block, so that the quota is met.
@@ -41,23 +60,27 @@ impl EthereumClients {
         let key = |number| EthereumKey::from_seed([number + 1; 32]).expect("a key");
         let keys: Vec<EthereumKey> = (0..SENDERS).map(key).collect();
         let known = keys.iter().map(EthereumKey::address).chain(others).collect();
-        EthereumClients { keys, known }
+        EthereumClients { keys, known, callers: Vec::new() }
     }
 
-    /// What they hold at the start.
+    /// What they hold at the start, and the contracts that they create first, so that these have something to offer.
     pub fn balances(&self) -> impl Iterator<Item = (Address, AssetId, Amount)> + '_ {
-        self.keys.iter().map(|key| (key.address(), GAS_ASSET, HOLDING))
+        let people = self.keys.iter().map(EthereumKey::address);
+        let contracts = |person| (0..FUNDED).map(move |nonce| (contract_address(&person, nonce), OTHER_ASSET, HOLDING));
+        let held = |person| [GAS_ASSET, OTHER_ASSET].map(|asset| (person, asset, HOLDING));
+        people.flat_map(move |person| held(person).into_iter().chain(contracts(person)))
     }
 
     /// The next transaction, by clients who look at the ledger; some are not signed for this chain, or no transactions.
     pub fn draw(&mut self, ledger: &Ledger, dice: &mut Dice) -> Vec<u8> {
-        let key = &self.keys[dice.index(self.keys.len())];
-        let (me, to) = (key.address(), self.known[dice.index(self.known.len())]);
+        let signer = dice.index(self.keys.len());
+        let (me, to) = (self.keys[signer].address(), self.known[dice.index(self.known.len())]);
         let nonce = ledger.ethereum_nonce(&me) + if dice.once_in(2) { dice.below(4) } else { 0 };
         // Units have two decimals, so that most values are below one.
         let value = if dice.once_in(2) { u128::from(dice.bits()) } else { 0 };
-        let (to, data) = match dice.below(12) {
+        let (to, data) = match dice.below(20) {
             0 => (None, BURNS.to_vec()),
+            12.. => self.call_reserved(me, nonce, ledger, dice),
             1..4 => {
                 let runtime = [COUNTS, REVERTS, LOOPS, FORWARDS, LEAVES][dice.index(5)];
                 self.known.push(contract_address(&me, nonce));
@@ -66,10 +89,17 @@ impl EthereumClients {
             4..8 => (Some(to), [&[0; 12], &self.known[dice.index(self.known.len())].0[..]].concat()),
             _ => (Some(to), Vec::new()),
         };
-        let gas_limit = if to.is_none() { 150_000 } else { [21_000, 60_000, 100_000, 16_000_000][dice.index(4)] };
+        let is_reserved = to.is_some() && data.len() > 32;
+        let gas_limit = match to {
+            None => 150_000,
+            Some(_) if is_reserved => [60_000, 200_000, 300_000][dice.index(3)],
+            Some(_) => [21_000, 60_000, 100_000, 16_000_000][dice.index(4)],
+        };
+        // Tokens and offers take no value.
+        let value = if is_reserved && !dice.once_in(10) { 0 } else { value };
         let (max_fee, max_tip) = ((2 + u128::from(dice.below(50))) * GWEI, u128::from(dice.below(2)) * GWEI);
         let chain = ledger.chain() + u64::from(dice.once_in(12));
-        let mut bytes = key.sign(&EthereumRequest {
+        let mut bytes = self.keys[signer].sign(&EthereumRequest {
             chain,
             nonce,
             to,
@@ -86,6 +116,87 @@ impl EthereumClients {
         }
         bytes
     }
+}
+
+impl EthereumClients {
+    /// A call of a token or of the offers, by itself or through a contract that may revert afterwards; or the creation of
+    /// such a contract.
+    fn call_reserved(
+        &mut self,
+        me: Address,
+        nonce: u64,
+        ledger: &Ledger,
+        dice: &mut Dice,
+    ) -> (Option<Address>, Vec<u8>) {
+        // Creations may fail, or never come into a block.
+        let is_there = |one: &&Address| ledger.accounts().get(one).is_some_and(|account| account.evm().is_contract);
+        let callers: Vec<Address> = self.callers.iter().filter(is_there).copied().collect();
+        if callers.len() < 2 || dice.once_in(20) {
+            let runtime = if self.callers.len() % 2 == 0 { CALLS } else { CALLS_AND_REVERTS };
+            let created = contract_address(&me, nonce);
+            self.known.push(created);
+            self.callers.push(created);
+            return (None, creating(runtime));
+        }
+        let through = dice.once_in(2).then(|| callers[dice.index(callers.len())]);
+        let (to, data) = self.reserved(through.unwrap_or(me), &callers, ledger, dice);
+        match through {
+            None => (Some(to), data),
+            Some(contract) => (Some(contract), [&[0; 12], &to.0[..], &data].concat()),
+        }
+    }
+
+    /// What somebody asks of a token or of the offers.
+    fn reserved(&self, me: Address, callers: &[Address], ledger: &Ledger, dice: &mut Dice) -> (Address, Vec<u8>) {
+        let word = |address: Address| U256::from_be_slice(&address.0);
+        let token = |asset: AssetId| word(token_address(asset));
+        let somebody = |dice: &mut Dice| word(self.known[dice.index(self.known.len())]);
+        // Mostly to those who call for others, so that they have what to offer.
+        let payee = match dice.once_in(2) {
+            true => word(callers[dice.index(callers.len())]),
+            false => somebody(dice),
+        };
+        let amount = U256::from([100, 5_000, 40_000, 300_000, 2_000_000][dice.index(5)] + dice.below(1_000));
+        let (at, function, arguments) = match dice.below(12) {
+            0 => (token_address(OTHER_ASSET), "approve(address,uint256)", vec![somebody(dice), amount]),
+            1 => {
+                let from = somebody(dice);
+                (token_address(OTHER_ASSET), "transferFrom(address,address,uint256)", vec![from, payee, amount])
+            }
+            2..5 => (token_address(OTHER_ASSET), "transfer(address,uint256)", vec![payee, amount]),
+            5..8 => (OFFERS, "cancel(bytes32)", vec![U256::from_be_bytes(own_offer(me, ledger, dice).to_word())]),
+            _ => {
+                let (sell, buy) = if dice.once_in(2) { (GAS_ASSET, OTHER_ASSET) } else { (OTHER_ASSET, GAS_ASSET) };
+                let asks = amount * U256::from(90 + dice.below(22)) / U256::from(100);
+                (OFFERS, "place(address,address,uint64,uint64)", vec![token(sell), token(buy), amount, asks])
+            }
+        };
+        let words = arguments.iter().flat_map(U256::to_be_bytes::<32>);
+        (at, keccak256(function)[..4].iter().copied().chain(words).collect())
+    }
+}
+
+/// An offer that an account has placed; of who has none, one that there never was.
+fn own_offer(me: Address, ledger: &Ledger, dice: &mut Dice) -> OfferName {
+    let pairs = [(GAS_ASSET, OTHER_ASSET), (OTHER_ASSET, GAS_ASSET)].map(|(sell, buy)| Pair { sell, buy });
+    let resting = pairs.into_iter().filter_map(|pair| Some((pair, ledger.book().get(pair)?)));
+    let own: Vec<OfferName> = resting
+        .flat_map(|(pair, offers)| offers.iter().map(move |offer| (pair, offer.place)))
+        .filter(|(_, place)| place.account == me && place.id >= FIRST_CONTRACT_OFFER)
+        .map(|(pair, place)| OfferName { pair, limit: place.limit, id: place.id })
+        .collect();
+    let none = OfferName { pair: pairs[0], limit: primitives::Price::ONE, id: FIRST_CONTRACT_OFFER };
+    if own.is_empty() { none } else { own[dice.index(own.len())] }
+}
+
+/// What a token's log moves: from whom, to whom, how much.
+pub(crate) fn moved(log: &ledger::contracts::EthereumLog) -> Option<(AssetId, Address, Address, Amount)> {
+    let asset = ledger::contracts::token_at(&log.address)?;
+    let [event, from, to] = &log.topics[..] else { return None };
+    let address = |word: &[u8; 32]| Address(word[12..].try_into().expect("twenty bytes"));
+    let is_transfer = *event == keccak256("Transfer(address,address,uint256)").0;
+    let amount = U256::from_be_slice(&log.data).try_into().expect("units have 64 bits");
+    is_transfer.then_some((asset, address(from), address(to), amount))
 }
 
 /// Code that creates a contract of this runtime code.
@@ -124,10 +235,17 @@ impl WeiBooks {
             self.remainders.insert(*address, wei % wei_per_unit);
             now.push((*address, (wei / wei_per_unit) as i128));
         }
+        for event in receipts.contracts.offer_events() {
+            let (pair, locked) = match event {
+                OfferEvent::Placed(pair, _, amount) => (pair, i128::from(amount)),
+                OfferEvent::Cancelled(pair, _, amount) => (pair, -i128::from(amount)),
+            };
+            lost -= if pair.sell == GAS_ASSET { locked * wei_per_unit as i128 } else { 0 };
+        }
         if lost != *burnt as i128 {
             return Err(format!("accounts lost {lost} wei, and {burnt} were burnt"));
         }
-        for receipt in executed {
+        for receipt in executed.iter().filter(|receipt| receipt.position.is_some()) {
             let sent = self.sent.entry(receipt.sender).or_default();
             *sent += 1;
             if after.ethereum_nonce(&receipt.sender) < *sent {

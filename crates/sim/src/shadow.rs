@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{BlockReceipts, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
+use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
+use ledger::{BlockReceipts, Edit, Genesis, Ledger, Outcome, Pair, PairOffers, Place};
 use primitives::{Address, Amount, AssetId, Operation, Price, PublicKey, Sequence, Superblock, Transaction};
 
 use crate::bonds::Bonds;
 use crate::bugs::transactions;
-use crate::ethereum::WeiBooks;
+use crate::ethereum::{WeiBooks, moved};
 
 #[derive(Clone, Default)]
 struct Holder {
@@ -41,6 +42,9 @@ impl Shadow {
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
+        }
+        if genesis.limits.has_contracts() {
+            shadow.holders.entry(WETH9).or_default();
         }
         for listing in &genesis.assets {
             shadow.holders.entry(listing.issuer).or_default();
@@ -98,7 +102,37 @@ impl Shadow {
             self.holders.entry(address).or_default().balances.insert(gas_asset, units);
         }
         self.issued[0] -= burnt;
-        Ok(())
+        self.follow_tokens(receipts)
+    }
+
+    /// What tokens and offers moved of other assets, and the offers that contracts placed and cancelled.
+    fn follow_tokens(&mut self, receipts: &BlockReceipts) -> Result<(), String> {
+        let logs = || receipts.contracts.receipts.iter().flat_map(|receipt| &receipt.logs);
+        for (asset, from, to, amount) in logs().filter_map(moved) {
+            self.add(from, asset, -i128::from(amount));
+            self.add(to, asset, i128::from(amount));
+        }
+        for event in receipts.contracts.offer_events() {
+            let (pair, place, change) = match event {
+                OfferEvent::Placed(pair, place, amount) => {
+                    if place.id < FIRST_CONTRACT_OFFER || self.is_too_small(pair, place.limit, amount) {
+                        return Err(format!("a contract's offer of {amount} of {pair:?} at {place:?} is too small"));
+                    }
+                    let is_new = self.offers.insert((pair, place), amount).is_none();
+                    (pair, place, if is_new { -i128::from(amount) } else { 0 })
+                }
+                OfferEvent::Cancelled(pair, place, amount) => {
+                    if self.offers.remove(&(pair, place)) != Some(amount) {
+                        return Err(format!("{place:?} was cancelled by its contract and did not rest so"));
+                    }
+                    (pair, place, i128::from(amount))
+                }
+            };
+            if pair.sell != AssetId(0) {
+                self.add(place.account, pair.sell, change);
+            }
+        }
+        self.check_overdrafts()
     }
 
     fn debit(&mut self, transaction: &Transaction) -> Result<(), String> {
@@ -273,16 +307,18 @@ pub(crate) fn verify_batch(
     report: Option<clearing::Report>,
 ) -> Result<(), String> {
     let batch = &receipts.batch;
-    let pairs: BTreeSet<Pair> =
-        ledger.book().iter().map(|(pair, _)| pair).chain(batch.fills.iter().map(|fill| fill.pair)).collect();
-    let Some(report) = report else {
-        return if pairs.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
-    };
     let none = PairOffers::default();
-    let met: Vec<_> = pairs
-        .into_iter()
-        .map(|pair| (pair, ledger.book().get(pair).unwrap_or(&none).before(batch.fills_of(pair))))
-        .collect();
+    let mut later = undone(receipts);
+    let pairs = ledger.book().iter().map(|(pair, _)| pair).chain(batch.fills.iter().map(|fill| fill.pair));
+    let pairs: BTreeSet<Pair> = pairs.chain(later.keys().copied()).collect();
+    let met = pairs.into_iter().map(|pair| {
+        let after = ledger.book().get(pair).unwrap_or(&none).with(&later.remove(&pair).unwrap_or_default());
+        (pair, after.before(batch.fills_of(pair)))
+    });
+    let met: Vec<_> = met.filter(|(_, offers)| !offers.is_empty()).collect();
+    let Some(report) = report else {
+        return if met.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
+    };
     let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
     let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), ..Default::default() };
     let trade = |trade: &ledger::PairTrade| {
@@ -306,6 +342,25 @@ pub(crate) fn verify_batch(
         }
     }
     Ok(())
+}
+
+/// What takes a book back to where it stood before contracts placed and cancelled offers, by pair and place.
+fn undone(receipts: &BlockReceipts) -> BTreeMap<Pair, Vec<Edit>> {
+    let mut edits: BTreeMap<(Pair, Place), Option<Amount>> = BTreeMap::new();
+    for event in receipts.contracts.offer_events() {
+        match event {
+            OfferEvent::Placed(pair, place, _) => edits.insert((pair, place), None),
+            OfferEvent::Cancelled(pair, place, amount) => match edits.get(&(pair, place)) {
+                Some(None) => continue,
+                _ => edits.insert((pair, place), Some(amount)),
+            },
+        };
+    }
+    let mut by_pair: BTreeMap<Pair, Vec<Edit>> = BTreeMap::new();
+    for ((pair, place), amount) in edits {
+        by_pair.entry(pair).or_default().push(Edit { place, amount });
+    }
+    by_pair
 }
 
 fn of(asset: usize, batch: &ledger::Batch, side: impl Fn(&ledger::PairTrade) -> (AssetId, Amount)) -> i128 {

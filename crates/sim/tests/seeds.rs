@@ -50,7 +50,7 @@ fn expected(bug: Bug) -> &'static [&'static str] {
         Bug::FeeNotBurnt => &["units were kept"],
         Bug::RoundedUp => &["clearing"],
         Bug::TradeOverstated => &["clearing"],
-        Bug::RewardTwice => &["bookkeeping"],
+        Bug::RewardTwice | Bug::OfferOfARevertedCall => &["bookkeeping"],
     }
 }
 

@@ -58,7 +58,8 @@ pub fn write_receipts(
         receipts.push([
             height(),
             time(),
-            u64::from(receipt.position).into(),
+            // The settlement receipt is of no transaction.
+            Cell::Int(receipt.position.map_or(-1, i64::from)),
             hash(),
             Cell::Text(receipt.sender.to_string()),
             Cell::Maybe(receipt.contract.map(|contract| contract.to_string())),

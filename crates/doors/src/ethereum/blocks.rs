@@ -38,9 +38,9 @@ impl EthereumBlock {
         self.receipts.as_ref().map_or(0, |proven| proven.receipts.contracts.gas_used())
     }
 
-    /// The bytes of an executed transaction, with the number of its sub-block.
+    /// The bytes of an executed transaction, with the number of its sub-block; `None` of the settlement receipt.
     pub fn transaction(&self, receipt: &EthereumReceipt) -> Option<(usize, &[u8])> {
-        let mut position = receipt.position as usize;
+        let mut position = receipt.position? as usize;
         for (number, sub_block) in self.body.as_ref()?.sub_blocks.iter().enumerate() {
             match position.checked_sub(sub_block.ethereum.len()) {
                 None => return Some((number, &sub_block.ethereum[position])),
@@ -50,7 +50,11 @@ impl EthereumBlock {
         None
     }
 
+    /// The settlement receipt shows as a transaction of type 0 that calls the offers with nothing, signed by nobody.
     fn parts(&self, receipt: &EthereumReceipt) -> Result<EthereumParts, RpcError> {
+        if receipt.position.is_none() {
+            return Ok(EthereumParts::unsigned(receipt.sender));
+        }
         let (_, bytes) = self.transaction(receipt).ok_or_else(damaged)?;
         Ok(EthereumTransaction::decode(bytes).map_err(|_| damaged())?.parts())
     }
@@ -58,7 +62,8 @@ impl EthereumBlock {
     /// What transactions paid proposers for a unit of gas, at percentiles of the block's gas.
     pub fn tips(&self, percentiles: &[f64]) -> Value {
         let tip = |receipt: &EthereumReceipt| receipt.gas_price.saturating_sub(self.base_fee.into());
-        let mut tips: Vec<(u128, u64)> = self.receipts().iter().map(|one| (tip(one), one.gas_used)).collect();
+        let paid = self.receipts().iter().filter(|receipt| receipt.position.is_some());
+        let mut tips: Vec<(u128, u64)> = paid.map(|one| (tip(one), one.gas_used)).collect();
         tips.sort_unstable();
         let total = self.gas_used() as f64;
         let mut rest = tips.into_iter().peekable();

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::contracts::ethereum::{self, B256, Bytes, KECCAK_EMPTY, TxKind, U256};
 use ledger::contracts::{
-    AccessList, AccessListItem, AccountInfo, Authorization, Either, EvmCalled, EvmCode, EvmContext, EvmState,
-    EvmStatus, EvmView, SignedAuthorization, TRANSACTION_GAS_MAX, TokenFacts, TxEnv, UndoError,
+    AccessList, AccessListItem, AccountInfo, Authorization, BookFacts, Either, EvmCalled, EvmCode, EvmContext,
+    EvmState, EvmStatus, EvmView, SignedAuthorization, TRANSACTION_GAS_MAX, TokenFacts, TxEnv, UndoError,
 };
-use primitives::{Address, AssetId, Digest, Height};
+use ledger::{Pair, Place};
+use primitives::{Address, Amount, AssetId, Digest, Height};
 use serde_json::{Map, Value};
 
 use super::Session;
@@ -15,7 +16,6 @@ use super::params::Params;
 use super::values::{data, quantity, read_address, read_data, read_quantity, read_u64, read_u128};
 use super::wire::{Answer, RpcError};
 use crate::backend::{Backend, Moment};
-use crate::outline::Outline;
 
 /// Addresses and slots that a call names at most.
 const NAMED_MAX: usize = 10_000;
@@ -28,14 +28,15 @@ const TRANSFER_GAS: u64 = 21_000;
 pub(super) struct PastState {
     backend: Arc<dyn Backend>,
     moment: Moment,
-    assets: Arc<Outline>,
+    /// How many assets are listed.
+    assets: usize,
     /// The first read that could not be answered.
     failed: Mutex<Option<UndoError>>,
 }
 
 impl PastState {
     pub fn new(backend: &Arc<dyn Backend>, moment: Moment) -> PastState {
-        let assets = backend.published().views().outline().clone();
+        let assets = backend.published().views().outline().assets.len();
         PastState { backend: backend.clone(), moment, assets, failed: Mutex::default() }
     }
 
@@ -78,8 +79,24 @@ impl EvmState for PastState {
 
     /// What is issued is told as it stands now.
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
-        let asset = self.assets.assets.get(asset.0 as usize)?;
-        Some(TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued })
+        if asset.0 as usize >= self.assets {
+            return None;
+        }
+        let (Moment::After(height) | Moment::Within(height)) = self.moment;
+        self.read(self.backend.token_facts(asset, height))
+    }
+
+    /// Room for offers is told as it is now.
+    fn book(&self, _: u32) -> BookFacts {
+        self.backend.book_facts(None).0
+    }
+
+    fn is_open(&self, _: u32, pair: Pair) -> bool {
+        self.backend.book_facts(Some(pair)).1
+    }
+
+    fn resting(&self, _: u32, pair: Pair, place: &Place) -> Option<Amount> {
+        self.read(self.backend.ethereum_offer(pair, place, self.moment))
     }
 
     fn block_hash(&self, _: u32, number: u64) -> B256 {

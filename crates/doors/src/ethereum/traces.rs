@@ -171,7 +171,10 @@ pub(super) fn trace_transaction(session: &Session, params: &Params) -> Answer {
     let (block, at) = found.ok_or_else(|| RpcError::not_found("transaction not found"))?;
     let state = PastState::new(&session.rpc.api.backend, Moment::Within(block.height));
     let mut view = EvmView::new(state);
-    for before in &block.receipts()[..at] {
+    if block.receipts()[at].position.is_none() {
+        return Err(RpcError::server("the settlement of a height executes nothing that could be traced"));
+    }
+    for before in block.receipts()[..at].iter().filter(|before| before.position.is_some()) {
         session.check_gas()?;
         session.pay_gas(before.gas_used);
         view.execute(&session.job(&block, before)?);

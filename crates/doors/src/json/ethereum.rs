@@ -30,8 +30,10 @@ pub struct EthereumBody {
 pub struct EthereumReceiptBody {
     /// Height of its block.
     pub height: u64,
-    /// Its position among the block's Ethereum transactions, by sub-block and lane.
-    pub position: u32,
+    /// Its position among the block's Ethereum transactions, by sub-block and lane; absent in the settlement receipt of
+    /// the block, which is of no transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u32>,
     /// Who sent it.
     pub sender: String,
     /// `succeeded`, `reverted`, or `halted`: it ran out of gas or did what is not allowed.

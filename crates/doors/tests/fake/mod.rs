@@ -12,12 +12,13 @@ use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
 use doors::views::Views;
 use doors::{Answer, Backend, Closed, CommittedBlock, Outline, Published};
-use ledger::contracts::{EthereumAccount, EvmCode, EvmContext, UndoError};
+use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, Signatures, SlotProof, ValidatorsProof,
 };
 use primitives::{
-    Address, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction, TransactionId,
+    Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction,
+    TransactionId,
 };
 use replica::EthereumReject;
 use tokio::sync::oneshot;
@@ -119,6 +120,23 @@ impl Backend for Fake {
         _moment: Moment,
     ) -> Result<Option<[u8; 32]>, UndoError> {
         Ok(None)
+    }
+
+    fn ethereum_offer(&self, pair: Pair, place: &Place, moment: Moment) -> Result<Option<Amount>, UndoError> {
+        let ledger = self.ledger();
+        match moment {
+            Moment::After(height) => ledger.offer_at(pair, place, height),
+            Moment::Within(height) => ledger.offer_within(pair, place, height),
+        }
+    }
+
+    fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {
+        self.ledger().token_facts_at(asset, height)
+    }
+
+    fn book_facts(&self, pair: Option<Pair>) -> (BookFacts, bool) {
+        let ledger = self.ledger();
+        (ledger.book_facts(), pair.is_some_and(|pair| ledger.book().get(pair).is_some()))
     }
 
     fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {

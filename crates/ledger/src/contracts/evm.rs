@@ -22,10 +22,14 @@ pub use revm::context::{BlockEnv, CfgEnv, TxEnv};
 pub use revm::primitives::hardfork::SpecId;
 pub use revm::state::{AccountInfo, Bytecode as EvmCode};
 
-use primitives::AssetId;
+use primitives::{Amount, AssetId};
 use stm::Blocked;
 
-use super::assets::{TokenFacts, TokenPrecompiles};
+use super::assets::TokenFacts;
+use super::offers::{BookFacts, OFFERS, locked_gas_units};
+use super::reserved::{ReservedPrecompiles, evm_address};
+use super::state::GAS_ASSET;
+use crate::book::{Pair, Place};
 
 /// Maps of the journal with room for more entries than this are not kept for the next transaction: clearing them takes
 /// time in proportion to the room.
@@ -47,6 +51,21 @@ pub trait EvmState: Send + Sync + 'static {
 
     /// What the token of an asset says of itself. A state without asset 0 has no tokens.
     fn token(&self, _space: u32, _asset: AssetId) -> Option<TokenFacts> {
+        None
+    }
+
+    /// What the book says of room for offers.
+    fn book(&self, _space: u32) -> BookFacts {
+        BookFacts::default()
+    }
+
+    /// Whether offers of a pair rest.
+    fn is_open(&self, _space: u32, _pair: Pair) -> bool {
+        false
+    }
+
+    /// Units for sale of an offer, if it rests.
+    fn resting(&self, _space: u32, _pair: Pair, _place: &Place) -> Option<Amount> {
         None
     }
 }
@@ -150,7 +169,7 @@ pub struct EvmExecution {
     pub gas_price: u128,
     /// Wei for the proposer.
     pub tip: U256,
-    /// Wei that left all accounts: the tip, the burnt part of the fee, and what was destroyed.
+    /// Wei that left all accounts and offers: the tip, the burnt part of the fee, and what was destroyed.
     pub lost: U256,
     /// Whether a contract destroyed itself, so that more than the fee may have been burnt.
     pub is_destructive: bool,
@@ -193,7 +212,7 @@ pub(super) type Machine<'a, S, A, I = ()> = Evm<
     EvmFrameContext<'a, S, A>,
     I,
     EthInstructions<EthInterpreter, EvmFrameContext<'a, S, A>>,
-    TokenPrecompiles,
+    ReservedPrecompiles,
     EthFrame<EthInterpreter>,
 >;
 pub(super) type EvmFrameContext<'a, S, A> =
@@ -258,13 +277,13 @@ pub(super) struct Parts {
     journal: JournalInner<JournalEntry>,
     local: LocalContext,
     frames: FrameStack<EthFrame<EthInterpreter>>,
-    precompiles: TokenPrecompiles,
+    precompiles: ReservedPrecompiles,
 }
 
 impl Parts {
     pub(super) fn new(spec: SpecId) -> Parts {
         let (journal, local) = (JournalInner::new(), LocalContext::default());
-        Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: TokenPrecompiles::new(spec) }
+        Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: ReservedPrecompiles::new(spec) }
     }
 }
 
@@ -332,6 +351,7 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
         Ok(result) => {
             let accounts = touched.iter().filter(|(_, account)| account.is_touched());
             let written = write_all(job.space, accounts, access);
+            let written = written.without_locked(|| state.token(job.space, GAS_ASSET));
             Ok(EvmOutcome::Executed(Box::new(executed(job, result, tip, written))))
         }
         Err(EVMError::Transaction(fault)) => Ok(EvmOutcome::Skipped(skip(&fault))),
@@ -358,6 +378,8 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
 struct Written {
     /// Wei that left all accounts.
     lost: U256,
+    /// Units of asset 0 that offers lock now, and did not before.
+    locked: i128,
     is_destructive: bool,
     /// Contracts that came to be.
     contracts: Vec<Address>,
@@ -369,7 +391,7 @@ fn write_all<'a, A: Access>(
     accounts: impl Iterator<Item = (&'a Address, &'a Account)>,
     access: &mut A,
 ) -> Written {
-    let Written { mut lost, mut is_destructive, mut contracts } = Written::default();
+    let Written { mut lost, mut locked, mut is_destructive, mut contracts } = Written::default();
     for (&address, account) in accounts {
         let before = (!account.is_loaded_as_not_existing()).then(|| account.original_info());
         is_destructive |= account.is_selfdestructed();
@@ -384,18 +406,35 @@ fn write_all<'a, A: Access>(
             if account.is_created() {
                 contracts.push(address);
             }
+            let is_offers = address == evm_address(&OFFERS);
             for (&slot, value) in account.changed_storage_slots() {
+                if is_offers {
+                    locked += locked_gas_units(&slot, value.original_value, value.present_value);
+                }
                 let place = EvmPlace { space, address, slot: Some(slot) };
                 access.write(place, EvmContent::Slot(value.present_value));
             }
         }
     }
     contracts.sort_unstable();
-    Written { lost, is_destructive, contracts }
+    Written { lost, locked, is_destructive, contracts }
+}
+
+impl Written {
+    /// With what went into offers, or came out of them, not lost.
+    fn without_locked(self, gas_token: impl FnOnce() -> Option<TokenFacts>) -> Written {
+        if self.locked == 0 {
+            return self;
+        }
+        let wei_per_unit = gas_token().map_or(0, |facts| facts.wei_per_unit());
+        let wei = U256::from(self.locked.unsigned_abs()) * U256::from(wei_per_unit);
+        let lost = if self.locked < 0 { self.lost.wrapping_add(wei) } else { self.lost.wrapping_sub(wei) };
+        Written { lost, locked: 0, ..self }
+    }
 }
 
 fn executed(job: &EvmJob, result: ExecutionResult, tip: U256, written: Written) -> EvmExecution {
-    let Written { lost, is_destructive, contracts } = written;
+    let Written { lost, is_destructive, contracts, .. } = written;
     let gas_price = job.transaction.effective_gas_price(job.context.block.basefee.into());
     let gas_used = result.tx_gas_used();
     let created = result.created_address();

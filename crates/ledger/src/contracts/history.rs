@@ -17,13 +17,17 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use primitives::{Address, Amount, AssetId, Digest, Height};
+use primitives::{Address, Amount, AssetId, Digest, Height, Price};
 use revm::primitives::keccak256;
 use smallvec::SmallVec;
 
-use super::assets::{TOKEN_CODE, balance_slot, holder_of, token_address, token_at};
+use super::assets::{TokenFacts, balance_slot, holder_of, token_address, token_at};
 use super::evm::{EvmCode, evm_code};
+use super::offers::FIRST_CONTRACT_OFFER;
+use super::reserved::{RESERVED_CODE, is_reserved};
 use super::state::{GAS_ASSET, SlotKey, seen, slot_key, units_slot};
+use crate::book::{OrderBook, Pair, Place};
+use crate::receipt::Fill;
 use crate::{Account, Ledger};
 
 /// Blocks whose records are kept.
@@ -70,6 +74,12 @@ pub(crate) struct Undo {
     pub native_slots: HashMap<SlotKey, Option<[u8; 32]>>,
     /// Code that no account has any more.
     pub code: HashMap<Digest, Vec<u8>>,
+    /// Of offers that contracts placed and the native phase changed, units before it.
+    pub native_offers: HashMap<(Pair, Place), Option<Amount>>,
+    /// Of offers that the contract phase changed, units before it.
+    pub offers: HashMap<(Pair, Place), Option<Amount>>,
+    /// Valuations of all assets before the block.
+    pub valuations: Vec<Option<Price>>,
 }
 
 impl Undo {
@@ -95,6 +105,25 @@ impl Undo {
         }
     }
 
+    /// Notes which offers of contracts a batch fills.
+    pub fn note_fills(&mut self, fills: &[Fill]) {
+        let own = fills.iter().filter(|fill| fill.place.id >= FIRST_CONTRACT_OFFER);
+        self.native_offers.extend(own.map(|fill| ((fill.pair, fill.place), Some(fill.offered()))));
+    }
+
+    /// Notes which offers of contracts are cancelled natively; `book` is the one before the block.
+    pub fn note_cancels(&mut self, cancels: &[(Pair, Place)], book: &OrderBook) {
+        for (pair, place) in cancels.iter().filter(|(_, place)| place.id >= FIRST_CONTRACT_OFFER) {
+            let amount = book.get(*pair).and_then(|offers| offers.get(place));
+            self.native_offers.insert((*pair, *place), amount);
+        }
+    }
+
+    /// Units of an offer before the block, if the block changed them.
+    fn offer_before(&self, offer: &(Pair, Place)) -> Option<Option<Amount>> {
+        self.native_offers.get(offer).or_else(|| self.offers.get(offer)).copied()
+    }
+
     /// The value of a slot before the block, if the block changed it.
     fn slot_before(&self, key: &SlotKey) -> Option<Option<[u8; 32]>> {
         self.native_slots.get(key).or_else(|| self.slots.get(key)).copied()
@@ -106,7 +135,8 @@ impl Undo {
     }
 
     fn len(&self) -> usize {
-        self.native.len() + self.native_slots.len() + self.accounts.len() + self.slots.len()
+        let offers = self.native_offers.len() + self.offers.len() + self.valuations.len();
+        self.native.len() + self.native_slots.len() + self.accounts.len() + self.slots.len() + offers
     }
 }
 
@@ -117,15 +147,15 @@ pub(crate) struct SeenBefore {
     pub assets: SmallVec<[(AssetId, Amount); 2]>,
 }
 
-fn token_code_hash() -> Digest {
-    Digest(keccak256(TOKEN_CODE).0)
+fn reserved_code_hash() -> Digest {
+    Digest(keccak256(RESERVED_CODE).0)
 }
 
 /// A reserved address shows a contract, whatever it holds.
 fn shown(address: &Address, account: EthereumAccount) -> EthereumAccount {
-    match token_at(address) {
-        Some(_) => EthereumAccount { nonce: 1, code: token_code_hash(), ..account },
-        None => account,
+    match is_reserved(address) {
+        true => EthereumAccount { nonce: 1, code: reserved_code_hash(), ..account },
+        false => account,
     }
 }
 
@@ -217,11 +247,43 @@ impl Ledger {
         noted.map_or_else(|| self.ethereum_account_at(address, height), |noted| Ok(shown(address, noted)))
     }
 
+    /// Units for sale after a block of an offer that a contract placed; `None` if it does not rest.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state after this height is not kept.
+    pub fn offer_at(&self, pair: Pair, place: &Place, height: Height) -> Result<Option<Amount>, UndoError> {
+        let noted = self.undone(height)?.find_map(|undo| undo.offer_before(&(pair, *place)));
+        Ok(noted.unwrap_or_else(|| self.book.get(pair)?.get(place)))
+    }
+
+    /// The same between the native phase and the contract phase of a block.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state before this height is not kept.
+    pub fn offer_within(&self, pair: Pair, place: &Place, height: Height) -> Result<Option<Amount>, UndoError> {
+        let mut from = self.undone(height.saturating_sub(1))?;
+        let noted = from.next().and_then(|undo| undo.offers.get(&(pair, *place)).copied());
+        noted.map_or_else(|| self.offer_at(pair, place, height), Ok)
+    }
+
+    /// What the token of an asset says of itself after a block: its valuation then, and the rest as it is now.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state after this height is not kept.
+    pub fn token_facts_at(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {
+        let number = asset.0 as usize;
+        let then = self.undone(height)?.next().map(|undo| undo.valuations.get(number).copied().flatten());
+        Ok(self.assets.get(number).map(|asset| {
+            let now = TokenFacts::of(asset);
+            TokenFacts { valuation: then.unwrap_or(now.valuation), ..now }
+        }))
+    }
+
     /// Code that an account has, or had at a height that is kept.
     pub fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
         let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash));
-        let token = || (*hash == token_code_hash()).then(|| evm_code(TOKEN_CODE.into()));
-        self.contracts.evm_code(hash).or_else(token).or_else(|| released().map(|code| evm_code(code.clone().into())))
+        let reserved = || (*hash == reserved_code_hash()).then(|| evm_code(RESERVED_CODE.into()));
+        self.contracts.evm_code(hash).or_else(reserved).or_else(|| released().map(|code| evm_code(code.clone().into())))
     }
 
     /// The digest of a block, if it is one of those that contracts can ask for.

@@ -28,7 +28,7 @@
 //! 1. *Order*: outcomes, logs and state are those of the sequential execution, for any number of threads.
 //! 2. *Conservation*: accounts, in wei, lose exactly what transactions paid and did not pay to proposers. Each
 //!    transaction loses its fee and no more, unless a contract destroyed itself in it. Either failure is a
-//!    [`Fault::Wei`](crate::Fault), and stops the ledger. [`Ledger::audit`](crate::Ledger::audit) sums everything.
+//!    [`Fault::Wei`](crate::Fault), and stops the ledger. Units of other assets, in accounts and offers, sum to zero. [`Ledger::audit`](crate::Ledger::audit) sums everything.
 //! 3. *Containment*: a panic of a speculative execution is discarded; of a final one it is the transaction's failure,
 //!    for all its gas. Nothing that a transaction does fails the block.
 //! 4. *Control*: whoever created it, a contract signs nothing: no key controls its account, also one whose hash is its
@@ -72,6 +72,7 @@
 //! - **BLAKE3 for tries**, as in the paper (§3.4), and over the ledger's own trie, not Ethereum's.
 //!
 //! Assets are tokens too: each is an ERC-20 at a reserved address, over the same balances, see [`token_address`].
+//! Contracts place offers at another one ([`OFFERS`]), and each genesis has a [`WETH9`].
 //!
 //! Deviations from Ethereum: tips are credited after the last transaction of the block; legacy transactions without a
 //! chain id, delegations for any chain and blobs are refused; block hashes are digests of superblocks.
@@ -81,15 +82,18 @@ mod evm;
 mod executor;
 mod history;
 mod key;
+mod offers;
 mod order;
 mod phase;
 mod receipt;
+mod reserved;
 mod state;
 #[cfg(test)]
 mod tests;
 mod trace;
 mod transaction;
 mod view;
+mod wrapped;
 
 pub use assets::{TokenFacts, token_address, token_at};
 pub use evm::{
@@ -100,9 +104,11 @@ pub use executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers, parallel_tunin
 pub use history::{EthereumAccount, HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
 pub(crate) use history::{History, SeenBefore, Undo};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
+pub use offers::{BookFacts, FIRST_CONTRACT_OFFER, OFFERS, OfferEvent, OfferName};
 pub use order::{check_in_lane, recover_senders};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
+pub use reserved::is_reserved;
 /// Addresses and slots that a transaction names beforehand (EIP-2930), and delegations (EIP-7702).
 pub use revm::context::{
     either::Either,
@@ -116,3 +122,5 @@ pub use stm::Workers;
 pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer};
 pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction, TRANSACTION_GAS_MAX};
 pub use view::{EvmCalled, EvmView};
+pub use wrapped::WETH9;
+pub(crate) use wrapped::found_weth9;

@@ -12,13 +12,19 @@ use super::assets::{TokenFacts, holder_of, token_at};
 use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, SpecId};
 use super::executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers};
 use super::history::Undo;
+use super::offers::{BookEdit, BookFacts, OFFERS, OffersSlot, settlement};
 use super::order::{Ordered, in_order};
 use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::state::{
     BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, units_slot, wei_of,
 };
 use crate::account::EvmRecord;
-use crate::{Asset, Fault, Ledger};
+use crate::book::{Pair, Place};
+use crate::changes::PairChange;
+use crate::pair_offers::Edit;
+use crate::receipt::Fill;
+use crate::sums::Sums;
+use crate::{Fault, Ledger};
 
 const RANDOM_CONTEXT: &str = "walras 2026 prevrandao v1";
 /// The base fee changes by at most one part in this from height to height.
@@ -37,8 +43,12 @@ pub(crate) struct Phase {
     pub accounts: Vec<Address>,
     /// Slots that it wrote, in order.
     pub slots: Vec<(SlotKey, Option<[u8; 32]>)>,
+    /// Changes of the book, by pair and place.
+    pub pairs: Vec<PairChange>,
     /// What it wrote, as it was before.
     pub undo: Undo,
+    /// Offers that come or leave; they become `pairs`.
+    edits: Vec<(Pair, Edit)>,
 }
 
 /// Books of a phase, in wei.
@@ -50,19 +60,22 @@ struct Books {
     lost: i128,
     /// Of that, for proposers.
     tips: i128,
-    /// Change of what accounts hold of assets, which tokens moved.
+    /// Change of what accounts hold of assets, which tokens and offers moved.
     assets: BTreeMap<AssetId, i128>,
+    /// Change of what offers lock.
+    locked: Sums,
 }
 
 impl Ledger {
-    /// Executes a block's Ethereum transactions.
+    /// Executes a block's Ethereum transactions, after a batch with these fills.
     ///
     /// # Errors
-    /// [`Fault::Wei`] if wei came or went.
-    pub(crate) fn execute_contracts(&mut self, block: &Superblock) -> Result<Phase, Fault> {
+    /// [`Fault::Wei`] if wei came or went, [`Fault::Conservation`] if units of another asset did.
+    pub(crate) fn execute_contracts(&mut self, block: &Superblock, fills: &[Fill]) -> Result<Phase, Fault> {
         let Some(head) = self.contracts.head() else { return Ok(Phase::default()) };
         let base_fee = head.base_fee;
         let mut phase = Phase { receipts: ContractReceipts { base_fee, ..Default::default() }, ..Phase::default() };
+        phase.receipts.receipts.extend(settlement(block.height, &block.parent, fills));
         if block.ethereum_len() > 0 {
             self.execute_lanes(block, base_fee, &mut phase)?;
         }
@@ -83,7 +96,10 @@ impl Ledger {
             transaction: one.transaction.to_job(&one.sender),
         };
         let jobs: Vec<EvmJob> = standing.iter().map(job).collect();
+        let book_facts = self.book_facts();
         let state = LedgerState {
+            book: std::mem::take(&mut self.book),
+            book_facts,
             accounts: self.accounts.clone(),
             contracts: self.contracts.clone(),
             wei_per_unit: self.wei_per_unit(),
@@ -91,7 +107,8 @@ impl Ledger {
             height: block.height,
         };
         let (EvmBlock { outcomes, writes }, state, _) = self.engine.run(EvmProgram { state, jobs });
-        drop(state);
+        self.book = state.book;
+        drop((state.accounts, state.contracts));
         let mut books = Books::default();
         let mut tips: HashMap<usize, u128> = HashMap::new();
         let mut created = Vec::new();
@@ -108,6 +125,7 @@ impl Ledger {
         }
         phase.receipts.skipped.sort_unstable_by_key(|(position, _)| *position);
         self.write_all(writes, &mut books, phase);
+        self.edit_book(&mut books, phase);
         books.check_assets(block.height)?;
         for contract in created {
             let account = self.accounts.get_or_insert(&Address(contract.0.0));
@@ -176,6 +194,14 @@ impl Ledger {
                         phase.accounts.push(holder);
                         continue;
                     }
+                    match OffersSlot::of(&slot) {
+                        OffersSlot::Edit(owner, id) if address == OFFERS => {
+                            phase.edit(&owner, id, value);
+                            continue;
+                        }
+                        OffersSlot::Opened if address == OFFERS => continue,
+                        _ => {}
+                    }
                     let value = (!value.is_zero()).then(|| value.to_be_bytes());
                     let before = self.contracts.set_slot(key, value);
                     phase.undo.slots.insert(key, before);
@@ -199,9 +225,27 @@ impl Ledger {
 
     /// What the tokens of the assets say of themselves.
     fn tokens(&self) -> Arc<[TokenFacts]> {
-        let facts =
-            |asset: &Asset| TokenFacts { symbol: asset.symbol.clone(), decimals: asset.decimals, issued: asset.issued };
-        self.assets.iter().map(facts).collect()
+        self.assets.iter().map(TokenFacts::of).collect()
+    }
+
+    /// What the book says of room for offers.
+    pub fn book_facts(&self) -> BookFacts {
+        let most = self.limits.open_pairs as usize;
+        let fits = self.assets.len().saturating_mul(self.assets.len()) <= most;
+        let pairs_left = (!fits).then(|| most.saturating_sub(self.book.pairs()) as u32);
+        BookFacts { is_full: self.book.len() as u64 >= self.limits.resting_offers, pairs_left }
+    }
+
+    /// Works the offers that contracts placed and cancelled into the book.
+    fn edit_book(&mut self, books: &mut Books, phase: &mut Phase) {
+        let mut edits = std::mem::take(&mut phase.edits);
+        edits.sort_unstable_by_key(|(pair, edit)| (*pair, edit.place));
+        let change = |of_pair: &[(Pair, Edit)]| {
+            let edits = of_pair.iter().map(|(_, edit)| *edit).collect();
+            PairChange { pair: of_pair[0].0, through: None, edits }
+        };
+        phase.pairs = edits.chunk_by(|one, other| one.0 == other.0).map(change).collect();
+        books.locked = self.book.edit(&phase.pairs);
     }
 
     fn write_account(
@@ -255,15 +299,17 @@ impl Ledger {
     /// Burns what left the accounts and went to nobody: whole units leave the issue, the rest is carried.
     fn burn_wei(&mut self, height: Height, books: &Books, phase: &mut Phase) -> Result<(), Fault> {
         let burnt = books.lost - books.tips;
-        if burnt < 0 || books.held != -burnt {
-            return Err(Fault::Wei { height, held: books.held, burnt });
-        }
         let wei_per_unit = self.wei_per_unit();
+        let locked = books.locked.get(GAS_ASSET.0 as usize) * i128::from(wei_per_unit);
+        let held = books.held + locked;
+        if burnt < 0 || held != -burnt {
+            return Err(Fault::Wei { height, held, burnt });
+        }
         let head = self.contracts.head_mut();
         let (units, carried) = split(u128::from(head.carried) + burnt as u128, wei_per_unit);
         head.carried = carried;
         let issued = &mut self.assets[GAS_ASSET.0 as usize].issued;
-        *issued = issued.checked_sub(units).ok_or(Fault::Wei { height, held: books.held, burnt })?;
+        *issued = issued.checked_sub(units).ok_or(Fault::Wei { height, held, burnt })?;
         phase.receipts.burnt = burnt as u128;
         Ok(())
     }
@@ -281,6 +327,16 @@ impl Ledger {
     }
 }
 
+impl Phase {
+    /// Notes what became of an offer.
+    fn edit(&mut self, owner: &Address, id: u64, value: Wei) {
+        let Some(BookEdit { pair, limit, amount, is_placed }) = BookEdit::of_word(value) else { return };
+        let place = Place { limit, account: *owner, id };
+        self.undo.offers.insert((pair, place), (!is_placed).then_some(amount));
+        self.edits.push((pair, Edit { place, amount: is_placed.then_some(amount) }));
+    }
+}
+
 impl EvmEngine {
     fn run(&self, program: EvmProgram<LedgerState>) -> (EvmBlock, LedgerState, stm::Tally) {
         let workers = self.0.get_or_init(|| Mutex::new(evm_workers(rayon::current_num_threads())));
@@ -291,14 +347,17 @@ impl EvmEngine {
 }
 
 impl Books {
-    /// Whether tokens only moved what is there.
+    /// Whether tokens and offers only moved what is there; asset 0 is counted in wei.
     fn check_assets(&self, height: Height) -> Result<(), Fault> {
-        match self.assets.iter().find(|(_, change)| **change != 0) {
-            None => Ok(()),
-            Some((&asset, &change)) => {
-                Err(Fault::Conservation { height, asset, places: vec![("tokens", change)], issued: 0 })
+        for number in (0..self.locked.len()).chain(self.assets.keys().map(|asset| asset.0 as usize)) {
+            let asset = AssetId(number as u32);
+            let (tokens, offers) = (self.assets.get(&asset).copied().unwrap_or(0), self.locked.get(number));
+            if asset != GAS_ASSET && tokens + offers != 0 {
+                let places = vec![("tokens", tokens), ("offers", offers)];
+                return Err(Fault::Conservation { height, asset, places, issued: 0 });
             }
         }
+        Ok(())
     }
 
     /// Takes in what a transaction cost: its fee, and more only where a contract destroyed itself.
@@ -329,7 +388,7 @@ fn receipt(one: &Ordered, execution: EvmExecution) -> EthereumReceipt {
     };
     EthereumReceipt {
         id: one.transaction.hash(),
-        position: one.position,
+        position: Some(one.position),
         sender: one.sender,
         status: execution.status,
         gas_used: execution.gas_used,

@@ -5,6 +5,7 @@ use primitives::{Address, Digest, TransactionId};
 use revm::primitives::keccak256;
 
 use super::evm::{EvmStatus, Skip};
+use super::offers::OfferEvent;
 
 const RECEIPT_CONTEXT: &str = "walras 2026 ethereum receipt v1";
 const REST_CONTEXT: &str = "walras 2026 contract phase v1";
@@ -26,8 +27,9 @@ pub struct EthereumReceipt {
     /// The hash of the transaction.
     pub id: TransactionId,
     /// Its position among the block's Ethereum transactions, by sub-block and lane. Receipts stand in the order of
-    /// execution.
-    pub position: u32,
+    /// execution. `None` is the settlement receipt: it is of no transaction, stands first, and has the logs of what the
+    /// block's batch did with offers that contracts placed.
+    pub position: Option<u32>,
     /// Who sent it.
     pub sender: Address,
     /// How it ended.
@@ -45,7 +47,7 @@ pub struct EthereumReceipt {
 /// What the contract phase of a block came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ContractReceipts {
-    /// Transactions that were executed, in this order.
+    /// Transactions that were executed, in this order, after the settlement receipt where there is one.
     pub receipts: Vec<EthereumReceipt>,
     /// Transactions that were skipped, by their position among the block's Ethereum transactions, ascending.
     pub skipped: Vec<(u32, Skip)>,
@@ -90,6 +92,11 @@ impl ContractReceipts {
     /// Gas of all executed transactions.
     pub fn gas_used(&self) -> u64 {
         self.receipts.iter().map(|receipt| receipt.gas_used).sum()
+    }
+
+    /// What contracts did to offers, in order.
+    pub fn offer_events(&self) -> impl Iterator<Item = OfferEvent> + '_ {
+        self.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(OfferEvent::of)
     }
 
     /// The filter over all logs of the block.

@@ -9,11 +9,14 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use primitives::{Address, Amount, AssetId, Digest, Height};
 use revm::primitives::{Address as EvmAddress, B256, U256, keccak256};
 
-use super::assets::{TOKEN_CODE, TokenFacts, asset_at, holder_of, token_at};
+use super::assets::{TokenFacts, holder_of, token_at};
 use super::evm::{AccountInfo, EvmCode, EvmState, NO_CODE, evm_code};
 use super::history::EthereumAccount;
+use super::offers::{BookFacts, OFFERS, OffersSlot};
+use super::reserved::{RESERVED_CODE, is_reserved, plain_address};
 use crate::Account;
 use crate::accounts::Accounts;
+use crate::book::{OrderBook, Pair, Place};
 
 /// Heights whose block digests contracts can ask for.
 pub const BLOCK_HASHES: usize = 256;
@@ -216,8 +219,8 @@ pub(super) fn units_slot(units: Amount) -> Option<[u8; 32]> {
 }
 
 /// What Ethereum sees of a reserved address, which may have been sent wei.
-fn token_info(wei: u128) -> AccountInfo {
-    let code = evm_code(TOKEN_CODE.into());
+fn reserved_info(wei: u128) -> AccountInfo {
+    let code = evm_code(RESERVED_CODE.into());
     let code_hash = code.hash_slow();
     AccountInfo { balance: U256::from(wei), nonce: 1, code_hash, code: Some(code), ..AccountInfo::default() }
 }
@@ -227,6 +230,9 @@ pub(super) struct LedgerState {
     pub accounts: Accounts,
     pub contracts: Contracts,
     pub wei_per_unit: u64,
+    /// The book after the native phase.
+    pub book: OrderBook,
+    pub book_facts: BookFacts,
     /// What the tokens say of themselves.
     pub tokens: Arc<[TokenFacts]>,
     /// The height of the block that is executed.
@@ -236,8 +242,8 @@ pub(super) struct LedgerState {
 impl EvmState for LedgerState {
     fn account(&self, _: u32, address: &EvmAddress) -> Option<AccountInfo> {
         let known = self.accounts.get(&Address(address.0.0));
-        if asset_at(address).is_some() {
-            return Some(token_info(known.map_or(0, |account| wei_of(account, self.wei_per_unit))));
+        if is_reserved(&plain_address(address)) {
+            return Some(reserved_info(known.map_or(0, |account| wei_of(account, self.wei_per_unit))));
         }
         let account = known?;
         let code = account.evm().code;
@@ -255,6 +261,7 @@ impl EvmState for LedgerState {
         let (address, slot) = (Address(address.0.0), slot.to_be_bytes());
         let value = match token_at(&address).zip(holder_of(&slot)) {
             Some((asset, holder)) => units_slot(self.accounts.get(&holder).map_or(0, |account| account.balance(asset))),
+            None if address == OFFERS && OffersSlot::of(&slot) != OffersSlot::Count => None,
             None => self.contracts.slot(&address, &slot),
         };
         value.map_or(U256::ZERO, U256::from_be_bytes)
@@ -266,6 +273,18 @@ impl EvmState for LedgerState {
 
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
         self.tokens.get(asset.0 as usize).cloned()
+    }
+
+    fn book(&self, _: u32) -> BookFacts {
+        self.book_facts
+    }
+
+    fn is_open(&self, _: u32, pair: Pair) -> bool {
+        self.book.get(pair).is_some()
+    }
+
+    fn resting(&self, _: u32, pair: Pair, place: &Place) -> Option<Amount> {
+        self.book.get(pair)?.get(place)
     }
 
     fn block_hash(&self, _: u32, number: u64) -> B256 {

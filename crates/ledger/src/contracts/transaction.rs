@@ -56,6 +56,28 @@ pub struct EthereumParts {
     pub s: U256,
 }
 
+impl EthereumParts {
+    /// A call of nothing, without gas, that nobody signed.
+    pub fn unsigned(to: Address) -> EthereumParts {
+        EthereumParts {
+            kind: 0,
+            chain: None,
+            nonce: 0,
+            gas_limit: 0,
+            max_fee: 0,
+            max_tip: None,
+            to: Some(to),
+            value: U256::ZERO,
+            input: Bytes::new(),
+            access_list: None,
+            authorizations: None,
+            y_is_odd: false,
+            r: U256::ZERO,
+            s: U256::ZERO,
+        }
+    }
+}
+
 /// Why bytes are no transaction that a chain takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EthereumFault {

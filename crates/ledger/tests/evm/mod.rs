@@ -2,12 +2,19 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use ledger::contracts::{EthereumKey, EthereumRequest, recover_senders, token_address};
-use ledger::{
-    Applied, BlockReceipts, Genesis, Ledger, Limits, Listing, Member, Membership, Restore, Roots, Schedule, Signatures,
-    Snapshot, Terms,
+pub mod asked;
+pub mod offering;
+
+use asked::input;
+use ledger::contracts::ethereum::U256;
+use ledger::contracts::{
+    EthereumKey, EthereumRequest, FIRST_CONTRACT_OFFER, OFFERS, OfferName, recover_senders, token_address,
 };
-use primitives::{Address, AssetId, Digest, Fraction, SecretKey, SubBlock, Superblock, Transaction};
+use ledger::{
+    Applied, BlockReceipts, Genesis, Ledger, Limits, Listing, Member, Membership, Pair, Restore, Roots, Schedule,
+    Signatures, Snapshot, Terms,
+};
+use primitives::{Address, AssetId, Digest, Fraction, Price, SecretKey, SubBlock, Superblock, Transaction};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -202,6 +209,20 @@ pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &
         }
         2..5 => (Some(to), word(&known[dice.random_range(0..known.len())]), value),
         5 => (Some(to), [word(&Address([0; 20])), vec![dice.random_range(0..2); 32]].concat(), 0),
+        6 if dice.random_bool(0.5) => {
+            // An offer, or a cancel of what may be one.
+            let eur_for_usd = Pair { sell: AssetId(1), buy: AssetId(0) };
+            let limit = Price::ratio_rounding_up(1, 1).expect("a price");
+            let id = FIRST_CONTRACT_OFFER + dice.random_range(0..4);
+            let name = OfferName { pair: eur_for_usd, limit, id };
+            let units = U256::from(10_000);
+            let tokens = [1, 0].map(|asset| asked::of(token_address(AssetId(asset))));
+            let data = match dice.random_bool(0.6) {
+                true => input("place(address,address,uint64,uint64)", &[tokens[0], tokens[1], units, units]),
+                false => input("cancel(bytes32)", &[U256::from_be_bytes(name.to_word())]),
+            };
+            (Some(OFFERS), data, 0)
+        }
         6 => {
             // A token moves some of its asset, sometimes more than there is, sometimes with value.
             let amount = [vec![0; 28], dice.random_range(0..600_000_000u32).to_be_bytes().to_vec()].concat();

@@ -58,7 +58,7 @@ impl SimNetwork {
     /// transactions as its nonce says.
     pub(super) fn count_ethereum(&mut self, of: Index, contracts: &ContractReceipts) {
         let Some(network) = &mut self.ethereum else { return };
-        for receipt in &contracts.receipts {
+        for receipt in contracts.receipts.iter().filter(|receipt| receipt.position.is_some()) {
             *network.paid.entry(receipt.sender).or_default() += 1;
             self.progress = self.now;
             self.report.ethereum[match receipt.status {

@@ -1,0 +1,440 @@
+//! Offers of contracts: a reserved address ([`OFFERS`]) that places, cancels and shows resting offers.
+//!
+//! # The protocol
+//!
+//! - Upon *place*, the caller is debited at once. The offer's id is 2^63 plus the number of offers that the caller has
+//!   placed here before; the counter is an ordinary slot. The offer rests from the end of the block, and meets the
+//!   batch of the next one. Its limit price is what it asks divided by what it sells, rounded up.
+//! - Upon *cancel*, the caller has back at once what its offer locks. An offer can be cancelled in the block that it is
+//!   placed in; then it never rests.
+//! - Fills come by settlement: units to the balance, and a log `Filled` in the settlement receipt of the height.
+//! - Contracts name an offer by one word: pair, limit and id ([`OfferName`]). The owner completes it.
+//!
+//! The book is not written while transactions run. What they change is noted in *edits*: virtual slots by owner and id,
+//! which are empty at the start of each block, revert with their frames, and are worked into the book after the last
+//! transaction. What rests is read from the book as the native phase of the block left it.
+//!
+//! # Rules
+//!
+//! 1. Whatever the native operation refuses, this refuses too, by an error with a name: least sizes, unknown assets, a
+//!    full book, too many pairs, more than the balance.
+//! 2. Only offers placed here are cancelled and shown here. They are cancelled natively too, by who has a key: the
+//!    native phase comes first, so of two cancels in one block the native one counts, and the other reverts.
+//! 3. Delegated and CALLCODE calls, calls with value, and static calls that would change something revert.
+//! 4. A book that is full before the contract phase takes no offer; one that is not takes those of the whole block,
+//!    which its gas bounds. Pairs are counted exactly; one that was opened in a block counts even if its offers are
+//!    cancelled in the same block.
+//! 5. Gas pays for the slots, for what the native operation costs, and for the work of later batches ([`REST_GAS`]).
+
+use std::sync::LazyLock;
+
+use clearing::{Minima, TooSmall};
+use primitives::{Amount, AssetId, Digest, Height, MAX_ISSUED, Price, Sequence};
+use revm::context::{Block as _, ContextTr};
+use revm::primitives::{Address, B256, U256, keccak256};
+
+use super::assets::{TokenFacts, asset_at};
+use super::evm::{Access, EvmState, EvmStatus};
+use super::receipt::{EthereumLog, EthereumReceipt};
+use super::reserved::{Arguments, Call, CallFault, Called, READ_GAS, evm_address, number, plain_address, word};
+use super::state::GAS_ASSET;
+use crate::book::{Pair, Place};
+use crate::receipt::Fill;
+
+/// The address of the offers: "Walras", nine zeros, a one, and four zeros.
+pub const OFFERS: primitives::Address = primitives::Address(*b"Walras\0\0\0\0\0\0\0\0\0\x01\0\0\0\0");
+/// The first id of offers that are placed by contracts. Sequence numbers of native transactions are below.
+pub const FIRST_CONTRACT_OFFER: Sequence = 1 << 63;
+/// Gas of an offer beside its slots: about what a native transaction costs, for the batches that it meets.
+const REST_GAS: u64 = 21_000;
+const SETTLEMENT_CONTEXT: &str = "walras 2026 settlement of a height v1";
+
+/// What the book says at the start of a contract phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BookFacts {
+    /// Whether it takes no more offers.
+    pub is_full: bool,
+    /// Pairs that may still be opened; `None` where all pairs of the assets fit.
+    pub pairs_left: Option<u32>,
+}
+
+/// How contracts name an offer of a known owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferName {
+    /// Its pair.
+    pub pair: Pair,
+    /// Its limit price.
+    pub limit: Price,
+    /// Its id.
+    pub id: Sequence,
+}
+
+impl OfferName {
+    /// The word: eight zeros, the numbers of the two assets, limit and id, all big-endian.
+    pub fn to_word(&self) -> [u8; 32] {
+        let mut word = [0; 32];
+        word[8..12].copy_from_slice(&self.pair.sell.0.to_be_bytes());
+        word[12..16].copy_from_slice(&self.pair.buy.0.to_be_bytes());
+        word[16..24].copy_from_slice(&self.limit.to_bits().to_be_bytes());
+        word[24..].copy_from_slice(&self.id.to_be_bytes());
+        word
+    }
+
+    /// The offer that a word names, if it could be one of a contract's.
+    pub fn of_word(word: &[u8; 32]) -> Option<OfferName> {
+        let (pair, limit, id) = parts(word)?;
+        (word[..8] == [0; 8] && id >= FIRST_CONTRACT_OFFER).then_some(OfferName { pair, limit, id })
+    }
+
+    /// Its place in the book of its pair.
+    pub fn place(&self, owner: &primitives::Address) -> Place {
+        Place { limit: self.limit, account: *owner, id: self.id }
+    }
+}
+
+/// A pair, a limit and eight more bytes.
+fn parts(word: &[u8; 32]) -> Option<(Pair, Price, u64)> {
+    let asset = |at: usize| AssetId(u32::from_be_bytes(word[at..at + 4].try_into().expect("four bytes")));
+    let long = |at: usize| u64::from_be_bytes(word[at..at + 8].try_into().expect("eight bytes"));
+    Some((Pair { sell: asset(8), buy: asset(12) }, Price::from_bits(long(16)).ok()?, long(24)))
+}
+
+/// What a block's transactions do to an offer, as it stands in a virtual slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BookEdit {
+    pub pair: Pair,
+    pub limit: Price,
+    /// Units that it sells, or gives back.
+    pub amount: Amount,
+    pub is_placed: bool,
+}
+
+const PLACED: u8 = 1;
+const CANCELLED: u8 = 2;
+
+impl BookEdit {
+    fn to_word(self) -> U256 {
+        let BookEdit { pair, limit, amount, is_placed } = self;
+        let mut word = OfferName { pair, limit, id: amount }.to_word();
+        word[0] = if is_placed { PLACED } else { CANCELLED };
+        U256::from_be_bytes(word)
+    }
+
+    /// What a slot says; `None` if nothing happened to the offer.
+    pub fn of_word(word: U256) -> Option<BookEdit> {
+        let word = word.to_be_bytes();
+        let (pair, limit, amount) = parts(&word)?;
+        Some(BookEdit { pair, limit, amount, is_placed: word[0] == PLACED })
+    }
+
+    /// Change of the units that offers lock.
+    fn locked(&self) -> i128 {
+        if self.is_placed { i128::from(self.amount) } else { -i128::from(self.amount) }
+    }
+}
+
+/// What a slot of [`OFFERS`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OffersSlot {
+    /// An ordinary one: how many offers an owner has placed.
+    Count,
+    /// An edit.
+    Edit(primitives::Address, Sequence),
+    /// Pairs that were opened in the block.
+    Opened,
+}
+
+const EDIT: u8 = 1;
+const OPENED: u8 = 2;
+const OPENED_COUNT: u8 = 3;
+
+impl OffersSlot {
+    pub fn of(slot: &[u8; 32]) -> OffersSlot {
+        match slot[3] {
+            0 => OffersSlot::Count,
+            EDIT => {
+                let owner = primitives::Address(slot[4..24].try_into().expect("twenty bytes"));
+                OffersSlot::Edit(owner, u64::from_be_bytes(slot[24..].try_into().expect("eight bytes")))
+            }
+            _ => OffersSlot::Opened,
+        }
+    }
+}
+
+fn tagged(tag: u8, owner: &[u8; 20], rest: [u8; 8]) -> U256 {
+    U256::from_be_slice(&[&[0, 0, 0, tag], &owner[..], &rest].concat())
+}
+
+fn edit_slot(owner: &Address, id: Sequence) -> U256 {
+    tagged(EDIT, &owner.0.0, id.to_be_bytes())
+}
+
+fn count_slot(owner: &Address) -> U256 {
+    owner.into_word().into()
+}
+
+/// Units of asset 0 by which a write of a slot of [`OFFERS`] changed what offers lock.
+pub(super) fn locked_gas_units(slot: &U256, before: U256, after: U256) -> i128 {
+    if !matches!(OffersSlot::of(&slot.to_be_bytes()), OffersSlot::Edit(..)) {
+        return 0;
+    }
+    let locked = |word| BookEdit::of_word(word).filter(|edit| edit.pair.sell == GAS_ASSET).map_or(0, |e| e.locked());
+    locked(after) - locked(before)
+}
+
+/// A call of the offers under way.
+pub(super) struct Offers<'c, 'a, S: EvmState, A: Access>(pub Call<'c, 'a, S, A>);
+
+/// Functions, in the order of their selectors.
+static FUNCTIONS: LazyLock<[[u8; 4]; 6]> = LazyLock::new(|| {
+    [
+        "place(address,address,uint64,uint64)",
+        "cancel(bytes32)",
+        "amountOf(address,bytes32)",
+        "placedBy(address)",
+        "valuation(address)",
+        "rate(address,address)",
+    ]
+    .map(|function| keccak256(function)[..4].try_into().expect("four bytes"))
+});
+
+static PLACED_EVENT: LazyLock<B256> =
+    LazyLock::new(|| keccak256("Placed(address,bytes32,address,address,uint64,uint64)"));
+static CANCELLED_EVENT: LazyLock<B256> = LazyLock::new(|| keccak256("Cancelled(address,bytes32,uint64)"));
+static FILLED_EVENT: LazyLock<B256> =
+    LazyLock::new(|| keccak256("Filled(address,bytes32,uint64,uint64,uint64,uint64)"));
+
+/// An error of the offers, with its arguments.
+fn error(signature: &str, arguments: &[U256]) -> CallFault {
+    let words = arguments.iter().flat_map(U256::to_be_bytes::<32>);
+    CallFault::Reverts(keccak256(signature)[..4].iter().copied().chain(words).collect())
+}
+
+fn amount_of(value: U256) -> Called<Amount> {
+    let amount = Amount::try_from(value).ok().filter(|amount| *amount <= MAX_ISSUED);
+    amount.ok_or_else(|| error("AmountTooLarge(uint256)", &[value]))
+}
+
+impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
+    pub fn answer(mut self, input: &[u8]) -> Called<Vec<u8>> {
+        // Who is refused pays for the name of the error.
+        self.0.pay(READ_GAS)?;
+        let inputs = self.0.inputs;
+        if inputs.bytecode_address != inputs.target_address {
+            return Err(error("CalledByDelegation()", &[]));
+        }
+        if inputs.transfers_value() {
+            return Err(error("TakesNoValue()", &[]));
+        }
+        let (selector, rest) = input.split_at_checked(4).ok_or_else(|| error("UnknownFunction()", &[]))?;
+        let of = Arguments(rest);
+        match FUNCTIONS.iter().position(|known| known == selector) {
+            Some(0 | 1) if inputs.is_static => Err(error("StaticCall()", &[])),
+            Some(0) => self.place(&of),
+            Some(1) => self.cancel(&of),
+            Some(2) => self.amount(&of),
+            Some(3) => Ok(number(self.0.read(count_slot(&of.address(0)?))?)),
+            Some(4) => self.valuation(&of),
+            Some(_) => self.rate(&of),
+            None => Err(error("UnknownFunction()", &[])),
+        }
+    }
+
+    /// The asset of the token that an argument names.
+    fn asset(&mut self, of: &Arguments, at: usize) -> Called<(AssetId, TokenFacts)> {
+        self.0.pay(READ_GAS)?;
+        let token = of.address(at)?;
+        let reader = self.0.context.db();
+        let facts = asset_at(&token).and_then(|asset| Some((asset, reader.state.token(reader.space, asset)?)));
+        facts.ok_or_else(|| error("UnknownAsset(address)", &[token.into_word().into()]))
+    }
+
+    fn place(&mut self, of: &Arguments) -> Called<Vec<u8>> {
+        let owner = self.0.inputs.caller;
+        let ((sell, selling), (buy, buying)) = (self.asset(of, 0)?, self.asset(of, 1)?);
+        let (amount, asks) = (amount_of(of.number(2)?)?, amount_of(of.number(3)?)?);
+        if sell == buy {
+            return Err(error("SameAsset()", &[]));
+        }
+        let (pair, minima) = (Pair { sell, buy }, Minima { sell: selling.least_units, buy: buying.least_units });
+        let (sells, asks_too) = ("SellsTooLittle(uint64)", "AsksTooLittle(uint64)");
+        let too_small = |small: TooSmall| match small {
+            TooSmall::Sells => error(sells, &[U256::from(minima.sell)]),
+            TooSmall::Asks => error(asks_too, &[U256::from(minima.buy)]),
+        };
+        // What asks for nothing has no price; nor has what sells nothing.
+        let limit = Price::ratio_rounding_up(asks, amount);
+        let limit =
+            limit.ok_or_else(|| too_small(if amount < minima.sell { TooSmall::Sells } else { TooSmall::Asks }))?;
+        minima.check(amount, limit).map_err(too_small)?;
+        self.check_room(pair)?;
+        self.0.pay(REST_GAS)?;
+        self.debit(sell, amount)?;
+        let count = self.0.read(count_slot(&owner))?;
+        let placed = u64::try_from(count).expect("it is counted up from zero");
+        self.0.write(count_slot(&owner), count, U256::from(placed + 1))?;
+        let name = OfferName { pair, limit, id: FIRST_CONTRACT_OFFER + placed };
+        let edit = BookEdit { pair, limit, amount, is_placed: true };
+        self.0.write(edit_slot(&owner, name.id), U256::ZERO, edit.to_word())?;
+        let data = [
+            number(of.address(0)?.into_word().into()),
+            number(of.address(1)?.into_word().into()),
+            word(amount),
+            word(asks),
+        ];
+        let name = B256::new(name.to_word());
+        self.0.log(vec![*PLACED_EVENT, owner.into_word(), name], data.concat())?;
+        Ok(name.to_vec())
+    }
+
+    /// Whether the book takes one more offer of a pair.
+    fn check_room(&mut self, pair: Pair) -> Called<()> {
+        self.0.pay(READ_GAS)?;
+        let (state, space) = (self.0.context.db().state, self.0.context.db().space);
+        let facts = state.book(space);
+        if facts.is_full {
+            return Err(error("BookFull()", &[]));
+        }
+        let Some(left) = facts.pairs_left.filter(|_| !state.is_open(space, pair)) else { return Ok(()) };
+        let mut key = [0; 8];
+        key[..4].copy_from_slice(&pair.sell.0.to_be_bytes());
+        key[4..].copy_from_slice(&pair.buy.0.to_be_bytes());
+        let (slot, count) = (tagged(OPENED, &[0; 20], key), tagged(OPENED_COUNT, &[0; 20], [0; 8]));
+        if !self.0.read(slot)?.is_zero() {
+            return Ok(());
+        }
+        let opened = self.0.read(count)?;
+        if opened >= U256::from(left) {
+            return Err(error("TooManyPairs()", &[]));
+        }
+        self.0.write(slot, U256::ZERO, U256::from(1))?;
+        self.0.write(count, opened, opened + U256::from(1))
+    }
+
+    fn debit(&mut self, asset: AssetId, amount: Amount) -> Called<()> {
+        let owner = self.0.inputs.caller;
+        let held = self.0.units(asset, owner)?;
+        let units = U256::from(amount);
+        let left =
+            held.checked_sub(units).ok_or_else(|| error("InsufficientBalance(uint256,uint64)", &[held, units]))?;
+        self.0.set_units(asset, owner, held, left)
+    }
+
+    fn cancel(&mut self, of: &Arguments) -> Called<Vec<u8>> {
+        let (owner, named) = (self.0.inputs.caller, of.word(0)?);
+        let unknown = || error("UnknownOffer(bytes32)", &[U256::from_be_bytes(named)]);
+        let name = OfferName::of_word(&named).ok_or_else(unknown)?;
+        let slot = edit_slot(&owner, name.id);
+        let (before, amount) = (self.0.read(slot)?, self.resting(&owner, &name)?);
+        if amount == 0 {
+            return Err(unknown());
+        }
+        // What was placed in this block never comes to rest.
+        let OfferName { pair, limit, .. } = name;
+        let after = match before.is_zero() {
+            true => BookEdit { pair, limit, amount, is_placed: false }.to_word(),
+            false => U256::ZERO,
+        };
+        self.0.write(slot, before, after)?;
+        let held = self.0.units(pair.sell, owner)?;
+        self.0.set_units(pair.sell, owner, held, held + U256::from(amount))?;
+        self.0.log(vec![*CANCELLED_EVENT, owner.into_word(), B256::new(named)], word(amount))?;
+        Ok(word(amount))
+    }
+
+    /// Units that an offer has for sale at this point of the block.
+    fn resting(&mut self, owner: &Address, name: &OfferName) -> Called<Amount> {
+        let edit = self.0.read(edit_slot(owner, name.id))?;
+        if let Some(edit) = BookEdit::of_word(edit) {
+            let is_it = edit.is_placed && (edit.pair, edit.limit) == (name.pair, name.limit);
+            return Ok(if is_it { edit.amount } else { 0 });
+        }
+        self.0.pay(READ_GAS)?;
+        let reader = self.0.context.db();
+        let place = name.place(&plain_address(owner));
+        Ok(reader.state.resting(reader.space, name.pair, &place).unwrap_or(0))
+    }
+
+    fn amount(&mut self, of: &Arguments) -> Called<Vec<u8>> {
+        let (owner, name) = (of.address(0)?, OfferName::of_word(&of.word(1)?));
+        name.map_or(Ok(0), |name| self.resting(&owner, &name)).map(word)
+    }
+
+    /// A valuation of the batch of this block, times 10^34, and the height.
+    fn valuation(&mut self, of: &Arguments) -> Called<Vec<u8>> {
+        let (_, facts) = self.asset(of, 0)?;
+        Ok([number(scaled(facts.valuation)), self.height()].concat())
+    }
+
+    /// Units of one asset for 10^18 units of another, by the batch of this block, rounded down, and the height.
+    fn rate(&mut self, of: &Arguments) -> Called<Vec<u8>> {
+        let ((_, selling), (_, buying)) = (self.asset(of, 0)?, self.asset(of, 1)?);
+        let (sell, buy) = (scaled(selling.valuation), scaled(buying.valuation));
+        let one = U256::from(10u64.pow(18));
+        Ok([number((sell * one).checked_div(buy).unwrap_or_default()), self.height()].concat())
+    }
+
+    fn height(&self) -> Vec<u8> {
+        number(self.0.context.block().number())
+    }
+}
+
+/// A price times 10^34, exactly; zero for none.
+fn scaled(price: Option<Price>) -> U256 {
+    let of = |price: Price| U256::from(price.mantissa()) * U256::from(10).pow(U256::from(price.exponent() + 34));
+    price.map_or(U256::ZERO, of)
+}
+
+/// What a log of the offers tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferEvent {
+    /// An offer of so many units rests from the end of the block on, unless it is cancelled before.
+    Placed(Pair, Place, Amount),
+    /// An offer was cancelled, and so many units went back.
+    Cancelled(Pair, Place, Amount),
+}
+
+impl OfferEvent {
+    /// What a log tells; `None` of other logs. Nobody else logs at the address of the offers.
+    pub fn of(log: &EthereumLog) -> Option<OfferEvent> {
+        let [event, owner, name] = &log.topics[..] else { return None };
+        if log.address != OFFERS {
+            return None;
+        }
+        let (name, owner) = (OfferName::of_word(name)?, primitives::Address(owner[12..].try_into().ok()?));
+        let amount = |at: usize| log.data.get(at..at + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("8")));
+        match B256::new(*event) {
+            event if event == *PLACED_EVENT => Some(OfferEvent::Placed(name.pair, name.place(&owner), amount(88)?)),
+            event if event == *CANCELLED_EVENT => {
+                Some(OfferEvent::Cancelled(name.pair, name.place(&owner), amount(24)?))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The settlement receipt of a height: what of its batch concerns offers that contracts placed; `None` if nothing does.
+/// Its id is made of the height and the digest of the block before, so that it does not depend on the order of
+/// transactions.
+pub(super) fn settlement(height: Height, parent: &Digest, fills: &[Fill]) -> Option<EthereumReceipt> {
+    let filled = |fill: &Fill| {
+        let Place { limit, account, id } = fill.place;
+        let name = OfferName { pair: fill.pair, limit, id };
+        let data = [fill.sold, fill.bought, fill.left, fill.returned].map(word).concat();
+        let owner = evm_address(&account).into_word().0;
+        EthereumLog { address: OFFERS, topics: vec![FILLED_EVENT.0, owner, name.to_word()], data }
+    };
+    let own = fills.iter().filter(|fill| fill.place.id >= FIRST_CONTRACT_OFFER);
+    let logs: Vec<EthereumLog> = own.map(filled).collect();
+    let said = [&height.to_le_bytes()[..], &parent.0].concat();
+    (!logs.is_empty()).then(|| EthereumReceipt {
+        id: Digest::of(SETTLEMENT_CONTEXT, &said),
+        position: None,
+        sender: OFFERS,
+        status: EvmStatus::Succeeded,
+        gas_used: 0,
+        gas_price: 0,
+        contract: None,
+        logs,
+    })
+}

@@ -1,0 +1,249 @@
+//! Calls of reserved addresses: the tokens of assets and the offers of the exchange.
+//!
+//! What they hold is storage of their own addresses, written through the journal of the interpreter, so that it reverts
+//! with its frame. This file has what their calls share: addresses, arguments, gas, reads, writes and logs.
+
+use primitives::AssetId;
+use revm::context::{ContextTr, JournalTr};
+use revm::context_interface::context::ContextError;
+use revm::context_interface::journaled_state::account::JournaledAccountTr;
+use revm::handler::{EthPrecompiles, PrecompileProvider};
+use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
+use revm::primitives::{Address, AddressSet, B256, Bytes, Log, LogData, U256};
+
+use super::assets::{Token, asset_at, balance_slot, token_address, token_at};
+use super::evm::{Access, EvmFrameContext, EvmState, Waits};
+use super::offers::{OFFERS, Offers};
+use super::state::GAS_ASSET;
+
+/// The code that reserved addresses show.
+pub(super) const RESERVED_CODE: &[u8] = &[0xfe];
+
+/// Gas of a call beside what it reads and writes.
+const BASE_GAS: u64 = 400;
+/// Gas of a read, as of a cold slot.
+pub(super) const READ_GAS: u64 = 2_100;
+/// Gas of a write over something.
+const WRITE_GAS: u64 = 2_900;
+/// Gas of a write over nothing.
+const CREATE_GAS: u64 = 20_000;
+/// Gas of a log and of each topic.
+const LOG_GAS: u64 = 375;
+/// Gas of a byte of a log.
+const LOG_BYTE_GAS: u64 = 8;
+
+/// Whether an address is that of a token or of the offers: nobody has its key, and no contract is created there.
+pub fn is_reserved(address: &primitives::Address) -> bool {
+    token_at(address).is_some() || *address == OFFERS
+}
+
+/// An address of the ledger as the interpreter has it.
+pub(super) fn evm_address(address: &primitives::Address) -> Address {
+    Address::new(address.0)
+}
+
+/// The same, the other way round.
+pub(super) fn plain_address(address: &Address) -> primitives::Address {
+    primitives::Address(address.0.0)
+}
+
+/// Ethereum's precompiles, and the reserved addresses where the state has assets.
+pub(super) struct ReservedPrecompiles(EthPrecompiles);
+
+impl ReservedPrecompiles {
+    pub fn new(spec: super::SpecId) -> ReservedPrecompiles {
+        ReservedPrecompiles(EthPrecompiles::new(spec))
+    }
+}
+
+impl<'a, S: EvmState, A: Access> PrecompileProvider<EvmFrameContext<'a, S, A>> for ReservedPrecompiles {
+    type Output = InterpreterResult;
+
+    fn set_spec(&mut self, spec: super::SpecId) -> bool {
+        PrecompileProvider::<EvmFrameContext<'a, S, A>>::set_spec(&mut self.0, spec)
+    }
+
+    fn run(
+        &mut self,
+        context: &mut EvmFrameContext<'a, S, A>,
+        inputs: &CallInputs,
+    ) -> Result<Option<InterpreterResult>, String> {
+        let address = plain_address(&inputs.bytecode_address);
+        let (state, space) = (context.db().state, context.db().space);
+        if !is_reserved(&address) || state.token(space, GAS_ASSET).is_none() {
+            return self.0.run(context, inputs);
+        }
+        let mut gas = Gas::new(inputs.gas_limit);
+        let input = inputs.input.bytes(context);
+        let mut call = Call { context, inputs, gas: &mut gas };
+        let called = call.pay(BASE_GAS).and_then(|()| match asset_at(&inputs.bytecode_address) {
+            Some(asset) => match state.token(space, asset) {
+                Some(facts) => Token { call, asset, facts: &facts }.answer(&input),
+                None => Err(CallFault::reason("no such asset")),
+            },
+            None => Offers(call).answer(&input),
+        });
+        Ok(Some(ended(context, called, gas)))
+    }
+
+    fn warm_addresses(&self) -> &AddressSet {
+        self.0.warm_addresses()
+    }
+}
+
+fn ended<'a, S: EvmState, A: Access>(
+    context: &mut EvmFrameContext<'a, S, A>,
+    called: Called<Vec<u8>>,
+    mut gas: Gas,
+) -> InterpreterResult {
+    let (result, output) = match called {
+        Ok(output) => (InstructionResult::Return, output.into()),
+        Err(CallFault::Reverts(output)) => (InstructionResult::Revert, output),
+        Err(CallFault::OutOfGas) => {
+            gas.spend_all();
+            (InstructionResult::PrecompileOOG, Bytes::new())
+        }
+        Err(CallFault::Waits(waits)) => {
+            *context.error() = Err(ContextError::Db(waits));
+            (InstructionResult::FatalExternalError, Bytes::new())
+        }
+    };
+    InterpreterResult::new(result, output, gas)
+}
+
+/// Why a call of a reserved address fails.
+pub(super) enum CallFault {
+    /// It reverts with these bytes, which are encoded as Solidity encodes an error.
+    Reverts(Bytes),
+    OutOfGas,
+    /// A read met the estimate of a lower transaction.
+    Waits(Waits),
+}
+
+impl CallFault {
+    /// It reverts with `Error(string)`.
+    pub fn reason(why: &str) -> CallFault {
+        CallFault::Reverts([&[0x08, 0xc3, 0x79, 0xa0][..], &text(why)].concat().into())
+    }
+}
+
+impl From<Waits> for CallFault {
+    fn from(waits: Waits) -> CallFault {
+        CallFault::Waits(waits)
+    }
+}
+
+pub(super) type Called<T> = Result<T, CallFault>;
+
+/// A call of a reserved address under way.
+pub(super) struct Call<'c, 'a, S: EvmState, A: Access> {
+    pub context: &'c mut EvmFrameContext<'a, S, A>,
+    pub inputs: &'c CallInputs,
+    pub gas: &'c mut Gas,
+}
+
+impl<S: EvmState, A: Access> Call<'_, '_, S, A> {
+    pub fn pay(&mut self, gas: u64) -> Called<()> {
+        if self.gas.record_regular_cost(gas) { Ok(()) } else { Err(CallFault::OutOfGas) }
+    }
+
+    /// Reads a slot of the address that is called.
+    pub fn read(&mut self, slot: U256) -> Called<U256> {
+        self.pay(READ_GAS)?;
+        Ok(self.context.journal_mut().sload(self.inputs.target_address, slot)?.data)
+    }
+
+    /// Writes a slot of the address that is called.
+    pub fn write(&mut self, slot: U256, before: U256, after: U256) -> Called<()> {
+        self.write_at(self.inputs.target_address, slot, before, after)
+    }
+
+    /// Writes a slot of a reserved address that has been read.
+    fn write_at(&mut self, address: Address, slot: U256, before: U256, after: U256) -> Called<()> {
+        self.pay(if before.is_zero() && !after.is_zero() { CREATE_GAS } else { WRITE_GAS })?;
+        let journal = self.context.journal_mut();
+        journal.touch_account(address);
+        journal.sstore(address, slot, after)?;
+        Ok(())
+    }
+
+    /// Units of an asset that a holder has; of asset 0 what is whole of its wei.
+    pub fn units(&mut self, asset: AssetId, holder: Address) -> Called<U256> {
+        self.pay(READ_GAS)?;
+        if asset == GAS_ASSET {
+            let wei = self.context.journal_mut().load_account(holder)?.data.info.balance;
+            return Ok(wei / self.wei_per_unit());
+        }
+        let token = evm_address(&token_address(asset));
+        let journal = self.context.journal_mut();
+        journal.load_account(token)?;
+        Ok(journal.sload(token, holder_slot(&holder))?.data)
+    }
+
+    /// Changes what a holder has of an asset, from `before` units to `after`.
+    pub fn set_units(&mut self, asset: AssetId, holder: Address, before: U256, after: U256) -> Called<()> {
+        if asset != GAS_ASSET {
+            return self.write_at(evm_address(&token_address(asset)), holder_slot(&holder), before, after);
+        }
+        self.pay(if before.is_zero() && !after.is_zero() { CREATE_GAS } else { WRITE_GAS })?;
+        let wei_per_unit = self.wei_per_unit();
+        let mut account = self.context.journal_mut().load_account_mut(holder)?.data;
+        let wei = *account.balance() % wei_per_unit + after * wei_per_unit;
+        account.set_balance(wei);
+        Ok(())
+    }
+
+    fn wei_per_unit(&self) -> U256 {
+        let reader = self.context.db();
+        U256::from(reader.state.token(reader.space, GAS_ASSET).expect("a state with assets").wei_per_unit())
+    }
+
+    /// Logs at the address that is called.
+    pub fn log(&mut self, topics: Vec<B256>, data: Vec<u8>) -> Called<()> {
+        self.pay(LOG_GAS * (1 + topics.len() as u64) + LOG_BYTE_GAS * data.len() as u64)?;
+        let data = LogData::new_unchecked(topics, data.into());
+        self.context.journal_mut().log(Log { address: self.inputs.target_address, data });
+        Ok(())
+    }
+}
+
+/// The arguments of a call.
+pub(super) struct Arguments<'i>(pub &'i [u8]);
+
+impl Arguments<'_> {
+    pub fn word(&self, at: usize) -> Called<[u8; 32]> {
+        let word = self.0.get(32 * at..32 * at + 32);
+        word.map(|word| word.try_into().expect("a word")).ok_or_else(|| CallFault::reason("arguments are missing"))
+    }
+
+    pub fn number(&self, at: usize) -> Called<U256> {
+        Ok(U256::from_be_bytes(self.word(at)?))
+    }
+
+    pub fn address(&self, at: usize) -> Called<Address> {
+        let word = self.word(at)?;
+        match word[..12] == [0; 12] {
+            true => Ok(Address::from_slice(&word[12..])),
+            false => Err(CallFault::reason("an address has twenty bytes")),
+        }
+    }
+}
+
+pub(super) fn holder_slot(holder: &Address) -> U256 {
+    U256::from_be_bytes(balance_slot(&plain_address(holder)))
+}
+
+pub(super) fn number(value: U256) -> Vec<u8> {
+    value.to_be_bytes_vec()
+}
+
+pub(super) fn word(value: u64) -> Vec<u8> {
+    number(U256::from(value))
+}
+
+/// A text as Solidity encodes it.
+pub(super) fn text(text: &str) -> Vec<u8> {
+    let mut bytes = [word(32), word(text.len() as u64), text.as_bytes().to_vec()].concat();
+    bytes.resize(64 + text.len().next_multiple_of(32), 0);
+    bytes
+}
