@@ -76,7 +76,7 @@ impl LaneOutline {
             is_halted: clock.is_halted(),
             halt_round: clock.halt_round(),
             open_cases: bridge.resolver().open_cases(),
-            waiting_claims: bridge.queue().claims().count(),
+            waiting_claims: bridge.queue().len(),
             escrow: terms.assets.iter().map(|entry| bridge.escrow(entry.asset)).collect(),
             terms,
         }

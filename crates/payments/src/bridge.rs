@@ -17,8 +17,14 @@
 //! All keys are `KeepOne`: the effect does not depend on who submits, so a copy pays fee and sequence number and does
 //! nothing, and never removes the original. Signatures are checked at intake and are not checked again in replay; they
 //! cost [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds.
-//! Escrow is one more custody place: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`]. The whole state has
-//! one encoding, which stands under the state root.
+//! Escrow is one more custody place: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`].
+//!
+//! # What a block costs
+//!
+//! The facts of the block, the claims that it pays, the cases that these concern, and a constant for each asset of the
+//! lane and each epoch that counts. What waits or is open and is not touched costs nothing: neither in [`Bridge::step`]
+//! nor in the digest of the state, since each claim, case and deposit is an entry of the ledger's trie
+//! ([`BridgeEntry`]). A case that is touched is hashed whole: at most one payment for each member of its committee.
 
 mod encoding;
 mod interface;
@@ -68,7 +74,21 @@ pub struct Bridge {
     backed: BTreeMap<HomeEpoch, BTreeMap<OutputId, Output>>,
     totals: BTreeMap<AssetId, EscrowTotals>,
     deposits: BTreeMap<OutputId, (Address, Amount)>,
+    /// The sum of `deposits`.
+    deposited: u128,
     queue: OutflowQueue,
+}
+
+/// What a block writes, beside what it changes for good.
+#[derive(Default)]
+struct BridgeStep {
+    events: Vec<BridgeEvent>,
+    /// Cases whose deposits came or went.
+    deposits: BTreeSet<OutputId>,
+    /// Claims that came, and those of which something was paid.
+    claims: BTreeSet<(AssetId, (u64, OutputId))>,
+    /// How often a claim was looked at, or a rule held against a case.
+    looks: usize,
 }
 
 /// Takes the lowest address that opened a case about this output in this block.
@@ -88,6 +108,7 @@ impl Bridge {
             backed: BTreeMap::new(),
             totals: BTreeMap::new(),
             deposits: BTreeMap::new(),
+            deposited: 0,
             queue: OutflowQueue::new(&rules.outflow),
             rules,
         };
@@ -133,7 +154,7 @@ impl Bridge {
 
     /// Deposits of open cases, in units of asset 0.
     pub fn case_deposits(&self) -> u128 {
-        self.deposits.values().map(|(_, amount)| u128::from(*amount)).sum()
+        self.deposited
     }
 
     /// Claims that wait for the outflow limit, or for escrow.
@@ -213,13 +234,14 @@ impl Bridge {
         events
     }
 
-    /// All that was written for good and is not forgotten, in no order.
+    /// All that was written and is not forgotten, and all that is open, in no order.
     pub fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
         let backed = self
             .backed
             .iter()
             .flat_map(|(home, outputs)| outputs.iter().map(|(id, output)| BridgeEntry::backed(*home, id, output)));
-        backed.chain(self.resolver.entries())
+        let deposits = self.deposits.iter().map(|(id, deposit)| BridgeEntry::deposit(id, Some(deposit)));
+        backed.chain(self.resolver.entries()).chain(deposits).chain(self.queue.entries())
     }
 
     /// The epochs whose committees it knows, ascending, with the number of members of each.
@@ -238,9 +260,16 @@ impl Bridge {
     }
 
     /// Applies all that a block says, in any order. The caller has checked each fact against the state before the block
-    /// ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]). Also says which entries were written.
+    /// ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]). Also says which entries were written or
+    /// removed, each key once, ascending.
     pub fn step(&mut self, facts: Vec<BridgeFact>) -> (Vec<BridgeEvent>, Vec<BridgeEntry>) {
-        let mut events = Vec::new();
+        let (step, entries) = self.step_counted(facts);
+        (step.events, entries)
+    }
+
+    fn step_counted(&mut self, facts: Vec<BridgeFact>) -> (BridgeStep, Vec<BridgeEntry>) {
+        let mut step = BridgeStep::default();
+        let events = &mut step.events;
         let (now, halted) = (self.clock.epoch(), self.clock.is_halted());
         let mut cases = Vec::new();
         let mut openers: BTreeMap<OutputId, Vec<Address>> = BTreeMap::new();
@@ -251,7 +280,7 @@ impl Bridge {
                     let id = OutputId::of_deposit(&self.rules.network, now, &account, sequence);
                     self.totals.entry(output.asset).or_default().deposits += u128::from(output.amount);
                     self.queue.deposit(output.asset, output.amount);
-                    self.back(now, id, output, &mut events);
+                    self.back(now, id, output, events);
                 }
                 BridgeFact::Redeem(body) => cases.push(CaseFact::Certified(body)),
                 BridgeFact::Resolve { opener, contested, parent } => {
@@ -270,29 +299,34 @@ impl Bridge {
         }
         // What the ledger backs is listed by id, so that the order of withdrawals changes nothing.
         events.sort_by_key(|event| if let BridgeEvent::Backed(id, _) = event { Some(*id) } else { None });
-        let CaseStep { events: decided, mut entries } = self.resolver.step(now, cases);
+        let CaseStep { events: decided, mut entries, judged, .. } = self.resolver.step(now, cases);
         let backed = events.iter().filter_map(|event| match event {
             BridgeEvent::Backed(id, output) => Some(BridgeEntry::backed(now, id, output)),
             _ => None,
         });
         entries.extend(backed);
+        step.looks += judged;
         for event in decided {
-            self.follow(event, &mut openers, &mut events);
+            self.follow(event, &mut openers, &mut step);
         }
         // Whoever did not open a case has the deposit back.
         let mut left: Vec<Address> = openers.into_values().flatten().collect();
         left.sort_unstable();
         for opener in left {
-            events.push(BridgeEvent::ReturnDeposit(opener, self.rules.case_deposit));
+            step.events.push(BridgeEvent::ReturnDeposit(opener, self.rules.case_deposit));
         }
         for (round, validator) in halts {
             if let Some(quorums) = self.resolver.quorums(now) {
                 self.clock.vote_halt(quorums, validator, round);
             }
         }
-        self.pay(&mut events);
+        self.pay(&mut step);
         debug_assert_eq!(halted, self.clock.is_halted(), "a halt begins with the next height");
-        (events, entries)
+        entries.extend(step.deposits.iter().map(|id| BridgeEntry::deposit(id, self.deposits.get(id))));
+        entries.extend(step.claims.iter().map(|(asset, place)| self.queue.entry(*asset, place)));
+        entries.sort_unstable_by_key(|entry| entry.key);
+        debug_assert!(entries.is_sorted_by(|a, b| a.key < b.key), "each entry once");
+        (step, entries)
     }
 
     fn back(&mut self, home: HomeEpoch, id: OutputId, output: Output, events: &mut Vec<BridgeEvent>) {
@@ -300,35 +334,38 @@ impl Bridge {
         events.push(BridgeEvent::Backed(id, output));
     }
 
-    fn follow(
-        &mut self,
-        event: CaseEvent,
-        openers: &mut BTreeMap<OutputId, Vec<Address>>,
-        events: &mut Vec<BridgeEvent>,
-    ) {
+    fn follow(&mut self, event: CaseEvent, openers: &mut BTreeMap<OutputId, Vec<Address>>, step: &mut BridgeStep) {
         match &event {
             CaseEvent::Opened(contested) => {
                 let id = contested.output.id;
                 if let Some(opener) = first_opener(openers, &id) {
                     self.deposits.insert(id, (opener, self.rules.case_deposit));
+                    self.deposited += u128::from(self.rules.case_deposit);
+                    step.deposits.insert(id);
                 }
             }
-            CaseEvent::Stands(body) => self.owe_outputs(body),
-            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, events),
+            CaseEvent::Stands(body) => self.owe_outputs(body, step),
+            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, step),
             CaseEvent::Alarm(_) => self.clock.halt(),
             CaseEvent::Fixed(..) => {}
         }
-        events.push(BridgeEvent::Case(event));
+        step.events.push(BridgeEvent::Case(event));
     }
 
     /// What a payment that stands pays to accounts is due.
-    fn owe_outputs(&mut self, body: &PaymentBody) {
+    fn owe_outputs(&mut self, body: &PaymentBody, step: &mut BridgeStep) {
         for (id, output) in body.output_ids().zip(&body.payment.outputs) {
             if let Recipient::Account(to) = output.to {
                 let claim = EscrowClaim { to, asset: output.asset, amount: output.amount, verdict: false };
-                self.queue.push(self.clock.height(), id, claim);
+                self.owe(id, claim, step);
             }
         }
+    }
+
+    fn owe(&mut self, id: OutputId, claim: EscrowClaim, step: &mut BridgeStep) {
+        let height = self.clock.height();
+        self.queue.push(height, id, claim);
+        step.claims.insert((claim.asset, (height, id)));
     }
 
     fn owe_verdict(
@@ -336,7 +373,7 @@ impl Bridge {
         contested: &ContestedOutput,
         verdict: Verdict,
         openers: &mut BTreeMap<OutputId, Vec<Address>>,
-        events: &mut Vec<BridgeEvent>,
+        step: &mut BridgeStep,
     ) {
         let SpentOutput { id, asset, amount } = contested.output;
         let penalty = (u128::from(amount) * u128::from(self.rules.lapse_penalty.min(1_000_000))).div_ceil(1_000_000);
@@ -350,35 +387,44 @@ impl Bridge {
             let exit = PaymentBody::new(contested.exit(self.rules.network));
             let output = OutputId::of_payment(contested.home, &exit.digest, 0);
             let claim = EscrowClaim { to: contested.owner.address(), asset, amount, verdict: true };
-            self.queue.push(self.clock.height(), output, claim);
+            self.owe(output, claim, step);
         }
         let opened_before = self.deposits.remove(&id);
+        if let Some((_, deposit)) = opened_before {
+            self.deposited -= u128::from(deposit);
+            step.deposits.insert(id);
+        }
         let opened_now = || first_opener(openers, &id).map(|opener| (opener, self.rules.case_deposit));
         // A case about an output that a certified payment spends is never opened, and costs the deposit.
         let Some((opener, deposit)) = opened_before.or_else(opened_now) else { return };
         let needless = matches!(verdict, Verdict::Confirmed(_, by) if by != ConfirmedBy::Votes);
-        events.push(match needless {
+        step.events.push(match needless {
             true => BridgeEvent::KeepDeposit(deposit),
             false => BridgeEvent::ReturnDeposit(opener, deposit),
         });
     }
 
     /// Pays what limits and escrow permit, by height and ascending output id.
-    fn pay(&mut self, events: &mut Vec<BridgeEvent>) {
+    fn pay(&mut self, step: &mut BridgeStep) {
         let totals = &mut self.totals;
         let held = |totals: &BTreeMap<AssetId, EscrowTotals>, asset: &AssetId| {
             totals.get(asset).and_then(EscrowTotals::held).unwrap_or(0)
         };
         let paid = self.queue.pay(|asset| held(totals, &asset));
-        for claim in paid.claims {
+        step.looks += paid.looks;
+        for (place, claim) in paid.claims {
             let totals = totals.entry(claim.asset).or_default();
             *if claim.verdict { &mut totals.verdicts } else { &mut totals.redemptions } += u128::from(claim.amount);
             let EscrowClaim { to, asset, amount, .. } = claim;
-            events.push(BridgeEvent::Credit { to, asset, amount });
+            step.claims.insert((asset, place));
+            step.events.push(BridgeEvent::Credit { to, asset, amount });
         }
         for asset in paid.uncovered {
             self.clock.halt();
-            events.push(BridgeEvent::Uncovered(asset));
+            step.events.push(BridgeEvent::Uncovered(asset));
         }
     }
 }
+
+#[cfg(test)]
+mod costs;

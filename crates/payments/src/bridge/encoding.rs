@@ -8,7 +8,7 @@
 
 use super::*;
 
-const REST_CONTEXT: &str = "walras 2026 lane bridge rest v1";
+const REST_CONTEXT: &str = "walras 2026 lane bridge rest v2";
 
 impl Bridge {
     /// Its encoding. The rules are not part of it: they are the genesis'.
@@ -29,22 +29,32 @@ impl Bridge {
         to
     }
 
-    /// A digest of all that is not in [`Bridge::entries`]. It costs what is open: cases, claims, assets.
+    /// A digest of all that is not in [`Bridge::entries`]. It costs some bytes for each asset of the lane and for each
+    /// epoch that counts, however much is open.
     pub fn rest_digest(&self) -> Digest {
+        Digest::of(REST_CONTEXT, &self.rest())
+    }
+
+    pub(super) fn rest(&self) -> Vec<u8> {
         let mut to = Vec::new();
         self.clock.write(&mut to);
         self.resolver.write_rest(&mut to);
-        self.write_sums(&mut to);
-        Digest::of(REST_CONTEXT, &to)
+        self.write_totals(&mut to);
+        self.queue.write_limits(&mut to);
+        to
     }
 
-    fn write_sums(&self, to: &mut Vec<u8>) {
+    fn write_totals(&self, to: &mut Vec<u8>) {
         to.extend((self.totals.len() as u32).to_le_bytes());
         for (asset, totals) in &self.totals {
             to.extend(asset.0.to_le_bytes());
             let EscrowTotals { backing, deposits, redemptions, verdicts } = totals;
             [backing, deposits, redemptions, verdicts].iter().for_each(|sum| to.extend(sum.to_le_bytes()));
         }
+    }
+
+    fn write_sums(&self, to: &mut Vec<u8>) {
+        self.write_totals(to);
         to.extend((self.deposits.len() as u32).to_le_bytes());
         for (output, (opener, deposit)) in &self.deposits {
             to.extend(output.0);
@@ -92,6 +102,7 @@ impl Bridge {
         {
             return Err(LaneRefusal::Malformed("the state is of a lane with other rules"));
         }
-        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, queue })
+        let deposited = deposits.values().map(|(_, amount)| u128::from(*amount)).sum();
+        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, deposited, queue })
     }
 }
