@@ -183,7 +183,10 @@ impl LaneClient {
             let now = Instant::now();
             if now >= send_at {
                 for validator in (0..validators as u8).filter(|v| !told.contains(v)) {
-                    self.send(validator, committee.shard_of(validator, &owner)?, &request);
+                    // One that registered no key for this epoch is not asked.
+                    if let Ok(shard) = committee.shard_of(validator, &owner) {
+                        self.send(validator, shard, &request);
+                    }
                 }
                 send_at = now + AGAIN;
             }
@@ -231,7 +234,7 @@ impl LaneClient {
             let now = Instant::now();
             if now >= send_at {
                 for validator in (0..validators as u8).filter(|v| !answered.contains(v)) {
-                    let shard = committee.shard_of(validator, &summary.owner)?;
+                    let Ok(shard) = committee.shard_of(validator, &summary.owner) else { continue };
                     if let Some(number) = self.send(validator, shard, request) {
                         asked.insert(number, validator);
                     }

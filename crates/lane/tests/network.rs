@@ -408,6 +408,18 @@ fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
     assert_eq!(outbox.unfinished().expect("readable"), []);
     assert!(matches!(outbox.put(&pay(&coin(0), 0, 6)), Err(OutboxError::Spent { .. })), "it stays spent");
     outbox.put(&pay(&coin(1), 1, 6)).expect("another coin");
+    // What is over goes with its certificate, also when a crash left the certificate alone.
+    let names = || {
+        let entries = std::fs::read_dir(home.path().join("outbox")).expect("a directory");
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let certificate = format!("certificate-{}", payment.digest);
+    outbox.forget(&[payment.digest]).expect("forgotten");
+    assert_eq!(names().iter().filter(|name| name.contains(&payment.digest.to_string())).count(), 0, "{:?}", names());
+    std::fs::write(home.path().join("outbox").join(&certificate), [1]).expect("a remnant");
+    outbox.forget(&[]).expect("nothing more");
+    assert!(!names().contains(&certificate));
+    assert_eq!(outbox.unfinished().expect("readable").len(), 1, "the other one stays");
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! | resolve | [`Bridge::check`] | `Spent(0)`: the deposit | `KeepOne(`[`BridgeKey::Case`]`)` | fee, deposit |
 //! | vote, view | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Vote`]` or `[`BridgeKey::View`]`)` | fee |
 //! | halt | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Halt`]`)` | fee |
+//! | register | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Registration`]`)` | fee |
 //!
 //! All keys are `KeepOne`: the effect does not depend on who submits, so a copy pays fee and sequence number and does
 //! nothing, and never removes the original. Signatures are checked at intake and are not checked again in replay; they
@@ -45,9 +46,9 @@ use crate::request::verify_claim;
 use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
     BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, HomeEpoch,
-    LaneAnswer, LaneClock, LaneCommittee, LaneRefusal, LaneSchedule, Output, OutputId, OutputProof, PaymentBody,
-    PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest,
-    is_redeemable, owner_message, view_digest,
+    LaneAnswer, LaneClock, LaneCommittee, LaneRefusal, LaneRegistration, LaneSchedule, Output, OutputId, OutputProof,
+    PaymentBody, PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict,
+    halt_digest, is_redeemable, owner_message, view_digest,
 };
 
 /// What a network's genesis says of the bridge.
@@ -63,6 +64,8 @@ pub struct BridgeRules {
     pub lapse_penalty: u32,
     /// Limits on net outflow by asset.
     pub outflow: BTreeMap<AssetId, OutflowLimit>,
+    /// For each member the key that registers its keys of the next epoch. None: keys never change.
+    pub registrars: Vec<PublicKey>,
 }
 
 /// The state of the bridge.
@@ -77,6 +80,8 @@ pub struct Bridge {
     /// The sum of `deposits`.
     deposited: u128,
     queue: OutflowQueue,
+    /// Of the epochs that count, and of the next one.
+    registrations: BTreeMap<(HomeEpoch, u8), LaneRegistration>,
 }
 
 /// What a block writes, beside what it changes for good.
@@ -110,6 +115,7 @@ impl Bridge {
             deposits: BTreeMap::new(),
             deposited: 0,
             queue: OutflowQueue::new(&rules.outflow),
+            registrations: BTreeMap::new(),
             rules,
         };
         let mut events = Vec::new();
@@ -160,6 +166,22 @@ impl Bridge {
     /// Claims that wait for the outflow limit, or for escrow.
     pub fn queue(&self) -> &OutflowQueue {
         &self.queue
+    }
+
+    /// The keys that members registered for an epoch, by member.
+    pub fn registrations(&self, epoch: HomeEpoch) -> impl Iterator<Item = &LaneRegistration> {
+        self.registrations.range((epoch, 0)..=(epoch, u8::MAX)).map(|(_, registration)| registration)
+    }
+
+    /// The registered keys of the epochs that count, and of the next one.
+    pub fn all_registrations(&self) -> impl Iterator<Item = &LaneRegistration> {
+        self.registrations.values()
+    }
+
+    /// Whether a quorum has keys for an epoch, so that it can begin.
+    pub fn is_ready(&self, epoch: HomeEpoch) -> bool {
+        let members = self.rules.registrars.len();
+        members == 0 || self.registrations(epoch).count() >= Quorums::new(members).certificate
     }
 
     /// Outputs that the ledger created in an epoch whose certificates are still redeemable.
@@ -214,14 +236,27 @@ impl Bridge {
                 let wrong = BridgeRefusal::WrongRound { epoch: present.0, round: present.1 };
                 if (*epoch, *round) == present { Ok(()) } else { Err(wrong) }
             }
+            BridgeFact::Register(of) => {
+                let known = self.registrations.get(&(of.epoch, of.member));
+                let old = self.registrations.values().filter(|known| known.member == of.member && *known != of);
+                let is_fresh = !old.flat_map(|known| &known.keys).any(|key| of.keys.contains(key));
+                let is_next = of.epoch == now + 1 && usize::from(of.member) < self.rules.registrars.len();
+                let is_copy = known == Some(of);
+                if is_copy || is_next && is_fresh && known.is_none() {
+                    Ok(())
+                } else {
+                    Err(BridgeRefusal::WrongRegistration(now + 1))
+                }
+            }
         }
     }
 
-    /// Begins the next height: lane time passes, cases whose time is over lapse, limits recover.
+    /// Begins the next height: lane time passes, cases whose time is over lapse, limits recover. An epoch for which fewer
+    /// than q members have keys does not begin: the one before goes on, at each height, until they have.
     pub fn begin(&mut self) -> Vec<BridgeEvent> {
         let halted = self.clock.is_halted();
         let mut events = Vec::new();
-        if self.clock.advance() {
+        if self.clock.advance(self.is_ready(self.clock.epoch() + 1)) {
             events.push(BridgeEvent::Epoch(self.clock.epoch()));
         }
         if self.clock.is_halted() != halted {
@@ -231,6 +266,7 @@ impl Bridge {
         let now = self.clock.epoch();
         self.resolver.prune(now);
         self.backed = self.backed.split_off(&self.resolver.oldest());
+        self.registrations = self.registrations.split_off(&(self.resolver.oldest(), 0));
         events
     }
 
@@ -241,7 +277,8 @@ impl Bridge {
             .iter()
             .flat_map(|(home, outputs)| outputs.iter().map(|(id, output)| BridgeEntry::backed(*home, id, output)));
         let deposits = self.deposits.iter().map(|(id, deposit)| BridgeEntry::deposit(id, Some(deposit)));
-        backed.chain(self.resolver.entries()).chain(deposits).chain(self.queue.entries())
+        let registered = self.registrations.values().map(BridgeEntry::registration);
+        backed.chain(self.resolver.entries()).chain(deposits).chain(self.queue.entries()).chain(registered)
     }
 
     /// The epochs whose committees it knows, ascending, with the number of members of each.
@@ -274,6 +311,7 @@ impl Bridge {
         let mut cases = Vec::new();
         let mut openers: BTreeMap<OutputId, Vec<Address>> = BTreeMap::new();
         let mut halts = BTreeSet::new();
+        let mut registered = Vec::new();
         for fact in facts {
             match fact {
                 BridgeFact::Withdraw { account, sequence, output } => {
@@ -295,16 +333,29 @@ impl Bridge {
                     cases.push(CaseFact::View { case, committee, validator, seen });
                 }
                 BridgeFact::Halt { round, validator, .. } => drop(halts.insert((round, validator))),
+                BridgeFact::Register(registration) => {
+                    let key = (registration.epoch, registration.member);
+                    if self.registrations.get(&key) != Some(&registration) {
+                        events.push(BridgeEvent::Registered(key.0, key.1));
+                        registered.push(BridgeEntry::registration(&registration));
+                        self.registrations.insert(key, registration);
+                    }
+                }
             }
         }
         // What the ledger backs is listed by id, so that the order of withdrawals changes nothing.
-        events.sort_by_key(|event| if let BridgeEvent::Backed(id, _) = event { Some(*id) } else { None });
+        events.sort_by_key(|event| match event {
+            BridgeEvent::Backed(id, _) => (0, *id),
+            BridgeEvent::Registered(_, member) => (1, OutputId([*member; 32])),
+            _ => (2, OutputId([0; 32])),
+        });
         let CaseStep { events: decided, mut entries, judged, .. } = self.resolver.step(now, cases);
         let backed = events.iter().filter_map(|event| match event {
             BridgeEvent::Backed(id, output) => Some(BridgeEntry::backed(now, id, output)),
             _ => None,
         });
         entries.extend(backed);
+        entries.extend(registered);
         step.looks += judged;
         for event in decided {
             self.follow(event, &mut openers, &mut step);

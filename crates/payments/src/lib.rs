@@ -8,6 +8,7 @@
 //! | to read about | see |
 //! |---|---|
 //! | epochs without handing over spent sets (protocol H), halts | `epochs.rs`: [`HomePhase`], [`LaneClock`] |
+//! | fresh keys for each epoch | `registration.rs`: [`LaneRegistration`] |
 //! | contested outputs (protocol R), its arguments, its model | `resolve.rs`: [`Resolver`], `resolve/model.rs` |
 //! | withdrawals, redemptions, escrow; footprints of the ledger | `bridge.rs`: [`Bridge`], `outflow.rs` |
 //! | aggregated signatures | `bls.rs`: [`BlsAggregate`] |
@@ -84,6 +85,7 @@
 //!
 //! signed by an owner      "walras-lane\x01" · network 32 · home 8 · kind 1 (1) · digest 32
 //!                         also 7 question, of an output's id
+//! signed to register keys 8 registrar, 9 possession: see `registration.rs`
 //! signed by a validator   "walras-lane\x01" · network 32 · home 8 · kind 1 (2 confirmation, 3 acknowledgement)
 //!                         · validator 1 · shard 2 · size 4 · position 8 · root 32
 //!                         also 4 view, 5 vote to halt; 6 shared tree, whose root is a digest of root and exclusions
@@ -155,6 +157,7 @@ mod payment;
 mod quorum;
 mod record;
 mod refusal;
+mod registration;
 mod request;
 mod resolve;
 mod spent;
@@ -181,6 +184,7 @@ pub use payment::{
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
+pub use registration::{LaneRegistration, SHARDS_MAX};
 pub use request::{
     KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request, spend_request, spender_request,
 };

@@ -29,6 +29,10 @@ pub enum StatementKind {
     SharedConfirmation = 6,
     /// An owner asks which payment spends an output.
     SpenderQuery = 7,
+    /// A registrar registers keys of an epoch.
+    Registration = 8,
+    /// A key's proof that whoever registers it has it.
+    Possession = 9,
 }
 
 const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
@@ -46,7 +50,7 @@ pub fn halt_digest(epoch: HomeEpoch, round: u64) -> Digest {
     Digest::of(HALT_CONTEXT, &[epoch.to_le_bytes(), round.to_le_bytes()].concat())
 }
 
-fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {
+pub(crate) fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(128);
     bytes.extend(TAG);
     bytes.extend(network.0);
@@ -118,13 +122,13 @@ pub type BlsRegistration = (BlsPublicKey, Address, BlsSignature);
 
 impl LaneCommittee {
     /// The committee of `epoch` with the keys of each validator's shards. Each validator has a number of shards of its
-    /// own.
+    /// own. A validator without a key did not register for this epoch: it signs nothing.
     ///
     /// # Panics
-    /// If there are no validators or more than 256, or a validator has no shard or more than 65,536.
+    /// If there are no validators or more than 256, or a validator has more than 65,536 shards.
     pub fn new(network: Digest, epoch: HomeEpoch, keys: Vec<Vec<PublicKey>>) -> LaneCommittee {
         let quorums = Quorums::new(keys.len());
-        assert!(keys.iter().all(|shards| (1..=1 << 16).contains(&shards.len())), "a validator has 1 to 65,536 shards");
+        assert!(keys.iter().all(|shards| shards.len() <= 1 << 16), "a validator has at most 65,536 shards");
         LaneCommittee { network, epoch, keys, bls: None, quorums }
     }
 
@@ -177,11 +181,13 @@ impl LaneCommittee {
     /// The shard of `validator` that signs for `owner`: equal ranges of a hash of the owner's key.
     ///
     /// # Errors
-    /// [`LaneRefusal::WrongSigners`] if there is no such validator.
+    /// [`LaneRefusal::WrongSigners`] if there is no such validator, [`LaneRefusal::Unregistered`] if it has no key.
     pub fn shard_of(&self, validator: u8, owner: &PublicKey) -> Result<u16, LaneRefusal> {
         let shards = self.shards(validator)?.len() as u128;
-        if shards == 1 {
-            return Ok(0);
+        match shards {
+            0 => return Err(LaneRefusal::Unregistered(validator)),
+            1 => return Ok(0),
+            _ => {}
         }
         let hash = Digest::of(SHARD_CONTEXT, &owner.0);
         let place = u64::from_le_bytes(hash.0[..8].try_into().expect("8 bytes"));
@@ -194,6 +200,11 @@ impl LaneCommittee {
     /// [`LaneRefusal::WrongSigners`] if there is no such validator, [`LaneRefusal::ForeignShard`] if no such shard.
     pub fn key(&self, validator: u8, shard: u16) -> Result<PublicKey, LaneRefusal> {
         self.shards(validator)?.get(usize::from(shard)).copied().ok_or(LaneRefusal::ForeignShard(shard))
+    }
+
+    /// The keys of a validator's shards; none if it did not register, or is no member.
+    pub fn keys_of(&self, validator: u8) -> &[PublicKey] {
+        self.keys.get(usize::from(validator)).map_or(&[], Vec::as_slice)
     }
 
     fn shards(&self, validator: u8) -> Result<&[PublicKey], LaneRefusal> {

@@ -67,7 +67,8 @@ struct ClosedTree {
 /// One shard of one validator in one home epoch. See the crate's documentation for the protocol.
 pub struct LaneValidator {
     settings: LaneSettings,
-    key: SecretKey,
+    /// `None` once it is destroyed: dropping a key wipes its memory.
+    key: Option<SecretKey>,
     bls: Option<BlsSecretKey>,
     epoch: HomeEpoch,
     log_key: LogKey,
@@ -143,7 +144,7 @@ impl LaneValidator {
             signed: HashSet::new(),
             muted: None,
             settings,
-            key,
+            key: Some(key),
         };
         let recovered = log.ok_or(MuteReason::MissingLog).and_then(|log| validator.recover(log));
         validator.muted = recovered.err();
@@ -269,6 +270,7 @@ impl LaneValidator {
     fn destroy_if_ended(&mut self, effects: &mut Vec<LaneEffect>) {
         if !self.destroyed && self.phase() == HomePhase::Ended && self.open_cases.is_empty() {
             self.destroyed = true;
+            (self.key, self.bls) = (None, None);
             self.drop_open_work();
             effects.push(LaneEffect::Destroy);
         }

@@ -33,6 +33,7 @@ use payments::{
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence};
 
+pub use payments::LaneRegistration;
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
 use crate::orders::Credit;
@@ -167,16 +168,29 @@ impl LaneBridge {
         self.bridge.escrow(asset) + deposits
     }
 
-    /// The committees of the epochs that count, and of the next one, which is registered before it begins.
+    /// The committees of the epochs that count, and of the next one, which is registered before it begins. The first
+    /// epoch has the keys of the genesis, and so has every other one if there are no registrars.
     fn seat_committees(&mut self) {
         let next = self.bridge.clock().epoch() + 1;
         let oldest = self.bridge.oldest().min(next);
         for epoch in oldest..=next {
             self.bridge.register(epoch, Quorums::new(self.terms.members.len()));
-            let committee = || LaneCommittee::new(self.network, epoch, self.terms.members.clone());
-            self.committees.entry(epoch).or_insert_with(committee);
+            if !self.committees.contains_key(&epoch) {
+                self.committees.insert(epoch, self.committee_of(epoch));
+            }
         }
         self.committees = self.committees.split_off(&oldest);
+    }
+
+    fn committee_of(&self, epoch: HomeEpoch) -> LaneCommittee {
+        let mut keys = self.terms.members.clone();
+        if epoch > 0 && !self.terms.registrars.is_empty() {
+            keys.iter_mut().for_each(Vec::clear);
+            for registration in self.bridge.registrations(epoch) {
+                keys[usize::from(registration.member)].clone_from(&registration.keys);
+            }
+        }
+        LaneCommittee::new(self.network, epoch, keys)
     }
 
     /// Holds an operation against the state before a block, and checks what it carries.
@@ -196,7 +210,14 @@ impl LaneBridge {
         let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BadLanePost)?;
         self.bridge.check(&fact)?;
         let (committee, mut budget) = (|epoch| self.committee(epoch), CheckBudget(operation.cost()));
-        match operation.verify(&self.network, sender, committee, &mut RootCache::new(0), &mut budget) {
+        match operation.verify(
+            &self.network,
+            sender,
+            committee,
+            &self.terms.registrars,
+            &mut RootCache::new(0),
+            &mut budget,
+        ) {
             Ok(_) => Ok(()),
             Err(LaneRefusal::UnknownCommittee(_)) => Err(Refusal::NotRedeemable),
             Err(_) => Err(Refusal::UnprovenLanePost),
@@ -213,6 +234,11 @@ impl LaneBridge {
         let oldest = self.bridge.oldest();
         let facts = edits.iter().map(|(sender, edit)| self.fact(*sender, *edit)).collect();
         let (mut events, entries) = self.bridge.step(facts);
+        for event in &events {
+            if let BridgeEvent::Registered(epoch, _) = event {
+                self.committees.insert(*epoch, self.committee_of(*epoch));
+            }
+        }
         events.extend(self.bridge.begin());
         self.seat_committees();
         let forget = BridgeEntry::last_before(self.bridge.oldest()).filter(|_| self.bridge.oldest() > oldest);
@@ -299,6 +325,7 @@ impl From<BridgeRefusal> for Refusal {
             BridgeRefusal::UnknownOutput => Refusal::UnknownOutput,
             BridgeRefusal::NoCase => Refusal::NoCase,
             BridgeRefusal::WrongRound { .. } => Refusal::WrongHaltRound,
+            BridgeRefusal::WrongRegistration(_) => Refusal::WrongLaneKeys,
         }
     }
 }

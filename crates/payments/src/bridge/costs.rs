@@ -12,6 +12,7 @@ fn rules() -> BridgeRules {
         case_deposit: 3,
         lapse_penalty: 0,
         outflow: BTreeMap::from([(AssetId(0), OutflowLimit { most: 10, per_height: 1 })]),
+        registrars: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! clock · resolver · count 4 · (home 8 · count 4 · (id 32 · output 45)[])[]
 //! · count 4 · (asset 4 · backing 16 · deposits 16 · redemptions 16 · verdicts 16)[]
-//! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue
+//! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue · count 4 · registration[]
 //! ```
 
 use super::*;
@@ -26,6 +26,8 @@ impl Bridge {
             }
         }
         self.write_sums(&mut to);
+        to.extend((self.registrations.len() as u32).to_le_bytes());
+        self.registrations.values().for_each(|registration| registration.write(&mut to));
         to
     }
 
@@ -95,7 +97,16 @@ impl Bridge {
             return Err(LaneRefusal::Malformed("more left escrow than came"));
         }
         let queue = OutflowQueue::read(read)?;
+        let count = read.u32()?;
+        let registration = |read: &mut Reader<'_>| {
+            let registration = LaneRegistration::read(read)?;
+            Ok(((registration.epoch, registration.member), registration))
+        };
+        let registrations = read_map(read, count, registration)?;
         reader.end()?;
+        if registrations.keys().any(|(_, member)| usize::from(*member) >= rules.registrars.len()) {
+            return Err(LaneRefusal::Malformed("a stranger has registered keys"));
+        }
         if clock.schedule() != rules.schedule
             || resolver.network() != rules.network
             || !queue.has_limits(&rules.outflow)
@@ -103,6 +114,6 @@ impl Bridge {
             return Err(LaneRefusal::Malformed("the state is of a lane with other rules"));
         }
         let deposited = deposits.values().map(|(_, amount)| u128::from(*amount)).sum();
-        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, deposited, queue })
+        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, deposited, queue, registrations })
     }
 }

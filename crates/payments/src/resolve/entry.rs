@@ -7,7 +7,7 @@
 use primitives::{Address, Amount, Digest};
 
 use super::{Case, Taken};
-use crate::{EscrowClaim, HomeEpoch, Output, OutputId};
+use crate::{EscrowClaim, HomeEpoch, LaneRegistration, Output, OutputId};
 
 const VALUE_CONTEXT: &str = "walras 2026 lane bridge entry v1";
 
@@ -18,8 +18,9 @@ const OPEN: HomeEpoch = HomeEpoch::MAX;
 ///
 /// ```text
 /// key    epoch 8, big-endian · kind 1 (1 backed output, 2 taken output, 3 certified payment) · id or digest 32
+///        epoch 8, big-endian · kind 1 (7 registered keys) · member 1 and 31 zeros
 ///        255 8 times · kind 1 (4 case, 5 deposit of a case, 6 claim) · output 32
-/// value  H(output 45) | H(how it was taken) | H()
+/// value  H(output 45) | H(how it was taken) | H() | H(registration)
 ///        H(case) | H(opener 20 · deposit 8) | H(height 8 · claim 33)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +57,12 @@ impl BridgeEntry {
 
     pub(super) fn certified(home: HomeEpoch, digest: &Digest) -> BridgeEntry {
         BridgeEntry::new(home, 3, &digest.0, Some(&[]))
+    }
+
+    pub(crate) fn registration(registration: &LaneRegistration) -> BridgeEntry {
+        let mut id = [0; 32];
+        id[0] = registration.member;
+        BridgeEntry::new(registration.epoch, 7, &id, Some(&registration.encode()))
     }
 
     pub(super) fn case(id: &OutputId, case: Option<&Case>) -> BridgeEntry {

@@ -47,7 +47,9 @@ impl CaseIndex {
 
     /// Somebody voted for a payment in a case.
     pub(super) fn add(&mut self, id: OutputId, body: &PaymentBody) {
-        outputs_of(body).for_each(|output| drop(self.by_output.entry(output).or_default().insert(id)));
+        for output in outputs_of(body) {
+            self.by_output.entry(output).or_default().insert(id);
+        }
         self.by_payment.entry(body.digest).or_default().insert(id);
     }
 
@@ -60,7 +62,9 @@ impl CaseIndex {
             }
         }
         self.due.remove(&(case.lapses_from(), *id));
-        self.marked.iter_mut().for_each(|marked| drop(marked.remove(id)));
+        for marked in &mut self.marked {
+            marked.remove(id);
+        }
         for body in case.bodies.values() {
             outputs_of(body).for_each(|output| forget(&mut self.by_output, &output, id));
             forget(&mut self.by_payment, &body.digest, id);
@@ -69,7 +73,9 @@ impl CaseIndex {
 
     /// Marks a case.
     fn mark(&mut self, id: &OutputId) {
-        self.marked.iter_mut().for_each(|marked| drop(marked.insert(*id)));
+        for marked in &mut self.marked {
+            marked.insert(*id);
+        }
     }
 
     /// Something happened to an output, or in the case about it.

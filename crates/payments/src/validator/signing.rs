@@ -56,7 +56,7 @@ impl LaneValidator {
                 position: closed.position,
                 root: tree.root(),
             };
-            let signature = self.key.sign(&header.bytes());
+            let signature = self.lane_key().sign(&header.bytes());
             for (index, (asker, digest)) in closed.leaves.into_iter().enumerate() {
                 let answer = LaneAnswer {
                     validator: header.validator,
@@ -73,6 +73,11 @@ impl LaneValidator {
                 });
             }
         }
+    }
+
+    /// Nothing waits to be signed once the key is destroyed.
+    fn lane_key(&self) -> &SecretKey {
+        self.key.as_ref().expect("a destroyed key has nothing to sign")
     }
 
     /// Answers clients under the BLS scheme, if it is this shard's; what is left is signed with the other key.
@@ -104,7 +109,7 @@ impl LaneValidator {
             None => {
                 let header = batch_header(committee, validator, &owner, (size, position), digest);
                 let header = RootHeader { shard: self.settings.shard, ..header.expect("it is a member") };
-                SharedSignature::Lane(self.key.sign(&header.bytes()))
+                SharedSignature::Lane(self.lane_key().sign(&header.bytes()))
             }
         };
         LaneEffect::BatchAnswer(peer, BatchAnswer { validator, position, excluded, signature })

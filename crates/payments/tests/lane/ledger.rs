@@ -17,6 +17,7 @@ pub fn bridge_rules() -> BridgeRules {
         case_deposit: 3,
         lapse_penalty: 100_000,
         outflow: BTreeMap::new(),
+        registrars: Vec::new(),
     }
 }
 
