@@ -12,6 +12,7 @@
 //! | contested outputs (protocol R), its arguments, its model | `resolve.rs`: [`Resolver`], `resolve/model.rs` |
 //! | withdrawals, redemptions, escrow; footprints of the ledger | `bridge.rs`: [`Bridge`], `outflow.rs` |
 //! | aggregated signatures | `bls.rs`: [`BlsAggregate`] |
+//! | threshold signatures, key generation without a dealer | `threshold.rs`: [`KeyGeneration`], [`GroupKey`] |
 //! | trees that a broker makes for many clients | `broker.rs`: [`LaneBroker`] |
 //! | evidence, watchers, the audit | `evidence.rs`, `watch.rs`, `audit.rs` |
 //!
@@ -94,6 +95,7 @@
 //! certificate count 1 · answer[]                                exactly q, validators ascend strictly
 //!             0 · 1 · aggregate                                 see `bls.rs`
 //!             0 · (2 | 3) · ...                                 of a shared tree, see `broker.rs`
+//!             0 · 4 · signature 48                              under the group's key, see `threshold.rs`
 //! paid proof  summary · index 1 · path 32 each · certificate
 //! request     1 · payment · signature 64 · (0 | 1 · paid proof) for each input
 //!             2 · summary · certificate
@@ -124,9 +126,9 @@
 //! * **Home epochs, deposits, settled receipts, several assets and fees** are not in the paper. The design of epochs
 //!   makes the home committee the only one that ever signs a spend, so that no spent set is handed over.
 //! * **Contested outputs** are resolved by the ledger. The paper leaves frozen what an owner signed twice.
-//! * **BLS signatures are aggregated** with a bitmap of signers. They verify as fast as those of §3.4 and are as short
-//!   but for n/8 bytes. The threshold form is not here: it needs a distributed key generation, and one that reveals a
-//!   share of an honest validator would let fewer than q make a certificate.
+//! * **BLS signatures are aggregated** with a bitmap of signers by default. They verify as fast as those of §3.4 and are
+//!   as short but for n/8 bytes. The threshold form serves in an epoch whose members made a group key themselves, by a
+//!   generation that reveals no share of a correct one; else fewer than q could make a certificate.
 //! * **Shared trees.** The paper has each validator make its own tree, so that a certificate holds q paths.
 //! * **The best tree** ([`SchemeCosts::best_leaves`]) is the cheapest power of two by the formula of §3.3, computed in
 //!   integers, not the real minimum rounded.
@@ -162,6 +164,7 @@ mod request;
 mod resolve;
 mod spent;
 mod statement;
+mod threshold;
 mod validator;
 mod wallet;
 mod watch;
@@ -192,6 +195,7 @@ pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
 };
+pub use threshold::{Complaint, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing};
 pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 pub use watch::{LaneWatcher, WatchAction};

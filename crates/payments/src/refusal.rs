@@ -103,6 +103,12 @@ pub enum LaneRefusal {
     /// The payment, or the one that created an input, is a candidate of an open case or void.
     #[error("payment {0} is contested; post its certificate to the ledger")]
     Barred(Digest),
+    /// A member that revealed a share of the group's secret.
+    #[error("validator {0} revealed its share of the group's key; its signatures do not count")]
+    RevealedShare(u8),
+    /// The epoch has no group key.
+    #[error("this epoch has no group key: no key generation ended well; use an aggregate")]
+    NoGroupKey,
     /// A validator that registered no key for the epoch.
     #[error("validator {0} registered no key for this epoch; ask the others")]
     Unregistered(u8),

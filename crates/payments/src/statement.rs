@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use primitives::{Address, Digest, PublicKey};
 
-use crate::{BlsPublicKey, BlsSignature, HomeEpoch, LaneRefusal, OutputId, Quorums};
+use crate::{BlsPublicKey, BlsSignature, DkgTerms, GroupKey, HomeEpoch, KeyGeneration, LaneRefusal, OutputId, Quorums};
 
 /// What every signed byte string of the lane begins with; the last byte is the version.
 pub(crate) const TAG: &[u8; 12] = b"walras-lane\x01";
@@ -114,6 +114,7 @@ pub struct LaneCommittee {
     epoch: HomeEpoch,
     keys: Vec<Vec<PublicKey>>,
     bls: Option<Arc<Vec<Vec<BlsPublicKey>>>>,
+    group: Option<Arc<GroupKey>>,
     quorums: Quorums,
 }
 
@@ -129,7 +130,7 @@ impl LaneCommittee {
     pub fn new(network: Digest, epoch: HomeEpoch, keys: Vec<Vec<PublicKey>>) -> LaneCommittee {
         let quorums = Quorums::new(keys.len());
         assert!(keys.iter().all(|shards| shards.len() <= 1 << 16), "a validator has at most 65,536 shards");
-        LaneCommittee { network, epoch, keys, bls: None, quorums }
+        LaneCommittee { network, epoch, keys, bls: None, group: None, quorums }
     }
 
     /// The same committee with BLS keys of each validator's shards besides.
@@ -147,6 +148,29 @@ impl LaneCommittee {
         let keys = registrations.into_iter().map(|shards| shards.into_iter().map(|(key, ..)| key).collect());
         self.bls = Some(Arc::new(keys.collect()));
         Ok(self)
+    }
+
+    /// The same committee with the group key that its own key generation made, if it ended well and in time. Without
+    /// one, threshold certificates are refused and aggregates serve.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::NoGroupKey`] if the generation is not finished, gave no key, or was another committee's.
+    pub fn with_threshold(mut self, generation: &KeyGeneration) -> Result<LaneCommittee, LaneRefusal> {
+        let (group, terms) = (generation.outcome().ok_or(LaneRefusal::NoGroupKey)?, generation.terms());
+        let own = DkgTerms::of(&self)?;
+        if (own.network, own.epoch, &own.keys) != (terms.network, terms.epoch, &terms.keys) {
+            return Err(LaneRefusal::NoGroupKey);
+        }
+        self.group = Some(Arc::new(group.clone()));
+        Ok(self)
+    }
+
+    /// The group key.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::NoGroupKey`] if the epoch has none.
+    pub fn group(&self) -> Result<&GroupKey, LaneRefusal> {
+        self.group.as_deref().ok_or(LaneRefusal::NoGroupKey)
     }
 
     /// Whether its shards have BLS keys.

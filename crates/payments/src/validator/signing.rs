@@ -86,6 +86,10 @@ impl LaneValidator {
         let (network, epoch, kind) = (&self.settings.rules.network, self.home(), closed.kind);
         closed.leaves.retain(|(asker, digest)| match asker {
             &Asker::Peer(peer) => {
+                if let Some(share) = &self.share {
+                    let signature = share.sign(network, epoch, kind, digest);
+                    effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
+                }
                 let signature = key.sign(network, epoch, kind, digest);
                 effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
                 false
