@@ -1,9 +1,9 @@
 //! TLS with the key of the shard, as an option of the clients' socket.
 //!
 //! TLS 1.3 with the shard's raw ed25519 public key (RFC 7250), which the client pins: there are no certificates, names
-//! or authorities. Answers authenticate themselves, so that TLS adds only that nobody on the way reads who pays whom, or
-//! drops what it chooses. What TLS signs begins with 64 spaces and what the lane signs with its tag, so that neither can
-//! be taken for the other.
+//! or authorities. Answers authenticate themselves, so that TLS adds only that nobody on the way reads who pays whom,
+//! or drops what it chooses. What TLS signs begins with 64 spaces and what the lane signs with its tag, so that neither
+//! can be taken for the other.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

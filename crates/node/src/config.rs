@@ -51,6 +51,8 @@ pub struct LaneConfig {
     /// Where the shards of all members listen, in the order of the genesis; each takes eight ports, from this one on.
     /// None: the node takes no part in the lane.
     pub addresses: Vec<SocketAddr>,
+    /// Whether the shards of all members speak TLS with clients, under their registered keys.
+    pub tls: bool,
     /// This node's index among the members.
     pub member: u8,
 }
@@ -68,7 +70,7 @@ impl LaneConfig {
         // One too many is refused like one too few.
         addresses.extend(rest.iter().map(|one| vec![*one]));
         let keys = if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(key) };
-        LaneMember { index: self.member, keys, addresses, account }
+        LaneMember { index: self.member, keys, addresses, tls: self.tls, account }
     }
 }
 

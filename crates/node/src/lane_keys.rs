@@ -3,8 +3,8 @@
 //!
 //! The file is `data/lane/EPOCH/SHARD/shard-key`: 32 bytes that its owner alone reads, without a passphrase, since the
 //! node makes it by itself and needs it after each restart. Its worth ends with its epoch. It is overwritten before it
-//! is removed; a disk that moves what is overwritten (a solid-state one, a copying file system) may keep a copy, so such
-//! a disk is to be encrypted.
+//! is removed; a disk that moves what is overwritten (a solid-state one, a copying file system) may keep a copy, so
+//! such a disk is to be encrypted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

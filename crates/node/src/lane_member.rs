@@ -19,6 +19,8 @@ pub struct LaneMember {
     pub keys: LaneKeys,
     /// The addresses of all shards of the committee, by member and shard. Each takes [`HOME_PORTS`] ports.
     pub addresses: Vec<Vec<SocketAddr>>,
+    /// Whether they all speak TLS.
+    pub tls: bool,
     /// The key of the account that posts votes and views.
     pub account: SecretKey,
 }
@@ -59,9 +61,7 @@ pub enum LaneStartError {
         keys: Vec<PublicKey>,
     },
     /// A registrar that the genesis does not name, or keys where it names registrars.
-    #[error(
-        "lane.registrars[{0}] in the genesis is not the key given: use the key that registers this member's keys          (lane-key.json)"
-    )]
+    #[error("lane.registrars[{0}] in the genesis is not the key given: use this member's lane-key.json")]
     Registrar(u8),
     /// Addresses that do not fit the committee.
     #[error("the lane has one address for each shard of each member, and ports up to 7 above it")]

@@ -285,7 +285,8 @@ impl LaneHost {
         let at = |shards: &Vec<SocketAddr>| shards.iter().map(|of| home_address(*of, home)).collect();
         let addresses: Vec<Vec<SocketAddr>> = self.member.addresses.iter().map(at).collect();
         let listen = addresses[usize::from(self.member.index)][usize::from(shard)];
-        let peers = (addresses.len() > 1).then(|| LaneDirectory { committee: committee.clone(), addresses });
+        let tls = self.member.tls;
+        let peers = (addresses.len() > 1).then(|| LaneDirectory { committee: committee.clone(), addresses, tls });
         ShardSetup {
             settings: LaneSettings {
                 rules,
@@ -304,6 +305,7 @@ impl LaneHost {
             key,
             bls_key: None,
             listen,
+            tls,
             backed,
             peers,
             limits: ShardLimits::default(),
@@ -488,7 +490,7 @@ impl LaneHost {
     fn remove(&self, home: HomeEpoch) {
         if let Err(error) = lane_keys::destroy(&self.directory, home) {
             let directory = self.directory.join(home.to_string());
-            tracing::error!(%error, directory = %directory.display(), "keys and logs of a lane epoch that is over stay");
+            tracing::error!(%error, directory = %directory.display(), "keys and logs of an epoch that is over stay");
         }
     }
 

@@ -95,7 +95,9 @@ impl Net {
         config.blocks.interval_ms = 5;
         let exchange = Arc::new(Exchange::start(config, genesis, data, None).expect("starts"));
         let addresses = vec![vec![address]];
-        exchange.start_lane(LaneMember { index: 0, keys, addresses, account: account() }, data).expect("takes part");
+        exchange
+            .start_lane(LaneMember { index: 0, keys, addresses, tls: false, account: account() }, data)
+            .expect("takes part");
         Net { exchange, address }
     }
 
@@ -149,7 +151,8 @@ impl Net {
 
     fn client(&self, home: HomeEpoch) -> LaneClient {
         let committee = self.exchange.read(|ledger| ledger.lane()?.committee(home).cloned()).expect("it counts");
-        LaneClient::new(LaneDirectory { committee, addresses: vec![vec![home_address(self.address, home)]] })
+        let addresses = vec![vec![home_address(self.address, home)]];
+        LaneClient::new(LaneDirectory { committee, addresses, tls: false })
     }
 
     fn pay(&self, from: u8, coin: &Holding, homes: [HomeEpoch; 2], to: Recipient) -> SignedPayment {
@@ -351,8 +354,13 @@ fn a_deleted_log_mutes_until_the_next_epoch() {
 fn a_member_with_other_keys_does_not_start() {
     let dir = private();
     let exchange = Exchange::start(Config::default(), &genesis(), dir.path(), None).expect("starts");
-    let member =
-        |index, key, addresses| LaneMember { index, keys: LaneKeys::Fixed(vec![key]), addresses, account: account() };
+    let member = |index, key, addresses| LaneMember {
+        index,
+        keys: LaneKeys::Fixed(vec![key]),
+        addresses,
+        tls: false,
+        account: account(),
+    };
     let at: SocketAddr = "127.0.0.1:7100".parse().expect("an address");
     let start = |member| exchange.start_lane(member, dir.path());
     assert!(matches!(start(member(0, key(1), vec![vec![at]])), Err(LaneStartError::Keys { .. })));

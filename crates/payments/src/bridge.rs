@@ -251,8 +251,8 @@ impl Bridge {
         }
     }
 
-    /// Begins the next height: lane time passes, cases whose time is over lapse, limits recover. An epoch for which fewer
-    /// than q members have keys does not begin: the one before goes on, at each height, until they have.
+    /// Begins the next height: lane time passes, cases whose time is over lapse, limits recover. An epoch for which
+    /// fewer than q members have keys does not begin: the one before goes on, at each height, until they have.
     pub fn begin(&mut self) -> Vec<BridgeEvent> {
         let halted = self.clock.is_halted();
         let mut events = Vec::new();

@@ -1,8 +1,8 @@
 //! The threshold form of the BLS scheme (§3.4), with key generation by the members themselves.
 //!
 //! A certificate is one signature of 48 bytes under one group key, whoever signed. Any q shares of the group's secret
-//! make it, and fewer make nothing. No dealer is trusted: each member deals a random polynomial of degree q − 1, and the
-//! group's secret is the sum of those that stand.
+//! make it, and fewer make nothing. No dealer is trusted: each member deals a random polynomial of degree q − 1, and
+//! the group's secret is the sum of those that stand.
 //!
 //! # Key generation
 //!

@@ -114,8 +114,9 @@ impl BlsCollector {
         BlsCollector { kind, summary, parts: BTreeMap::new(), shares: BTreeMap::new() }
     }
 
-    /// Adds a signature; the certificate, once q of one form are there and what they make holds. Signatures of shares are
-    /// verified as they come, the others one by one only if their sum does not hold; those that are wrong are dropped.
+    /// Adds a signature; the certificate, once q of one form are there and what they make holds. Signatures of shares
+    /// are verified as they come, the others one by one only if their sum does not hold; those that are wrong are
+    /// dropped.
     pub fn add(
         &mut self,
         committee: &LaneCommittee,

@@ -48,6 +48,8 @@ pub struct LaneBody {
     /// Where each member's shards listen (TCP), as this node knows it; a shard of home epoch h listens on the port that
     /// is h modulo `home_ports` above. Empty if the node does not know.
     pub addresses: Vec<Vec<String>>,
+    /// Whether they speak TLS 1.3, each with its registered key as a raw public key.
+    pub tls: bool,
     /// Ports of a shard, from its address on.
     pub home_ports: u16,
     /// The assets of the lane.
@@ -81,7 +83,7 @@ pub struct LaneAssetBody {
 }
 
 /// The payment lane; `None` on a chain without one.
-pub fn lane(outline: &Outline, addresses: &[SocketAddr]) -> Option<LaneBody> {
+pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<LaneBody> {
     let LaneOutline {
         network,
         epoch,
@@ -107,6 +109,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr]) -> Option<LaneBody> {
         counts().map(of_member).filter(|shards: &Vec<String>| !shards.is_empty()).collect();
     Some(LaneBody {
         addresses,
+        tls,
         home_ports: HOME_PORTS,
         height: outline.height,
         network: network.to_string(),

@@ -11,7 +11,7 @@ const PENALTY_MAX: u32 = 1_000_000;
 
 /// The payment lane of a chain, from its genesis.
 ///
-/// The members of the committee are the same in every lane epoch; their keys are fresh in each, if there are registrars.
+/// The members of the committee are the same in every lane epoch; their keys are fresh in each if there are registrars.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct LaneTerms {
     /// Heights of a lane epoch, at least 2.

@@ -1,5 +1,5 @@
-//! Entries of the bridge's state: what is written once and stands until its epoch is forgotten, and what is open: cases,
-//! their deposits and claims that wait.
+//! Entries of the bridge's state: what is written once and stands until its epoch is forgotten, and what is open:
+//! cases, their deposits and claims that wait.
 //!
 //! They are many, and few are written in a block. The ledger keeps them in a trie, so that the cost of a block's root
 //! grows neither with the age of an epoch nor with what is open.

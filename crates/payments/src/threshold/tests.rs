@@ -140,7 +140,8 @@ proptest! {
             }
             let group = board.finish().cloned().expect("enough dealers stand");
             prop_assert!(group.struck().iter().all(|member| byzantine(*member)), "a correct member is struck");
-            prop_assert!((0..n).filter(|member| !byzantine(*member)).all(|dealer| board.standing().any(|of| of == dealer)));
+            let stands = |dealer| board.standing().any(|of| of == dealer);
+            prop_assert!((0..n).filter(|member| !byzantine(*member)).all(stands));
             let correct: Vec<u8> = (0..n).filter(|member| !byzantine(*member)).collect();
             let committee = committee(n).with_threshold(&board).expect("its own");
             let digest = Digest([n; 32]);

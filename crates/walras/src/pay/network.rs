@@ -304,6 +304,7 @@ pub struct LaneNow {
     pub halted: bool,
     pub case_deposit: Amount,
     addresses: Vec<Vec<SocketAddr>>,
+    tls: bool,
     home_ports: u64,
 }
 
@@ -328,6 +329,7 @@ impl LaneNow {
             halted: lane["halted"] == true,
             case_deposit: text(&lane["case_deposit"]).parse().context("the deposit of a case")?,
             addresses,
+            tls: lane["tls"] == true,
             home_ports: number("home_ports")?.max(1),
         })
     }
@@ -337,6 +339,6 @@ impl LaneNow {
         let above = (home % self.home_ports) as u16;
         let at = |address: &SocketAddr| SocketAddr::new(address.ip(), address.port().saturating_add(above));
         let addresses = self.addresses.iter().map(|shards| shards.iter().map(at).collect()).collect();
-        lane::LaneDirectory { committee: network.committee(home), addresses }
+        lane::LaneDirectory { committee: network.committee(home), addresses, tls: self.tls }
     }
 }
