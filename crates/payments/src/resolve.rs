@@ -158,6 +158,9 @@ impl Case {
     }
 }
 
+/// Whether a case can be closed by a rule, and how.
+type Rule = fn(&Resolver, &Case, HomeEpoch) -> Option<Verdict>;
+
 /// All that the ledger knows about contested outputs: the state machine of protocol R.
 #[derive(Clone, Debug)]
 pub struct Resolver {
@@ -436,8 +439,7 @@ impl Resolver {
         }
     }
 
-    const RULES: [fn(&Resolver, &Case, HomeEpoch) -> Option<Verdict>; index::RULES] =
-        [Resolver::confirmed, Resolver::freed, Resolver::lapsed];
+    const RULES: [Rule; index::RULES] = [Resolver::confirmed, Resolver::freed, Resolver::lapsed];
 
     /// No case that was not marked could have been decided.
     #[cfg(test)]
