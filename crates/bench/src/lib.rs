@@ -12,6 +12,7 @@ pub mod filter;
 pub mod hostile;
 mod hostile_evm;
 pub mod impostor;
+pub mod lane_rows;
 pub mod payments;
 pub mod payments_lane;
 pub mod population;

@@ -3,22 +3,26 @@
 //! All validators and the client share this machine, so the figure is of all of them together. It stands beside a
 //! *ceiling*: what the same cores could do if nothing but signatures and hashes cost time, from the costs of these
 //! measured in the same run. Each payment is paid twice: first from an output of the genesis, then by its recipient,
-//! who proves the input by a certificate. Requests are signed beforehand.
+//! who proves the input by a certificate. Then all of the second are settled.
+//!
+//! A *variant* changes one thing: shards and client speak TLS; the client signs requests as it sends them and not
+//! beforehand; validators keep no verified roots, so that each is cold. Beside these stand rows without sockets
+//! (`lane_rows.rs`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
-use lane::{FileLog, LaneShard, ShardLimits, ShardSetup};
+use lane::{FileLog, LaneReceiver, LaneSender, LaneShard, ShardLimits, ShardSetup, connect};
 use payments::{
     AssetRule, CheckBudget, Claim, FastReceipt, Holding, LaneAnswer, LaneCommittee, LaneRules, LaneSettings, LogOwner,
     Output, OutputId, OutputProof, PaymentCertificate, PaymentView, Recipient, RootCache, SchemeCosts, SignedPayment,
-    StatementKind, build_payment,
+    StatementKind, build_payment, settle_request,
 };
 use primitives::{AssetId, Digest, PublicKey, SecretKey, Signature, Signed, verify_all};
 use rayon::prelude::*;
@@ -27,6 +31,7 @@ use store::RealDisk;
 
 use crate::consensus::processor;
 use crate::exchange::Error;
+use crate::lane_rows::{self, LaneRowsOptions};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -39,11 +44,30 @@ pub struct PaymentsLaneOptions {
     pub window: usize,
     /// Leaves of a tree, for each run: 1 is the naive scheme.
     pub leaves: Vec<usize>,
+    /// What to change, for each run with the last of `leaves`; runs as they are come first.
+    pub variants: Vec<LaneVariant>,
+    /// What is measured without sockets.
+    pub rows: LaneRowsOptions,
+}
+
+/// What a run changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneVariant {
+    /// Nothing.
+    Plain,
+    /// Shards and client speak TLS.
+    Tls,
+    /// The client builds and signs requests as it sends them.
+    Live,
+    /// Validators keep no verified roots.
+    ColdRoots,
 }
 
 const NETWORK: Digest = Digest([7; 32]);
 /// Owners of outputs; each pays many times.
 const OWNERS: usize = 256;
+/// Requests that are sent together.
+const TOGETHER: usize = 64;
 
 fn key(kind: u8, number: usize) -> SecretKey {
     let mut seed = [kind; 32];
@@ -65,8 +89,15 @@ pub fn run(options: &PaymentsLaneOptions, directory: &Path, say: &mut dyn FnMut(
     let mut runs = Vec::new();
     for &leaves in &options.leaves {
         say(&format!("{} validators, trees of {leaves}", options.validators));
-        runs.push(measure(options, leaves, &costs, &directory.join(format!("leaves-{leaves}")))?);
+        let plain = LaneVariant::Plain;
+        runs.push(measure(options, (leaves, plain), &costs, &directory.join(format!("leaves-{leaves}")))?);
     }
+    let leaves = options.leaves.last().copied().unwrap_or(1);
+    for &variant in &options.variants {
+        say(&format!("{} validators, trees of {leaves}, {variant:?}", options.validators));
+        runs.push(measure(options, (leaves, variant), &costs, &directory.join(format!("{variant:?}")))?);
+    }
+    let rows = lane_rows::run(&options.rows, directory, say)?;
     let quorum = committee(options.validators).quorums().certificate;
     Ok(json!({
         "validators": options.validators,
@@ -77,6 +108,7 @@ pub fn run(options: &PaymentsLaneOptions, directory: &Path, say: &mut dyn FnMut(
         "microseconds": costs.as_json(),
         "best_leaves": costs.scheme().best_leaves(quorum),
         "runs": runs,
+        "without_sockets": rows,
     }))
 }
 
@@ -168,7 +200,12 @@ fn committee(validators: usize) -> LaneCommittee {
     LaneCommittee::new(NETWORK, 0, (0..validators).map(|validator| vec![key(2, validator).public()]).collect())
 }
 
-fn start(validators: usize, leaves: usize, coins: &[Holding], directory: &Path) -> Result<Vec<LaneShard>, Error> {
+fn start(
+    validators: usize,
+    (leaves, variant): (usize, LaneVariant),
+    coins: &[Holding],
+    directory: &Path,
+) -> Result<Vec<LaneShard>, Error> {
     let backed: Vec<(OutputId, Output)> = coins.iter().map(|coin| (coin.id, coin.output)).collect();
     let start = |validator: usize| {
         let settings = LaneSettings {
@@ -184,7 +221,7 @@ fn start(validators: usize, leaves: usize, coins: &[Holding], directory: &Path) 
             trees_waiting_max: 1 << 16,
             checks_per_peer: 1_000_000,
             checks_per_tick: 1_000_000,
-            roots_per_validator: 1 << 16,
+            roots_per_validator: if variant == LaneVariant::ColdRoots { 0 } else { 1 << 16 },
         };
         let disk = RealDisk::new(directory.join(validator.to_string()))?;
         FileLog::create(&disk, &LogOwner { network: NETWORK, home: 0, validator: validator as u8, shard: 0 })?;
@@ -193,6 +230,7 @@ fn start(validators: usize, leaves: usize, coins: &[Holding], directory: &Path) 
             key: key(2, validator),
             bls_key: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            tls: variant == LaneVariant::Tls,
             backed: backed.clone(),
             peers: None,
             limits: ShardLimits { reply_bytes: 256 << 20, ..ShardLimits::default() },
@@ -203,7 +241,12 @@ fn start(validators: usize, leaves: usize, coins: &[Holding], directory: &Path) 
     (0..validators).map(start).collect()
 }
 
-fn measure(options: &PaymentsLaneOptions, leaves: usize, costs: &Costs, directory: &Path) -> Result<Value, Error> {
+fn measure(
+    options: &PaymentsLaneOptions,
+    (leaves, variant): (usize, LaneVariant),
+    costs: &Costs,
+    directory: &Path,
+) -> Result<Value, Error> {
     let committee = committee(options.validators);
     let quorum = committee.quorums().certificate;
     let owner = |index: usize| key(1, index % OWNERS);
@@ -213,126 +256,195 @@ fn measure(options: &PaymentsLaneOptions, leaves: usize, costs: &Costs, director
         Holding { id, output: output(index), proof: OutputProof::Ledger }
     };
     let coins: Vec<Holding> = (0..options.payments).map(coin).collect();
-    let shards = start(options.validators, leaves, &coins, directory)?;
+    let shards = start(options.validators, (leaves, variant), &coins, directory)?;
     let pay = |index: usize, holding: Holding, payer: usize| {
         build_payment(&rules(), &owner(payer), 0, 0, vec![holding], vec![output(index + 1)]).map_err(|e| e.to_string())
     };
+    let network =
+        LoadNetwork { shards: &shards, committee: &committee, window: options.window, leaves, variant, costs };
     let first: Vec<SignedPayment> =
         coins.par_iter().enumerate().map(|(index, coin)| pay(index, coin.clone(), index)).collect::<Result<_, _>>()?;
-    let (phase_one, certificates) = pay_all(&first, &shards, &committee, options.window, leaves, costs)?;
-    let second: Vec<SignedPayment> = (0..options.payments)
+    let build = |index: usize| pay(index, coins[index].clone(), index);
+    let confirmation = StatementKind::Confirmation;
+    let (phase_one, certificates) = network.pay_all(confirmation, &loads(&first)?, &build)?;
+    let received: Vec<Holding> = (0..options.payments)
         .into_par_iter()
         .map(|index| {
             let view = PaymentView::parse(&first[index].payment).map_err(|error| error.to_string())?;
             let receipt = FastReceipt::of(&view, 0, certificates[index].clone()).ok_or("no output")?;
-            let holding = receipt.verify(&committee, &mut RootCache::new(0)).map_err(|error| error.to_string())?;
-            pay(index + 1, holding, index + 1)
+            receipt.verify(&committee, &mut RootCache::new(0)).map_err(|error| error.to_string())
         })
         .collect::<Result<_, String>>()?;
-    let (phase_two, _) = pay_all(&second, &shards, &committee, options.window, leaves, costs)?;
+    let build = |index: usize| pay(index + 1, received[index].clone(), index + 1);
+    let second: Vec<SignedPayment> = (0..options.payments).into_par_iter().map(build).collect::<Result<_, String>>()?;
+    let (phase_two, certificates) = network.pay_all(confirmation, &loads(&second)?, &build)?;
+    let mut settlements = loads(&second)?;
+    for (index, load) in settlements.iter_mut().enumerate() {
+        let summary = PaymentView::parse(&second[index].payment)?.summary();
+        load.request = settle_request(&summary, &certificates[index]);
+    }
+    // A settlement has no signature of the client's.
+    let unsigned = LoadNetwork { variant: LaneVariant::Plain.with_tls(variant), ..network };
+    let (settled, _) = unsigned.pay_all(StatementKind::Acknowledgement, &settlements, &build)?;
+    let rate = |phase: &Value| phase["payments_per_second"].as_f64().unwrap_or(0.0);
+    let with_settlement = 1.0 / (1.0 / rate(&phase_two) + 1.0 / rate(&settled));
     let syncs: u64 = shards.iter().map(|shard| shard.counts().syncs.load(Ordering::Relaxed)).sum();
     Ok(json!({
         "leaves": leaves,
+        "tls": variant == LaneVariant::Tls,
+        "load": if variant == LaneVariant::Live { "live" } else { "presigned" },
+        "roots": if variant == LaneVariant::ColdRoots { "cold" } else { "warm" },
         "ceiling_payments_per_second": costs.ceiling(options.validators, quorum, leaves).round(),
         "from_genesis": phase_one,
         "from_certificates": phase_two,
+        "settlement": settled,
+        "payments_per_second_settled_one_after_the_other": with_settlement.round(),
         "syncs": syncs,
     }))
 }
 
-/// Pays all of these, as many at a time as the window holds; what it took, and the certificates.
-fn pay_all(
-    payments: &[SignedPayment],
-    shards: &[LaneShard],
-    committee: &LaneCommittee,
-    window: usize,
-    leaves: usize,
-    costs: &Costs,
-) -> Result<(Value, Vec<PaymentCertificate>), Error> {
-    let needed = committee.quorums().certificate;
-    let places: HashMap<Digest, usize> =
-        payments.iter().enumerate().map(|(index, payment)| (payment.digest, index)).collect();
-    let owners: Vec<PublicKey> = payments
-        .iter()
-        .map(|payment| PaymentView::parse(&payment.payment).map(|view| view.owner()))
-        .collect::<Result<_, _>>()?;
-    let counts: Vec<AtomicUsize> = payments.iter().map(|_| AtomicUsize::new(0)).collect();
-    let (done, before, begun) = (AtomicUsize::new(0), processor(), Instant::now());
-    let mut collected = Vec::new();
-    std::thread::scope(|scope| -> Result<(), Error> {
-        let mut readers = Vec::new();
-        for shard in shards {
-            let stream = TcpStream::connect(shard.address())?;
-            stream.set_nodelay(true)?;
-            let writing = stream.try_clone()?;
-            let (done, counts, places, owners) = (&done, &counts, &places, &owners);
-            std::thread::Builder::new()
-                .name("load-writer".into())
-                .spawn_scoped(scope, move || send_all(writing, payments, done, window))?;
-            let read = move || {
-                let collector = Collector { committee, places, owners, counts, needed, done, leaves };
-                let answers = collector.collect(stream);
-                if answers.is_err() {
-                    // Nobody counts any more: writers wait for nothing.
-                    done.store(usize::MAX / 2, Ordering::Release);
-                }
-                answers
-            };
-            readers.push(std::thread::Builder::new().name("load-reader".into()).spawn_scoped(scope, read)?);
-        }
-        for reader in readers {
-            collected.push(reader.join().map_err(|_| "a reader panicked")??);
-        }
-        Ok(())
-    })?;
-    let (seconds, after) = (begun.elapsed().as_secs_f64(), processor());
-    let certificate = |index: usize| {
-        let answers = collected.iter().filter_map(|answers: &Vec<Option<LaneAnswer>>| answers[index].clone());
-        PaymentCertificate::Answers(answers.take(needed).collect())
-    };
-    let spent = |prefix: &str| -> f64 {
-        let of = |times: &HashMap<String, f64>| -> f64 {
-            times.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, seconds)| seconds).sum()
-        };
-        (of(&after) - of(&before)) * 1e6 / payments.len() as f64
-    };
-    let (per_second, validators) = (payments.len() as f64 / seconds, shards.len() as f64);
-    let value = json!({
-        "payments_per_second": per_second.round(),
-        "of_ceiling": per_second / costs.ceiling(shards.len(), needed, leaves),
-        "processor_us_per_payment": {
-            "machine_of_each_validator": spent("lane-machine") / validators,
-            "syncer_of_each_validator": spent("lane-syncer") / validators,
-            "sockets_of_each_validator": spent("lane-sockets") / validators,
-            "client": spent("load-"),
-        },
-    });
-    Ok((value, (0..payments.len()).map(certificate).collect()))
+impl LaneVariant {
+    /// The same as the plain run, with TLS if `other` has it.
+    fn with_tls(self, other: LaneVariant) -> LaneVariant {
+        if other == LaneVariant::Tls { other } else { self }
+    }
 }
 
-/// Sends all requests, no more than the window ahead of what is done. The reader finds out if the connection breaks.
-fn send_all(mut to: TcpStream, payments: &[SignedPayment], done: &AtomicUsize, window: usize) {
-    const TOGETHER: usize = 64;
-    let mut frames = Vec::new();
-    for (chunk, some) in payments.chunks(TOGETHER).enumerate() {
-        while chunk * TOGETHER >= done.load(Ordering::Acquire) + window {
-            std::thread::sleep(std::time::Duration::from_micros(200));
-        }
-        frames.clear();
-        for (number, payment) in (chunk * TOGETHER..).zip(some) {
-            write_frame(&mut frames, number as u32, &payment.request);
-        }
-        if to.write_all(&frames).is_err() {
-            return;
+/// One request.
+struct Load {
+    digest: Digest,
+    owner: PublicKey,
+    request: Vec<u8>,
+}
+
+fn loads(payments: &[SignedPayment]) -> Result<Vec<Load>, Error> {
+    let load = |payment: &SignedPayment| {
+        let owner = PaymentView::parse(&payment.payment)?.owner();
+        Ok(Load { digest: payment.digest, owner, request: payment.request.clone() })
+    };
+    payments.iter().map(load).collect()
+}
+
+/// What a client of the measurement talks to.
+#[derive(Clone, Copy)]
+struct LoadNetwork<'a> {
+    shards: &'a [LaneShard],
+    committee: &'a LaneCommittee,
+    window: usize,
+    leaves: usize,
+    variant: LaneVariant,
+    costs: &'a Costs,
+}
+
+/// Builds and signs a payment anew.
+type Build<'a> = &'a (dyn Fn(usize) -> Result<SignedPayment, String> + Sync);
+
+impl LoadNetwork<'_> {
+    /// Sends all of these, as many at a time as the window holds; what it took, and the certificates.
+    fn pay_all(
+        &self,
+        kind: StatementKind,
+        loads: &[Load],
+        build: Build<'_>,
+    ) -> Result<(Value, Vec<PaymentCertificate>), Error> {
+        let LoadNetwork { shards, committee, leaves, .. } = *self;
+        let needed = committee.quorums().certificate;
+        let places: HashMap<Digest, usize> =
+            loads.iter().enumerate().map(|(index, load)| (load.digest, index)).collect();
+        let counts: Vec<AtomicUsize> = loads.iter().map(|_| AtomicUsize::new(0)).collect();
+        let built: Vec<OnceLock<()>> = loads.chunks(TOGETHER).map(|_| OnceLock::new()).collect();
+        let (done, before, begun) = (AtomicUsize::new(0), processor(), Instant::now());
+        let mut collected = Vec::new();
+        std::thread::scope(|scope| -> Result<(), Error> {
+            let mut readers = Vec::new();
+            for (validator, shard) in (0..).zip(shards) {
+                let key = (self.variant == LaneVariant::Tls).then(|| committee.key(validator, 0)).transpose()?;
+                let (writing, reading) = connect(shard.address(), key)?;
+                let (done, counts, places, built) = (&done, &counts, &places, &built);
+                std::thread::Builder::new()
+                    .name("load-writer".into())
+                    .spawn_scoped(scope, move || self.send_all(writing, loads, done, (built, build)))?;
+                let read = move || {
+                    let collector = Collector { kind, committee, places, loads, counts, needed, done, leaves };
+                    let answers = collector.collect(reading);
+                    if answers.is_err() {
+                        // Nobody counts any more: writers wait for nothing.
+                        done.store(usize::MAX / 2, Ordering::Release);
+                    }
+                    answers
+                };
+                readers.push(std::thread::Builder::new().name("load-reader".into()).spawn_scoped(scope, read)?);
+            }
+            for reader in readers {
+                collected.push(reader.join().map_err(|_| "a reader panicked")??);
+            }
+            Ok(())
+        })?;
+        let (seconds, after) = (begun.elapsed().as_secs_f64(), processor());
+        let certificate = |index: usize| {
+            let answers = collected.iter().filter_map(|answers: &Vec<Option<LaneAnswer>>| answers[index].clone());
+            PaymentCertificate::Answers(answers.take(needed).collect())
+        };
+        let spent = |prefix: &str| -> f64 {
+            let of = |times: &HashMap<String, f64>| -> f64 {
+                times.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, seconds)| seconds).sum()
+            };
+            (of(&after) - of(&before)) * 1e6 / loads.len() as f64
+        };
+        let (per_second, validators) = (loads.len() as f64 / seconds, shards.len() as f64);
+        let value = json!({
+            "payments_per_second": per_second.round(),
+            "of_ceiling": per_second / self.costs.ceiling(shards.len(), needed, leaves),
+            "processor_us_per_payment": {
+                "machine_of_each_validator": spent("lane-machine") / validators,
+                "syncer_of_each_validator": spent("lane-syncer") / validators,
+                "sockets_of_each_validator": spent("lane-sockets") / validators,
+                "client": spent("load-"),
+            },
+        });
+        Ok((value, (0..loads.len()).map(certificate).collect()))
+    }
+
+    /// Sends all requests, no more than the window ahead of what is done. The reader finds out if the connection
+    /// breaks. Of a live load whoever comes first to some payments signs them.
+    fn send_all(
+        &self,
+        mut to: LaneSender,
+        loads: &[Load],
+        done: &AtomicUsize,
+        (built, build): (&[OnceLock<()>], Build<'_>),
+    ) {
+        let mut frames = Vec::new();
+        for (chunk, some) in loads.chunks(TOGETHER).enumerate() {
+            while chunk * TOGETHER >= done.load(Ordering::Acquire) + self.window {
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            }
+            if self.variant == LaneVariant::Live {
+                built[chunk].get_or_init(|| {
+                    for (index, load) in (chunk * TOGETHER..).zip(some) {
+                        // Signing gives the same bytes each time.
+                        let payment = build(index).expect("it was built before");
+                        assert_eq!(payment.digest, load.digest);
+                    }
+                });
+            }
+            frames.clear();
+            for (number, load) in (chunk * TOGETHER..).zip(some) {
+                write_frame(&mut frames, number as u32, &load.request);
+            }
+            if to.send(&frames).is_err() {
+                return;
+            }
         }
     }
 }
 
 /// Takes the answers of one validator.
 struct Collector<'a> {
+    kind: StatementKind,
     committee: &'a LaneCommittee,
     places: &'a HashMap<Digest, usize>,
-    owners: &'a [PublicKey],
+    loads: &'a [Load],
     counts: &'a [AtomicUsize],
     needed: usize,
     done: &'a AtomicUsize,
@@ -341,12 +453,12 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     /// Verifies every answer; ends when each payment has one.
-    fn collect(self, mut from: TcpStream) -> Result<Vec<Option<LaneAnswer>>, Error> {
-        let mut answers = vec![None; self.owners.len()];
+    fn collect(self, mut from: LaneReceiver) -> Result<Vec<Option<LaneAnswer>>, Error> {
+        let mut answers = vec![None; self.loads.len()];
         let mut roots = RootCache::new(1 << 12);
         let (mut bytes, mut chunk, mut missing) = (Vec::new(), vec![0; 1 << 18], answers.len());
         while missing > 0 {
-            let count = from.read(&mut chunk)?;
+            let count = from.receive(&mut chunk)?;
             if count == 0 {
                 return Err("a shard closed the connection".into());
             }
@@ -356,7 +468,7 @@ impl Collector<'_> {
                 let start = at + HEAD_BYTES;
                 let Some(body) = bytes.get(start..start + length) else { break };
                 match read_reply(number, body, None)? {
-                    Reply::Answer { kind, digest, answer } => {
+                    Reply::Answer { kind, digest, answer } if kind == self.kind => {
                         let place = *self.places.get(&digest).ok_or("an answer to nothing")?;
                         missing -= usize::from(answers[place].is_none());
                         self.verify(&mut roots, kind, &digest, &answer, place)?;
@@ -380,7 +492,7 @@ impl Collector<'_> {
         answer: &LaneAnswer,
         place: usize,
     ) -> Result<(), Error> {
-        let claim = Claim { kind, owner: &self.owners[place], digest };
+        let claim = Claim { kind, owner: &self.loads[place].owner, digest };
         roots.verify(self.committee, &claim, answer, &mut CheckBudget(self.leaves.max(1) as u32))?;
         if self.counts[place].fetch_add(1, Ordering::AcqRel) + 1 == self.needed {
             self.done.fetch_add(1, Ordering::AcqRel);
@@ -394,12 +506,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_payments_are_confirmed_in_each_scheme() {
-        let options = PaymentsLaneOptions { validators: 4, payments: 200, window: 100, leaves: vec![1, 64] };
+    fn all_payments_are_confirmed_and_settled_in_each_scheme_and_variant() {
+        let options = PaymentsLaneOptions {
+            validators: 4,
+            payments: 200,
+            window: 100,
+            leaves: vec![1, 64],
+            variants: vec![LaneVariant::Tls, LaneVariant::Live, LaneVariant::ColdRoots],
+            rows: LaneRowsOptions { payments: 16, spent: 1_000, logged: 1_000 },
+        };
         let directory = tempfile::tempdir().expect("a directory");
         let report = run(&options, directory.path(), &mut |_| {}).expect("it ends well");
-        for run in report["runs"].as_array().expect("two runs") {
-            for phase in ["from_genesis", "from_certificates"] {
+        let runs = report["runs"].as_array().expect("runs");
+        assert_eq!(runs.len(), 5);
+        for run in runs {
+            for phase in ["from_genesis", "from_certificates", "settlement"] {
                 assert!(run[phase]["payments_per_second"].as_f64().expect("a number") > 0.0, "{run}");
             }
         }

@@ -136,6 +136,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Where the shards of the payment lane's members listen, in the order of the genesis; none if this node's operator
     /// names none.
     fn lane_addresses(&self) -> Vec<SocketAddr>;
+    /// Whether these shards speak TLS.
+    fn lane_has_tls(&self) -> bool;
 
     /// An output that the ledger created in the payment lane; `None` if it did not, or its epoch is over.
     fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead>;

@@ -1,6 +1,6 @@
 //! The small part of the ledger that every block publishes whole.
 
-use ledger::{Asset, LaneBridge, LaneTerms, Ledger, Schedule, Validators};
+use ledger::{Asset, LaneBridge, LaneRegistration, LaneTerms, Ledger, Schedule, Validators};
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
 /// What the ledger says of itself after a block, in a few kilobytes. With it, no reader asks the ledger.
@@ -64,6 +64,8 @@ pub struct LaneOutline {
     pub terms: LaneTerms,
     /// Units in escrow of each asset of the terms.
     pub escrow: Vec<u128>,
+    /// Keys of the epochs that count, and of the next one.
+    pub registrations: Vec<LaneRegistration>,
 }
 
 impl LaneOutline {
@@ -76,7 +78,8 @@ impl LaneOutline {
             is_halted: clock.is_halted(),
             halt_round: clock.halt_round(),
             open_cases: bridge.resolver().open_cases(),
-            waiting_claims: bridge.queue().claims().count(),
+            waiting_claims: bridge.queue().len(),
+            registrations: bridge.all_registrations().cloned().collect(),
             escrow: terms.assets.iter().map(|entry| bridge.escrow(entry.asset)).collect(),
             terms,
         }

@@ -1,8 +1,7 @@
 //! A client of the lane: it sends the same bytes to all validators until a quorum has answered.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -13,9 +12,11 @@ use payments::{
 };
 use primitives::SecretKey;
 
+use crate::tls::{LaneReceiver, LaneSender, connect};
 use crate::wire::{HEAD_BYTES, PositionOf, PositionQuery, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
 
-const CONNECT: Duration = Duration::from_secs(2);
+/// How long a validator may take to tell a position.
+const TOLD: Duration = Duration::from_secs(2);
 /// After this time the same bytes are sent again to who has not answered.
 const AGAIN: Duration = Duration::from_millis(500);
 /// Between two tries to reach a validator whose position is asked for.
@@ -32,6 +33,17 @@ pub struct LaneDirectory {
     pub committee: LaneCommittee,
     /// For each validator, the addresses of its shards.
     pub addresses: Vec<Vec<SocketAddr>>,
+    /// Whether they speak TLS, each under its registered key.
+    pub tls: bool,
+}
+
+impl LaneDirectory {
+    /// Connects to a shard.
+    fn connect(&self, validator: u8, shard: u16) -> Option<(LaneSender, LaneReceiver)> {
+        let address = *self.addresses.get(usize::from(validator))?.get(usize::from(shard))?;
+        let key = if self.tls { Some(self.committee.key(validator, shard).ok()?) } else { None };
+        connect(address, key).ok()
+    }
 }
 
 /// Why a payment has no certificate yet. Whatever the reason, the same bytes may be sent again.
@@ -95,7 +107,7 @@ enum Came {
 
 /// The writing end of a connection.
 struct Connected {
-    stream: TcpStream,
+    sender: LaneSender,
     /// Tells connections to one shard apart.
     generation: u64,
 }
@@ -183,7 +195,10 @@ impl LaneClient {
             let now = Instant::now();
             if now >= send_at {
                 for validator in (0..validators as u8).filter(|v| !told.contains(v)) {
-                    self.send(validator, committee.shard_of(validator, &owner)?, &request);
+                    // One that registered no key for this epoch is not asked.
+                    if let Ok(shard) = committee.shard_of(validator, &owner) {
+                        self.send(validator, shard, &request);
+                    }
                 }
                 send_at = now + AGAIN;
             }
@@ -231,7 +246,7 @@ impl LaneClient {
             let now = Instant::now();
             if now >= send_at {
                 for validator in (0..validators as u8).filter(|v| !answered.contains(v)) {
-                    let shard = committee.shard_of(validator, &summary.owner)?;
+                    let Ok(shard) = committee.shard_of(validator, &summary.owner) else { continue };
                     if let Some(number) = self.send(validator, shard, request) {
                         asked.insert(number, validator);
                     }
@@ -288,7 +303,7 @@ impl LaneClient {
             self.connect(validator, shard)?;
         }
         let link = self.links.get_mut(&(validator, shard))?;
-        if link.stream.write_all(&frame).is_err() {
+        if link.sender.send(&frame).is_err() {
             let generation = link.generation;
             self.forget(validator, shard, generation);
             return None;
@@ -297,9 +312,7 @@ impl LaneClient {
     }
 
     fn connect(&mut self, validator: u8, shard: u16) -> Option<()> {
-        let address = *self.directory.addresses.get(usize::from(validator))?.get(usize::from(shard))?;
-        let stream = connected(address).ok()?;
-        let reading = stream.try_clone().ok()?;
+        let (sender, reading) = self.directory.connect(validator, shard)?;
         self.generations += 1;
         let (generation, told) = (self.generations, self.told.clone());
         let read = move || {
@@ -310,7 +323,7 @@ impl LaneClient {
             drop(told.send((validator, shard, generation, Came::Gone)));
         };
         std::thread::Builder::new().name("lane-replies".into()).spawn(read).ok()?;
-        self.links.insert((validator, shard), Connected { stream, generation });
+        self.links.insert((validator, shard), Connected { sender, generation });
         Some(())
     }
 
@@ -324,20 +337,13 @@ impl LaneClient {
 impl Drop for LaneClient {
     fn drop(&mut self) {
         // Readers hold the other half.
-        self.links.values().for_each(|link| drop(link.stream.shutdown(std::net::Shutdown::Both)));
+        self.links.values().for_each(|link| link.sender.close());
     }
-}
-
-fn connected(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, CONNECT)?;
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(CONNECT))?;
-    Ok(stream)
 }
 
 /// Reads replies until the connection ends, a reply is none, nobody wants more, or it is too late.
 fn read_replies(
-    mut from: TcpStream,
+    mut from: LaneReceiver,
     asked: Option<&PositionOf>,
     until: Option<Instant>,
     mut each: impl FnMut(Reply) -> bool,
@@ -347,11 +353,11 @@ fn read_replies(
     loop {
         if let Some(until) = until {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || from.set_read_timeout(Some(left)).is_err() {
+            if left.is_zero() || from.set_timeout(Some(left)).is_err() {
                 return;
             }
         }
-        match from.read(&mut chunk) {
+        match from.receive(&mut chunk) {
             Ok(count) if count > 0 => bytes.extend_from_slice(&chunk[..count]),
             _ => return,
         }
@@ -377,7 +383,7 @@ fn read_replies(
 /// The highest position that the shard of `query` has signed, as far as n − f validators, itself among them, know.
 /// Asks every shard of each other validator until enough validators have told, or `is_stopped`.
 pub(crate) fn highest_told(peers: &LaneDirectory, query: PositionQuery, is_stopped: impl Fn() -> bool) -> Option<u64> {
-    let LaneDirectory { committee, addresses } = peers;
+    let LaneDirectory { addresses, .. } = peers;
     let faulty = (addresses.len() - 1) / 3;
     let needed = addresses.len() - faulty - 1;
     let mut highest = None;
@@ -387,7 +393,8 @@ pub(crate) fn highest_told(peers: &LaneDirectory, query: PositionQuery, is_stopp
             if validator == usize::from(query.validator) || told.contains(&validator) {
                 continue;
             }
-            let positions: Option<Vec<_>> = shards.iter().map(|shard| position(*shard, committee, query)).collect();
+            let positions: Option<Vec<_>> =
+                (0..shards.len()).map(|shard| position(peers, (validator as u8, shard as u16), query)).collect();
             if let Some(positions) = positions {
                 told.insert(validator);
                 highest = positions.into_iter().flatten().fold(highest, |most, position| most.max(Some(position)));
@@ -401,15 +408,16 @@ pub(crate) fn highest_told(peers: &LaneDirectory, query: PositionQuery, is_stopp
 }
 
 /// What one shard knows of the position; `None` if it does not answer, or not the truth.
-fn position(address: SocketAddr, committee: &LaneCommittee, query: PositionQuery) -> Option<Option<u64>> {
-    let mut stream = connected(address).ok()?;
+fn position(peers: &LaneDirectory, (validator, shard): (u8, u16), query: PositionQuery) -> Option<Option<u64>> {
+    let committee = &peers.committee;
+    let (mut sender, receiver) = peers.connect(validator, shard)?;
     let mut frame = Vec::new();
     write_frame(&mut frame, 1, &query.encode());
-    stream.write_all(&frame).ok()?;
+    sender.send(&frame).ok()?;
     let mut reply = None;
     let asked = PositionOf { network: committee.network(), query };
     // All together: who sends a byte at a time does not hold up a start.
-    read_replies(stream, Some(&asked), Some(Instant::now() + CONNECT), |first| {
+    read_replies(receiver, Some(&asked), Some(Instant::now() + TOLD), |first| {
         reply = Some(first);
         false
     });

@@ -27,6 +27,8 @@
 //!   upward. A position beyond the end of the log mutes the shard.
 //! * **A client finishes what it began.** An [`Outbox`] makes a request durable before it is first sent, and repeats
 //!   these bytes after a crash.
+//! * **TLS is an option.** Answers authenticate themselves. With TLS, under the shard's registered key, nobody on the
+//!   way reads who pays whom (`tls.rs`). A shard speaks either TLS or none.
 //! * **Every queue is bounded.** So are connections, in all and by address, bytes of a request, replies that a client
 //!   does not read, and the time in which a connection says nothing.
 
@@ -36,9 +38,11 @@ mod machine;
 mod outbox;
 mod shard;
 mod sockets;
+mod tls;
 pub mod wire;
 
 pub use client::{LaneClient, LaneClientError, LaneDirectory};
 pub use log::{FileLog, LogError};
 pub use outbox::{Outbox, OutboxError, SentPayment};
 pub use shard::{LaneShard, ShardCounts, ShardError, ShardLimits, ShardNews, ShardSetup};
+pub use tls::{LaneReceiver, LaneSender, connect};

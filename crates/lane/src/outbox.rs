@@ -1,5 +1,6 @@
 //! What a client has sent and must finish: payments, durable before they are first sent.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use payments::{LaneRefusal, OutputId, PaymentCertificate, PaymentView, SignedPayment};
@@ -129,6 +130,24 @@ impl<D: Disk> Outbox<D> {
             })
         };
         names.iter().filter(is_payment).map(payment).collect()
+    }
+
+    /// Forgets payments of which nothing can come any more. What a crash leaves of one, the next call removes.
+    ///
+    /// # Errors
+    /// As the disk says.
+    pub fn forget(&self, payments: &[Digest]) -> Result<(), OutboxError> {
+        let failed = |error| OutboxError::Disk(self.0.place(), error);
+        let gone: BTreeSet<String> = payments.iter().map(Digest::to_string).collect();
+        let files: BTreeSet<String> = self.0.list().map_err(failed)?.into_iter().map(|(name, _)| name).collect();
+        let is_over = |digest: &str| gone.contains(digest) || !files.contains(&format!("{PAYMENT}{digest}"));
+        // The payment first: a payment without its certificate would be one to finish.
+        for kind in [PAYMENT, CERTIFICATE, ACKNOWLEDGEMENT] {
+            let over = |name: &&String| name.strip_prefix(kind).is_some_and(is_over) && !name.ends_with(UNFINISHED);
+            files.iter().filter(over).try_for_each(|name| self.0.remove(name)).map_err(failed)?;
+            self.0.sync_directory().map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn read<T>(&self, name: &str, parse: impl Fn(&[u8]) -> Option<T>) -> Result<T, OutboxError> {

@@ -21,6 +21,7 @@ use crate::client::{LaneDirectory, highest_told};
 use crate::log::{FileLog, LogError};
 use crate::machine::{Machine, sync};
 use crate::sockets::accept;
+use crate::tls::acceptor;
 
 /// Batches of requests that wait for the machine; readers wait when there are so many.
 const BATCHES: usize = 256;
@@ -86,6 +87,8 @@ pub struct ShardSetup {
     pub bls_key: Option<BlsSecretKey>,
     /// Where it listens.
     pub listen: SocketAddr,
+    /// Whether it speaks TLS there, under its key.
+    pub tls: bool,
     /// What the ledger created with this home so far.
     pub backed: Vec<(OutputId, Output)>,
     /// The committee's shards, to be asked how far this one had signed; `None` if there is nobody to ask.
@@ -120,6 +123,9 @@ pub enum ShardError {
     /// The address.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
+    /// The key does not serve TLS.
+    #[error("the key of the shard: {0}")]
+    Tls(#[from] rustls::Error),
     /// A thread or a runtime.
     #[error("no thread: {0}")]
     Thread(std::io::Error),
@@ -181,7 +187,8 @@ impl LaneShard {
     /// # Panics
     /// If the settings do not fit together, or a key is not the registered one.
     pub fn start<D: Disk>(setup: ShardSetup, disk: &D) -> Result<LaneShard, ShardError> {
-        let ShardSetup { settings, key, bls_key, listen, backed, peers, limits, post } = setup;
+        let ShardSetup { settings, key, bls_key, listen, tls, backed, peers, limits, post } = setup;
+        let tls = if tls { Some(acceptor(&key)?) } else { None };
         let directory = |error| ShardError::Directory(disk.place(), error);
         let lock = disk.lock().map_err(directory)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
         let fingerprint_key = disk.entropy().map_err(directory)?;
@@ -205,7 +212,7 @@ impl LaneShard {
         let listener =
             sockets.block_on(TcpListener::bind(listen)).map_err(|error| ShardError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| ShardError::Listen(listen, error))?;
-        sockets.spawn(accept(listener, events.clone(), counts.clone(), limits, body_max));
+        sockets.spawn(accept(listener, events.clone(), counts.clone(), tls, limits, body_max));
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.into()).spawn(run).map_err(ShardError::Thread)
         };

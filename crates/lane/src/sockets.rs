@@ -8,15 +8,18 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use payments::LanePeer;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
 
 use crate::shard::{Event, Link, ShardCounts, ShardLimits};
 use crate::wire::{HEAD_BYTES, read_head};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
+/// How long a TLS handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Chunks of replies that wait for one connection.
 const CHUNKS: usize = 1_024;
 
@@ -49,6 +52,7 @@ pub(crate) async fn accept(
     listener: TcpListener,
     events: mpsc::Sender<Event>,
     counts: Arc<ShardCounts>,
+    tls: Option<TlsAcceptor>,
     limits: ShardLimits,
     body_max: usize,
 ) {
@@ -69,8 +73,23 @@ pub(crate) async fn accept(
         counts.connections.fetch_add(1, Ordering::AcqRel);
         next += 1;
         let (peer, events, counts, addresses) = (next, events.clone(), counts.clone(), addresses.clone());
+        let tls = tls.clone();
         tokio::spawn(async move {
-            serve(stream, peer, &events, limits, body_max).await;
+            // A reply that waits for others to fill a packet is late.
+            let _ = stream.set_nodelay(true);
+            match tls {
+                None => {
+                    let (read, write) = stream.into_split();
+                    serve(read, write, peer, &events, limits, body_max).await;
+                }
+                Some(tls) => {
+                    let secured = tokio::time::timeout(limits.idle.min(HANDSHAKE), tls.accept(stream)).await;
+                    if let Ok(Ok(secured)) = secured {
+                        let (read, write) = tokio::io::split(secured);
+                        serve(read, write, peer, &events, limits, body_max).await;
+                    }
+                }
+            }
             // The machine has stopped if nobody listens.
             drop(events.send(Event::Closed(peer)).await);
             counts.connections.fetch_sub(1, Ordering::AcqRel);
@@ -87,10 +106,14 @@ fn canonical(address: IpAddr) -> IpAddr {
     }
 }
 
-async fn serve(stream: TcpStream, peer: LanePeer, events: &mpsc::Sender<Event>, limits: ShardLimits, body_max: usize) {
-    // A reply that waits for others to fill a packet is late.
-    let _ = stream.set_nodelay(true);
-    let (read, write) = stream.into_split();
+async fn serve(
+    read: impl AsyncRead + Unpin,
+    write: impl AsyncWrite + Unpin,
+    peer: LanePeer,
+    events: &mpsc::Sender<Event>,
+    limits: ShardLimits,
+    body_max: usize,
+) {
     let (replies, chunks) = mpsc::channel(CHUNKS);
     let waiting = Arc::new(AtomicUsize::new(0));
     let link = Link { replies, waiting: waiting.clone() };
@@ -104,7 +127,7 @@ async fn serve(stream: TcpStream, peer: LanePeer, events: &mpsc::Sender<Event>, 
 }
 
 async fn read_requests(
-    mut from: OwnedReadHalf,
+    mut from: impl AsyncRead + Unpin,
     peer: LanePeer,
     events: &mpsc::Sender<Event>,
     idle: Duration,
@@ -136,13 +159,17 @@ async fn read_requests(
 
 /// Ends when the machine lets the connection go, or when nothing is read for so long.
 async fn write_replies(
-    mut to: OwnedWriteHalf,
+    mut to: impl AsyncWrite + Unpin,
     mut chunks: mpsc::Receiver<Vec<u8>>,
     waiting: &AtomicUsize,
     idle: Duration,
 ) {
     while let Some(chunk) = chunks.recv().await {
-        let written = tokio::time::timeout(idle, to.write_all(&chunk)).await;
+        let write = async {
+            to.write_all(&chunk).await?;
+            to.flush().await
+        };
+        let written = tokio::time::timeout(idle, write).await;
         waiting.fetch_sub(chunk.len(), Ordering::AcqRel);
         match written {
             Ok(Ok(())) => {}

@@ -80,6 +80,7 @@ fn start(disk: &impl Disk) -> Result<LaneShard, ShardError> {
         key: key(),
         bls_key: None,
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        tls: false,
         backed,
         peers: None,
         limits: ShardLimits::default(),
@@ -89,7 +90,7 @@ fn start(disk: &impl Disk) -> Result<LaneShard, ShardError> {
 }
 
 fn client(address: SocketAddr) -> LaneClient {
-    LaneClient::new(LaneDirectory { committee: committee(), addresses: vec![vec![address]] })
+    LaneClient::new(LaneDirectory { committee: committee(), addresses: vec![vec![address]], tls: false })
 }
 
 /// The state of the disk if power failed at some point, and what had been signed by then.

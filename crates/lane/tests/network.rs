@@ -77,7 +77,7 @@ impl Network {
         let addresses = (0..validators).map(|_| (0..shards).map(|_| free_address()).collect()).collect();
         let network = Network {
             home: tempfile::tempdir().expect("a directory"),
-            directory: LaneDirectory { committee, addresses },
+            directory: LaneDirectory { committee, addresses, tls: false },
             coins,
             leaves: 64,
             limits: ShardLimits::default(),
@@ -90,7 +90,11 @@ impl Network {
     }
 
     fn started(validators: usize, shards: usize, coins: usize) -> Network {
-        let mut network = Network::new(validators, shards, coins);
+        Network::new(validators, shards, coins).start_all()
+    }
+
+    fn start_all(self) -> Network {
+        let mut network = self;
         network.places().into_iter().for_each(|(validator, shard)| network.start(validator, shard).expect("starts"));
         network
     }
@@ -131,6 +135,7 @@ impl Network {
             key: shard_key(validator, shard),
             bls_key: None,
             listen: self.directory.addresses[validator][shard],
+            tls: self.directory.tls,
             backed: (0..self.coins).map(coin).map(|coin| (coin.id, coin.output)).collect(),
             peers: (self.shards.len() > 1).then(|| self.directory.clone()),
             limits: self.limits,
@@ -153,6 +158,31 @@ fn receipt(payment: &SignedPayment, client: &mut LaneClient) -> FastReceipt {
     let certificate = client.confirm(payment, PATIENCE).expect("confirmed");
     let view = PaymentView::parse(&payment.payment).expect("a payment");
     FastReceipt::of(&view, 0, certificate).expect("it has an output")
+}
+
+#[test]
+fn money_moves_over_tls_and_only_the_shards_key_is_believed() {
+    let mut network = Network::new(4, 2, 4);
+    network.directory.tls = true;
+    let network = network.start_all();
+    let mut client = network.client();
+    for from in 0..4 {
+        let fast = receipt(&pay(&coin(from), from, 20), &mut client);
+        client.settle(&fast, PATIENCE).expect("settles");
+    }
+    // Whoever listens there with another key than the registered one is refused before anything is sent.
+    let address = network.directory.addresses[0][0];
+    assert!(lane::connect(address, Some(shard_key(0, 0).public())).is_ok());
+    let refused = lane::connect(address, Some(shard_key(0, 1).public())).expect_err("another shard's key");
+    assert!(refused.to_string().contains("invalid peer certificate"), "{refused}");
+    // A client without TLS gets nothing from a shard with TLS, and the other way round.
+    let plain = LaneDirectory { tls: false, ..network.directory.clone() };
+    let brief = Duration::from_millis(300);
+    let unanswered = LaneClient::new(plain).confirm(&pay(&coin(0), 0, 20), brief);
+    assert!(matches!(unanswered, Err(LaneClientError::Unanswered { answered: 0, .. })), "{unanswered:?}");
+    let without = Network::started(4, 1, 1);
+    let secured = LaneDirectory { tls: true, ..without.directory.clone() };
+    assert!(LaneClient::new(secured).confirm(&pay(&coin(0), 0, 20), brief).is_err());
 }
 
 #[test]
@@ -408,6 +438,18 @@ fn a_client_that_was_killed_finishes_its_payment_with_the_same_bytes() {
     assert_eq!(outbox.unfinished().expect("readable"), []);
     assert!(matches!(outbox.put(&pay(&coin(0), 0, 6)), Err(OutboxError::Spent { .. })), "it stays spent");
     outbox.put(&pay(&coin(1), 1, 6)).expect("another coin");
+    // What is over goes with its certificate, also when a crash left the certificate alone.
+    let names = || {
+        let entries = std::fs::read_dir(home.path().join("outbox")).expect("a directory");
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let certificate = format!("certificate-{}", payment.digest);
+    outbox.forget(&[payment.digest]).expect("forgotten");
+    assert_eq!(names().iter().filter(|name| name.contains(&payment.digest.to_string())).count(), 0, "{:?}", names());
+    std::fs::write(home.path().join("outbox").join(&certificate), [1]).expect("a remnant");
+    outbox.forget(&[]).expect("nothing more");
+    assert!(!names().contains(&certificate));
+    assert_eq!(outbox.unfinished().expect("readable").len(), 1, "the other one stays");
 }
 
 #[test]

@@ -182,6 +182,9 @@ pub enum Refusal {
     /// A payment to the address of a token.
     #[error("the address is reserved for the token of an asset; nobody could move what it holds")]
     ReservedAddress,
+    /// Keys of the lane are registered for another epoch than the next one, or again.
+    #[error("a member of the payment lane registers fresh keys once, for the next lane epoch; see /v1/lane")]
+    WrongLaneKeys,
 }
 
 impl Refusal {
@@ -243,7 +246,8 @@ impl Refusal {
             | Refusal::CaseTooLate
             | Refusal::UnknownOutput
             | Refusal::NoCase
-            | Refusal::WrongHaltRound => false,
+            | Refusal::WrongHaltRound
+            | Refusal::WrongLaneKeys => false,
         }
     }
 
@@ -305,6 +309,7 @@ impl Refusal {
             Refusal::UnknownOutput => "unknown_output",
             Refusal::NoCase => "no_case",
             Refusal::WrongHaltRound => "wrong_halt_round",
+            Refusal::WrongLaneKeys => "wrong_lane_keys",
         }
     }
 }

@@ -8,7 +8,7 @@ use ledger::LaneTerms;
 use primitives::SecretKey;
 use serde::{Deserialize, Serialize};
 
-use crate::lane_member::LaneMember;
+use crate::lane_member::{LaneKeys, LaneMember};
 
 /// What an operator sets. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,13 +51,15 @@ pub struct LaneConfig {
     /// Where the shards of all members listen, in the order of the genesis; each takes eight ports, from this one on.
     /// None: the node takes no part in the lane.
     pub addresses: Vec<SocketAddr>,
+    /// Whether the shards of all members speak TLS with clients, under their registered keys.
+    pub tls: bool,
     /// This node's index among the members.
     pub member: u8,
 }
 
 impl LaneConfig {
-    /// The place of a node with these keys.
-    pub fn member(&self, terms: &LaneTerms, keys: Vec<SecretKey>, account: SecretKey) -> LaneMember {
+    /// The place of a node whose key this is: its registrar, or where keys do not change that of its one shard.
+    pub fn member(&self, terms: &LaneTerms, key: SecretKey, account: SecretKey) -> LaneMember {
         let mut rest = self.addresses.as_slice();
         let mut of_member = |shards: &Vec<_>| {
             let (own, others) = rest.split_at(shards.len().min(rest.len()));
@@ -67,7 +69,8 @@ impl LaneConfig {
         let mut addresses: Vec<Vec<SocketAddr>> = terms.members.iter().map(&mut of_member).collect();
         // One too many is refused like one too few.
         addresses.extend(rest.iter().map(|one| vec![*one]));
-        LaneMember { index: self.member, keys, addresses, account }
+        let keys = if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(key) };
+        LaneMember { index: self.member, keys, addresses, tls: self.tls, account }
     }
 }
 

@@ -15,12 +15,30 @@ pub const HOME_PORTS: u16 = doors::json::HOME_PORTS;
 pub struct LaneMember {
     /// Its index in the committee.
     pub index: u8,
-    /// The keys of its shards.
-    pub keys: Vec<SecretKey>,
+    /// The keys of its shards, or what registers them.
+    pub keys: LaneKeys,
     /// The addresses of all shards of the committee, by member and shard. Each takes [`HOME_PORTS`] ports.
     pub addresses: Vec<Vec<SocketAddr>>,
+    /// Whether they all speak TLS.
+    pub tls: bool,
     /// The key of the account that posts votes and views.
     pub account: SecretKey,
+}
+
+/// Where the keys of a member's shards come from.
+#[derive(Clone)]
+pub enum LaneKeys {
+    /// These serve in every epoch: the genesis has no registrars.
+    Fixed(Vec<SecretKey>),
+    /// The node makes fresh keys for each epoch, and this key of the genesis registers them.
+    Registrar(SecretKey),
+}
+
+impl LaneMember {
+    /// Number of its shards.
+    pub fn shards(&self) -> u16 {
+        self.addresses.get(usize::from(self.index)).map_or(0, |shards| shards.len() as u16)
+    }
 }
 
 /// Why a validator does not take part in the lane.
@@ -42,6 +60,9 @@ pub enum LaneStartError {
         /// The keys given.
         keys: Vec<PublicKey>,
     },
+    /// A registrar that the genesis does not name, or keys where it names registrars.
+    #[error("lane.registrars[{0}] in the genesis is not the key given: use this member's lane-key.json")]
+    Registrar(u8),
     /// Addresses that do not fit the committee.
     #[error("the lane has one address for each shard of each member, and ports up to 7 above it")]
     Addresses,
@@ -66,9 +87,22 @@ pub fn home_address(of: SocketAddr, home: HomeEpoch) -> SocketAddr {
 
 /// Holds a place against the terms of the chain.
 pub(crate) fn check(member: &LaneMember, lane: &LaneBridge) -> Result<(), LaneStartError> {
-    let keys: Vec<PublicKey> = member.keys.iter().map(SecretKey::public).collect();
-    if lane.terms().members.get(usize::from(member.index)) != Some(&keys) {
-        return Err(LaneStartError::Keys { member: member.index, keys });
+    let (terms, at) = (lane.terms(), usize::from(member.index));
+    match &member.keys {
+        LaneKeys::Registrar(key) => {
+            if terms.registrars.get(at) != Some(&key.public()) {
+                return Err(LaneStartError::Registrar(member.index));
+            }
+        }
+        LaneKeys::Fixed(keys) => {
+            let keys: Vec<PublicKey> = keys.iter().map(SecretKey::public).collect();
+            if !terms.registrars.is_empty() {
+                return Err(LaneStartError::Registrar(member.index));
+            }
+            if terms.members.get(at) != Some(&keys) {
+                return Err(LaneStartError::Keys { member: member.index, keys });
+            }
+        }
     }
     let counts = member.addresses.iter().map(Vec::len).eq(lane.terms().members.iter().map(Vec::len));
     let ports = member.addresses.iter().flatten().all(|of| of.port().checked_add(HOME_PORTS - 1).is_some());

@@ -14,6 +14,9 @@ pub(crate) struct LanePart {
     lapse_penalty_millionths: u32,
     /// The keys of each member's shards.
     members: Vec<Vec<String>>,
+    /// The keys that register the members' keys of later epochs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    registrars: Vec<String>,
     assets: Vec<AssetPart>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     outputs: Vec<OutputPart>,
@@ -79,6 +82,7 @@ impl LanePart {
             case_deposit: terms.case_deposit.to_string(),
             lapse_penalty_millionths: terms.lapse_penalty,
             members: terms.members.iter().map(|shards| shards.iter().map(PublicKey::to_string).collect()).collect(),
+            registrars: terms.registrars.iter().map(PublicKey::to_string).collect(),
             assets: terms.assets.iter().map(asset).collect(),
             outputs: terms.outputs.iter().map(output).collect(),
         }
@@ -109,12 +113,14 @@ impl LanePart {
             let key = |(shard, key): (usize, &String)| parse(&format!("members[{at}][{shard}]"), key);
             keys.iter().enumerate().map(key).collect()
         };
+        let registrar = |(at, key): (usize, &String)| parse(&format!("registrars[{at}]"), key);
         Ok(LaneTerms {
             epoch_heights: self.epoch_heights,
             halt_heights: self.halt_heights,
             case_deposit: parse("case_deposit", &self.case_deposit)?,
             lapse_penalty: self.lapse_penalty_millionths,
             members: self.members.iter().enumerate().map(member).collect::<Result<_, Fault>>()?,
+            registrars: self.registrars.iter().enumerate().map(registrar).collect::<Result<_, Fault>>()?,
             assets: self.assets.into_iter().enumerate().map(asset).collect::<Result<_, Fault>>()?,
             outputs: self.outputs.into_iter().enumerate().map(output).collect::<Result<_, Fault>>()?,
         })

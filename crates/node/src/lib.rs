@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
 mod inbox;
+mod lane_keys;
 mod lane_member;
 mod lane_part;
 pub mod links;
@@ -25,7 +26,8 @@ mod verified;
 pub use config::Config;
 pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
-pub use lane_member::{HOME_PORTS, LaneMember, LaneStartError, home_address};
+pub use lane_keys::make_first_lane_keys;
+pub use lane_member::{HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address};
 pub use replica::{
     EthereumLane, EthereumReject, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
     ReplicaError, Restored, receipts, recover_state, restore, write_checkpoint,

@@ -12,6 +12,10 @@
 //! stays mute until the next epoch, and so does one whose validator joins in the middle of an epoch.
 //!
 //! Votes and views are posted until the ledger has them: a transaction that was lost is made again after some blocks.
+//!
+//! *Keys.* Where the genesis has registrars, the keys of the next epoch are made when an epoch begins, durably and
+//! together with their logs, and their registration is posted like a vote. If the ledger has none of it in the last
+//! quarter of the epoch, the node says so loudly. When a home is over its keys are wiped, in memory and on the disk.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -24,13 +28,14 @@ use std::time::Duration;
 use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardNews, ShardSetup};
 use ledger::{LaneBridge, Ledger};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, LaneCommittee, LaneEffect, LaneRules,
-    LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts,
+    BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, LaneCommittee, LaneEffect, LaneRegistration,
+    LaneRules, LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts,
 };
-use primitives::{Body, Height, Operation, PublicKey};
+use primitives::{Body, Height, Operation, PublicKey, SecretKey};
 use store::RealDisk;
 
-use crate::lane_member::{HOME_PORTS, LaneMember, LaneStartError, check, home_address};
+use crate::lane_keys;
+use crate::lane_member::{HOME_PORTS, LaneKeys, LaneMember, LaneStartError, check, home_address};
 use crate::shared::{Shared, Submission};
 
 /// Facts of blocks, and what shards ask for, that wait for the host.
@@ -133,7 +138,70 @@ impl LaneHost {
         let epoch = lane(state).bridge().clock().epoch();
         // Before the first block nobody can have signed anything that a block backs.
         let first = if state.height() == 0 { 0 } else { epoch + 1 };
-        (first..=epoch + 1).try_for_each(|home| self.make_logs(home))
+        (first..=epoch + 1).try_for_each(|home| self.make_logs(home))?;
+        self.make_keys(epoch + 1)
+    }
+
+    /// Makes the keys of an epoch that has not begun, where they are fresh in each.
+    fn make_keys(&self, home: HomeEpoch) -> Result<(), LaneStartError> {
+        if matches!(self.member.keys, LaneKeys::Registrar(_)) {
+            (0..self.member.shards()).try_for_each(|shard| lane_keys::make(&self.directory, home, shard).map(drop))
+        } else {
+            Ok(())
+        }
+        .map_err(|error| self.unusable(error))
+    }
+
+    fn unusable(&self, error: std::io::Error) -> LaneStartError {
+        LaneStartError::Directory(self.directory.display().to_string(), error)
+    }
+
+    /// The key of a shard in a home; `None` if it is not there.
+    fn key(&self, home: HomeEpoch, shard: u16) -> Result<Option<SecretKey>, LaneStartError> {
+        match &self.member.keys {
+            LaneKeys::Fixed(keys) => Ok(keys.get(usize::from(shard)).cloned()),
+            LaneKeys::Registrar(_) => {
+                lane_keys::load(&self.directory, home, shard).map_err(|error| self.unusable(error))
+            }
+        }
+    }
+
+    /// Has the keys of an epoch that has not begun registered, unless the ledger has them.
+    fn register(&mut self, home: HomeEpoch) -> Result<(), LaneStartError> {
+        let LaneKeys::Registrar(registrar) = self.member.keys.clone() else { return Ok(()) };
+        if self.is_registered(home) {
+            return Ok(());
+        }
+        let shards = 0..self.member.shards();
+        let keys = shards.map(|shard| self.key(home, shard)).collect::<Result<Option<Vec<SecretKey>>, _>>()?;
+        let Some(keys) = keys else { return Ok(()) };
+        let network = lane(&self.shared.read_ledger()).network();
+        let (registration, proofs) = LaneRegistration::make(&network, home, self.member.index, &keys, &registrar);
+        self.posts.push(Post { operation: BridgeOperation::Register { registration, proofs }, sent: None });
+        Ok(())
+    }
+
+    /// Whether the ledger has this member's keys of an epoch.
+    fn is_registered(&self, home: HomeEpoch) -> bool {
+        let ledger = self.shared.read_ledger();
+        lane(&ledger).bridge().registrations(home).any(|of| of.member == self.member.index)
+    }
+
+    /// Says loudly that an epoch is to begin for which this member has no keys in the ledger.
+    fn warn_unregistered(&self) {
+        let ledger = self.shared.read_ledger();
+        let (lane, next) = (lane(&ledger), self.now + 1);
+        let (clock, terms) = (lane.bridge().clock(), lane.terms());
+        let urgent = clock.epoch() == self.now && lane_keys::is_urgent(clock.heights_left(), terms.epoch_heights);
+        let registered = lane.bridge().registrations(next).any(|of| of.member == self.member.index);
+        if urgent && !registered && matches!(self.member.keys, LaneKeys::Registrar(_)) {
+            let (heights_left, account) = (clock.heights_left(), self.member.account.public().address());
+            tracing::error!(
+                next, heights_left, %account,
+                "NO LANE KEYS ARE REGISTERED for the next lane epoch: this validator will sign nothing in it. The \
+                 registration is posted again; see that the account can pay the fee"
+            );
+        }
     }
 
     /// Starts with the recovered state, if it is certified by now.
@@ -144,7 +212,7 @@ impl LaneHost {
     }
 
     fn make_logs(&self, home: HomeEpoch) -> Result<(), LaneStartError> {
-        for shard in 0..self.member.keys.len() as u16 {
+        for shard in 0..self.member.shards() {
             match FileLog::create(&self.disk(home, shard)?, &self.owner(home, shard)) {
                 Ok(()) | Err(LogError::Exists(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -154,7 +222,7 @@ impl LaneHost {
     }
 
     fn disk(&self, home: HomeEpoch, shard: u16) -> Result<RealDisk, LaneStartError> {
-        let directory = self.directory.join(home.to_string()).join(shard.to_string());
+        let directory = lane_keys::directory(&self.directory, home, shard);
         RealDisk::new(&directory).map_err(|error| LaneStartError::Directory(directory.display().to_string(), error))
     }
 
@@ -180,14 +248,28 @@ impl LaneHost {
         let homes: Vec<HomeEpoch> = self.homes.keys().copied().collect();
         homes.into_iter().for_each(|home| self.tell_cases_of(home));
         self.tell_all(&ShardNews::Halted(bridge.clock().is_halted()));
-        Ok(())
+        // What was over when the node stopped goes now.
+        for home in lane_keys::homes(&self.directory).into_iter().filter(|home| *home < signs && !bridge.needs(*home)) {
+            self.remove(home);
+        }
+        self.register(self.now + 1)
     }
 
     /// Starts the shards of a home. One whose log does not allow it to sign is left out: the others go on without it.
     fn open(&mut self, term: &Term, backed: &[(OutputId, Output)]) -> Result<(), LaneStartError> {
         let (home, mut shards) = (term.committee.epoch(), BTreeMap::new());
-        for shard in 0..self.member.keys.len() as u16 {
-            match LaneShard::start(self.setup(term, shard, backed.to_vec()), &self.disk(home, shard)?) {
+        for shard in 0..self.member.shards() {
+            let registered = term.committee.key(self.member.index, shard).ok();
+            let key = self.key(home, shard)?.filter(|key| Some(key.public()) == registered);
+            let Some(key) = key else {
+                tracing::error!(
+                    home,
+                    shard,
+                    "the lane: the key registered for this epoch is not here; nothing is signed"
+                );
+                continue;
+            };
+            match LaneShard::start(self.setup(term, shard, key, backed.to_vec()), &self.disk(home, shard)?) {
                 Ok(started) => drop(shards.insert(shard, started)),
                 Err(error @ ShardError::Mute { .. }) => tracing::warn!(%error, home, "the lane"),
                 Err(error) => return Err(error.into()),
@@ -197,13 +279,14 @@ impl LaneHost {
         Ok(())
     }
 
-    fn setup(&self, term: &Term, shard: u16, backed: Vec<(OutputId, Output)>) -> ShardSetup {
+    fn setup(&self, term: &Term, shard: u16, key: SecretKey, backed: Vec<(OutputId, Output)>) -> ShardSetup {
         let (told, Term { rules, committee, previous }) = (self.told.clone(), term.clone());
         let home = committee.epoch();
         let at = |shards: &Vec<SocketAddr>| shards.iter().map(|of| home_address(*of, home)).collect();
         let addresses: Vec<Vec<SocketAddr>> = self.member.addresses.iter().map(at).collect();
         let listen = addresses[usize::from(self.member.index)][usize::from(shard)];
-        let peers = (addresses.len() > 1).then(|| LaneDirectory { committee: committee.clone(), addresses });
+        let tls = self.member.tls;
+        let peers = (addresses.len() > 1).then(|| LaneDirectory { committee: committee.clone(), addresses, tls });
         ShardSetup {
             settings: LaneSettings {
                 rules,
@@ -219,9 +302,10 @@ impl LaneHost {
                 checks_per_tick: 16_384,
                 roots_per_validator: 4_096,
             },
-            key: self.member.keys[usize::from(shard)].clone(),
+            key,
             bls_key: None,
             listen,
+            tls,
             backed,
             peers,
             limits: ShardLimits::default(),
@@ -267,6 +351,7 @@ impl LaneHost {
     }
 
     fn on_block(&mut self, events: Vec<BridgeEvent>) {
+        self.warn_unregistered();
         for event in events {
             match event {
                 BridgeEvent::Backed(id, output) => {
@@ -303,6 +388,7 @@ impl LaneHost {
                 BridgeEvent::Case(CaseEvent::Stands(_))
                 | BridgeEvent::Credit { .. }
                 | BridgeEvent::ReturnDeposit(..)
+                | BridgeEvent::Registered(..)
                 | BridgeEvent::KeepDeposit(_) => {}
             }
         }
@@ -313,6 +399,8 @@ impl LaneHost {
         self.now = epoch;
         self.tell_all(&ShardNews::Epoch(epoch));
         self.make_logs(epoch + 1)?;
+        self.make_keys(epoch + 1)?;
+        self.register(epoch + 1)?;
         // A home that is over and waits for a verdict has no clients: its port goes to this one.
         let same_port = |home: &HomeEpoch| home % u64::from(HOME_PORTS) == epoch % u64::from(HOME_PORTS);
         for (_, home) in self.homes.iter_mut().filter(|(home, _)| same_port(home)) {
@@ -357,7 +445,7 @@ impl LaneHost {
                 self.posts.push(Post { operation: BridgeOperation::Vote { case, payment, answer }, sent: None });
             }
             LaneEffect::Barred { case, seen } => {
-                let shards = self.member.keys.len() as u16;
+                let shards = self.member.shards();
                 let Some(of) = self.homes.get_mut(&home) else { return };
                 let parts = of.parts.entry(case).or_insert_with(|| ViewParts::new(shards));
                 let Some(all) = parts.add(shard, seen).cloned() else { return };
@@ -389,16 +477,20 @@ impl LaneHost {
         cases.find(|(contested, _)| contested.output.id == *case).map(|(contested, _)| contested.owner)
     }
 
-    /// The home's time is over: the shard stops, and its log goes.
+    /// The home's time is over: the shard stops, and its key and log go.
     fn destroy(&mut self, home: HomeEpoch, shard: u16) {
         let Some(of) = self.homes.get_mut(&home) else { return };
         of.shards.remove(&shard);
         if of.shards.is_empty() {
             self.homes.remove(&home);
+            self.remove(home);
+        }
+    }
+
+    fn remove(&self, home: HomeEpoch) {
+        if let Err(error) = lane_keys::destroy(&self.directory, home) {
             let directory = self.directory.join(home.to_string());
-            if let Err(error) = std::fs::remove_dir_all(&directory) {
-                tracing::warn!(%error, directory = %directory.display(), "a lane log that is over stays");
-            }
+            tracing::error!(%error, directory = %directory.display(), "keys and logs of an epoch that is over stay");
         }
     }
 
@@ -416,6 +508,10 @@ impl LaneHost {
             }
             BridgeOperation::View { case, committee, answer, .. } => {
                 resolver.is_open(case) && !resolver.has_view(case, *committee, answer.validator)
+            }
+            BridgeOperation::Register { registration: of, .. } => {
+                let known = lane.bridge().registrations(of.epoch).any(|known| known.member == of.member);
+                lane.bridge().clock().epoch() < of.epoch && !known
             }
             _ => false,
         });

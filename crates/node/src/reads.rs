@@ -170,6 +170,10 @@ impl Backend for Reads {
         OffersRead { height: ledger.height(), offers }
     }
 
+    fn lane_has_tls(&self) -> bool {
+        self.exchange.shared.config.lane.tls
+    }
+
     fn lane_addresses(&self) -> Vec<SocketAddr> {
         self.exchange.shared.config.lane.addresses.clone()
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use doors::Answer;
 use lane::{LaneClient, LaneDirectory};
 use ledger::{Genesis, LaneAsset, LaneTerms, Listing, Outcome};
-use node::{Config, Exchange, HOME_PORTS, LaneMember, LaneStartError, home_address};
+use node::{Config, Exchange, HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address, make_first_lane_keys};
 use payments::{
     BridgeOperation, ContestedOutput, FastReceipt, Holding, HomeEpoch, Output, OutputId, OutputProof, PaymentBody,
     PaymentView, Recipient, RootCache, SignedPayment, SpentOutput, build_payment, owner_message,
@@ -46,6 +46,7 @@ fn genesis() -> Genesis {
         case_deposit: CASE_DEPOSIT,
         lapse_penalty: 0,
         members: vec![vec![shard_key().public()]],
+        registrars: Vec::new(),
         assets: vec![LaneAsset { asset: USD, least_units: 1, fee: 0, outflow: None }],
         outputs: vec![],
     };
@@ -70,6 +71,15 @@ fn private() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(only_owner).tempdir().expect("a directory")
 }
 
+/// As [`genesis`], with keys that change with each epoch; the first ones are made in `data`.
+fn rotating(data: &Path) -> Genesis {
+    let mut genesis = genesis();
+    let lane = genesis.lane.as_mut().expect("it has a lane");
+    lane.members = vec![make_first_lane_keys(data, 1).expect("made")];
+    lane.registrars = vec![shard_key().public()];
+    genesis
+}
+
 struct Net {
     exchange: Arc<Exchange>,
     address: SocketAddr,
@@ -77,11 +87,17 @@ struct Net {
 
 impl Net {
     fn start(data: &Path, address: SocketAddr) -> Net {
+        Net::with(&genesis(), LaneKeys::Fixed(vec![shard_key()]), data, address)
+    }
+
+    fn with(genesis: &Genesis, keys: LaneKeys, data: &Path, address: SocketAddr) -> Net {
         let mut config = Config::default();
         config.blocks.interval_ms = 5;
-        let exchange = Arc::new(Exchange::start(config, &genesis(), data, None).expect("starts"));
-        let (keys, addresses) = (vec![shard_key()], vec![vec![address]]);
-        exchange.start_lane(LaneMember { index: 0, keys, addresses, account: account() }, data).expect("takes part");
+        let exchange = Arc::new(Exchange::start(config, genesis, data, None).expect("starts"));
+        let addresses = vec![vec![address]];
+        exchange
+            .start_lane(LaneMember { index: 0, keys, addresses, tls: false, account: account() }, data)
+            .expect("takes part");
         Net { exchange, address }
     }
 
@@ -135,7 +151,8 @@ impl Net {
 
     fn client(&self, home: HomeEpoch) -> LaneClient {
         let committee = self.exchange.read(|ledger| ledger.lane()?.committee(home).cloned()).expect("it counts");
-        LaneClient::new(LaneDirectory { committee, addresses: vec![vec![home_address(self.address, home)]] })
+        let addresses = vec![vec![home_address(self.address, home)]];
+        LaneClient::new(LaneDirectory { committee, addresses, tls: false })
     }
 
     fn pay(&self, from: u8, coin: &Holding, homes: [HomeEpoch; 2], to: Recipient) -> SignedPayment {
@@ -222,6 +239,73 @@ fn each_epoch_has_its_shard() {
     net.exchange.stop();
 }
 
+/// Keys are fresh in each epoch, registered before it begins, and destroyed with the logs; a restart finds them.
+#[test]
+fn keys_rotate_with_the_lane_epoch() {
+    let dir = private();
+    let address = free_address();
+    let genesis = rotating(dir.path());
+    let start = || Net::with(&genesis, LaneKeys::Registrar(shard_key()), dir.path(), address);
+    let mut net = start();
+    let mut known = Vec::new();
+    for epoch in 0..5 {
+        net.reach(epoch);
+        if epoch == 2 {
+            net.exchange.stop();
+            drop(net);
+            net = start();
+        }
+        let (coin, home) = net.withdraw(1, 10 + epoch);
+        let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
+        net.confirm(&mut net.client(home), &payment);
+        let key = net.client(home).committee().key(0, 0).expect("registered");
+        assert!(!known.contains(&key) && key != shard_key().public(), "the key of epoch {home} is not fresh");
+        known.push(key);
+    }
+    let keys = || {
+        let has_key = |epoch: &u64| dir.path().join(format!("lane/{epoch}/0/shard-key")).exists();
+        (0..8).filter(has_key).collect::<Vec<u64>>()
+    };
+    let begun = Instant::now();
+    while keys() != [2, 3, 4, 5] {
+        assert!(begun.elapsed() < PATIENCE, "keys of epochs {:?} are there in epoch {}", keys(), net.epoch());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    net.exchange.stop();
+}
+
+/// A key that is lost after it was registered is never made again: the shard is mute in that epoch, and back in the
+/// next one.
+#[test]
+fn a_lost_key_mutes_for_its_epoch() {
+    let dir = private();
+    let address = free_address();
+    let genesis = rotating(dir.path());
+    let start = || Net::with(&genesis, LaneKeys::Registrar(shard_key()), dir.path(), address);
+    let net = start();
+    let registered = |net: &Net, epoch: HomeEpoch| {
+        net.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().registrations(epoch).count())
+    };
+    let begun = Instant::now();
+    while registered(&net, 1) == 0 {
+        assert!(begun.elapsed() < PATIENCE, "nobody registers");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    net.exchange.stop();
+    drop(net);
+    std::fs::remove_file(dir.path().join("lane/1/0/shard-key")).expect("lost");
+    let net = start();
+    net.reach(1);
+    let (coin, home) = net.withdraw(1, 1_000);
+    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
+    net.client(home).confirm(&payment, Duration::from_secs(1)).expect_err("the shard is mute");
+    net.reach(2);
+    let (coin, home) = net.withdraw(1, 500);
+    let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
+    net.confirm(&mut net.client(home), &payment);
+    net.exchange.stop();
+}
+
 /// The owner contests an output: the validator hears of the case, votes for the exit by a transaction of its own, and
 /// the owner has the money back.
 #[test]
@@ -270,11 +354,19 @@ fn a_deleted_log_mutes_until_the_next_epoch() {
 fn a_member_with_other_keys_does_not_start() {
     let dir = private();
     let exchange = Exchange::start(Config::default(), &genesis(), dir.path(), None).expect("starts");
-    let member = |index, key, addresses| LaneMember { index, keys: vec![key], addresses, account: account() };
+    let member = |index, key, addresses| LaneMember {
+        index,
+        keys: LaneKeys::Fixed(vec![key]),
+        addresses,
+        tls: false,
+        account: account(),
+    };
     let at: SocketAddr = "127.0.0.1:7100".parse().expect("an address");
     let start = |member| exchange.start_lane(member, dir.path());
     assert!(matches!(start(member(0, key(1), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
     assert!(matches!(start(member(1, shard_key(), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
     assert!(matches!(start(member(0, shard_key(), vec![])), Err(LaneStartError::Addresses)));
+    let registrar = LaneMember { keys: LaneKeys::Registrar(shard_key()), ..member(0, shard_key(), vec![vec![at]]) };
+    assert!(matches!(start(registrar), Err(LaneStartError::Registrar(0))), "this chain's keys do not change");
     exchange.stop();
 }

@@ -29,6 +29,8 @@ const SIGNATURE_TAG: &[u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
 const POSSESSION_TAG: &[u8] = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
 const WEIGHTS_CONTEXT: &str = "walras 2026 lane bls weights v1";
 const SCHEME: u8 = 2;
+/// What every signed byte string of the lane begins with.
+pub(crate) const TAG_BYTES: &[u8] = TAG;
 const WEIGHT_BITS: usize = 128;
 
 /// A BLS signature as it travels: 48 bytes, checked when it is verified.
@@ -74,8 +76,33 @@ impl BlsSecretKey {
 
     /// Signs a digest as a validator of an epoch.
     pub fn sign(&self, network: &Digest, epoch: HomeEpoch, kind: StatementKind, digest: &Digest) -> BlsSignature {
-        let message = message(network, epoch, kind, digest);
+        self.sign_as(SCHEME, network, epoch, kind, digest)
+    }
+
+    pub(crate) fn sign_as(
+        &self,
+        scheme: u8,
+        network: &Digest,
+        epoch: HomeEpoch,
+        kind: StatementKind,
+        digest: &Digest,
+    ) -> BlsSignature {
+        let message = message_as(scheme, network, epoch, kind, digest);
         BlsSignature(self.0.sign(&message, SIGNATURE_TAG, &[]).compress())
+    }
+
+    /// A secret that is not zero, from its 32 bytes, big-endian.
+    pub(crate) fn from_scalar(bytes: &[u8; 32]) -> Option<BlsSecretKey> {
+        Scalar::from_bytes(bytes).ok().map(BlsSecretKey)
+    }
+
+    pub(crate) fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
+    /// Signs under the tag of proofs of possession.
+    pub(crate) fn possess(&self, message: &[u8]) -> BlsSignature {
+        BlsSignature(self.0.sign(message, POSSESSION_TAG, &[]).compress())
     }
 
     /// Proves that whoever registers the key for an account has it.
@@ -86,7 +113,16 @@ impl BlsSecretKey {
 }
 
 fn message(network: &Digest, epoch: HomeEpoch, kind: StatementKind, digest: &Digest) -> Vec<u8> {
-    [&TAG[..], &network.0, &epoch.to_le_bytes(), &[kind as u8, SCHEME], &digest.0].concat()
+    message_as(SCHEME, network, epoch, kind, digest)
+}
+
+fn message_as(scheme: u8, network: &Digest, epoch: HomeEpoch, kind: StatementKind, digest: &Digest) -> Vec<u8> {
+    [&TAG[..], &network.0, &epoch.to_le_bytes(), &[kind as u8, scheme], &digest.0].concat()
+}
+
+/// Whether whoever has a key signed a message under the tag of proofs of possession.
+pub(crate) fn possesses(key: &BlsPublicKey, message: &[u8], proof: &BlsSignature) -> bool {
+    holds(proof, message, POSSESSION_TAG, &key.point)
 }
 
 fn possession(network: &Digest, account: &Address, key: &BlsPublicKey) -> Vec<u8> {
@@ -130,6 +166,17 @@ impl BlsPublicKey {
     ) -> Result<(), LaneRefusal> {
         let message = possession(network, account, self);
         if holds(proof, &message, POSSESSION_TAG, &self.point) { Ok(()) } else { Err(LaneRefusal::WrongBlsKey) }
+    }
+
+    pub(crate) fn verify_as(
+        &self,
+        scheme: u8,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        signature: &BlsSignature,
+    ) -> bool {
+        let message = message_as(scheme, &committee.network(), committee.epoch(), claim.kind, claim.digest);
+        holds(signature, &message, SIGNATURE_TAG, &self.point)
     }
 
     /// Whether one validator signed a digest.
@@ -410,6 +457,51 @@ mod tests {
             }
         }
         assert!(outside > 20, "{outside}");
+    }
+
+    fn unhex<const N: usize>(text: &str) -> [u8; N] {
+        primitives::from_hex(text).expect("hexadecimal")
+    }
+
+    /// RFC 9380, appendix J.9.1: points that hash to the curve, of the suite that signatures here use.
+    #[test]
+    fn hashing_to_the_curve_gives_the_points_of_the_standard() {
+        let tag = b"QUUX-V01-CS02-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
+        let vectors = [
+            (
+                &b""[..],
+                "052926add2207b76ca4fa57a8734416c8dc95e24501772c814278700eed6d1e4e8cf62d9c09db0fac349612b759e79a1",
+                "08ba738453bfed09cb546dbb0783dbb3a5f1f566ed67bb6be0e8c67e2e81a4cc68ee29813bb7994998f3eae0c9c6a265",
+            ),
+            (
+                b"abc",
+                "03567bc5ef9c690c2ab2ecdf6a96ef1c139cc0b2f284dca0a9a7943388a49a3aee664ba5379a7655d3c68900be2f6903",
+                "0b9c15f3fe6e5cf4211f346271d7b01c8f3b28be689c8429c85b67af215533311f0b8dfaaa154fa6b88176c229f2885d",
+            ),
+        ];
+        for (message, x, y) in vectors {
+            let point = blstrs::G1Projective::hash_to_curve(message, tag, &[]);
+            let expected = [unhex::<48>(x), unhex(y)].concat();
+            assert_eq!(point.to_uncompressed().to_vec(), expected);
+        }
+    }
+
+    /// Round 1,000 of the public randomness beacon quicknet (drand): the signature of a group of strangers, made by a
+    /// threshold of them, with keys in G2 and signatures in G1 as here. Its message is SHA-256 of the round's number.
+    #[test]
+    fn a_published_threshold_signature_verifies() {
+        let key = unhex::<96>(
+            "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec75\
+             8c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a",
+        );
+        let signature = BlsSignature(unhex(
+            "b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1125e342b73a8dd2bacbe47e4b6b63ed5e39",
+        ));
+        let message: [u8; 32] = unhex("f652498d092acd949bad74e40683bf3824fb817980504a0c7e6722cfc5a9c0a3");
+        let tag = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_";
+        let key = BlsPublicKey::parse(&key).expect("a key");
+        assert!(holds(&signature, &message, tag, &key.point));
+        assert!(!holds(&signature, &message, SIGNATURE_TAG, &key.point), "the tag is part of the message");
     }
 
     #[test]

@@ -13,12 +13,19 @@
 //! | resolve | [`Bridge::check`] | `Spent(0)`: the deposit | `KeepOne(`[`BridgeKey::Case`]`)` | fee, deposit |
 //! | vote, view | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Vote`]` or `[`BridgeKey::View`]`)` | fee |
 //! | halt | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Halt`]`)` | fee |
+//! | register | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Registration`]`)` | fee |
 //!
 //! All keys are `KeepOne`: the effect does not depend on who submits, so a copy pays fee and sequence number and does
 //! nothing, and never removes the original. Signatures are checked at intake and are not checked again in replay; they
 //! cost [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds.
-//! Escrow is one more custody place: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`]. The whole state has
-//! one encoding, which stands under the state root.
+//! Escrow is one more custody place: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`].
+//!
+//! # What a block costs
+//!
+//! The facts of the block, the claims that it pays, the cases that these concern, and a constant for each asset of the
+//! lane and each epoch that counts. What waits or is open and is not touched costs nothing: neither in [`Bridge::step`]
+//! nor in the digest of the state, since each claim, case and deposit is an entry of the ledger's trie
+//! ([`BridgeEntry`]). A case that is touched is hashed whole: at most one payment for each member of its committee.
 
 mod encoding;
 mod interface;
@@ -39,9 +46,9 @@ use crate::request::verify_claim;
 use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
     BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, HomeEpoch,
-    LaneAnswer, LaneClock, LaneCommittee, LaneRefusal, LaneSchedule, Output, OutputId, OutputProof, PaymentBody,
-    PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest,
-    is_redeemable, owner_message, view_digest,
+    LaneAnswer, LaneClock, LaneCommittee, LaneRefusal, LaneRegistration, LaneSchedule, Output, OutputId, OutputProof,
+    PaymentBody, PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict,
+    halt_digest, is_redeemable, owner_message, view_digest,
 };
 
 /// What a network's genesis says of the bridge.
@@ -57,6 +64,8 @@ pub struct BridgeRules {
     pub lapse_penalty: u32,
     /// Limits on net outflow by asset.
     pub outflow: BTreeMap<AssetId, OutflowLimit>,
+    /// For each member the key that registers its keys of the next epoch. None: keys never change.
+    pub registrars: Vec<PublicKey>,
 }
 
 /// The state of the bridge.
@@ -68,7 +77,23 @@ pub struct Bridge {
     backed: BTreeMap<HomeEpoch, BTreeMap<OutputId, Output>>,
     totals: BTreeMap<AssetId, EscrowTotals>,
     deposits: BTreeMap<OutputId, (Address, Amount)>,
+    /// The sum of `deposits`.
+    deposited: u128,
     queue: OutflowQueue,
+    /// Of the epochs that count, and of the next one.
+    registrations: BTreeMap<(HomeEpoch, u8), LaneRegistration>,
+}
+
+/// What a block writes, beside what it changes for good.
+#[derive(Default)]
+struct BridgeStep {
+    events: Vec<BridgeEvent>,
+    /// Cases whose deposits came or went.
+    deposits: BTreeSet<OutputId>,
+    /// Claims that came, and those of which something was paid.
+    claims: BTreeSet<(AssetId, (u64, OutputId))>,
+    /// How often a claim was looked at, or a rule held against a case.
+    looks: usize,
 }
 
 /// Takes the lowest address that opened a case about this output in this block.
@@ -88,7 +113,9 @@ impl Bridge {
             backed: BTreeMap::new(),
             totals: BTreeMap::new(),
             deposits: BTreeMap::new(),
+            deposited: 0,
             queue: OutflowQueue::new(&rules.outflow),
+            registrations: BTreeMap::new(),
             rules,
         };
         let mut events = Vec::new();
@@ -133,12 +160,28 @@ impl Bridge {
 
     /// Deposits of open cases, in units of asset 0.
     pub fn case_deposits(&self) -> u128 {
-        self.deposits.values().map(|(_, amount)| u128::from(*amount)).sum()
+        self.deposited
     }
 
     /// Claims that wait for the outflow limit, or for escrow.
     pub fn queue(&self) -> &OutflowQueue {
         &self.queue
+    }
+
+    /// The keys that members registered for an epoch, by member.
+    pub fn registrations(&self, epoch: HomeEpoch) -> impl Iterator<Item = &LaneRegistration> {
+        self.registrations.range((epoch, 0)..=(epoch, u8::MAX)).map(|(_, registration)| registration)
+    }
+
+    /// The registered keys of the epochs that count, and of the next one.
+    pub fn all_registrations(&self) -> impl Iterator<Item = &LaneRegistration> {
+        self.registrations.values()
+    }
+
+    /// Whether a quorum has keys for an epoch, so that it can begin.
+    pub fn is_ready(&self, epoch: HomeEpoch) -> bool {
+        let members = self.rules.registrars.len();
+        members == 0 || self.registrations(epoch).count() >= Quorums::new(members).certificate
     }
 
     /// Outputs that the ledger created in an epoch whose certificates are still redeemable.
@@ -193,14 +236,27 @@ impl Bridge {
                 let wrong = BridgeRefusal::WrongRound { epoch: present.0, round: present.1 };
                 if (*epoch, *round) == present { Ok(()) } else { Err(wrong) }
             }
+            BridgeFact::Register(of) => {
+                let known = self.registrations.get(&(of.epoch, of.member));
+                let old = self.registrations.values().filter(|known| known.member == of.member && *known != of);
+                let is_fresh = !old.flat_map(|known| &known.keys).any(|key| of.keys.contains(key));
+                let is_next = of.epoch == now + 1 && usize::from(of.member) < self.rules.registrars.len();
+                let is_copy = known == Some(of);
+                if is_copy || is_next && is_fresh && known.is_none() {
+                    Ok(())
+                } else {
+                    Err(BridgeRefusal::WrongRegistration(now + 1))
+                }
+            }
         }
     }
 
-    /// Begins the next height: lane time passes, cases whose time is over lapse, limits recover.
+    /// Begins the next height: lane time passes, cases whose time is over lapse, limits recover. An epoch for which
+    /// fewer than q members have keys does not begin: the one before goes on, at each height, until they have.
     pub fn begin(&mut self) -> Vec<BridgeEvent> {
         let halted = self.clock.is_halted();
         let mut events = Vec::new();
-        if self.clock.advance() {
+        if self.clock.advance(self.is_ready(self.clock.epoch() + 1)) {
             events.push(BridgeEvent::Epoch(self.clock.epoch()));
         }
         if self.clock.is_halted() != halted {
@@ -210,16 +266,19 @@ impl Bridge {
         let now = self.clock.epoch();
         self.resolver.prune(now);
         self.backed = self.backed.split_off(&self.resolver.oldest());
+        self.registrations = self.registrations.split_off(&(self.resolver.oldest(), 0));
         events
     }
 
-    /// All that was written for good and is not forgotten, in no order.
+    /// All that was written and is not forgotten, and all that is open, in no order.
     pub fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
         let backed = self
             .backed
             .iter()
             .flat_map(|(home, outputs)| outputs.iter().map(|(id, output)| BridgeEntry::backed(*home, id, output)));
-        backed.chain(self.resolver.entries())
+        let deposits = self.deposits.iter().map(|(id, deposit)| BridgeEntry::deposit(id, Some(deposit)));
+        let registered = self.registrations.values().map(BridgeEntry::registration);
+        backed.chain(self.resolver.entries()).chain(deposits).chain(self.queue.entries()).chain(registered)
     }
 
     /// The epochs whose committees it knows, ascending, with the number of members of each.
@@ -238,20 +297,28 @@ impl Bridge {
     }
 
     /// Applies all that a block says, in any order. The caller has checked each fact against the state before the block
-    /// ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]). Also says which entries were written.
+    /// ([`Bridge::check`]) and its signatures ([`BridgeOperation::verify`]). Also says which entries were written or
+    /// removed, each key once, ascending.
     pub fn step(&mut self, facts: Vec<BridgeFact>) -> (Vec<BridgeEvent>, Vec<BridgeEntry>) {
-        let mut events = Vec::new();
+        let (step, entries) = self.step_counted(facts);
+        (step.events, entries)
+    }
+
+    fn step_counted(&mut self, facts: Vec<BridgeFact>) -> (BridgeStep, Vec<BridgeEntry>) {
+        let mut step = BridgeStep::default();
+        let events = &mut step.events;
         let (now, halted) = (self.clock.epoch(), self.clock.is_halted());
         let mut cases = Vec::new();
         let mut openers: BTreeMap<OutputId, Vec<Address>> = BTreeMap::new();
         let mut halts = BTreeSet::new();
+        let mut registered = Vec::new();
         for fact in facts {
             match fact {
                 BridgeFact::Withdraw { account, sequence, output } => {
                     let id = OutputId::of_deposit(&self.rules.network, now, &account, sequence);
                     self.totals.entry(output.asset).or_default().deposits += u128::from(output.amount);
                     self.queue.deposit(output.asset, output.amount);
-                    self.back(now, id, output, &mut events);
+                    self.back(now, id, output, events);
                 }
                 BridgeFact::Redeem(body) => cases.push(CaseFact::Certified(body)),
                 BridgeFact::Resolve { opener, contested, parent } => {
@@ -266,33 +333,51 @@ impl Bridge {
                     cases.push(CaseFact::View { case, committee, validator, seen });
                 }
                 BridgeFact::Halt { round, validator, .. } => drop(halts.insert((round, validator))),
+                BridgeFact::Register(registration) => {
+                    let key = (registration.epoch, registration.member);
+                    if self.registrations.get(&key) != Some(&registration) {
+                        events.push(BridgeEvent::Registered(key.0, key.1));
+                        registered.push(BridgeEntry::registration(&registration));
+                        self.registrations.insert(key, registration);
+                    }
+                }
             }
         }
         // What the ledger backs is listed by id, so that the order of withdrawals changes nothing.
-        events.sort_by_key(|event| if let BridgeEvent::Backed(id, _) = event { Some(*id) } else { None });
-        let CaseStep { events: decided, mut entries } = self.resolver.step(now, cases);
+        events.sort_by_key(|event| match event {
+            BridgeEvent::Backed(id, _) => (0, *id),
+            BridgeEvent::Registered(_, member) => (1, OutputId([*member; 32])),
+            _ => (2, OutputId([0; 32])),
+        });
+        let CaseStep { events: decided, mut entries, judged, .. } = self.resolver.step(now, cases);
         let backed = events.iter().filter_map(|event| match event {
             BridgeEvent::Backed(id, output) => Some(BridgeEntry::backed(now, id, output)),
             _ => None,
         });
         entries.extend(backed);
+        entries.extend(registered);
+        step.looks += judged;
         for event in decided {
-            self.follow(event, &mut openers, &mut events);
+            self.follow(event, &mut openers, &mut step);
         }
         // Whoever did not open a case has the deposit back.
         let mut left: Vec<Address> = openers.into_values().flatten().collect();
         left.sort_unstable();
         for opener in left {
-            events.push(BridgeEvent::ReturnDeposit(opener, self.rules.case_deposit));
+            step.events.push(BridgeEvent::ReturnDeposit(opener, self.rules.case_deposit));
         }
         for (round, validator) in halts {
             if let Some(quorums) = self.resolver.quorums(now) {
                 self.clock.vote_halt(quorums, validator, round);
             }
         }
-        self.pay(&mut events);
+        self.pay(&mut step);
         debug_assert_eq!(halted, self.clock.is_halted(), "a halt begins with the next height");
-        (events, entries)
+        entries.extend(step.deposits.iter().map(|id| BridgeEntry::deposit(id, self.deposits.get(id))));
+        entries.extend(step.claims.iter().map(|(asset, place)| self.queue.entry(*asset, place)));
+        entries.sort_unstable_by_key(|entry| entry.key);
+        debug_assert!(entries.is_sorted_by(|a, b| a.key < b.key), "each entry once");
+        (step, entries)
     }
 
     fn back(&mut self, home: HomeEpoch, id: OutputId, output: Output, events: &mut Vec<BridgeEvent>) {
@@ -300,35 +385,38 @@ impl Bridge {
         events.push(BridgeEvent::Backed(id, output));
     }
 
-    fn follow(
-        &mut self,
-        event: CaseEvent,
-        openers: &mut BTreeMap<OutputId, Vec<Address>>,
-        events: &mut Vec<BridgeEvent>,
-    ) {
+    fn follow(&mut self, event: CaseEvent, openers: &mut BTreeMap<OutputId, Vec<Address>>, step: &mut BridgeStep) {
         match &event {
             CaseEvent::Opened(contested) => {
                 let id = contested.output.id;
                 if let Some(opener) = first_opener(openers, &id) {
                     self.deposits.insert(id, (opener, self.rules.case_deposit));
+                    self.deposited += u128::from(self.rules.case_deposit);
+                    step.deposits.insert(id);
                 }
             }
-            CaseEvent::Stands(body) => self.owe_outputs(body),
-            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, events),
+            CaseEvent::Stands(body) => self.owe_outputs(body, step),
+            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, step),
             CaseEvent::Alarm(_) => self.clock.halt(),
             CaseEvent::Fixed(..) => {}
         }
-        events.push(BridgeEvent::Case(event));
+        step.events.push(BridgeEvent::Case(event));
     }
 
     /// What a payment that stands pays to accounts is due.
-    fn owe_outputs(&mut self, body: &PaymentBody) {
+    fn owe_outputs(&mut self, body: &PaymentBody, step: &mut BridgeStep) {
         for (id, output) in body.output_ids().zip(&body.payment.outputs) {
             if let Recipient::Account(to) = output.to {
                 let claim = EscrowClaim { to, asset: output.asset, amount: output.amount, verdict: false };
-                self.queue.push(self.clock.height(), id, claim);
+                self.owe(id, claim, step);
             }
         }
+    }
+
+    fn owe(&mut self, id: OutputId, claim: EscrowClaim, step: &mut BridgeStep) {
+        let height = self.clock.height();
+        self.queue.push(height, id, claim);
+        step.claims.insert((claim.asset, (height, id)));
     }
 
     fn owe_verdict(
@@ -336,7 +424,7 @@ impl Bridge {
         contested: &ContestedOutput,
         verdict: Verdict,
         openers: &mut BTreeMap<OutputId, Vec<Address>>,
-        events: &mut Vec<BridgeEvent>,
+        step: &mut BridgeStep,
     ) {
         let SpentOutput { id, asset, amount } = contested.output;
         let penalty = (u128::from(amount) * u128::from(self.rules.lapse_penalty.min(1_000_000))).div_ceil(1_000_000);
@@ -350,35 +438,44 @@ impl Bridge {
             let exit = PaymentBody::new(contested.exit(self.rules.network));
             let output = OutputId::of_payment(contested.home, &exit.digest, 0);
             let claim = EscrowClaim { to: contested.owner.address(), asset, amount, verdict: true };
-            self.queue.push(self.clock.height(), output, claim);
+            self.owe(output, claim, step);
         }
         let opened_before = self.deposits.remove(&id);
+        if let Some((_, deposit)) = opened_before {
+            self.deposited -= u128::from(deposit);
+            step.deposits.insert(id);
+        }
         let opened_now = || first_opener(openers, &id).map(|opener| (opener, self.rules.case_deposit));
         // A case about an output that a certified payment spends is never opened, and costs the deposit.
         let Some((opener, deposit)) = opened_before.or_else(opened_now) else { return };
         let needless = matches!(verdict, Verdict::Confirmed(_, by) if by != ConfirmedBy::Votes);
-        events.push(match needless {
+        step.events.push(match needless {
             true => BridgeEvent::KeepDeposit(deposit),
             false => BridgeEvent::ReturnDeposit(opener, deposit),
         });
     }
 
     /// Pays what limits and escrow permit, by height and ascending output id.
-    fn pay(&mut self, events: &mut Vec<BridgeEvent>) {
+    fn pay(&mut self, step: &mut BridgeStep) {
         let totals = &mut self.totals;
         let held = |totals: &BTreeMap<AssetId, EscrowTotals>, asset: &AssetId| {
             totals.get(asset).and_then(EscrowTotals::held).unwrap_or(0)
         };
         let paid = self.queue.pay(|asset| held(totals, &asset));
-        for claim in paid.claims {
+        step.looks += paid.looks;
+        for (place, claim) in paid.claims {
             let totals = totals.entry(claim.asset).or_default();
             *if claim.verdict { &mut totals.verdicts } else { &mut totals.redemptions } += u128::from(claim.amount);
             let EscrowClaim { to, asset, amount, .. } = claim;
-            events.push(BridgeEvent::Credit { to, asset, amount });
+            step.claims.insert((asset, place));
+            step.events.push(BridgeEvent::Credit { to, asset, amount });
         }
         for asset in paid.uncovered {
             self.clock.halt();
-            events.push(BridgeEvent::Uncovered(asset));
+            step.events.push(BridgeEvent::Uncovered(asset));
         }
     }
 }
+
+#[cfg(test)]
+mod costs;

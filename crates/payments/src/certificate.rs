@@ -7,7 +7,9 @@ use primitives::{Digest, PublicKey, Signature};
 
 use crate::layout::Reader;
 use crate::merkle::{self, Family, LEAVES_MAX};
-use crate::{BlsAggregate, HomeEpoch, LaneCommittee, LaneRefusal, RootHeader, SharedCertificate, StatementKind};
+use crate::{
+    BlsAggregate, BlsSignature, HomeEpoch, LaneCommittee, LaneRefusal, RootHeader, SharedCertificate, StatementKind,
+};
 
 const CACHE_CONTEXT: &str = "walras 2026 lane verified root v1";
 
@@ -99,6 +101,8 @@ pub enum PaymentCertificate {
     Answers(Vec<LaneAnswer>),
     /// One aggregated BLS signature.
     Aggregate(BlsAggregate),
+    /// One signature under the group's key.
+    Threshold(BlsSignature),
     /// Out of a broker's shared tree.
     Shared(Box<SharedCertificate>),
 }
@@ -108,7 +112,7 @@ impl PaymentCertificate {
     pub fn cost(&self) -> u32 {
         match self {
             PaymentCertificate::Answers(answers) => answers.len() as u32,
-            PaymentCertificate::Aggregate(_) => AGGREGATE_COST,
+            PaymentCertificate::Aggregate(_) | PaymentCertificate::Threshold(_) => AGGREGATE_COST,
             PaymentCertificate::Shared(shared) => match shared.as_ref() {
                 SharedCertificate::Answers(_, answers) => answers.len() as u32,
                 SharedCertificate::Aggregate(..) => AGGREGATE_COST,
@@ -126,6 +130,10 @@ impl PaymentCertificate {
             PaymentCertificate::Aggregate(aggregate) => {
                 to.extend([0, 1]);
                 aggregate.write(to);
+            }
+            PaymentCertificate::Threshold(signature) => {
+                to.extend([0, 4]);
+                to.extend(signature.0);
             }
             PaymentCertificate::Shared(shared) => {
                 to.push(0);
@@ -155,7 +163,8 @@ impl PaymentCertificate {
         match reader.u8()? {
             1 => BlsAggregate::read(reader).map(PaymentCertificate::Aggregate),
             kind @ (2 | 3) => SharedCertificate::read(kind, reader).map(Box::new).map(PaymentCertificate::Shared),
-            _ => Err(LaneRefusal::Malformed("a certificate has one of four forms")),
+            4 => reader.array().map(|bytes| PaymentCertificate::Threshold(BlsSignature(bytes))),
+            _ => Err(LaneRefusal::Malformed("a certificate has one of five forms")),
         }
     }
 }
@@ -297,6 +306,11 @@ impl RootCache {
                 signed.try_for_each(|(header, answer)| self.verify_header(committee, header, answer.signature, budget))
             }
             PaymentCertificate::Aggregate(aggregate) => self.verify_aggregate(committee, claim, aggregate, budget),
+            PaymentCertificate::Threshold(signature) => {
+                let group = committee.group()?;
+                budget.spend(AGGREGATE_COST)?;
+                group.verify(committee, claim, signature)
+            }
             PaymentCertificate::Shared(shared) => shared.verify(committee, claim, self, budget),
         }
     }

@@ -1,6 +1,7 @@
 //! Protocol H: lane epochs without handing over spent sets.
 //!
-//! 1. Lane epochs count certified heights. Heights at which the lane is halted do not count.
+//! 1. Lane epochs count certified heights. Heights at which the lane is halted do not count. Each epoch has fresh keys,
+//!    registered in the epoch before; it does not begin before a quorum has registered (see `registration.rs`).
 //! 2. An output's id contains its *home* epoch. Only the home committee ever signs what spends it.
 //! 3. Committee h signs payments into h during h, and into h+1 during h+1. During h+2 it signs only *exits*: payments
 //!    that send one output, whole, to the ledger account of its owner, for anybody who shows the output's certificate,
@@ -128,15 +129,16 @@ impl LaneClock {
         self.height
     }
 
-    /// Begins the next height. The result says whether a new epoch begins with it.
-    pub fn advance(&mut self) -> bool {
+    /// Begins the next height. The result says whether a new epoch begins with it. An epoch whose committee is not
+    /// `ready` does not begin: the one before goes on.
+    pub fn advance(&mut self, ready: bool) -> bool {
         self.height += 1;
         self.halted = self.height < self.halted_until;
-        if self.halted {
+        let begins = (self.ticks + 1).is_multiple_of(self.schedule.epoch_heights);
+        if self.halted || begins && !ready {
             return false;
         }
         self.ticks += 1;
-        let begins = self.ticks.is_multiple_of(self.schedule.epoch_heights);
         if begins {
             // The next committee decides anew.
             self.halt_votes.clear();
@@ -279,7 +281,7 @@ mod tests {
     fn a_halt_stops_lane_time_and_can_be_renewed() {
         let (mut clock, quorums) = (clock(), Quorums::new(4));
         for _ in 0..3 {
-            clock.advance();
+            clock.advance(true);
         }
         assert!(!clock.vote_halt(quorums, 0, 0) && !clock.vote_halt(quorums, 0, 0), "copies do not count");
         assert!(!clock.vote_halt(quorums, 1, 1), "a vote of another round");
@@ -288,19 +290,19 @@ mod tests {
         assert!(clock.vote_halt(quorums, 2, 0));
         let halted: Vec<bool> = (0..5)
             .map(|_| {
-                clock.advance();
+                clock.advance(true);
                 clock.is_halted()
             })
             .collect();
         assert_eq!(halted, [true, true, true, false, false]);
         assert_eq!((clock.epoch(), clock.height()), (1, 8), "three heights did not count");
         clock.halt();
-        clock.advance();
+        clock.advance(true);
         for member in 0..3 {
             clock.vote_halt(quorums, member, 2);
         }
         let left = (0..10).take_while(|_| {
-            clock.advance();
+            clock.advance(true);
             clock.is_halted()
         });
         assert_eq!(left.count(), 3, "renewed for three more heights");
@@ -311,7 +313,7 @@ mod tests {
         let mut clock = clock();
         let mut open = vec![clock.may_open(0)];
         for _ in 0..14 {
-            clock.advance();
+            clock.advance(true);
             open.push(clock.may_open(0));
         }
         assert_eq!(open.iter().take_while(|open| **open).count(), 8 + 2);
@@ -320,9 +322,17 @@ mod tests {
     }
 
     #[test]
+    fn an_epoch_waits_until_its_committee_is_ready() {
+        let mut clock = clock();
+        let begins: Vec<bool> = (0..8).map(|height| clock.advance(height == 6)).collect();
+        assert_eq!(begins.iter().position(|begins| *begins), Some(6));
+        assert_eq!((clock.epoch(), clock.height(), clock.heights_left()), (1, 8, 3));
+    }
+
+    #[test]
     fn the_encoding_is_canonical() {
         let mut clock = clock();
-        clock.advance();
+        clock.advance(true);
         clock.vote_halt(Quorums::new(7), 3, 0);
         clock.vote_halt(Quorums::new(7), 1, 0);
         let mut bytes = Vec::new();

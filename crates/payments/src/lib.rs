@@ -8,9 +8,11 @@
 //! | to read about | see |
 //! |---|---|
 //! | epochs without handing over spent sets (protocol H), halts | `epochs.rs`: [`HomePhase`], [`LaneClock`] |
+//! | fresh keys for each epoch | `registration.rs`: [`LaneRegistration`] |
 //! | contested outputs (protocol R), its arguments, its model | `resolve.rs`: [`Resolver`], `resolve/model.rs` |
 //! | withdrawals, redemptions, escrow; footprints of the ledger | `bridge.rs`: [`Bridge`], `outflow.rs` |
 //! | aggregated signatures | `bls.rs`: [`BlsAggregate`] |
+//! | threshold signatures, key generation without a dealer | `threshold.rs`: [`KeyGeneration`], [`GroupKey`] |
 //! | trees that a broker makes for many clients | `broker.rs`: [`LaneBroker`] |
 //! | evidence, watchers, the audit | `evidence.rs`, `watch.rs`, `audit.rs` |
 //!
@@ -84,6 +86,7 @@
 //!
 //! signed by an owner      "walras-lane\x01" · network 32 · home 8 · kind 1 (1) · digest 32
 //!                         also 7 question, of an output's id
+//! signed to register keys 8 registrar, 9 possession: see `registration.rs`
 //! signed by a validator   "walras-lane\x01" · network 32 · home 8 · kind 1 (2 confirmation, 3 acknowledgement)
 //!                         · validator 1 · shard 2 · size 4 · position 8 · root 32
 //!                         also 4 view, 5 vote to halt; 6 shared tree, whose root is a digest of root and exclusions
@@ -92,6 +95,7 @@
 //! certificate count 1 · answer[]                                exactly q, validators ascend strictly
 //!             0 · 1 · aggregate                                 see `bls.rs`
 //!             0 · (2 | 3) · ...                                 of a shared tree, see `broker.rs`
+//!             0 · 4 · signature 48                              under the group's key, see `threshold.rs`
 //! paid proof  summary · index 1 · path 32 each · certificate
 //! request     1 · payment · signature 64 · (0 | 1 · paid proof) for each input
 //!             2 · summary · certificate
@@ -122,9 +126,9 @@
 //! * **Home epochs, deposits, settled receipts, several assets and fees** are not in the paper. The design of epochs
 //!   makes the home committee the only one that ever signs a spend, so that no spent set is handed over.
 //! * **Contested outputs** are resolved by the ledger. The paper leaves frozen what an owner signed twice.
-//! * **BLS signatures are aggregated** with a bitmap of signers. They verify as fast as those of §3.4 and are as short
-//!   but for n/8 bytes. The threshold form is not here: it needs a distributed key generation, and one that reveals a
-//!   share of an honest validator would let fewer than q make a certificate.
+//! * **BLS signatures are aggregated** with a bitmap of signers by default. They verify as fast as those of §3.4 and
+//!   are as short but for n/8 bytes. The threshold form serves in an epoch whose members made a group key themselves,
+//!   by a generation that reveals no share of a correct one; else fewer than q could make a certificate.
 //! * **Shared trees.** The paper has each validator make its own tree, so that a certificate holds q paths.
 //! * **The best tree** ([`SchemeCosts::best_leaves`]) is the cheapest power of two by the formula of §3.3, computed in
 //!   integers, not the real minimum rounded.
@@ -140,6 +144,48 @@
 //! batch cannot be told from a torn write by the log alone: a signature of the shard above the end of its log, which
 //! the shard looks for in every certificate it verifies, mutes it, and peers are to be asked for [`RootCache::highest`]
 //! before it starts.
+//!
+//! # Tests by what they hold
+//!
+//! * completing the only transaction reported loses money, ours does not: `resolve`:
+//!   `completing_the_only_reported_payment_spends_an_output_twice_and_ours_does_not`
+//! * refunding after an epoch without a certificate loses money, ours does not: `resolve`:
+//!   `refunding_what_has_no_certificate_after_an_epoch_pays_twice_and_ours_does_not`
+//! * a child certified while a case opens, in another shard: `boundaries`:
+//!   `a_child_certified_while_a_case_opens_in_another_shard_is_seen`
+//! * signatures withheld over two boundaries: `boundaries`:
+//!   `withheld_signatures_over_two_boundaries_complete_the_one_payment`
+//! * one redemption in all sub-blocks, credited once: `boundaries`: `copies_of_a_redemption_are_credited_once`;
+//!   `ledger`, `lane`: `one_redemption_in_all_sub_blocks_is_credited_once`
+//! * redemption at the last height of c+3 and one above: `boundaries`:
+//!   `the_last_height_of_the_third_epoch_after_redeems_and_the_next_does_not`; `ledger`, `lane`:
+//!   `the_last_height_of_an_epoch_is_the_last_to_redeem`
+//! * a retry while the sync is in flight, then power loss: `crash`:
+//!   `a_retry_in_flight_then_a_power_cut_signs_one_payment_only`
+//! * revealed shares of a group key are refused: `threshold`:
+//!   `a_generation_with_revealed_shares_is_refused_beyond_f_and_their_signatures_always`
+//! * rogue key, identity, wrong subgroup: `bls`: `a_rogue_key_is_refused`,
+//!   `keys_and_signatures_outside_the_subgroup_and_the_identity_are_refused`; `threshold`:
+//!   `a_rogue_key_the_identity_and_the_wrong_subgroup_are_refused`
+//! * halt, outflow limit and expiry together: `boundaries`: `halt_outflow_limit_and_expiry_together_lose_no_claim`
+//! * defect: ids that the payer chooses: `defects`: `payer_chosen_ids_cannot_freeze_a_victims_money`
+//! * defect: sums that wrap: `defects`: `wrapping_sums_cannot_inflate`
+//! * defect: a resent payment is a double spend: `defects`: `a_resent_payment_is_no_double_spend`
+//! * defect: inputs locked by half: `defects`: `a_refused_payment_locks_none_of_its_inputs`
+//! * defect: nothing is durable: `defects`: `what_is_signed_survives_a_power_cut`
+//! * defect: a pool without a timer: `defects`: `a_tick_closes_a_tree_that_nobody_fills`
+//! * defect: no domains: `defects`: `a_signature_serves_for_one_network_epoch_kind_and_place`
+//! * defect: caches without bound: `defects`: `caches_and_budgets_are_bounded`,
+//!   `trees_that_wait_for_the_disk_are_bounded`
+//! * defect: a self-describing encoder: `defects`: `the_layout_is_fixed_and_has_no_names_or_slack`
+//! * bad input is refused with a reason and leaves nothing: `protocol`:
+//!   `what_is_wrong_is_refused_with_a_reason_and_leaves_no_state`,
+//!   `certificates_need_a_quorum_of_distinct_signers_and_the_right_tree`; `schemes`:
+//!   `batches_that_are_no_batches_are_refused`
+//! * keys are fresh in each epoch, and an epoch waits for them: `boundaries`:
+//!   `an_epoch_begins_once_a_quorum_has_registered_fresh_keys`; `node`, `lane`: `keys_rotate_with_the_lane_epoch`
+//! * a block costs what it changes: `bridge`: `a_block_costs_what_it_changes_and_not_what_waits`,
+//!   `a_boundary_judges_each_case_once`
 
 mod audit;
 mod bls;
@@ -155,10 +201,12 @@ mod payment;
 mod quorum;
 mod record;
 mod refusal;
+mod registration;
 mod request;
 mod resolve;
 mod spent;
 mod statement;
+mod threshold;
 mod validator;
 mod wallet;
 mod watch;
@@ -172,7 +220,7 @@ pub use epochs::{
     HomePhase, LaneClock, LaneSchedule, REDEEM_EPOCHS, SPEND_EPOCHS, UNBONDING_EPOCHS_MIN, is_redeemable,
 };
 pub use evidence::{Convicted, EvidenceFinder, LaneEvidence};
-pub use merkle::LEAVES_MAX;
+pub use merkle::{LEAVES_MAX, signing_tree};
 pub use outflow::{OutflowLimit, OutflowQueue};
 pub use payment::{
     ASSETS_MAX, AssetRule, INPUTS_MAX, LaneRules, OUTPUTS_MAX, Output, OutputId, PAYMENT_BYTES_MAX, PAYMENT_VERSION,
@@ -181,13 +229,16 @@ pub use payment::{
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
+pub use registration::{LaneRegistration, SHARDS_MAX};
 pub use request::{
     KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request, spend_request, spender_request,
 };
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
+pub use spent::SpentSet;
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
 };
+pub use threshold::{Complaint, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing};
 pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 pub use watch::{LaneWatcher, WatchAction};

@@ -41,6 +41,16 @@ fn node(family: Family, left: &Digest, right: &Digest) -> Digest {
     Digest(*blake3::keyed_hash(key(family, NODE), &block).as_bytes())
 }
 
+/// The root and the path of each leaf of a tree of digests, as a validator signs it.
+///
+/// # Panics
+/// If there are none.
+pub fn signing_tree(digests: &[Digest]) -> (Digest, Vec<Vec<Digest>>) {
+    let leaves = digests.iter().map(|digest| leaf(Family::Signed, &digest.0)).collect();
+    let tree = Tree::new(Family::Signed, leaves);
+    (tree.root(), (0..digests.len()).map(|index| tree.path(index)).collect())
+}
+
 /// All levels of a tree, from the leaves to the root.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree(Vec<Vec<Digest>>);

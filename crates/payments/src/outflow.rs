@@ -6,7 +6,7 @@ use primitives::{Address, Amount, AssetId};
 
 use crate::layout::Reader;
 use crate::resolve::read_map;
-use crate::{EscrowClaim, LaneRefusal, OutputId};
+use crate::{BridgeEntry, EscrowClaim, LaneRefusal, OutputId};
 
 /// A limit on the net outflow of one asset: a bucket that holds at most `most` units, gains `per_height` each height
 /// and what comes into escrow, and loses what is paid.
@@ -18,16 +18,23 @@ pub struct OutflowLimit {
     pub per_height: Amount,
 }
 
-/// Claims by height and output id, with the limits.
+/// Claims by height and output id, of each asset, with the limits.
+///
+/// A block costs the claims that it pays and one more look for each asset of which claims wait; how many wait is
+/// nothing to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutflowQueue {
     limits: BTreeMap<AssetId, (OutflowLimit, Amount)>,
-    claims: BTreeMap<(u64, OutputId), EscrowClaim>,
+    /// No asset stands here without a claim.
+    claims: BTreeMap<AssetId, BTreeMap<(u64, OutputId), EscrowClaim>>,
 }
 
 /// What one block pays.
 pub(crate) struct Paid {
-    pub(crate) claims: Vec<EscrowClaim>,
+    /// By height and output id: what is paid of a claim.
+    pub(crate) claims: Vec<((u64, OutputId), EscrowClaim)>,
+    /// Claims that were looked at.
+    pub(crate) looks: usize,
     /// Assets of which claims exceed escrow.
     pub(crate) uncovered: BTreeSet<AssetId>,
 }
@@ -46,13 +53,38 @@ impl OutflowQueue {
         self.limits.iter().map(|(asset, (limit, _))| (asset, limit)).eq(limits)
     }
 
-    /// The claims that wait, first to last.
+    /// The claims that wait: by asset, first to last.
     pub fn claims(&self) -> impl Iterator<Item = (&OutputId, &EscrowClaim)> {
-        self.claims.iter().map(|((_, id), claim)| (id, claim))
+        self.places().map(|((_, id), claim)| (id, claim))
+    }
+
+    /// The number of claims that wait.
+    pub fn len(&self) -> usize {
+        self.claims.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether no claim waits.
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
+    }
+
+    fn places(&self) -> impl Iterator<Item = (&(u64, OutputId), &EscrowClaim)> {
+        self.claims.values().flatten()
+    }
+
+    /// What stands in the trie for each claim.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
+        self.places().map(|((height, id), claim)| BridgeEntry::claim(id, Some((*height, claim))))
+    }
+
+    /// What stands in the trie for one claim.
+    pub(crate) fn entry(&self, asset: AssetId, place: &(u64, OutputId)) -> BridgeEntry {
+        let claim = self.claims.get(&asset).and_then(|claims| claims.get(place));
+        BridgeEntry::claim(&place.1, claim.map(|claim| (place.0, claim)))
     }
 
     pub(crate) fn push(&mut self, height: u64, id: OutputId, claim: EscrowClaim) {
-        self.claims.insert((height, id), claim);
+        self.claims.entry(claim.asset).or_default().insert((height, id), claim);
     }
 
     fn gain(&mut self, asset: AssetId, amount: Amount) {
@@ -72,46 +104,35 @@ impl OutflowQueue {
         });
     }
 
-    /// Pays claims from the first on, in part where limits or escrow end.
+    /// Pays the claims of each asset from the first on, in part where limit or escrow ends.
     pub(crate) fn pay(&mut self, held: impl Fn(AssetId) -> u128) -> Paid {
-        let mut left: BTreeMap<AssetId, u128> = BTreeMap::new();
-        let mut paid = Paid { claims: Vec::new(), uncovered: BTreeSet::new() };
-        for claim in self.claims.values_mut() {
-            let left = left.entry(claim.asset).or_insert_with(|| held(claim.asset));
-            let level = self.limits.get(&claim.asset).map_or(Amount::MAX, |(_, level)| *level);
-            let covered = Amount::try_from(*left).unwrap_or(Amount::MAX);
-            if covered < claim.amount.min(level) {
-                paid.uncovered.insert(claim.asset);
-            }
-            let amount = claim.amount.min(level).min(covered);
-            if amount == 0 {
-                continue;
-            }
-            *left -= u128::from(amount);
-            claim.amount -= amount;
-            if let Some((_, level)) = self.limits.get_mut(&claim.asset) {
-                *level -= amount;
-            }
-            paid.claims.push(EscrowClaim { amount, ..*claim });
+        let mut paid = Paid { claims: Vec::new(), looks: 0, uncovered: BTreeSet::new() };
+        for (asset, claims) in &mut self.claims {
+            let limit = self.limits.get_mut(asset).map(|(_, level)| level);
+            pay_asset(claims, held(*asset), limit, &mut paid);
         }
-        self.claims.retain(|_, claim| claim.amount > 0);
+        self.claims.retain(|_, claims| !claims.is_empty());
+        paid.claims.sort_unstable_by_key(|(place, _)| *place);
         paid
     }
 
-    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+    /// Writes what each limit permits.
+    pub(crate) fn write_limits(&self, to: &mut Vec<u8>) {
         to.extend((self.limits.len() as u32).to_le_bytes());
         for (asset, (limit, level)) in &self.limits {
             to.extend(asset.0.to_le_bytes());
             [limit.most, limit.per_height, *level].iter().for_each(|number| to.extend(number.to_le_bytes()));
         }
-        to.extend((self.claims.len() as u32).to_le_bytes());
-        for ((height, id), claim) in &self.claims {
+    }
+
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        self.write_limits(to);
+        let claims: BTreeMap<_, _> = self.places().collect();
+        to.extend((claims.len() as u32).to_le_bytes());
+        for ((height, id), claim) in claims {
             to.extend(height.to_le_bytes());
             to.extend(id.0);
-            to.extend(claim.to.0);
-            to.extend(claim.asset.0.to_le_bytes());
-            to.extend(claim.amount.to_le_bytes());
-            to.push(u8::from(claim.verdict));
+            claim.write(to);
         }
     }
 
@@ -125,7 +146,7 @@ impl OutflowQueue {
             if sound { Ok((asset, (limit, level))) } else { Err(LaneRefusal::Malformed("a limit is not sound")) }
         })?;
         let count = reader.u32()?;
-        let claims = read_map(reader, count, |reader| {
+        let places = read_map(reader, count, |reader| {
             let key = (reader.u64()?, OutputId(reader.array()?));
             let (to, asset) = (Address(reader.array()?), AssetId(reader.u32()?));
             let amount = crate::payment::read_amount(reader)?;
@@ -136,6 +157,45 @@ impl OutflowQueue {
             };
             Ok((key, EscrowClaim { to, asset, amount, verdict }))
         })?;
-        Ok(OutflowQueue { limits, claims })
+        let mut queue = OutflowQueue { limits, claims: BTreeMap::new() };
+        places.into_iter().for_each(|((height, id), claim)| queue.push(height, id, claim));
+        Ok(queue)
+    }
+}
+
+/// Pays the claims of one asset. One that is not paid in full ends it: the others come after it.
+fn pay_asset(
+    claims: &mut BTreeMap<(u64, OutputId), EscrowClaim>,
+    mut held: u128,
+    mut level: Option<&mut Amount>,
+    paid: &mut Paid,
+) {
+    while let Some(mut first) = claims.first_entry() {
+        let (place, claim) = (*first.key(), first.get_mut());
+        let most = claim.amount.min(level.as_deref().copied().unwrap_or(Amount::MAX));
+        let amount = most.min(Amount::try_from(held).unwrap_or(Amount::MAX));
+        paid.looks += 1;
+        if amount < most {
+            paid.uncovered.insert(claim.asset);
+        }
+        if amount > 0 {
+            held -= u128::from(amount);
+            level.iter_mut().for_each(|level| **level -= amount);
+            paid.claims.push((place, EscrowClaim { amount, ..*claim }));
+            claim.amount -= amount;
+        }
+        if claim.amount > 0 {
+            return;
+        }
+        first.remove();
+    }
+}
+
+impl EscrowClaim {
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        to.extend(self.to.0);
+        to.extend(self.asset.0.to_le_bytes());
+        to.extend(self.amount.to_le_bytes());
+        to.push(u8::from(self.verdict));
     }
 }

@@ -103,6 +103,18 @@ pub enum LaneRefusal {
     /// The payment, or the one that created an input, is a candidate of an open case or void.
     #[error("payment {0} is contested; post its certificate to the ledger")]
     Barred(Digest),
+    /// A member that revealed a share of the group's secret.
+    #[error("validator {0} revealed its share of the group's key; its signatures do not count")]
+    RevealedShare(u8),
+    /// The epoch has no group key.
+    #[error("this epoch has no group key: no key generation ended well; use an aggregate")]
+    NoGroupKey,
+    /// A validator that registered no key for the epoch.
+    #[error("validator {0} registered no key for this epoch; ask the others")]
+    Unregistered(u8),
+    /// Keys of an epoch whose registrar or whose proofs of possession do not hold.
+    #[error("the registration of keys does not hold: the member's registrar and each key sign it")]
+    WrongRegistration,
     /// The home epoch of the inputs has ended.
     #[error("epoch {0} has ended and its keys are destroyed")]
     Ended(HomeEpoch),
@@ -134,6 +146,9 @@ pub enum BridgeRefusal {
         /// The present round.
         round: u64,
     },
+    /// Keys are registered for another epoch than the next one, twice, or again; or this chain's keys do not change.
+    #[error("a member registers fresh keys once, for lane epoch {0}")]
+    WrongRegistration(HomeEpoch),
 }
 
 /// Why a validator has stopped signing for the rest of its home epoch.

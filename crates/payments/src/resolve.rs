@@ -52,6 +52,7 @@
 
 mod encoding;
 mod entry;
+mod index;
 mod interface;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,6 +133,10 @@ pub(crate) struct CaseStep {
     pub(crate) events: Vec<CaseEvent>,
     /// What was written, in the order in which it was.
     pub(crate) entries: Vec<BridgeEntry>,
+    /// Open cases that were changed, opened or closed.
+    changed: BTreeSet<OutputId>,
+    /// How often a rule was held against a case.
+    pub(crate) judged: usize,
 }
 
 /// One contested output.
@@ -146,18 +151,38 @@ struct Case {
     views: [BTreeMap<u8, BTreeSet<Digest>>; 2],
 }
 
+impl Case {
+    /// The first epoch in which it may lapse.
+    fn lapses_from(&self) -> HomeEpoch {
+        self.opened.saturating_add(2)
+    }
+}
+
+/// Whether a case can be closed by a rule, and how.
+type Rule = fn(&Resolver, &Case, HomeEpoch) -> Option<Verdict>;
+
 /// All that the ledger knows about contested outputs: the state machine of protocol R.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Resolver {
     network: Digest,
     epochs: BTreeMap<HomeEpoch, EpochFacts>,
     cases: BTreeMap<OutputId, Case>,
+    index: index::CaseIndex,
 }
+
+impl PartialEq for Resolver {
+    /// The index follows from the cases.
+    fn eq(&self, other: &Resolver) -> bool {
+        (self.network, &self.epochs, &self.cases) == (other.network, &other.epochs, &other.cases)
+    }
+}
+
+impl Eq for Resolver {}
 
 impl Resolver {
     /// Without committees.
     pub fn new(network: Digest) -> Resolver {
-        Resolver { network, epochs: BTreeMap::new(), cases: BTreeMap::new() }
+        Resolver { network, epochs: BTreeMap::new(), cases: BTreeMap::new(), index: Default::default() }
     }
 
     /// Registers the committee of an epoch. A committee is registered before its epoch begins.
@@ -169,7 +194,7 @@ impl Resolver {
 
     /// Forgets epochs of which nothing can be redeemed, opened or decided any more.
     pub fn prune(&mut self, now: HomeEpoch) {
-        let oldest_case = self.cases.values().map(|case| case.contested.home).min().unwrap_or(HomeEpoch::MAX);
+        let oldest_case = self.index.oldest_home().unwrap_or(HomeEpoch::MAX);
         self.epochs.retain(|epoch, _| now.saturating_sub(*epoch) <= crate::REDEEM_EPOCHS || *epoch >= oldest_case);
     }
 
@@ -189,15 +214,17 @@ impl Resolver {
 
     /// All that is written and not forgotten.
     pub(crate) fn entries(&self) -> impl Iterator<Item = BridgeEntry> + '_ {
-        self.epochs.iter().flat_map(|(home, facts)| {
+        let cases = self.cases.iter().map(|(id, case)| BridgeEntry::case(id, Some(case)));
+        let facts = self.epochs.iter().flat_map(|(home, facts)| {
             let certified = facts.certified.iter().map(|digest| BridgeEntry::certified(*home, digest));
             certified.chain(facts.taken.iter().map(|(output, taken)| BridgeEntry::taken(*home, output, *taken)))
-        })
+        });
+        facts.chain(cases)
     }
 
     /// Whether a case is open that needs the keys and the set of this committee.
     pub fn needs(&self, committee: HomeEpoch) -> bool {
-        self.cases.values().any(|case| committee.checked_sub(case.contested.home).is_some_and(|after| after <= 1))
+        self.index.has_home(committee) || committee.checked_sub(1).is_some_and(|before| self.index.has_home(before))
     }
 
     /// Certified payments that the ledger knows.
@@ -272,7 +299,8 @@ impl Resolver {
         self.step(now, facts).events
     }
 
-    /// As [`Resolver::apply`]; also says what was written.
+    /// As [`Resolver::apply`]; also says what was written. It costs the facts, and for each of them the cases that it
+    /// concerns ([`index`]); other open cases cost nothing.
     pub(crate) fn step(&mut self, now: HomeEpoch, mut facts: Vec<CaseFact>) -> CaseStep {
         facts.sort_by_cached_key(CaseFact::rank);
         let mut step = CaseStep::default();
@@ -280,20 +308,26 @@ impl Resolver {
             match fact {
                 CaseFact::Certified(body) => self.certify(&body, &mut step),
                 CaseFact::CertifiedDigest(home, digest) => self.note_certified(home, digest, &mut step),
-                CaseFact::Open(contested) => self.open(now, contested, &mut step.events),
-                CaseFact::Vote { case, validator, payment } => self.vote(&case, validator, payment),
-                CaseFact::View { case, committee, validator, seen } => self.view(&case, committee, validator, seen),
+                CaseFact::Open(contested) => self.open(now, contested, &mut step),
+                CaseFact::Vote { case, validator, payment } => self.vote(case, validator, payment, &mut step),
+                CaseFact::View { case, committee, validator, seen } => {
+                    self.view(case, committee, validator, seen, &mut step);
+                }
             }
         }
-        self.fix(&mut step.events);
-        while let Some((output, verdict)) = self.decide(now) {
-            self.rule(output, verdict, &mut step);
-        }
+        self.fix(&mut step);
+        self.index.mark_due(now);
+        self.decide(now, &mut step);
+        #[cfg(test)]
+        self.assert_decided(now);
+        let entry = |id: &OutputId| BridgeEntry::case(id, self.cases.get(id));
+        step.entries.extend(step.changed.iter().map(entry));
         step
     }
 
     fn note_certified(&mut self, home: HomeEpoch, digest: Digest, step: &mut CaseStep) {
         if self.epochs.get_mut(&home).is_some_and(|facts| facts.certified.insert(digest)) {
+            self.index.mark_payment(&digest);
             step.entries.push(BridgeEntry::certified(home, &digest));
         }
     }
@@ -313,6 +347,7 @@ impl Resolver {
             let taken = Taken::By(body.digest);
             if facts.taken.insert(input, taken).is_none() {
                 first = true;
+                self.index.mark_output(&input);
                 step.entries.push(BridgeEntry::taken(home, &input, taken));
             }
         }
@@ -321,7 +356,7 @@ impl Resolver {
         }
     }
 
-    fn open(&mut self, now: HomeEpoch, contested: ContestedOutput, events: &mut Vec<CaseEvent>) {
+    fn open(&mut self, now: HomeEpoch, contested: ContestedOutput, step: &mut CaseStep) {
         let id = contested.output.id;
         if self.cases.contains_key(&id) || !self.epochs.contains_key(&contested.home) {
             return;
@@ -330,7 +365,7 @@ impl Resolver {
             // A redemption before: the payment stands.
             Some(Taken::By(digest)) => {
                 let verdict = Verdict::Confirmed(digest, ConfirmedBy::Certificate);
-                return events.push(CaseEvent::Ruled(contested, verdict));
+                return step.events.push(CaseEvent::Ruled(contested, verdict));
             }
             Some(Taken::Freed | Taken::Lapsed | Taken::Void) => return,
             None => {}
@@ -345,50 +380,73 @@ impl Resolver {
             candidates: None,
             views: Default::default(),
         };
+        self.index.open(id, &case);
+        self.index.mark_output(&id);
         self.cases.insert(id, case);
-        events.push(CaseEvent::Opened(contested));
+        step.changed.insert(id);
+        step.events.push(CaseEvent::Opened(contested));
     }
 
     /// A validator's first vote counts; a second one is evidence elsewhere.
-    fn vote(&mut self, case: &OutputId, validator: u8, payment: Arc<PaymentBody>) {
-        let Some(case) = self.cases.get_mut(case) else { return };
+    fn vote(&mut self, id: OutputId, validator: u8, payment: Arc<PaymentBody>, step: &mut CaseStep) {
+        let Some(case) = self.cases.get_mut(&id) else { return };
         let members = self.epochs[&case.contested.home].thresholds.validators;
-        let spends = payment.payment.home == case.contested.home
-            && payment.input_ids().any(|input| input == case.contested.output.id);
+        let spends = payment.payment.home == case.contested.home && payment.input_ids().any(|input| input == id);
         if spends && usize::from(validator) < members && !case.votes.contains_key(&validator) {
             case.votes.insert(validator, payment.digest);
+            self.index.add(id, &payment);
             case.bodies.insert(payment.digest, payment);
+            self.index.mark_output(&id);
+            step.changed.insert(id);
         }
     }
 
-    fn view(&mut self, case: &OutputId, committee: HomeEpoch, validator: u8, seen: BTreeSet<Digest>) {
-        let Some(case) = self.cases.get_mut(case) else { return };
+    fn view(&mut self, id: OutputId, committee: HomeEpoch, validator: u8, seen: BTreeSet<Digest>, step: &mut CaseStep) {
+        let Some(case) = self.cases.get_mut(&id) else { return };
         let Some(after) = committee.checked_sub(case.contested.home).filter(|after| *after <= 1) else { return };
         let member = self.epochs.get(&committee).is_some_and(|of| usize::from(validator) < of.thresholds.validators);
         if member && case.candidates.as_ref().is_some_and(|candidates| seen.is_subset(candidates)) {
             case.views[after as usize].entry(validator).or_insert(seen);
+            self.index.mark_output(&id);
+            step.changed.insert(id);
         }
     }
 
-    fn fix(&mut self, events: &mut Vec<CaseEvent>) {
-        for (id, case) in &mut self.cases {
+    /// Fixes the candidates of the cases in which somebody voted.
+    fn fix(&mut self, step: &mut CaseStep) {
+        for id in &step.changed {
+            let Some(case) = self.cases.get_mut(id) else { continue };
             let fix = self.epochs[&case.contested.home].thresholds.fix;
             if case.candidates.is_none() && case.votes.len() >= fix {
                 let candidates: BTreeSet<Digest> =
                     case.votes.values().copied().filter(|digest| *digest != case.exit).collect();
                 let bodies = candidates.iter().map(|digest| case.bodies[digest].clone()).collect();
                 case.candidates = Some(candidates);
-                events.push(CaseEvent::Fixed(*id, bodies));
+                self.index.mark_output(id);
+                step.events.push(CaseEvent::Fixed(*id, bodies));
             }
         }
     }
 
-    /// The next case that can be closed: confirmations first, over all cases.
-    fn decide(&self, now: HomeEpoch) -> Option<(OutputId, Verdict)> {
-        let rules = [Resolver::confirmed, Resolver::freed, Resolver::lapsed];
-        rules.iter().find_map(|rule| {
-            self.cases.iter().find_map(|(id, case)| rule(self, case, now).map(|verdict| (*id, verdict)))
-        })
+    /// Closes each case that can be: confirmations first, over all cases.
+    fn decide(&mut self, now: HomeEpoch, step: &mut CaseStep) {
+        while let Some((rule, id)) = self.index.next() {
+            let Some(case) = self.cases.get(&id) else { continue };
+            step.judged += 1;
+            if let Some(verdict) = Resolver::RULES[rule](self, case, now) {
+                self.rule(id, verdict, step);
+            }
+        }
+    }
+
+    const RULES: [Rule; index::RULES] = [Resolver::confirmed, Resolver::freed, Resolver::lapsed];
+
+    /// No case that was not marked could have been decided.
+    #[cfg(test)]
+    fn assert_decided(&self, now: HomeEpoch) {
+        let decided =
+            self.cases.values().find(|case| Resolver::RULES.iter().any(|rule| rule(self, case, now).is_some()));
+        assert!(decided.is_none(), "a case can be decided and was not marked: {decided:?}");
     }
 
     fn thresholds(&self, committee: HomeEpoch) -> Option<Thresholds> {
@@ -454,12 +512,13 @@ impl Resolver {
             let lapse = self.thresholds(home + after).map_or(usize::MAX, |of| of.lapse);
             case.views[after as usize].values().filter(|seen| seen.is_empty()).count() >= lapse
         };
-        let over = now > case.opened.saturating_add(1);
-        (over && empty(0) && (!next || empty(1))).then_some(Verdict::Lapsed)
+        (now >= case.lapses_from() && empty(0) && (!next || empty(1))).then_some(Verdict::Lapsed)
     }
 
     fn rule(&mut self, output: OutputId, verdict: Verdict, step: &mut CaseStep) {
         let case = self.cases.remove(&output).expect("it was decided");
+        self.index.close(&output, &case);
+        step.changed.insert(output);
         let home = case.contested.home;
         if let Verdict::Confirmed(digest, _) = verdict {
             if let Some(body) = case.bodies.get(&digest) {
@@ -483,6 +542,7 @@ impl Resolver {
         let Some(facts) = self.epochs.get_mut(&home) else { return };
         if let std::collections::btree_map::Entry::Vacant(vacant) = facts.taken.entry(output) {
             vacant.insert(taken);
+            self.index.mark_output(&output);
             step.entries.push(BridgeEntry::taken(home, &output, taken));
         }
     }

@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 /// table's spare room. The key is fresh at each start, so that nobody can prepare collisions; a collision costs a read
 /// of the log and never freezes money, because the caller confirms each hit there.
 #[derive(Clone, Debug)]
-pub(crate) struct SpentSet {
+pub struct SpentSet {
     key: [u8; 32],
     entries: HashTable<Entry>,
 }
@@ -18,12 +18,24 @@ struct Entry {
 }
 
 impl SpentSet {
-    pub(crate) fn new(key: [u8; 32]) -> SpentSet {
+    /// An empty set. The key is random and fresh.
+    pub fn new(key: [u8; 32]) -> SpentSet {
         SpentSet { key, entries: HashTable::new() }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// The number of entries.
+    pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Whether it has no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes of memory that it takes: the room for its entries, used or spare, and a byte of the table for each.
+    pub fn memory(&self) -> usize {
+        self.entries.num_buckets() * (size_of::<Entry>() + 1)
     }
 
     fn fingerprint(&self, name: &[u8; 32]) -> [u64; 2] {
@@ -33,13 +45,14 @@ impl SpentSet {
     }
 
     /// The offsets that the name may stand for: none, one, or several where fingerprints collide.
-    pub(crate) fn candidates(&self, name: &[u8; 32]) -> Vec<u64> {
+    pub fn candidates(&self, name: &[u8; 32]) -> Vec<u64> {
         let fingerprint = self.fingerprint(name);
         let same = |entry: &&Entry| entry.fingerprint == fingerprint;
         self.entries.iter_hash(fingerprint[0]).filter(same).map(|entry| entry.offset).collect()
     }
 
-    pub(crate) fn insert(&mut self, name: &[u8; 32], offset: u64) {
+    /// Adds an entry.
+    pub fn insert(&mut self, name: &[u8; 32], offset: u64) {
         let fingerprint = self.fingerprint(name);
         self.entries.insert_unique(fingerprint[0], Entry { fingerprint, offset }, |entry| entry.fingerprint[0]);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use primitives::{Address, Digest, PublicKey};
 
-use crate::{BlsPublicKey, BlsSignature, HomeEpoch, LaneRefusal, OutputId, Quorums};
+use crate::{BlsPublicKey, BlsSignature, DkgTerms, GroupKey, HomeEpoch, KeyGeneration, LaneRefusal, OutputId, Quorums};
 
 /// What every signed byte string of the lane begins with; the last byte is the version.
 pub(crate) const TAG: &[u8; 12] = b"walras-lane\x01";
@@ -29,6 +29,10 @@ pub enum StatementKind {
     SharedConfirmation = 6,
     /// An owner asks which payment spends an output.
     SpenderQuery = 7,
+    /// A registrar registers keys of an epoch.
+    Registration = 8,
+    /// A key's proof that whoever registers it has it.
+    Possession = 9,
 }
 
 const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
@@ -46,7 +50,7 @@ pub fn halt_digest(epoch: HomeEpoch, round: u64) -> Digest {
     Digest::of(HALT_CONTEXT, &[epoch.to_le_bytes(), round.to_le_bytes()].concat())
 }
 
-fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {
+pub(crate) fn begin(kind: StatementKind, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(128);
     bytes.extend(TAG);
     bytes.extend(network.0);
@@ -110,6 +114,7 @@ pub struct LaneCommittee {
     epoch: HomeEpoch,
     keys: Vec<Vec<PublicKey>>,
     bls: Option<Arc<Vec<Vec<BlsPublicKey>>>>,
+    group: Option<Arc<GroupKey>>,
     quorums: Quorums,
 }
 
@@ -118,14 +123,14 @@ pub type BlsRegistration = (BlsPublicKey, Address, BlsSignature);
 
 impl LaneCommittee {
     /// The committee of `epoch` with the keys of each validator's shards. Each validator has a number of shards of its
-    /// own.
+    /// own. A validator without a key did not register for this epoch: it signs nothing.
     ///
     /// # Panics
-    /// If there are no validators or more than 256, or a validator has no shard or more than 65,536.
+    /// If there are no validators or more than 256, or a validator has more than 65,536 shards.
     pub fn new(network: Digest, epoch: HomeEpoch, keys: Vec<Vec<PublicKey>>) -> LaneCommittee {
         let quorums = Quorums::new(keys.len());
-        assert!(keys.iter().all(|shards| (1..=1 << 16).contains(&shards.len())), "a validator has 1 to 65,536 shards");
-        LaneCommittee { network, epoch, keys, bls: None, quorums }
+        assert!(keys.iter().all(|shards| shards.len() <= 1 << 16), "a validator has at most 65,536 shards");
+        LaneCommittee { network, epoch, keys, bls: None, group: None, quorums }
     }
 
     /// The same committee with BLS keys of each validator's shards besides.
@@ -143,6 +148,29 @@ impl LaneCommittee {
         let keys = registrations.into_iter().map(|shards| shards.into_iter().map(|(key, ..)| key).collect());
         self.bls = Some(Arc::new(keys.collect()));
         Ok(self)
+    }
+
+    /// The same committee with the group key that its own key generation made, if it ended well and in time. Without
+    /// one, threshold certificates are refused and aggregates serve.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::NoGroupKey`] if the generation is not finished, gave no key, or was another committee's.
+    pub fn with_threshold(mut self, generation: &KeyGeneration) -> Result<LaneCommittee, LaneRefusal> {
+        let (group, terms) = (generation.outcome().ok_or(LaneRefusal::NoGroupKey)?, generation.terms());
+        let own = DkgTerms::of(&self)?;
+        if (own.network, own.epoch, &own.keys) != (terms.network, terms.epoch, &terms.keys) {
+            return Err(LaneRefusal::NoGroupKey);
+        }
+        self.group = Some(Arc::new(group.clone()));
+        Ok(self)
+    }
+
+    /// The group key.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::NoGroupKey`] if the epoch has none.
+    pub fn group(&self) -> Result<&GroupKey, LaneRefusal> {
+        self.group.as_deref().ok_or(LaneRefusal::NoGroupKey)
     }
 
     /// Whether its shards have BLS keys.
@@ -177,11 +205,13 @@ impl LaneCommittee {
     /// The shard of `validator` that signs for `owner`: equal ranges of a hash of the owner's key.
     ///
     /// # Errors
-    /// [`LaneRefusal::WrongSigners`] if there is no such validator.
+    /// [`LaneRefusal::WrongSigners`] if there is no such validator, [`LaneRefusal::Unregistered`] if it has no key.
     pub fn shard_of(&self, validator: u8, owner: &PublicKey) -> Result<u16, LaneRefusal> {
         let shards = self.shards(validator)?.len() as u128;
-        if shards == 1 {
-            return Ok(0);
+        match shards {
+            0 => return Err(LaneRefusal::Unregistered(validator)),
+            1 => return Ok(0),
+            _ => {}
         }
         let hash = Digest::of(SHARD_CONTEXT, &owner.0);
         let place = u64::from_le_bytes(hash.0[..8].try_into().expect("8 bytes"));
@@ -194,6 +224,11 @@ impl LaneCommittee {
     /// [`LaneRefusal::WrongSigners`] if there is no such validator, [`LaneRefusal::ForeignShard`] if no such shard.
     pub fn key(&self, validator: u8, shard: u16) -> Result<PublicKey, LaneRefusal> {
         self.shards(validator)?.get(usize::from(shard)).copied().ok_or(LaneRefusal::ForeignShard(shard))
+    }
+
+    /// The keys of a validator's shards; none if it did not register, or is no member.
+    pub fn keys_of(&self, validator: u8) -> &[PublicKey] {
+        self.keys.get(usize::from(validator)).map_or(&[], Vec::as_slice)
     }
 
     fn shards(&self, validator: u8) -> Result<&[PublicKey], LaneRefusal> {

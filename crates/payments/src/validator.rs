@@ -20,9 +20,9 @@ use crate::spent::SpentSet;
 use crate::statement::query_message;
 use crate::{
     AGGREGATE_COST, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase,
-    KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output, OutputId,
-    OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache, RootHeader,
-    SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
+    KeyShare, KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output,
+    OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache,
+    RootHeader, SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
 };
 
 /// Whom an answer is for.
@@ -67,8 +67,10 @@ struct ClosedTree {
 /// One shard of one validator in one home epoch. See the crate's documentation for the protocol.
 pub struct LaneValidator {
     settings: LaneSettings,
-    key: SecretKey,
+    /// `None` once it is destroyed: dropping a key wipes its memory.
+    key: Option<SecretKey>,
     bls: Option<BlsSecretKey>,
+    share: Option<KeyShare>,
     epoch: HomeEpoch,
     log_key: LogKey,
     /// Records of the open trees: they will stand at `written`.
@@ -137,13 +139,14 @@ impl LaneValidator {
             open_batches: Vec::new(),
             batches: VecDeque::new(),
             bls: None,
+            share: None,
             roots: RootCache::new(settings.roots_per_validator),
             checks_left: settings.checks_per_tick,
             checks_by_peer: HashMap::new(),
             signed: HashSet::new(),
             muted: None,
             settings,
-            key,
+            key: Some(key),
         };
         let recovered = log.ok_or(MuteReason::MissingLog).and_then(|log| validator.recover(log));
         validator.muted = recovered.err();
@@ -176,6 +179,18 @@ impl LaneValidator {
         let registered = self.settings.committee.bls_key(self.settings.validator, self.settings.shard);
         assert_eq!(registered, Ok(&key.public()), "the BLS key of the shard is registered");
         self.bls = Some(key);
+        self
+    }
+
+    /// The same shard, which also signs with its share of the group's key. It goes on signing with its own BLS key, so
+    /// that a certificate comes to be if too few others have a share.
+    ///
+    /// # Panics
+    /// If the committee has no group key, or the share is not this validator's.
+    pub fn with_share(mut self, share: KeyShare) -> LaneValidator {
+        assert!(self.settings.committee.group().is_ok(), "the committee has a group key");
+        assert_eq!(share.member(), self.settings.validator, "the share is this validator's");
+        self.share = Some(share);
         self
     }
 
@@ -269,6 +284,7 @@ impl LaneValidator {
     fn destroy_if_ended(&mut self, effects: &mut Vec<LaneEffect>) {
         if !self.destroyed && self.phase() == HomePhase::Ended && self.open_cases.is_empty() {
             self.destroyed = true;
+            (self.key, self.bls, self.share) = (None, None, None);
             self.drop_open_work();
             effects.push(LaneEffect::Destroy);
         }

@@ -97,34 +97,45 @@ impl AnswerCollector {
     }
 }
 
-/// Collects BLS signatures on one payment until a quorum is there.
+/// Collects BLS signatures on one payment until a quorum is there: of shares of the group's key, where the epoch has
+/// one, or of validators' own keys.
 #[derive(Clone, Debug)]
 pub struct BlsCollector {
     kind: StatementKind,
     summary: PaymentSummary,
     parts: BTreeMap<u8, BlsSignature>,
+    /// Signatures of shares, each verified.
+    shares: BTreeMap<u8, BlsSignature>,
 }
 
 impl BlsCollector {
     /// For confirmations or acknowledgements of a payment.
     pub fn new(kind: StatementKind, summary: PaymentSummary) -> BlsCollector {
-        BlsCollector { kind, summary, parts: BTreeMap::new() }
+        BlsCollector { kind, summary, parts: BTreeMap::new(), shares: BTreeMap::new() }
     }
 
-    /// Adds a signature; the certificate, once q are there and their sum holds. Signatures are verified one by one only
-    /// if the sum does not hold, and those that are wrong are dropped.
+    /// Adds a signature; the certificate, once q of one form are there and what they make holds. Signatures of shares
+    /// are verified as they come, the others one by one only if their sum does not hold; those that are wrong are
+    /// dropped.
     pub fn add(
         &mut self,
         committee: &LaneCommittee,
         validator: u8,
         signature: BlsSignature,
     ) -> Option<PaymentCertificate> {
+        let digest = self.summary.digest(&committee.network());
+        let claim = Claim { kind: self.kind, owner: &self.summary.owner, digest: &digest };
+        if let Ok(group) = committee.group()
+            && group.verify_share(committee, &claim, validator, &signature).is_ok()
+        {
+            self.shares.insert(validator, signature);
+            let shares: Vec<(u8, BlsSignature)> = self.shares.iter().map(|(v, part)| (*v, *part)).collect();
+            return group.combine(committee, &claim, &shares).ok().map(PaymentCertificate::Threshold);
+        }
         self.parts.insert(validator, signature);
         if self.parts.len() < committee.quorums().certificate {
             return None;
         }
-        let digest = self.summary.digest(&committee.network());
-        let claim = Claim { kind: self.kind, owner: &self.summary.owner, digest: &digest };
         let parts: Vec<(u8, BlsSignature)> = self.parts.iter().map(|(v, part)| (*v, *part)).collect();
         let sum = BlsAggregate::of(committee, &parts);
         if let Some(sum) = sum.ok().filter(|sum| sum.verify(committee, &claim) == Ok(())) {

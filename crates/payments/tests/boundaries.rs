@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lane::*;
 use payments::*;
-use primitives::{Address, Digest};
+use primitives::{Address, Digest, SecretKey};
 
 const HEIGHTS: u64 = 6;
 
@@ -27,6 +27,7 @@ fn rules_of_bridge(outflow: BTreeMap<primitives::AssetId, OutflowLimit>) -> Brid
         case_deposit: 1,
         lapse_penalty: 0,
         outflow,
+        registrars: Vec::new(),
     }
 }
 
@@ -417,6 +418,7 @@ fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
             &NETWORK,
             Address([1; 20]),
             |epoch| (epoch == 0).then_some(&committee),
+            &[],
             &mut RootCache::new(0),
             &mut CheckBudget(10),
         );
@@ -459,4 +461,47 @@ fn a_case_is_opened_in_time_by_whoever_owns_an_output_that_exists() {
     }
     assert_eq!(bridge.clock().height(), 2 * HEIGHTS + HEIGHTS / 2);
     assert_eq!(bridge.check(&resolve(case, None)), Err(BridgeRefusal::TooLate(0)));
+}
+
+/// Registrations of four members: an epoch waits for a quorum, and each wrong one is refused.
+#[test]
+fn an_epoch_begins_once_a_quorum_has_registered_fresh_keys() {
+    let registrar = |member: u8| secret(60, member.into());
+    let fresh = |member: u8, epoch: u64| secret(61, epoch * 1_000 + u64::from(member));
+    let registrars = (0..4).map(|member| registrar(member).public()).collect();
+    let rules = BridgeRules { registrars, ..rules_of_bridge(BTreeMap::new()) };
+    let (mut bridge, _) = Bridge::new(rules.clone(), &[]);
+    (0..10).for_each(|epoch| bridge.register(epoch, Quorums::new(4)));
+    let register = |member: u8, epoch: u64, key: SecretKey| {
+        let (registration, proofs) = LaneRegistration::make(&NETWORK, epoch, member, &[key], &registrar(member));
+        let operation = BridgeOperation::Register { registration, proofs };
+        let operation = BridgeOperation::parse(&operation.encode()).expect("one encoding");
+        let (roots, budget) = (&mut RootCache::new(0), &mut CheckBudget(operation.cost()));
+        operation.verify(&NETWORK, Address([1; 20]), |_| None, &rules.registrars, roots, budget).expect("it holds")
+    };
+    let refused = |next| Err(BridgeRefusal::WrongRegistration(next));
+    for height in 1..=3 * HEIGHTS {
+        let epoch =
+            bridge.begin().iter().find_map(|e| if let BridgeEvent::Epoch(epoch) = e { Some(*epoch) } else { None });
+        assert_eq!(epoch, (height == 2 * HEIGHTS).then_some(1), "at height {height}");
+        let facts: Vec<BridgeFact> = match height {
+            1 => vec![register(0, 1, fresh(0, 1)), register(1, 1, fresh(1, 1))],
+            // The epoch before goes on until the third one has registered.
+            height if height + 1 == 2 * HEIGHTS => vec![register(3, 1, fresh(3, 1))],
+            _ => vec![],
+        };
+        assert!(facts.iter().all(|fact| bridge.check(fact) == Ok(())));
+        let (events, entries) = bridge.step(facts.clone());
+        assert_eq!((events.len(), entries.len()), (facts.len(), facts.len()));
+        if height == 1 {
+            assert_eq!(bridge.check(&facts[0]), Ok(()), "a copy does nothing");
+            assert!(bridge.step(facts).0.is_empty());
+            assert_eq!(bridge.check(&register(0, 1, fresh(0, 7))), refused(1), "another key, too late");
+            assert_eq!(bridge.check(&register(2, 2, fresh(2, 2))), refused(1), "not the next epoch");
+            assert_eq!(bridge.check(&register(2, 0, fresh(2, 2))), refused(1), "an epoch that has begun");
+        }
+        assert_eq!(Bridge::parse(rules.clone(), &bridge.encode()), Ok(bridge.clone()));
+    }
+    assert_eq!(bridge.check(&register(0, 2, fresh(0, 1))), refused(2), "a key of the epoch before");
+    assert_eq!(bridge.check(&register(2, 2, fresh(2, 2))), Ok(()), "who missed an epoch takes part in the next");
 }

@@ -68,6 +68,37 @@ fn money_moves_and_settles_under_the_bls_scheme() {
     }
 }
 
+/// Where a generation gave a group key, q shares make the certificate; where too few sign with one, the aggregate
+/// serves. Both spend on.
+#[test]
+fn money_moves_under_the_group_key_and_falls_back_to_the_aggregate() {
+    let coins = [genesis(0, 1, 100)];
+    let plain = bls_committee(0, 4);
+    let mut board = KeyGeneration::new(DkgTerms::of(&plain).expect("keys"));
+    (0..4).for_each(|dealer| board.deal(dealing(board.terms(), dealer, &[dealer; 32])).expect("correct"));
+    board.close_dealing();
+    board.finish().expect("a group key");
+    let committee = plain.with_threshold(&board).expect("its own");
+    for with_share in [4, 2] {
+        let node = |validator: usize| {
+            let mut node = Node::new(settings(&committee, validator, 4), &coins).with_bls();
+            let share = board.share(validator as u8, &bls_key(0, validator)).filter(|_| validator < with_share);
+            if let Some(share) = share {
+                node.validator = node.validator.with_share(share);
+            }
+            node
+        };
+        let mut nodes: Vec<Node> = (0..4).map(node).collect();
+        let first = pay(1, &coins, vec![output(owner(2).public(), 100)]);
+        let certificate = bls_certify(&mut nodes, StatementKind::Confirmation, &first, &first.request);
+        assert_eq!(matches!(certificate, PaymentCertificate::Threshold(_)), with_share == 4, "{with_share} shares");
+        let receipt = receipts(&first, &certificate).remove(0);
+        let holding = receipt.verify(&committee, &mut RootCache::new(0)).expect("offline, with keys alone");
+        let second = pay(2, &[holding], vec![output(owner(3).public(), 100)]);
+        bls_certify(&mut nodes, StatementKind::Confirmation, &second, &second.request);
+    }
+}
+
 #[test]
 fn an_aggregate_costs_its_share_of_the_budget() {
     let coins = [genesis(0, 1, 100)];

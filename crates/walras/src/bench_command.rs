@@ -11,6 +11,14 @@ use crate::founding::EngineName;
 use crate::output::print_figures;
 use crate::tables;
 
+/// With something, without it, or both.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+    Both,
+}
+
 /// Measures.
 #[derive(clap::Subcommand)]
 pub enum Bench {
@@ -175,7 +183,8 @@ pub enum Bench {
     /// The payment lane: shards on sockets with durable logs, beside what signatures and hashes alone would allow.
     #[command(after_help = "Examples:
   walras bench payments-lane --json
-  walras bench payments-lane --validators 4 --payments 50000 --leaves 256")]
+  walras bench payments-lane --validators 4 --payments 50000 --leaves 256
+  walras bench payments-lane --quick --tls on")]
     PaymentsLane {
         /// Validators, one shard each.
         #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
@@ -189,6 +198,12 @@ pub enum Bench {
         /// Leaves of a tree, for each run: 1 is the naive scheme.
         #[arg(long, value_delimiter = ',', default_values_t = [1usize, 64, 256])]
         leaves: Vec<usize>,
+        /// Runs with TLS, without it, or both.
+        #[arg(long, value_enum, default_value = "both")]
+        tls: Switch,
+        /// Few payments: only to see that everything runs.
+        #[arg(long)]
+        quick: bool,
         /// Directory for the logs; a temporary one by default.
         #[arg(long)]
         directory: Option<PathBuf>,
@@ -402,12 +417,21 @@ impl Bench {
                 let options = bench::payments::PaymentsOptions { accounts, transactions, blocks: blocks as usize };
                 print_figures(&bench::payments::run(&options, &mut say), json);
             }
-            Bench::PaymentsLane { validators, payments, window, leaves, directory } => {
+            Bench::PaymentsLane { validators, payments, window, leaves, tls, quick, directory } => {
+                use bench::lane_rows::LaneRowsOptions;
+                use bench::payments_lane::LaneVariant;
+                let variants = match tls {
+                    Switch::On => vec![LaneVariant::Tls],
+                    Switch::Off => vec![LaneVariant::Live, LaneVariant::ColdRoots],
+                    Switch::Both => vec![LaneVariant::Tls, LaneVariant::Live, LaneVariant::ColdRoots],
+                };
                 let options = bench::payments_lane::PaymentsLaneOptions {
                     validators: validators.into(),
-                    payments: payments as usize,
+                    payments: if quick { payments.min(256) } else { payments } as usize,
                     window: window as usize,
                     leaves,
+                    variants,
+                    rows: if quick { LaneRowsOptions::QUICK } else { LaneRowsOptions::FULL },
                 };
                 let temporary = tempfile::tempdir()?;
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use ledger::{BlockReceipts, Genesis};
 use node::founding::{Founder, Founding};
-use primitives::{Address, AssetId, PublicKey, Transaction};
+use primitives::{Address, AssetId, Transaction};
 use serde_json::Value;
 use store::RealDisk;
 use zeroize::Zeroizing;
@@ -73,7 +73,10 @@ impl DemoNetwork {
             crate::init::make_home(home)?;
             let keys = validator_keys::make(home, &passphrase)?;
             let address = validator_keys::address_of(&keys.links, &address.to_string());
-            lane_keys.push(keystore::create_under(&home.join(lane::LANE_KEY_FILE), &passphrase)?.public());
+            let registrar = keystore::create_under(&home.join(lane::LANE_KEY_FILE), &passphrase)?.public();
+            let data = home.join("data");
+            RealDisk::new(&data).with_context(|| data.display().to_string())?;
+            lane_keys.push((registrar, lane::make_first_key(home)?));
             founders.push(Founder { key: keys.votes, address, account: keys.account.address(), stake: 1 });
         }
         let genesis = &with_lane(genesis, lane_keys, payer, &founders);
@@ -89,9 +92,7 @@ impl DemoNetwork {
                 https[index], ethereums[index], listens[index]
             );
             std::fs::write(home.join("walras.toml"), config).with_context(|| home.display().to_string())?;
-            let data = home.join("data");
-            RealDisk::new(&data).with_context(|| data.display().to_string())?;
-            node::validator::create_votes(&data)?;
+            node::validator::create_votes(&home.join("data"))?;
             let process = spawn(&home)?;
             let (http, ethereum) = (https[index], ethereums[index]);
             validators.push(Validator { home, http, ethereum, process, ended: None });
@@ -244,7 +245,7 @@ impl Drop for DemoNetwork {
 }
 
 /// The genesis with a payment lane, and with money for its payer and the validators' fees.
-fn with_lane(genesis: &Genesis, keys: Vec<PublicKey>, payer: Address, founders: &[Founder]) -> Genesis {
+fn with_lane(genesis: &Genesis, keys: Vec<lane::MemberKeys>, payer: Address, founders: &[Founder]) -> Genesis {
     let mut genesis = genesis.clone();
     genesis.balances.extend([0, 1].map(|asset| (payer, AssetId(asset), PAYER_UNITS)));
     let fees = genesis.fee.saturating_mul(VALIDATOR_FEES);

@@ -23,14 +23,14 @@ const NETWORK_PORT: u16 = 9100;
 const ETHEREUM_PORT: u16 = 8545;
 
 /// Fees that the account of a validator can pay at the start.
-const FOUNDER_FEES: u64 = 1_000;
+pub const FOUNDER_FEES: u64 = 1_000;
 
 /// A validator's home as it was made.
 struct Made {
     home: PathBuf,
     keys: MadeKeys,
-    /// The key of its shard of the payment lane, if there is one.
-    lane: Option<PublicKey>,
+    /// The keys of its shard of the payment lane, if there is one.
+    lane: Option<lane::MemberKeys>,
     address: String,
     http: SocketAddr,
 }
@@ -85,14 +85,16 @@ fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<Str
     };
     ensure!(is_network_address(&address), "--address {address:?}: write host:port, such as a.example:9100");
     let http = SocketAddr::from(([127, 0, 0, 1], HTTP_PORT + u16::from(index)));
-    let lane_key = || keystore::create_under(&home.join(lane::LANE_KEY_FILE), passphrase);
-    let lane = init.lane.then(lane_key).transpose()?.map(|key| key.public());
+    let registrar = || keystore::create_under(&home.join(lane::LANE_KEY_FILE), passphrase);
+    let registrar = init.lane.then(registrar).transpose()?;
     let template = lane::configure(node::config::TEMPLATE, index.into(), lanes);
     let ethereum = SocketAddr::from(([127, 0, 0, 1], ETHEREUM_PORT + u16::from(index)));
     write_config(&home, &template, [http, ethereum, listen(&address)?])?;
     let data = home.join("data");
     RealDisk::new(&data).with_context(|| data.display().to_string())?;
     node::validator::create_votes(&data)?;
+    let member = |registrar: primitives::SecretKey| Ok((registrar.public(), lane::make_first_key(&home)?));
+    let lane = registrar.map(member).transpose().map_err(|error: anyhow::Error| error)?;
     Ok(Made { home, keys, lane, address, http })
 }
 

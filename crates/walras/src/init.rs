@@ -186,11 +186,19 @@ impl Init {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The lane of a node that is its whole committee: its key is made. Also the configuration of its home.
+    /// The lane of a node that is its whole committee: its keys are made. Also the configuration of its home.
     fn found_lane(&self, genesis: Genesis) -> anyhow::Result<(Genesis, String)> {
         let key = keystore::create(&self.home.join(lane::LANE_KEY_FILE), &self.passphrase)?.public();
+        let data = self.home.join("data");
+        store::RealDisk::new(&data).with_context(|| data.display().to_string())?;
+        let first = lane::make_first_key(&self.home)?;
         let config = lane::configure(node::config::TEMPLATE, 0, &lane::addresses(&[], 1)?);
-        Ok((Genesis { lane: Some(lane::terms(&genesis, self.lane_epoch_heights, [key])), ..genesis }, config))
+        let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, [(key, first)]));
+        let mut genesis = Genesis { lane, ..genesis };
+        // The account of the lane key pays for registrations and votes.
+        let fees = genesis.fee.saturating_mul(founding::FOUNDER_FEES);
+        genesis.balances.extend((fees > 0).then_some((key.address(), AssetId(0), fees)));
+        Ok((genesis, config))
     }
 
     /// The genesis of the ledger that the arguments describe.

@@ -10,7 +10,7 @@ use primitives::{AssetId, PublicKey, SecretKey};
 
 use crate::keystore::{self, Passphrase};
 
-/// The key of a member's shard in its home.
+/// The key in a member's home that registers the keys of its shard for each lane epoch.
 pub const LANE_KEY_FILE: &str = "lane-key.json";
 /// Where the first member's shard listens on a machine of its own.
 const LANE_PORT: u16 = 7100;
@@ -23,8 +23,21 @@ const CASE_DEPOSIT_FEES: u64 = 1_000;
 /// What an output that lapses loses: a hundredth.
 const LAPSE_PENALTY: u32 = 10_000;
 
+/// The keys of a member with one shard: its registrar, and its shard's in the first lane epoch.
+pub type MemberKeys = (PublicKey, PublicKey);
+
+/// Makes the key of a member's shard in the first lane epoch, in the node's own directory of a home.
+///
+/// # Errors
+/// As the disk says.
+pub fn make_first_key(home: &Path) -> anyhow::Result<PublicKey> {
+    let made = node::make_first_lane_keys(&home.join("data"), 1);
+    Ok(made.with_context(|| home.display().to_string())?[0])
+}
+
 /// The lane of a genesis that carries all its assets, with one shard for each member.
-pub fn terms(genesis: &Genesis, epoch_heights: u64, members: impl IntoIterator<Item = PublicKey>) -> LaneTerms {
+pub fn terms(genesis: &Genesis, epoch_heights: u64, members: impl IntoIterator<Item = MemberKeys>) -> LaneTerms {
+    let (registrars, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
     let asset = |number| LaneAsset { asset: AssetId(number), least_units: 1, fee: 0, outflow: None };
     LaneTerms {
         epoch_heights,
@@ -32,6 +45,7 @@ pub fn terms(genesis: &Genesis, epoch_heights: u64, members: impl IntoIterator<I
         case_deposit: genesis.fee.max(1).saturating_mul(CASE_DEPOSIT_FEES),
         lapse_penalty: LAPSE_PENALTY,
         members: members.into_iter().map(|key| vec![key]).collect(),
+        registrars,
         assets: (0..genesis.assets.len() as u32).map(asset).collect(),
         outputs: vec![],
     }
@@ -83,7 +97,7 @@ pub fn configure(text: &str, member: usize, addresses: &[SocketAddr]) -> String 
 }
 
 /// The place in the lane of the node of a home; `None` if it takes no part. Without an account of the validator's, that
-/// of the lane key posts votes.
+/// of the lane key posts registrations and votes.
 pub fn member(
     home: &Path,
     config: &Config,
@@ -97,7 +111,7 @@ pub fn member(
     let terms = genesis.lane.as_ref().context("[lane] addresses are set, and the genesis has no `lane` section")?;
     let key = keystore::open(&home.join(LANE_KEY_FILE), passphrase)?;
     let account = account.unwrap_or(&key).clone();
-    Ok(Some(config.lane.member(terms, vec![key], account)))
+    Ok(Some(config.lane.member(terms, key, account)))
 }
 
 /// Takes part in the lane. A node goes on without it where it cannot.

@@ -103,7 +103,9 @@ fn a_network_with_a_payment_lane_has_keys_and_places_for_it() {
     for index in 0..2 {
         let own = home.join(format!("validator-{index}"));
         let key: Value = serde_json::from_str(&read(&own.join("lane-key.json"))).expect("JSON");
-        assert_eq!(genesis["lane"]["members"][index][0], key["public_key"]);
+        assert_eq!(genesis["lane"]["registrars"][index], key["public_key"]);
+        let first = own.join("data/lane/0/0/shard-key");
+        assert_eq!(std::fs::metadata(&first).expect("there").permissions().mode() & 0o777, 0o600);
         let mode = std::fs::metadata(own.join("lane-key.json")).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let config = read(&own.join("walras.toml"));
@@ -127,7 +129,8 @@ fn a_solo_node_takes_part_in_its_lane() {
     let said = (status, &lane["epoch"], &lane["halted"], &lane["assets"][0]["escrow"]);
     assert_eq!(said, (200, &0.into(), &false.into(), &"0".into()));
     let key: Value = serde_json::from_str(&read(&home.join("lane-key.json"))).expect("JSON");
-    assert_eq!(lane["members"][0][0], key["public_key"]);
+    assert_eq!(lane["registrars"][0], key["public_key"]);
+    assert_ne!(lane["members"][0][0], key["public_key"], "a registrar signs nothing else");
     std::net::TcpStream::connect(address).unwrap_or_else(|error| panic!("no shard listens: {error}: {}", node.log()));
 }
 

@@ -13,7 +13,7 @@ use crate::json::{self, ErrorBody};
     responses((status = 200, body = json::LaneBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn lane(State(api): State<Api>) -> Answered<json::LaneBody> {
     let outline = api.published().views().outline().clone();
-    json::lane(&outline, &api.backend.lane_addresses())
+    json::lane(&outline, &api.backend.lane_addresses(), api.backend.lane_has_tls())
         .map(Json)
         .ok_or_else(|| Failure::not_found("this chain has no payment lane"))
 }

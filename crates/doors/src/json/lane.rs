@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use ledger::LaneRegistration;
 use primitives::to_hex;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -37,15 +38,35 @@ pub struct LaneBody {
     pub open_cases: usize,
     /// Claims that wait for a limit on outflow.
     pub waiting_claims: usize,
-    /// The keys of each member's shards.
+    /// The keys of each member's shards in the first lane epoch; in each one, if there are no registrars.
     pub members: Vec<Vec<String>>,
+    /// For each member the key that registers its keys of later epochs; empty if keys do not change.
+    pub registrars: Vec<String>,
+    /// The keys that were registered for the epochs that count, and for the next one. An epoch begins once a quorum has
+    /// registered for it.
+    pub registrations: Vec<LaneRegistrationBody>,
     /// Where each member's shards listen (TCP), as this node knows it; a shard of home epoch h listens on the port that
     /// is h modulo `home_ports` above. Empty if the node does not know.
     pub addresses: Vec<Vec<String>>,
+    /// Whether they speak TLS 1.3, each with its registered key as a raw public key.
+    pub tls: bool,
     /// Ports of a shard, from its address on.
     pub home_ports: u16,
     /// The assets of the lane.
     pub assets: Vec<LaneAssetBody>,
+}
+
+/// The keys of a member's shards in one epoch.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LaneRegistrationBody {
+    /// The lane epoch.
+    pub epoch: u64,
+    /// The member's index.
+    pub member: u8,
+    /// The key of each shard.
+    pub keys: Vec<String>,
+    /// The registrar's signature, in hexadecimal.
+    pub signature: String,
 }
 
 /// One asset in the lane.
@@ -62,9 +83,19 @@ pub struct LaneAssetBody {
 }
 
 /// The payment lane; `None` on a chain without one.
-pub fn lane(outline: &Outline, addresses: &[SocketAddr]) -> Option<LaneBody> {
-    let LaneOutline { network, epoch, heights_left, is_halted, halt_round, open_cases, waiting_claims, terms, escrow } =
-        outline.lane.as_ref()?;
+pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<LaneBody> {
+    let LaneOutline {
+        network,
+        epoch,
+        heights_left,
+        is_halted,
+        halt_round,
+        open_cases,
+        waiting_claims,
+        terms,
+        escrow,
+        registrations,
+    } = outline.lane.as_ref()?;
     let assets = terms.assets.iter().zip(escrow).map(|(entry, escrow)| LaneAssetBody {
         asset: outline.assets[entry.asset.0 as usize].symbol.clone(),
         least_units: entry.least_units.to_string(),
@@ -78,6 +109,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr]) -> Option<LaneBody> {
         counts().map(of_member).filter(|shards: &Vec<String>| !shards.is_empty()).collect();
     Some(LaneBody {
         addresses,
+        tls,
         home_ports: HOME_PORTS,
         height: outline.height,
         network: network.to_string(),
@@ -91,8 +123,19 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr]) -> Option<LaneBody> {
         open_cases: *open_cases,
         waiting_claims: *waiting_claims,
         members: terms.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect(),
+        registrars: terms.registrars.iter().map(ToString::to_string).collect(),
+        registrations: registrations.iter().map(registration).collect(),
         assets: assets.collect(),
     })
+}
+
+fn registration(of: &LaneRegistration) -> LaneRegistrationBody {
+    LaneRegistrationBody {
+        epoch: of.epoch,
+        member: of.member,
+        keys: of.keys.iter().map(ToString::to_string).collect(),
+        signature: to_hex(&of.signature.0),
+    }
 }
 
 /// An output that the ledger created in the payment lane.

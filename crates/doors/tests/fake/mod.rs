@@ -180,6 +180,10 @@ impl Backend for Fake {
         OffersRead { height: self.ledger().height(), offers: Vec::new() }
     }
 
+    fn lane_has_tls(&self) -> bool {
+        false
+    }
+
     fn lane_addresses(&self) -> Vec<SocketAddr> {
         Vec::new()
     }

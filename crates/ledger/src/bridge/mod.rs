@@ -14,7 +14,8 @@
 //!
 //! **Root.** The bridge's part of the state root is H(root of a trie of entries, digest of the rest). Entries are
 //! outputs, spent outputs and certified payments, written once; an epoch's go together when nothing of it can be
-//! redeemed any more. The rest is the terms, the clock, open cases, totals and claims.
+//! redeemed any more. Open cases, their deposits and claims that wait are entries, too, so that a block costs what it
+//! changes and not what is open. The rest is a digest of the terms, the clock, totals and what limits permit.
 //!
 //! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: keys stand in the
 //! state, so what a certificate is worth is known only there. They cost units of a quota of each sub-block. On a
@@ -32,13 +33,15 @@ use payments::{
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence};
 
+pub use payments::LaneRegistration;
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
 use crate::orders::Credit;
 use crate::refusal::Refusal;
 use crate::sums::Sums;
 
-const CONTEXT: &str = "walras 2026 bridge state v1";
+const CONTEXT: &str = "walras 2026 bridge state v2";
+const TERMS_CONTEXT: &str = "walras 2026 bridge terms v1";
 /// The asset of deposits for cases.
 const DEPOSITED: AssetId = AssetId(0);
 
@@ -56,6 +59,8 @@ pub(crate) enum BridgeEdit<'a> {
 pub struct LaneBridge {
     network: Digest,
     terms: Arc<LaneTerms>,
+    /// Of network and terms, which never change.
+    terms_digest: Digest,
     bridge: Bridge,
     /// Of the epochs that count: follows from terms and bridge.
     committees: BTreeMap<HomeEpoch, LaneCommittee>,
@@ -78,7 +83,7 @@ pub(crate) struct Crossing {
 pub struct BridgeChange {
     /// Entries up to and including this key are forgotten.
     pub forget: Option<[u8; BridgeEntry::KEY]>,
-    /// Entries that were written, by key.
+    /// Entries that were written or removed, by key.
     pub entries: Vec<([u8; BridgeEntry::KEY], Option<[u8; 32]>)>,
     /// A digest of all that is no entry.
     pub rest: Digest,
@@ -95,10 +100,16 @@ impl LaneBridge {
     /// The lane at the genesis, ready for block 1.
     pub(crate) fn found(terms: &LaneTerms, network: Digest) -> LaneBridge {
         let (bridge, _) = Bridge::new(terms.bridge_rules(network), &terms.genesis_outputs());
-        let mut lane = LaneBridge { network, terms: Arc::new(terms.clone()), bridge, committees: BTreeMap::new() };
+        let mut lane = LaneBridge::of(network, terms.clone(), bridge);
         lane.seat_committees();
         lane.bridge.begin();
         lane
+    }
+
+    fn of(network: Digest, terms: LaneTerms, bridge: Bridge) -> LaneBridge {
+        let bytes = borsh::to_vec(&(network, &terms)).expect("writing to memory cannot fail");
+        let terms_digest = Digest::of(TERMS_CONTEXT, &bytes);
+        LaneBridge { network, terms: Arc::new(terms), terms_digest, bridge, committees: BTreeMap::new() }
     }
 
     /// The lane of a snapshot.
@@ -117,7 +128,7 @@ impl LaneBridge {
         if !bridge.epochs().eq(expected.map(|epoch| (epoch, members))) {
             return Err("the committees that it knows are not those of the epochs that count");
         }
-        let mut lane = LaneBridge { network, terms: Arc::new(terms), bridge, committees: BTreeMap::new() };
+        let mut lane = LaneBridge::of(network, terms, bridge);
         lane.seat_committees();
         Ok(lane)
     }
@@ -157,16 +168,29 @@ impl LaneBridge {
         self.bridge.escrow(asset) + deposits
     }
 
-    /// The committees of the epochs that count, and of the next one, which is registered before it begins.
+    /// The committees of the epochs that count, and of the next one, which is registered before it begins. The first
+    /// epoch has the keys of the genesis, and so has every other one if there are no registrars.
     fn seat_committees(&mut self) {
         let next = self.bridge.clock().epoch() + 1;
         let oldest = self.bridge.oldest().min(next);
         for epoch in oldest..=next {
             self.bridge.register(epoch, Quorums::new(self.terms.members.len()));
-            let committee = || LaneCommittee::new(self.network, epoch, self.terms.members.clone());
-            self.committees.entry(epoch).or_insert_with(committee);
+            if !self.committees.contains_key(&epoch) {
+                self.committees.insert(epoch, self.committee_of(epoch));
+            }
         }
         self.committees = self.committees.split_off(&oldest);
+    }
+
+    fn committee_of(&self, epoch: HomeEpoch) -> LaneCommittee {
+        let mut keys = self.terms.members.clone();
+        if epoch > 0 && !self.terms.registrars.is_empty() {
+            keys.iter_mut().for_each(Vec::clear);
+            for registration in self.bridge.registrations(epoch) {
+                keys[usize::from(registration.member)].clone_from(&registration.keys);
+            }
+        }
+        LaneCommittee::new(self.network, epoch, keys)
     }
 
     /// Holds an operation against the state before a block, and checks what it carries.
@@ -186,7 +210,14 @@ impl LaneBridge {
         let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BadLanePost)?;
         self.bridge.check(&fact)?;
         let (committee, mut budget) = (|epoch| self.committee(epoch), CheckBudget(operation.cost()));
-        match operation.verify(&self.network, sender, committee, &mut RootCache::new(0), &mut budget) {
+        match operation.verify(
+            &self.network,
+            sender,
+            committee,
+            &self.terms.registrars,
+            &mut RootCache::new(0),
+            &mut budget,
+        ) {
             Ok(_) => Ok(()),
             Err(LaneRefusal::UnknownCommittee(_)) => Err(Refusal::NotRedeemable),
             Err(_) => Err(Refusal::UnprovenLanePost),
@@ -203,12 +234,17 @@ impl LaneBridge {
         let oldest = self.bridge.oldest();
         let facts = edits.iter().map(|(sender, edit)| self.fact(*sender, *edit)).collect();
         let (mut events, entries) = self.bridge.step(facts);
+        for event in &events {
+            if let BridgeEvent::Registered(epoch, _) = event {
+                self.committees.insert(*epoch, self.committee_of(*epoch));
+            }
+        }
         events.extend(self.bridge.begin());
         self.seat_committees();
         let forget = BridgeEntry::last_before(self.bridge.oldest()).filter(|_| self.bridge.oldest() > oldest);
         // The last block of an epoch's time may write what is forgotten at its end.
         let stays = |entry: &&BridgeEntry| forget.is_none_or(|last| entry.key > last);
-        let mut entries: Vec<_> = entries.iter().filter(stays).map(|entry| (entry.key, Some(entry.value))).collect();
+        let mut entries: Vec<_> = entries.iter().filter(stays).map(|entry| (entry.key, entry.value)).collect();
         entries.sort_unstable();
         let change = Some(BridgeChange { forget, entries, rest: self.rest() });
         let mut crossing = Crossing { change, ..Crossing::default() };
@@ -247,14 +283,13 @@ impl LaneBridge {
 
     /// All that the tries know of the bridge.
     pub(crate) fn whole(&self) -> BridgeChange {
-        let mut entries: Vec<_> = self.bridge.entries().map(|entry| (entry.key, Some(entry.value))).collect();
+        let mut entries: Vec<_> = self.bridge.entries().map(|entry| (entry.key, entry.value)).collect();
         entries.sort_unstable();
         BridgeChange { forget: None, entries, rest: self.rest() }
     }
 
     fn rest(&self) -> Digest {
-        let parts = (self.network, &*self.terms, self.bridge.rest_digest());
-        Digest::of(CONTEXT, &borsh::to_vec(&parts).expect("writing to memory cannot fail"))
+        Digest::of(CONTEXT, &[self.terms_digest.0, self.bridge.rest_digest().0].concat())
     }
 }
 
@@ -290,6 +325,7 @@ impl From<BridgeRefusal> for Refusal {
             BridgeRefusal::UnknownOutput => Refusal::UnknownOutput,
             BridgeRefusal::NoCase => Refusal::NoCase,
             BridgeRefusal::WrongRound { .. } => Refusal::WrongHaltRound,
+            BridgeRefusal::WrongRegistration(_) => Refusal::WrongLaneKeys,
         }
     }
 }

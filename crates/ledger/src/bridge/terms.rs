@@ -3,17 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use payments::{AssetRule, BridgeRules, LaneRules, LaneSchedule, OutflowLimit, Output, Recipient};
+use payments::{AssetRule, BridgeRules, LaneRules, LaneSchedule, OutflowLimit, Output, Recipient, SHARDS_MAX};
 use primitives::{Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
 
-/// Most shards of one validator.
-const SHARDS_MAX: usize = 256;
 const MEMBERS_MAX: usize = payments::VALIDATORS_MAX;
 const PENALTY_MAX: u32 = 1_000_000;
 
 /// The payment lane of a chain, from its genesis.
 ///
-/// The committee of every lane epoch is the same, and so are its keys: each signed statement names its epoch.
+/// The members of the committee are the same in every lane epoch; their keys are fresh in each if there are registrars.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct LaneTerms {
     /// Heights of a lane epoch, at least 2.
@@ -24,8 +22,11 @@ pub struct LaneTerms {
     pub case_deposit: Amount,
     /// What an output that lapses loses, in millionths.
     pub lapse_penalty: u32,
-    /// The keys of each member's shards, by the member's index.
+    /// The keys of each member's shards in the first epoch, by the member's index.
     pub members: Vec<Vec<PublicKey>>,
+    /// For each member the key that registers its keys of later epochs. None: the first keys serve in every epoch, and
+    /// are never destroyed; each signed statement names its epoch.
+    pub registrars: Vec<PublicKey>,
     /// The assets of the lane, by number.
     pub assets: Vec<LaneAsset>,
     /// Outputs that exist from the start; their sum is the first escrow.
@@ -90,6 +91,7 @@ impl LaneTerms {
             case_deposit: self.case_deposit,
             lapse_penalty: self.lapse_penalty,
             outflow: self.assets.iter().filter_map(limit).collect::<BTreeMap<_, _>>(),
+            registrars: self.registrars.clone(),
         }
     }
 
@@ -101,7 +103,7 @@ impl LaneTerms {
     /// What is wrong with the terms on a chain of so many assets, if anything is.
     pub(crate) fn fault(&self, assets: usize) -> Option<&'static str> {
         let units = 1..=MAX_ISSUED;
-        let keys: Vec<&PublicKey> = self.members.iter().flatten().collect();
+        let keys: Vec<&PublicKey> = self.members.iter().flatten().chain(&self.registrars).collect();
         let is_sound = |entry: &LaneAsset| {
             let outflow = entry.outflow.is_none_or(|of| units.contains(&of.most) && units.contains(&of.per_height));
             (entry.asset.0 as usize) < assets
@@ -123,7 +125,10 @@ impl LaneTerms {
             _ if !self.members.iter().all(|shards| (1..=SHARDS_MAX).contains(&shards.len())) => {
                 "a member has 1 to 256 shards"
             }
-            _ if keys.iter().collect::<BTreeSet<_>>().len() < keys.len() => "two shards have one key",
+            _ if !self.registrars.is_empty() && self.registrars.len() != self.members.len() => {
+                "registrars are one key for each member, or none"
+            }
+            _ if keys.iter().collect::<BTreeSet<_>>().len() < keys.len() => "two shards or registrars have one key",
             _ if !self.assets.is_sorted_by(|a, b| a.asset < b.asset) => "assets do not stand by number, each once",
             _ if !self.assets.iter().all(is_sound) => {
                 "an asset is not listed, or a size or a limit is none: least_units and outflow are at least 1"

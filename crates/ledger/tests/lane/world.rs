@@ -43,6 +43,7 @@ pub fn terms() -> LaneTerms {
         case_deposit: CASE_DEPOSIT,
         lapse_penalty: 100_000,
         members: (0..4).map(|member| vec![shard_key(member).public()]).collect(),
+        registrars: Vec::new(),
         assets: vec![asset(USD), asset(EUR)],
         outputs: vec![],
     }

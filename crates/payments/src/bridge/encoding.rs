@@ -3,12 +3,12 @@
 //! ```text
 //! clock · resolver · count 4 · (home 8 · count 4 · (id 32 · output 45)[])[]
 //! · count 4 · (asset 4 · backing 16 · deposits 16 · redemptions 16 · verdicts 16)[]
-//! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue
+//! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue · count 4 · registration[]
 //! ```
 
 use super::*;
 
-const REST_CONTEXT: &str = "walras 2026 lane bridge rest v1";
+const REST_CONTEXT: &str = "walras 2026 lane bridge rest v2";
 
 impl Bridge {
     /// Its encoding. The rules are not part of it: they are the genesis'.
@@ -26,25 +26,37 @@ impl Bridge {
             }
         }
         self.write_sums(&mut to);
+        to.extend((self.registrations.len() as u32).to_le_bytes());
+        self.registrations.values().for_each(|registration| registration.write(&mut to));
         to
     }
 
-    /// A digest of all that is not in [`Bridge::entries`]. It costs what is open: cases, claims, assets.
+    /// A digest of all that is not in [`Bridge::entries`]. It costs some bytes for each asset of the lane and for each
+    /// epoch that counts, however much is open.
     pub fn rest_digest(&self) -> Digest {
+        Digest::of(REST_CONTEXT, &self.rest())
+    }
+
+    pub(super) fn rest(&self) -> Vec<u8> {
         let mut to = Vec::new();
         self.clock.write(&mut to);
         self.resolver.write_rest(&mut to);
-        self.write_sums(&mut to);
-        Digest::of(REST_CONTEXT, &to)
+        self.write_totals(&mut to);
+        self.queue.write_limits(&mut to);
+        to
     }
 
-    fn write_sums(&self, to: &mut Vec<u8>) {
+    fn write_totals(&self, to: &mut Vec<u8>) {
         to.extend((self.totals.len() as u32).to_le_bytes());
         for (asset, totals) in &self.totals {
             to.extend(asset.0.to_le_bytes());
             let EscrowTotals { backing, deposits, redemptions, verdicts } = totals;
             [backing, deposits, redemptions, verdicts].iter().for_each(|sum| to.extend(sum.to_le_bytes()));
         }
+    }
+
+    fn write_sums(&self, to: &mut Vec<u8>) {
+        self.write_totals(to);
         to.extend((self.deposits.len() as u32).to_le_bytes());
         for (output, (opener, deposit)) in &self.deposits {
             to.extend(output.0);
@@ -85,13 +97,23 @@ impl Bridge {
             return Err(LaneRefusal::Malformed("more left escrow than came"));
         }
         let queue = OutflowQueue::read(read)?;
+        let count = read.u32()?;
+        let registration = |read: &mut Reader<'_>| {
+            let registration = LaneRegistration::read(read)?;
+            Ok(((registration.epoch, registration.member), registration))
+        };
+        let registrations = read_map(read, count, registration)?;
         reader.end()?;
+        if registrations.keys().any(|(_, member)| usize::from(*member) >= rules.registrars.len()) {
+            return Err(LaneRefusal::Malformed("a stranger has registered keys"));
+        }
         if clock.schedule() != rules.schedule
             || resolver.network() != rules.network
             || !queue.has_limits(&rules.outflow)
         {
             return Err(LaneRefusal::Malformed("the state is of a lane with other rules"));
         }
-        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, queue })
+        let deposited = deposits.values().map(|(_, amount)| u128::from(*amount)).sum();
+        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, deposited, queue, registrations })
     }
 }

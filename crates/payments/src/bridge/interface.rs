@@ -15,6 +15,8 @@ pub enum BridgeKey {
     View(OutputId, HomeEpoch, u8),
     /// A validator votes to halt in a round.
     Halt(HomeEpoch, u64, u8),
+    /// A member registers keys for an epoch.
+    Registration(HomeEpoch, u8),
 }
 
 /// An operation whose signatures are valid, with who sent it.
@@ -69,6 +71,8 @@ pub enum BridgeFact {
         /// Who.
         validator: u8,
     },
+    /// Of [`BridgeOperation::Register`].
+    Register(LaneRegistration),
 }
 
 /// What a block owes, and what the lane learns from it.
@@ -91,6 +95,8 @@ pub enum BridgeEvent {
     Backed(OutputId, Output),
     /// Something happened to a case.
     Case(CaseEvent),
+    /// A member has registered keys for an epoch.
+    Registered(HomeEpoch, u8),
     /// A lane epoch begins with this block.
     Epoch(HomeEpoch),
     /// The lane is halted until it says otherwise, or goes on.

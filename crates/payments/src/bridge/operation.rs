@@ -7,6 +7,7 @@
 //!            4 vote     · case 32 · length 2 · payment · answer
 //!            5 view     · case 32 · committee 8 · owner 32 · count 1 · digest 32 each · answer
 //!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
+//!            7 register · registration · proof 64 each          see `registration.rs`
 //! ```
 
 use super::*;
@@ -65,6 +66,13 @@ pub enum BridgeOperation {
         /// Its signature.
         answer: LaneAnswer,
     },
+    /// A member registers the keys of its shards for the next epoch.
+    Register {
+        /// The keys.
+        registration: LaneRegistration,
+        /// A proof of possession of each.
+        proofs: Vec<Signature>,
+    },
 }
 
 impl BridgeOperation {
@@ -75,6 +83,7 @@ impl BridgeOperation {
             BridgeOperation::Resolve { proof: OutputProof::Ledger, .. } => 1,
             BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => 1 + proof.certificate.cost(),
             BridgeOperation::Vote { .. } | BridgeOperation::View { .. } | BridgeOperation::Halt { .. } => 1,
+            BridgeOperation::Register { registration, .. } => 1 + registration.keys.len() as u32,
         }
     }
 
@@ -91,6 +100,7 @@ impl BridgeOperation {
                 BridgeKey::View(*case, *committee, answer.validator)
             }
             BridgeOperation::Halt { epoch, round, answer, .. } => BridgeKey::Halt(*epoch, *round, answer.validator),
+            BridgeOperation::Register { registration: of, .. } => BridgeKey::Registration(of.epoch, of.member),
         })
     }
 
@@ -102,6 +112,7 @@ impl BridgeOperation {
             BridgeOperation::Vote { .. } => "vote",
             BridgeOperation::View { .. } => "view",
             BridgeOperation::Halt { .. } => "halt",
+            BridgeOperation::Register { .. } => "register",
         }
     }
 
@@ -137,11 +148,12 @@ impl BridgeOperation {
             BridgeOperation::Halt { epoch, round, answer, .. } => {
                 BridgeFact::Halt { epoch: *epoch, round: *round, validator: answer.validator }
             }
+            BridgeOperation::Register { registration, .. } => BridgeFact::Register(registration.clone()),
         })
     }
 
     /// Checks signatures and paths; what the operation says if it is valid. `account` is the sender of its transaction,
-    /// `committee` finds the committee of an epoch.
+    /// `committee` finds the committee of an epoch, `registrars` are the keys that register (see [`BridgeRules`]).
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -150,6 +162,7 @@ impl BridgeOperation {
         network: &Digest,
         account: Address,
         committee: impl Fn(HomeEpoch) -> Option<&'a LaneCommittee>,
+        registrars: &[PublicKey],
         roots: &mut RootCache,
         budget: &mut CheckBudget,
     ) -> Result<BridgeFact, LaneRefusal> {
@@ -183,6 +196,13 @@ impl BridgeOperation {
                 let digest = halt_digest(*epoch, *round);
                 let claim = Claim { kind: StatementKind::Halt, owner, digest: &digest };
                 roots.verify(of(*epoch)?, &claim, answer, budget)?;
+            }
+            (BridgeOperation::Register { registration, proofs }, _) => {
+                let registrar = registrars.get(usize::from(registration.member));
+                let registrar = registrar.ok_or(LaneRefusal::WrongRegistration)?;
+                budget.spend(self.cost())?;
+                registration.verify(network, registrar)?;
+                registration.check_possession(network, registrar, proofs)?;
             }
             (BridgeOperation::Redeem { .. } | BridgeOperation::Vote { .. }, _) => {
                 unreachable!("an operation's fact is of its own kind")
@@ -229,6 +249,11 @@ impl BridgeOperation {
                 to.extend(owner.0);
                 answer.write(&mut to);
             }
+            BridgeOperation::Register { registration, proofs } => {
+                to.push(7);
+                registration.write(&mut to);
+                proofs.iter().for_each(|proof| to.extend(proof.0));
+            }
         }
         to
     }
@@ -264,7 +289,12 @@ impl BridgeOperation {
                 let (epoch, round, owner) = (read.u64()?, read.u64()?, read.key()?);
                 BridgeOperation::Halt { epoch, round, owner, answer: LaneAnswer::read(read)? }
             }
-            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 2 to 6")),
+            7 => {
+                let registration = LaneRegistration::read(read)?;
+                let proofs = registration.keys.iter().map(|_| read.signature()).collect::<Result<_, _>>()?;
+                BridgeOperation::Register { registration, proofs }
+            }
+            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 2 to 7")),
         };
         reader.end()?;
         Ok(operation)

@@ -15,15 +15,13 @@
 use super::*;
 
 impl Resolver {
-    /// Writes what is not in [`Resolver::entries`].
+    /// Writes what is not in [`Resolver::entries`]: some bytes for each epoch that counts.
     pub(crate) fn write_rest(&self, to: &mut Vec<u8>) {
         put_count(to, self.epochs.len());
         for (epoch, facts) in &self.epochs {
             to.extend(epoch.to_le_bytes());
             to.extend((facts.thresholds.validators as u16).to_le_bytes());
         }
-        put_count(to, self.cases.len());
-        self.cases.values().for_each(|case| case.write(to));
     }
 
     /// Writes its encoding.
@@ -58,6 +56,7 @@ impl Resolver {
         if resolver.cases.values().any(|case| !resolver.epochs.contains_key(&case.contested.home)) {
             return Err(LaneRefusal::Malformed("a case is of an epoch that is not registered"));
         }
+        resolver.index = index::CaseIndex::of(&resolver.cases);
         Ok(resolver)
     }
 }
@@ -130,7 +129,7 @@ impl EpochFacts {
 }
 
 impl Case {
-    fn write(&self, to: &mut Vec<u8>) {
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
         self.contested.write(to);
         to.extend(self.opened.to_le_bytes());
         put_short(to, self.bodies.len());

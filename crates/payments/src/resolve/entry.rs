@@ -1,55 +1,88 @@
-//! Entries of the bridge's state: what is written once and stands until its epoch is forgotten.
+//! Entries of the bridge's state: what is written once and stands until its epoch is forgotten, and what is open:
+//! cases, their deposits and claims that wait.
 //!
 //! They are many, and few are written in a block. The ledger keeps them in a trie, so that the cost of a block's root
-//! does not grow with the age of an epoch.
+//! grows neither with the age of an epoch nor with what is open.
 
-use primitives::Digest;
+use primitives::{Address, Amount, Digest};
 
-use super::Taken;
-use crate::{HomeEpoch, Output, OutputId};
+use super::{Case, Taken};
+use crate::{EscrowClaim, HomeEpoch, LaneRegistration, Output, OutputId};
 
 const VALUE_CONTEXT: &str = "walras 2026 lane bridge entry v1";
+
+/// The epoch in the keys of what is open: no epoch's end forgets it.
+const OPEN: HomeEpoch = HomeEpoch::MAX;
 
 /// One entry: its key begins with its epoch, so that an epoch is forgotten by the front of all keys.
 ///
 /// ```text
 /// key    epoch 8, big-endian · kind 1 (1 backed output, 2 taken output, 3 certified payment) · id or digest 32
-/// value  H(output 45) | H(how it was taken) | H()
+///        epoch 8, big-endian · kind 1 (7 registered keys) · member 1 and 31 zeros
+///        255 8 times · kind 1 (4 case, 5 deposit of a case, 6 claim) · output 32
+/// value  H(output 45) | H(how it was taken) | H() | H(registration)
+///        H(case) | H(opener 20 · deposit 8) | H(height 8 · claim 33)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BridgeEntry {
     /// Where it stands.
     pub key: [u8; BridgeEntry::KEY],
-    /// A hash of what stands there.
-    pub value: [u8; 32],
+    /// A hash of what stands there; `None` if nothing does any more.
+    pub value: Option<[u8; 32]>,
 }
 
 impl BridgeEntry {
     /// Bytes of a key.
     pub const KEY: usize = 41;
 
-    fn new(home: HomeEpoch, kind: u8, id: &[u8; 32], value: &[u8]) -> BridgeEntry {
+    fn new(home: HomeEpoch, kind: u8, id: &[u8; 32], value: Option<&[u8]>) -> BridgeEntry {
         let mut key = [0; BridgeEntry::KEY];
         key[..8].copy_from_slice(&home.to_be_bytes());
         key[8] = kind;
         key[9..].copy_from_slice(id);
-        BridgeEntry { key, value: Digest::of(VALUE_CONTEXT, value).0 }
+        BridgeEntry { key, value: value.map(|value| Digest::of(VALUE_CONTEXT, value).0) }
     }
 
     pub(crate) fn backed(home: HomeEpoch, id: &OutputId, output: &Output) -> BridgeEntry {
         let mut value = Vec::with_capacity(45);
         output.write(&mut value);
-        BridgeEntry::new(home, 1, &id.0, &value)
+        BridgeEntry::new(home, 1, &id.0, Some(&value))
     }
 
     pub(super) fn taken(home: HomeEpoch, id: &OutputId, taken: Taken) -> BridgeEntry {
         let mut value = Vec::with_capacity(33);
         taken.write(&mut value);
-        BridgeEntry::new(home, 2, &id.0, &value)
+        BridgeEntry::new(home, 2, &id.0, Some(&value))
     }
 
     pub(super) fn certified(home: HomeEpoch, digest: &Digest) -> BridgeEntry {
-        BridgeEntry::new(home, 3, &digest.0, &[])
+        BridgeEntry::new(home, 3, &digest.0, Some(&[]))
+    }
+
+    pub(crate) fn registration(registration: &LaneRegistration) -> BridgeEntry {
+        let mut id = [0; 32];
+        id[0] = registration.member;
+        BridgeEntry::new(registration.epoch, 7, &id, Some(&registration.encode()))
+    }
+
+    pub(super) fn case(id: &OutputId, case: Option<&Case>) -> BridgeEntry {
+        let mut value = Vec::new();
+        case.iter().for_each(|case| case.write(&mut value));
+        BridgeEntry::new(OPEN, 4, &id.0, case.map(|_| &value[..]))
+    }
+
+    pub(crate) fn deposit(id: &OutputId, deposit: Option<&(Address, Amount)>) -> BridgeEntry {
+        let value = deposit.map(|(opener, amount)| [&opener.0[..], &amount.to_le_bytes()].concat());
+        BridgeEntry::new(OPEN, 5, &id.0, value.as_deref())
+    }
+
+    pub(crate) fn claim(id: &OutputId, claim: Option<(u64, &EscrowClaim)>) -> BridgeEntry {
+        let value = claim.map(|(height, claim)| {
+            let mut value = height.to_le_bytes().to_vec();
+            claim.write(&mut value);
+            value
+        });
+        BridgeEntry::new(OPEN, 6, &id.0, value.as_deref())
     }
 
     /// The last key that an entry of an epoch before this one can have; `None` if there is none before.

@@ -56,7 +56,7 @@ impl LaneValidator {
                 position: closed.position,
                 root: tree.root(),
             };
-            let signature = self.key.sign(&header.bytes());
+            let signature = self.lane_key().sign(&header.bytes());
             for (index, (asker, digest)) in closed.leaves.into_iter().enumerate() {
                 let answer = LaneAnswer {
                     validator: header.validator,
@@ -75,12 +75,21 @@ impl LaneValidator {
         }
     }
 
+    /// Nothing waits to be signed once the key is destroyed.
+    fn lane_key(&self) -> &SecretKey {
+        self.key.as_ref().expect("a destroyed key has nothing to sign")
+    }
+
     /// Answers clients under the BLS scheme, if it is this shard's; what is left is signed with the other key.
     fn sign_bls(&self, mut closed: ClosedTree, effects: &mut Vec<LaneEffect>) -> ClosedTree {
         let Some(key) = &self.bls else { return closed };
         let (network, epoch, kind) = (&self.settings.rules.network, self.home(), closed.kind);
         closed.leaves.retain(|(asker, digest)| match asker {
             &Asker::Peer(peer) => {
+                if let Some(share) = &self.share {
+                    let signature = share.sign(network, epoch, kind, digest);
+                    effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
+                }
                 let signature = key.sign(network, epoch, kind, digest);
                 effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
                 false
@@ -104,7 +113,7 @@ impl LaneValidator {
             None => {
                 let header = batch_header(committee, validator, &owner, (size, position), digest);
                 let header = RootHeader { shard: self.settings.shard, ..header.expect("it is a member") };
-                SharedSignature::Lane(self.key.sign(&header.bytes()))
+                SharedSignature::Lane(self.lane_key().sign(&header.bytes()))
             }
         };
         LaneEffect::BatchAnswer(peer, BatchAnswer { validator, position, excluded, signature })

@@ -13,6 +13,8 @@
 //! 2. No output is certified twice, counting every signature that any validator ever made.
 //! 3. No payment of an output that a verdict freed can be certified, and none of an output that lapsed is settled.
 //! 4. The certificate of a settled payment is never refused as void.
+//! 5. Each correct validator holds the keys of the epochs in which it may sign or has to vote, and no others; each key
+//!    that the ledger has for it is fresh.
 //!
 //! In the end the network heals, and each settled output of an honest payer that can still move comes home to the
 //! ledger.
@@ -27,7 +29,8 @@ use std::sync::Arc;
 
 use ledger::{Genesis, LaneAsset, LaneTerms, Ledger, Listing, Outcome, Refusal, Signatures};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, HomeEpoch, HomePhase, PaymentBody, Recipient, StatementKind, Verdict,
+    BridgeEvent, BridgeOperation, CaseEvent, HomeEpoch, HomePhase, LaneRegistration, PaymentBody, Recipient,
+    StatementKind, Verdict,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock,
@@ -157,17 +160,35 @@ fn secret(kind: u8, number: u64) -> SecretKey {
     SecretKey::from_seed(seed)
 }
 
+/// The key of the genesis that registers a member's keys.
+fn registrar(member: u64) -> SecretKey {
+    secret(6, member)
+}
+
+/// A member's key in a lane epoch. That of the first one stands in the genesis.
+fn lane_key(member: u8, epoch: HomeEpoch) -> SecretKey {
+    secret(1, u64::from(member) + epoch * 1_000)
+}
+
+/// A member registers its key of an epoch.
+fn registration(network: &Digest, member: u8, epoch: HomeEpoch) -> BridgeOperation {
+    let keys = [lane_key(member, epoch)];
+    let (registration, proofs) = LaneRegistration::make(network, epoch, member, &keys, &registrar(member.into()));
+    BridgeOperation::Register { registration, proofs }
+}
+
 impl LaneWorld {
     fn new(seed: u64, options: LaneOptions) -> LaneWorld {
         let mut dice = Dice::new(seed ^ 0x1a9e);
         let payers = Payers::new(4);
-        let keys: Vec<SecretKey> = (0..MEMBERS.into()).map(|index| secret(1, index)).collect();
+        let keys: Vec<SecretKey> = (0..MEMBERS).map(|index| lane_key(index, 0)).collect();
         let terms = LaneTerms {
             epoch_heights: EPOCH_HEIGHTS,
             halt_heights: 3,
             case_deposit: CASE_DEPOSIT,
             lapse_penalty: 100_000,
             members: keys.iter().map(|key| vec![key.public()]).collect(),
+            registrars: (0..MEMBERS.into()).map(|index| registrar(index).public()).collect(),
             assets: vec![LaneAsset { asset: ASSET, least_units: 1, fee: dice.below(2), outflow: None }],
             outputs: Vec::new(),
         };
@@ -184,13 +205,12 @@ impl LaneWorld {
             ..Genesis::default()
         };
         let ledger = Ledger::new(&genesis).expect("the genesis is sound");
-        let validators = (0..MEMBERS - 1)
-            .map(|index| SimValidator::new(index, keys[usize::from(index)].clone(), &ledger, options.bug, &mut dice))
-            .collect();
+        let validators =
+            (0..MEMBERS - 1).map(|index| SimValidator::new(index, &ledger, options.bug, &mut dice)).collect();
         LaneWorld {
             options,
             validators,
-            liar: Liar::new(MEMBERS - 1, keys[usize::from(MEMBERS - 1)].clone()),
+            liar: Liar::new(MEMBERS - 1),
             payers,
             waiting: Vec::new(),
             redemptions: BTreeMap::new(),
@@ -355,6 +375,7 @@ impl LaneWorld {
         if held != self.escrow {
             return Err(format!("escrow holds {held} units, withdrawals less credits are {}", self.escrow));
         }
+        self.validators.iter().try_for_each(|validator| validator.check_keys())?;
         self.observed.check()
     }
 
@@ -431,6 +452,11 @@ impl LaneWorld {
                 }
                 self.post(&secret(2, index as u64), &operation);
             }
+        }
+        let (network, next, liar) = (self.lane().network(), self.now() + 1, self.liar.index);
+        let known = self.lane().bridge().registrations(next).any(|of| of.member == liar);
+        if !known && self.dice.once_in(3) {
+            self.post(&secret(2, liar.into()), &registration(&network, liar, next));
         }
         let cases: Vec<_> = self.lane().bridge().resolver().cases().map(|(of, bodies)| (*of, bodies)).collect();
         for (contested, bodies) in cases {

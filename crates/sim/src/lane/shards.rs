@@ -10,7 +10,7 @@ use payments::{
 };
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
-use super::LaneBug;
+use super::{LaneBug, lane_key, registration};
 use crate::dice::Dice;
 
 /// A log file: what was appended, and how much of it a crash leaves for sure.
@@ -60,7 +60,8 @@ struct SimShard {
 /// A correct validator with one shard for each home epoch that is alive.
 pub(super) struct SimValidator {
     index: u8,
-    key: SecretKey,
+    /// Made with the log of a home, destroyed after its last epoch.
+    keys: BTreeMap<HomeEpoch, SecretKey>,
     bug: Option<LaneBug>,
     shards: BTreeMap<HomeEpoch, SimShard>,
     /// Logs that were made for epochs to come.
@@ -86,10 +87,10 @@ fn now(ledger: &Ledger) -> HomeEpoch {
 }
 
 impl SimValidator {
-    pub fn new(index: u8, key: SecretKey, genesis: &Ledger, bug: Option<LaneBug>, dice: &mut Dice) -> SimValidator {
+    pub fn new(index: u8, genesis: &Ledger, bug: Option<LaneBug>, dice: &mut Dice) -> SimValidator {
         let mut validator = SimValidator {
             index,
-            key,
+            keys: BTreeMap::new(),
             bug,
             shards: BTreeMap::new(),
             logs: BTreeMap::new(),
@@ -102,7 +103,23 @@ impl SimValidator {
         };
         (0..=1).for_each(|home| validator.make_log(home, dice));
         validator.open(0, dice);
+        validator.register(1);
         validator
+    }
+
+    /// Has the key of an epoch that has not begun registered.
+    fn register(&mut self, epoch: HomeEpoch) {
+        self.posts.push(registration(&lane(&self.known).network(), self.index, epoch));
+    }
+
+    /// Whether it holds the keys that it needs, as far as it knows the time, and no others.
+    pub fn check_keys(&self) -> Result<(), String> {
+        let (now, bridge) = (now(&self.known), lane(&self.known).bridge());
+        let needed = |home: &HomeEpoch| home + SPEND_EPOCHS >= now || bridge.needs(*home);
+        match self.keys.keys().find(|home| !needed(home)) {
+            Some(home) => Err(format!("validator {} holds the key of epoch {home} in epoch {now}", self.index)),
+            None => Ok(()),
+        }
     }
 
     fn make_log(&mut self, home: HomeEpoch, dice: &mut Dice) {
@@ -112,12 +129,16 @@ impl SimValidator {
         let bytes = new_log(&owner, key);
         let durable = bytes.len();
         self.logs.entry(home).or_insert(LogDisk { bytes, durable });
+        self.keys.entry(home).or_insert_with(|| lane_key(self.index, home));
     }
 
     /// Opens the shard of a home from its log, with what the known state says.
     fn open(&mut self, home: HomeEpoch, dice: &mut Dice) {
         let bridge = lane(&self.known);
         let Some(committee) = bridge.committee(home).cloned() else { return };
+        // A member that registered too late signs nothing in this epoch.
+        let registered = committee.key(self.index, 0).ok();
+        let Some(key) = self.keys.get(&home).filter(|key| Some(key.public()) == registered).cloned() else { return };
         let Some(mut disk) = self.logs.remove(&home) else { return };
         let settings = LaneSettings {
             rules: bridge.rules(),
@@ -135,7 +156,7 @@ impl SimValidator {
         };
         let mut fingerprints = [0; 32];
         fingerprints[..8].copy_from_slice(&dice.bits().to_le_bytes());
-        let (machine, intact) = LaneValidator::open(settings, self.key.clone(), fingerprints, Some(&disk));
+        let (machine, intact) = LaneValidator::open(settings, key, fingerprints, Some(&disk));
         match intact {
             Some(intact) => disk.bytes.truncate(intact as usize),
             None => self.muted = Some(format!("validator {} home {home}: {:?}", self.index, machine.muted())),
@@ -163,7 +184,14 @@ impl SimValidator {
                 BridgeEvent::Epoch(epoch) => {
                     self.tell_all(|| LaneInput::Epoch(epoch));
                     self.make_log(epoch + 1, dice);
+                    self.register(epoch + 1);
                     self.open(epoch, dice);
+                    // A home without a shard has nothing to wait for.
+                    let bridge = lane(&self.known).bridge();
+                    let shards = &self.shards;
+                    self.keys.retain(|home, _| {
+                        home + SPEND_EPOCHS >= epoch || bridge.needs(*home) || shards.contains_key(home)
+                    });
                     self.tell_cases_of(epoch);
                 }
                 BridgeEvent::Halted(halted) => self.tell_all(|| LaneInput::Halted(halted)),
@@ -257,7 +285,10 @@ impl SimValidator {
                         self.posts.push(BridgeOperation::View { case, committee: home, owner, seen, answer });
                     }
                 }
-                LaneEffect::Destroy => drop(self.shards.remove(&home)),
+                LaneEffect::Destroy => {
+                    self.shards.remove(&home);
+                    self.keys.remove(&home);
+                }
                 LaneEffect::Mute(reason) => self.muted = Some(format!("validator {}: {reason}", self.index)),
                 _ => {}
             }
@@ -283,6 +314,7 @@ impl SimValidator {
         alive.into_iter().for_each(|home| self.open(home, dice));
         let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
         homes.into_iter().for_each(|home| self.tell_cases_of(home));
+        self.register(now + 1);
         let halted = lane(&self.known).bridge().clock().is_halted();
         self.tell_all(|| LaneInput::Halted(halted));
     }
@@ -297,6 +329,10 @@ impl SimValidator {
             BridgeOperation::View { case, committee, answer, .. } => {
                 resolver.is_open(case) && !resolver.has_view(case, *committee, answer.validator)
             }
+            BridgeOperation::Register { registration: of, .. } => {
+                let bridge = lane(ledger).bridge();
+                bridge.clock().epoch() < of.epoch && !bridge.registrations(of.epoch).any(|by| by.member == of.member)
+            }
             _ => false,
         });
     }
@@ -305,13 +341,12 @@ impl SimValidator {
 /// The Byzantine validator: it confirms and acknowledges everything, at any time, and says anything in cases.
 pub(super) struct Liar {
     pub index: u8,
-    pub key: SecretKey,
     position: u64,
 }
 
 impl Liar {
-    pub fn new(index: u8, key: SecretKey) -> Liar {
-        Liar { index, key, position: 1_000 }
+    pub fn new(index: u8) -> Liar {
+        Liar { index, position: 1_000 }
     }
 
     fn sign(&mut self, committee: &LaneCommittee, claim: &Claim<'_>) -> LaneAnswer {
@@ -324,8 +359,10 @@ impl Liar {
             signature: Signature([0; 64]),
             path: Vec::new(),
         };
-        let header = answer.header(committee, claim).expect("a tree of one leaf has a header");
-        answer.signature = self.key.sign(&header.bytes());
+        // It forgets no key. Without a registered one nothing that it signs counts.
+        if let Ok(header) = answer.header(committee, claim) {
+            answer.signature = lane_key(self.index, committee.epoch()).sign(&header.bytes());
+        }
         answer
     }
 

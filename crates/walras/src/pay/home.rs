@@ -12,7 +12,7 @@ use payments::{
 use primitives::{Address, Operation, TransactionId};
 use serde_json::{Value, json};
 
-use super::network::LaneNow;
+use super::network::{LaneNow, learn};
 use super::send::Session;
 use super::slip::Slip;
 use super::{PursePlace, show, spend};
@@ -33,6 +33,7 @@ pub(super) fn redeem(
     let mut certified = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        learn(sender.server(), &purse.network)?;
         for slip in Slip::read(&text, &purse.network.id).with_context(|| file.display().to_string())? {
             slip.verify(&purse.network).with_context(|| format!("{}: it proves nothing", file.display()))?;
             match slip {

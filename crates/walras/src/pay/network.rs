@@ -1,15 +1,18 @@
 //! The lane that a purse is for: pinned when the purse is made, so that no node can put other validators in their
 //! place later.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, ensure};
 use ledger::Ledger;
-use payments::{AssetRule, HomeEpoch, LaneCommittee, LaneRules};
-use primitives::{Amount, AssetId, Digest, PublicKey};
+use payments::{AssetRule, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules};
+use primitives::{Amount, AssetId, Digest, PublicKey, Signature, from_hex, to_hex};
 use serde_json::{Value, json};
 
+use super::purse::write_durable;
 use crate::decimal::{from_units, to_units};
 use crate::wallet::server::{Server, text};
 
@@ -29,14 +32,34 @@ impl LaneMoney {
     }
 }
 
-/// What never changes of a lane.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Keys of lane epochs by epoch and member, each signed by a registrar.
+type EpochKeys = BTreeMap<(HomeEpoch, u8), LaneRegistration>;
+
+/// The keys of so many epochs are kept: of those whose receipts may still be worth something, and some more.
+const EPOCHS_KEPT: HomeEpoch = 16;
+pub const EPOCHS: &str = "epochs.json";
+
+/// What never changes of a lane, and what was learned of its epochs.
+#[derive(Clone, Debug)]
 pub struct LaneNetwork {
     /// What everything that is signed names.
     pub id: Digest,
-    /// The keys of each member's shards.
+    /// The keys of each member's shards in the first epoch.
     pub members: Vec<Vec<PublicKey>>,
+    /// For each member the key that registers its keys of later epochs; none if keys do not change.
+    pub registrars: Vec<PublicKey>,
     pub assets: Vec<LaneMoney>,
+    /// What any of its clones learns all know.
+    learned: Arc<Mutex<EpochKeys>>,
+    /// Where what is learned is kept.
+    folder: Option<PathBuf>,
+}
+
+impl PartialEq for LaneNetwork {
+    /// Whether both pin the same lane.
+    fn eq(&self, other: &LaneNetwork) -> bool {
+        self.encode() == other.encode()
+    }
 }
 
 impl LaneNetwork {
@@ -56,7 +79,7 @@ impl LaneNetwork {
         };
         let terms = lane.terms();
         let assets = terms.assets.iter().map(money).collect();
-        Ok(LaneNetwork { id: lane.network(), members: terms.members.clone(), assets })
+        Ok(LaneNetwork::new(lane.network(), terms.members.clone(), terms.registrars.clone(), assets))
     }
 
     /// As a node says.
@@ -76,7 +99,77 @@ impl LaneNetwork {
         };
         let assets = lane["assets"].as_array().context("the node lists no assets of the lane")?;
         let assets = assets.iter().map(money).collect::<anyhow::Result<Vec<Value>>>()?;
-        LaneNetwork::parse(&json!({"network": lane["network"], "members": lane["members"], "assets": assets}))
+        let pinned = ["network", "members", "registrars"].map(|name| (name.to_string(), lane[name].clone()));
+        let mut value = Value::Object(pinned.into_iter().collect());
+        value["assets"] = assets.into();
+        let network = LaneNetwork::parse(&value)?;
+        network.learn(&lane)?;
+        Ok(network)
+    }
+
+    pub fn new(
+        id: Digest,
+        members: Vec<Vec<PublicKey>>,
+        registrars: Vec<PublicKey>,
+        assets: Vec<LaneMoney>,
+    ) -> LaneNetwork {
+        LaneNetwork { id, members, registrars, assets, learned: Arc::default(), folder: None }
+    }
+
+    /// The same, with what was learned before; what it learns is kept in this folder.
+    pub fn kept_in(mut self, folder: &Path) -> anyhow::Result<LaneNetwork> {
+        let path = folder.join(EPOCHS);
+        if path.exists() {
+            let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
+            let damaged = || format!("{} is damaged: remove it, a node tells it again", path.display());
+            let known: Vec<Value> = serde_json::from_slice(&text).with_context(damaged)?;
+            for one in known {
+                self.admit(registration(&one).with_context(damaged)?).with_context(damaged)?;
+            }
+        }
+        self.folder = Some(folder.into());
+        Ok(self)
+    }
+
+    fn known(&self) -> MutexGuard<'_, EpochKeys> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the keys of a member in an epoch, if its registrar has signed them; whether they are new. The first that
+    /// are known stay.
+    fn admit(&self, registration: LaneRegistration) -> anyhow::Result<bool> {
+        let registrar = self.registrars.get(usize::from(registration.member)).context("a stranger's keys")?;
+        registration.verify(&self.id, registrar)?;
+        let key = (registration.epoch, registration.member);
+        let mut known = self.known();
+        let is_new = !known.contains_key(&key);
+        known.entry(key).or_insert(registration);
+        Ok(is_new)
+    }
+
+    /// Learns the keys of epochs from what a node tells of the lane. It can tell none that the pinned registrars have
+    /// not signed.
+    pub fn learn(&self, lane: &Value) -> anyhow::Result<()> {
+        let mut is_new = false;
+        for told in lane["registrations"].as_array().map_or(&[][..], Vec::as_slice) {
+            is_new |=
+                self.admit(registration(told)?).context("the node tells keys of the lane that are not its members'")?;
+        }
+        if let (true, Some(folder)) = (is_new, &self.folder) {
+            let mut known = self.known();
+            let last = known.last_key_value().map_or(0, |((epoch, _), _)| *epoch);
+            *known = known.split_off(&(last.saturating_sub(EPOCHS_KEPT), 0));
+            let encoded: Vec<Value> = known.values().map(told).collect();
+            write_durable(&folder.join(EPOCHS), serde_json::to_string_pretty(&encoded)?.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Whether the keys of an epoch are known, of a quorum.
+    pub fn knows(&self, epoch: HomeEpoch) -> bool {
+        let known = || self.known().range((epoch, 0)..=(epoch, u8::MAX)).count();
+        let quorum = || payments::Quorums::new(self.registrars.len()).certificate;
+        epoch == 0 || self.registrars.is_empty() || known() >= quorum()
     }
 
     /// Reads what [`LaneNetwork::encode`] writes.
@@ -94,13 +187,14 @@ impl LaneNetwork {
         };
         let list = |name: &str| value[name].as_array().with_context(|| format!("the lane has no {name}"));
         let members: Vec<Vec<PublicKey>> = list("members")?.iter().map(shards).collect::<anyhow::Result<_>>()?;
+        let registrars = value["registrars"].as_array().map_or(&[][..], Vec::as_slice);
+        let registrars: Vec<PublicKey> = registrars.iter().map(key).collect::<anyhow::Result<_>>()?;
+        ensure!(registrars.is_empty() || registrars.len() == members.len(), "each member has a registrar, or none has");
         let sound = (1..=payments::VALIDATORS_MAX).contains(&members.len()) && members.iter().all(|of| !of.is_empty());
         ensure!(sound, "a lane has 1 to 256 members, each with a shard");
-        Ok(LaneNetwork {
-            id: text(&value["network"]).parse().context("the lane's network")?,
-            members,
-            assets: list("assets")?.iter().map(money).collect::<anyhow::Result<_>>()?,
-        })
+        let id = text(&value["network"]).parse().context("the lane's network")?;
+        let assets = list("assets")?.iter().map(money).collect::<anyhow::Result<_>>()?;
+        Ok(LaneNetwork::new(id, members, registrars, assets))
     }
 
     pub fn encode(&self) -> Value {
@@ -116,7 +210,8 @@ impl LaneNetwork {
             })
         };
         let assets: Vec<Value> = self.assets.iter().map(money).collect();
-        json!({"network": self.id.to_string(), "members": members, "assets": assets})
+        let registrars: Vec<String> = self.registrars.iter().map(ToString::to_string).collect();
+        json!({"network": self.id.to_string(), "members": members, "registrars": registrars, "assets": assets})
     }
 
     /// A short name of network and keys, for people to compare.
@@ -126,11 +221,20 @@ impl LaneNetwork {
             bytes.extend((shards.len() as u32).to_le_bytes());
             shards.iter().for_each(|key| bytes.extend(key.0));
         }
+        self.registrars.iter().for_each(|key| bytes.extend(key.0));
         Digest::of("walras 2026 lane fingerprint v1", &bytes).to_string()[2..18].into()
     }
 
+    /// The committee of an epoch, with the keys that are known.
     pub fn committee(&self, epoch: HomeEpoch) -> LaneCommittee {
-        LaneCommittee::new(self.id, epoch, self.members.clone())
+        let mut keys = self.members.clone();
+        if epoch > 0 && !self.registrars.is_empty() {
+            keys.iter_mut().for_each(Vec::clear);
+            for ((_, member), registration) in self.known().range((epoch, 0)..=(epoch, u8::MAX)) {
+                keys[usize::from(*member)].clone_from(&registration.keys);
+            }
+        }
+        LaneCommittee::new(self.id, epoch, keys)
     }
 
     pub fn rules(&self) -> LaneRules {
@@ -161,6 +265,37 @@ impl LaneNetwork {
     }
 }
 
+/// A registration as the interface tells it.
+fn registration(told: &Value) -> anyhow::Result<LaneRegistration> {
+    let number = |name: &str| told[name].as_u64().with_context(|| format!("a registration has no {name}"));
+    let keys = told["keys"].as_array().context("a registration has keys")?;
+    let key = |key: &Value| text(key).parse::<PublicKey>().context("the key of a shard");
+    Ok(LaneRegistration {
+        epoch: number("epoch")?,
+        member: u8::try_from(number("member")?)?,
+        keys: keys.iter().map(key).collect::<anyhow::Result<_>>()?,
+        signature: Signature(from_hex(text(&told["signature"])).context("a registrar's signature")?),
+    })
+}
+
+fn told(registration: &LaneRegistration) -> Value {
+    let keys: Vec<String> = registration.keys.iter().map(ToString::to_string).collect();
+    let LaneRegistration { epoch, member, signature, .. } = registration;
+    json!({"epoch": epoch, "member": member, "keys": keys, "signature": to_hex(&signature.0)})
+}
+
+/// Asks a node of this network how the lane stands, and learns the keys of epochs by it.
+pub fn learn(server: &Server, network: &LaneNetwork) -> anyhow::Result<Value> {
+    let lane = server.get("/v1/lane").context("the node's lane")?;
+    let pinned = network.encode();
+    ensure!(
+        ["network", "members", "registrars"].iter().all(|name| lane[name] == pinned[name]),
+        "the node is of another lane than this purse, or names other keys: nothing was sent. Give another --server"
+    );
+    network.learn(&lane)?;
+    Ok(lane)
+}
+
 /// How the lane stands, as a node says.
 #[derive(Clone, Debug)]
 pub struct LaneNow {
@@ -169,17 +304,15 @@ pub struct LaneNow {
     pub halted: bool,
     pub case_deposit: Amount,
     addresses: Vec<Vec<SocketAddr>>,
+    tls: bool,
     home_ports: u64,
 }
 
 impl LaneNow {
-    /// Asks a node, which must be of this network and know its members by the same keys.
+    /// Asks a node, which must be of this network and know its members by the same keys. The network learns the keys of
+    /// epochs by it.
     pub fn ask(server: &Server, network: &LaneNetwork) -> anyhow::Result<LaneNow> {
-        let lane = server.get("/v1/lane").context("the node's lane")?;
-        ensure!(
-            text(&lane["network"]) == network.id.to_string() && lane["members"] == network.encode()["members"],
-            "the node is of another lane than this purse, or names other keys: nothing was sent. Give another --server"
-        );
+        let lane = learn(server, network)?;
         let address = |address: &Value| text(address).parse::<SocketAddr>().context("the address of a shard");
         let shards = |shards: &Value| shards.as_array().context("addresses of shards")?.iter().map(address).collect();
         let addresses = lane["addresses"].as_array().context("the node names no shards")?;
@@ -196,6 +329,7 @@ impl LaneNow {
             halted: lane["halted"] == true,
             case_deposit: text(&lane["case_deposit"]).parse().context("the deposit of a case")?,
             addresses,
+            tls: lane["tls"] == true,
             home_ports: number("home_ports")?.max(1),
         })
     }
@@ -205,6 +339,6 @@ impl LaneNow {
         let above = (home % self.home_ports) as u16;
         let at = |address: &SocketAddr| SocketAddr::new(address.ip(), address.port().saturating_add(above));
         let addresses = self.addresses.iter().map(|shards| shards.iter().map(at).collect()).collect();
-        lane::LaneDirectory { committee: network.committee(home), addresses }
+        lane::LaneDirectory { committee: network.committee(home), addresses, tls: self.tls }
     }
 }

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `lane.json` | the lane that the purse is for, pinned when it was made |
+//! | `epochs.json` | the keys of lane epochs, as far as a node has told them; the lane's registrars have signed them |
 //! | `seed.json` | the seed, encrypted like other keys |
 //! | `keys.json` | the public keys made of the seed: one for each deposit, address and change |
 //! | `deposits/` | withdrawals from the ledger that become outputs |
@@ -24,7 +25,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use lane::{Outbox, SentPayment};
 use payments::{
-    FastReceipt, Holding, HomeEpoch, Output, OutputId, OutputProof, PaymentSummary, PaymentView, Recipient,
+    FastReceipt, Holding, HomeEpoch, Output, OutputId, OutputProof, PaymentSummary, PaymentView, REDEEM_EPOCHS,
+    Recipient,
 };
 use primitives::{Address, Amount, AssetId, Digest, PublicKey, SecretKey, Sequence, TransactionId, to_hex};
 use serde::{Deserialize, Serialize};
@@ -383,6 +385,40 @@ impl Purse {
         Ok(contents)
     }
 
+    /// Forgets confirmed payments of which nothing can come any more, with what they spent: no committee signs or views
+    /// what concerns them, and the ledger redeems nothing of theirs. How many. So a purse costs what it did in the last
+    /// epochs, not in its life. Payments without a certificate stay, and so does money that was never spent: somebody
+    /// may ask where it went.
+    pub fn forget_old(&self, now: HomeEpoch) -> anyhow::Result<usize> {
+        let contents = self.contents()?;
+        let mut over = Vec::new();
+        for sent in contents.sent.iter().filter(|sent| sent.certificate.is_some()) {
+            let view = PaymentView::parse(&sent.payment.payment)?;
+            if now.saturating_sub(view.into_epoch().max(view.home())) > REDEEM_EPOCHS {
+                over.push((sent.payment.digest, view.inputs().map(|input| input.id).collect::<Vec<_>>()));
+            }
+        }
+        // What was spent goes first, so that it never seems to be unspent.
+        for id in over.iter().flat_map(|(_, inputs)| inputs) {
+            let receipt = self.folder.join(RECEIVED).join(id.to_string());
+            remove(&receipt)?;
+            remove(&PathBuf::from(format!("{}{SETTLED}", receipt.display())))?;
+        }
+        let spent: BTreeSet<&OutputId> = over.iter().flat_map(|(_, inputs)| inputs).collect();
+        for path in self.files(DEPOSITS)? {
+            let deposit: Deposit = read_json(&path)?;
+            if deposit.held(&self.network.id)?.is_some_and(|held| spent.contains(&held.holding.id)) {
+                remove(&path)?;
+            }
+        }
+        let digests: Vec<Digest> = over.iter().map(|(digest, _)| *digest).collect();
+        self.outbox.forget(&digests)?;
+        for digest in &digests {
+            [POSTED, CONTESTED].iter().try_for_each(|part| remove(&self.folder.join(part).join(digest.to_string())))?;
+        }
+        Ok(digests.len())
+    }
+
     /// What a receipt is worth to this purse; `None` if it is for somebody else.
     fn held(&self, receipt: &FastReceipt, is_settled: bool, is_received: bool) -> anyhow::Result<Option<Held>> {
         let Recipient::Key(owner) = receipt.output.to else { return Ok(None) };
@@ -417,13 +453,22 @@ impl Deposit {
 /// The lane of a purse, without opening the purse.
 pub fn read_network(folder: &Path) -> anyhow::Result<LaneNetwork> {
     let path = folder.join(LANE);
-    LaneNetwork::parse(&read_json(&path)?).with_context(|| format!("{} is damaged", path.display()))
+    let network = LaneNetwork::parse(&read_json(&path)?).with_context(|| format!("{} is damaged", path.display()))?;
+    network.kept_in(folder)
 }
 
 /// What tells the file `device` from its copies.
 fn device(folder: &Path) -> std::io::Result<Value> {
     let of = std::fs::metadata(folder.join(DEVICE))?;
     Ok(serde_json::json!({"inode": of.ino(), "changed": [of.ctime(), of.ctime_nsec()]}))
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context(path.display().to_string()),
+        _ => Ok(()),
+    }
 }
 
 fn mark_device(folder: &Path) -> anyhow::Result<()> {

@@ -124,11 +124,13 @@ pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::R
         renewed = spend::renew(session.purse, &session.seed, &mut session.lanes)?;
         sent_home = spend::send_home(session.purse, &session.seed, &mut session.lanes)?;
     }
+    let forgotten = purse.forget_old(now)?;
     let unposted: Vec<_> = purse.contents()?.sent.into_iter().filter(|sent| show::is_unposted(&purse, sent)).collect();
     if json {
         println!(
             "{}",
             json!({"finished": finished, "settled": settled, "renewed": renewed, "sent_home": sent_home,
+                "forgotten": forgotten,
                 "unposted": unposted.iter().map(|sent| sent.payment.digest.to_string()).collect::<Vec<_>>(),
                 "failed": failed})
         );

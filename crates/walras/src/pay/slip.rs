@@ -131,6 +131,14 @@ impl Slip {
     /// Verifies it with nothing but the keys of the lane.
     pub fn verify(&self, network: &LaneNetwork) -> Result<ProvedSlip, LaneRefusal> {
         let roots = &mut RootCache::new(0);
+        let home = match self {
+            Slip::Receipt(receipt) => Some(receipt.proof.summary.home),
+            Slip::ToAccounts(body, _) => Some(body.payment.home),
+            Slip::Deposit(_) => None,
+        };
+        if let Some(home) = home.filter(|home| !network.knows(*home)) {
+            return Err(LaneRefusal::UnknownCommittee(home));
+        }
         match self {
             Slip::Receipt(receipt) => {
                 let committee = network.committee(receipt.proof.summary.home);
@@ -193,7 +201,7 @@ mod tests {
         let rule = AssetRule { least_units: 1, fee: 0 };
         let money = LaneMoney { asset: AssetId(0), symbol: "USD".into(), decimals: 2, rule };
         let members = keys.iter().map(|key| vec![key.public()]).collect();
-        (LaneNetwork { id: Digest([7; 32]), members, assets: vec![money] }, keys)
+        (LaneNetwork::new(Digest([7; 32]), members, Vec::new(), vec![money]), keys)
     }
 
     /// Slips of a payment of 60 units to a key and 40 to an account.

@@ -1,0 +1,124 @@
+//! What lets a block cost what it changes, and not what is open.
+//!
+//! All of it follows from the open cases. A case can be decided only if something happened that concerns it: a vote or
+//! a view of its own, a vote in a case about another input of a payment in it, a verdict or a certificate about an
+//! input or an output of such a payment, or the end of the time after which it may lapse. So each of these marks the
+//! cases that it concerns, and only marked cases are judged.
+
+use super::*;
+
+/// The verdicts, in the order in which they are looked for.
+pub(super) const RULES: usize = 3;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct CaseIndex {
+    /// Cases by what payments in them spend and create.
+    by_output: BTreeMap<OutputId, BTreeSet<OutputId>>,
+    /// Cases by the payments that somebody voted for.
+    by_payment: BTreeMap<Digest, BTreeSet<OutputId>>,
+    /// Number of cases by home.
+    homes: BTreeMap<HomeEpoch, usize>,
+    /// Cases that may lapse from an epoch on.
+    due: BTreeSet<(HomeEpoch, OutputId)>,
+    /// Cases to be judged by each rule.
+    marked: [BTreeSet<OutputId>; RULES],
+}
+
+fn outputs_of(body: &PaymentBody) -> impl Iterator<Item = OutputId> + '_ {
+    body.input_ids().chain(body.output_ids())
+}
+
+impl CaseIndex {
+    /// Of the cases of a state that was read. Each is judged once more, which changes nothing.
+    pub(super) fn of(cases: &BTreeMap<OutputId, Case>) -> CaseIndex {
+        let mut index = CaseIndex::default();
+        for (id, case) in cases {
+            index.open(*id, case);
+            case.bodies.values().for_each(|body| index.add(*id, body));
+            index.mark(id);
+        }
+        index
+    }
+
+    pub(super) fn open(&mut self, id: OutputId, case: &Case) {
+        *self.homes.entry(case.contested.home).or_default() += 1;
+        self.due.insert((case.lapses_from(), id));
+    }
+
+    /// Somebody voted for a payment in a case.
+    pub(super) fn add(&mut self, id: OutputId, body: &PaymentBody) {
+        for output in outputs_of(body) {
+            self.by_output.entry(output).or_default().insert(id);
+        }
+        self.by_payment.entry(body.digest).or_default().insert(id);
+    }
+
+    pub(super) fn close(&mut self, id: &OutputId, case: &Case) {
+        let home = case.contested.home;
+        if let Some(count) = self.homes.get_mut(&home) {
+            *count -= 1;
+            if *count == 0 {
+                self.homes.remove(&home);
+            }
+        }
+        self.due.remove(&(case.lapses_from(), *id));
+        for marked in &mut self.marked {
+            marked.remove(id);
+        }
+        for body in case.bodies.values() {
+            outputs_of(body).for_each(|output| forget(&mut self.by_output, &output, id));
+            forget(&mut self.by_payment, &body.digest, id);
+        }
+    }
+
+    /// Marks a case.
+    fn mark(&mut self, id: &OutputId) {
+        for marked in &mut self.marked {
+            marked.insert(*id);
+        }
+    }
+
+    /// Something happened to an output, or in the case about it.
+    pub(super) fn mark_output(&mut self, output: &OutputId) {
+        self.mark(output);
+        let concerned: Vec<OutputId> = self.by_output.get(output).into_iter().flatten().copied().collect();
+        concerned.iter().for_each(|id| self.mark(id));
+    }
+
+    /// A payment has a certificate.
+    pub(super) fn mark_payment(&mut self, digest: &Digest) {
+        let concerned: Vec<OutputId> = self.by_payment.get(digest).into_iter().flatten().copied().collect();
+        concerned.iter().for_each(|id| self.mark(id));
+    }
+
+    /// Marks the cases that may lapse by now, once.
+    pub(super) fn mark_due(&mut self, now: HomeEpoch) {
+        while let Some((from, id)) = self.due.first().copied().filter(|(from, _)| *from <= now) {
+            self.due.remove(&(from, id));
+            self.mark(&id);
+        }
+    }
+
+    /// The next case to be judged, and the rule: the rules in their order, cases by output.
+    pub(super) fn next(&mut self) -> Option<(usize, OutputId)> {
+        let mut rules = self.marked.iter_mut().enumerate();
+        rules.find_map(|(rule, marked)| marked.pop_first().map(|id| (rule, id)))
+    }
+
+    pub(super) fn oldest_home(&self) -> Option<HomeEpoch> {
+        self.homes.first_key_value().map(|(home, _)| *home)
+    }
+
+    pub(super) fn has_home(&self, home: HomeEpoch) -> bool {
+        self.homes.contains_key(&home)
+    }
+}
+
+fn forget<K: Ord>(map: &mut BTreeMap<K, BTreeSet<OutputId>>, key: &K, id: &OutputId) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(id);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}

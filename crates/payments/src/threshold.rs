@@ -1,0 +1,214 @@
+//! The threshold form of the BLS scheme (§3.4), with key generation by the members themselves.
+//!
+//! A certificate is one signature of 48 bytes under one group key, whoever signed. Any q shares of the group's secret
+//! make it, and fewer make nothing. No dealer is trusted: each member deals a random polynomial of degree q − 1, and
+//! the group's secret is the sum of those that stand.
+//!
+//! # Key generation
+//!
+//! It runs over a *board*: a list in one order that all see, as the ledger is. [`KeyGeneration`] is the state of the
+//! board, the same at everybody; [`dealing`] and [`KeyGeneration::complaint`] are what a member does with its secret.
+//!
+//! 1. **Deal.** Member i draws a polynomial p_i and posts commitments A_ik = a_ik·G2, and for each member j the share
+//!    p_i(j+1), encrypted to j's registered key: R = r·G2, pad H(r·pk_j). A proof of possession under A_i0 covers the
+//!    whole dealing, so that nobody posts another's, or a key made out of others' keys.
+//! 2. **Complain.** Member j decrypts each share and holds it against the commitments. If one is wrong it posts the
+//!    shared point x_j·R with a proof that it is that (Chaum and Pedersen). So everybody decrypts this one share: if it
+//!    is wrong the dealer is *out*. If it is right, j has revealed a share of its own without need: j is *struck*, and
+//!    its signatures are refused. A complaint without a proof changes nothing.
+//! 3. **Finish.** The group key is the sum of A_i0 over the dealers that stand. It is used only if f+1 of them stand,
+//!    one of whom is correct; no more than f members are struck; and q members are left.
+//!
+//! # Why it may move money
+//!
+//! *No share of a correct member is revealed.* A correct member complains only about a share that is wrong, and such a
+//! dealing stands no more. There is no other message that depends on a share: nobody answers complaints, and silence
+//! reveals nothing. So the adversary knows at most the shares of the f Byzantine members, whoever is late. (Where
+//! unacknowledged shares are revealed, as in some Feldman–Desmedt variants, an adversary that delays messages learns f
+//! more: with 2f shares one correct signature would make a certificate, and two such could be of one output.)
+//! *It never delays an epoch.* Whatever the board holds when its time is over is finished; if the outcome is none, the
+//! epoch has no group key ([`LaneCommittee::with_threshold`] is not called), and aggregates with a bitmap serve.
+//! *A correct member that missed the time to complain* finds that its share does not fit, and signs nothing with it.
+//!
+//! A dealer that waits for others' dealings can choose among a few group keys (it stays out or not). That does not help
+//! it to forge (Gennaro, Jarecki, Krawczyk and Rabin: Secure Distributed Key Generation, 2007).
+//!
+//! ```text
+//! dealing    dealer 1 · commitment 96 each, q of them · R 96 · encrypted share 32 each, n of them · possession 48
+//! complaint  member 1 · dealer 1 · shared point 96 · challenge 32 · response 32
+//! signed by a share      as under the BLS scheme, with scheme 3
+//! certificate            0 · 4 · signature 48
+//! ```
+
+mod board;
+mod points;
+mod secret;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use primitives::Digest;
+
+pub use board::{Complaint, Dealing, DkgRefusal, KeyGeneration};
+pub use secret::dealing;
+
+use crate::bls::{self, BlsPublicKey, BlsSecretKey, BlsSignature};
+use crate::{Claim, HomeEpoch, LaneCommittee, LaneRefusal, StatementKind};
+
+/// The scheme byte of what shares sign.
+const SCHEME: u8 = 3;
+
+/// The public result of a key generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupKey {
+    key: BlsPublicKey,
+    /// Of each member: what its share signs under.
+    shares: Vec<BlsPublicKey>,
+    /// Members that revealed a share of their own.
+    struck: BTreeSet<u8>,
+    needed: usize,
+}
+
+/// A member's share of the group's secret. Its memory is wiped when it is dropped.
+#[derive(Clone)]
+pub struct KeyShare {
+    member: u8,
+    secret: BlsSecretKey,
+}
+
+impl KeyShare {
+    /// The member.
+    pub fn member(&self) -> u8 {
+        self.member
+    }
+
+    /// Signs a digest as a member of an epoch.
+    pub fn sign(&self, network: &Digest, epoch: HomeEpoch, kind: StatementKind, digest: &Digest) -> BlsSignature {
+        self.secret.sign_as(SCHEME, network, epoch, kind, digest)
+    }
+}
+
+impl GroupKey {
+    /// The key that certificates verify under.
+    pub fn key(&self) -> &BlsPublicKey {
+        &self.key
+    }
+
+    /// Members whose signatures are refused, because they revealed a share.
+    pub fn struck(&self) -> &BTreeSet<u8> {
+        &self.struck
+    }
+
+    /// Verifies one member's signature.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::RevealedShare`], [`LaneRefusal::WrongSigners`] for a stranger, [`LaneRefusal::WrongSignature`].
+    pub fn verify_share(
+        &self,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        member: u8,
+        signature: &BlsSignature,
+    ) -> Result<(), LaneRefusal> {
+        if self.struck.contains(&member) {
+            return Err(LaneRefusal::RevealedShare(member));
+        }
+        let wrong = LaneRefusal::WrongSigners { needed: self.needed };
+        let key = self.shares.get(usize::from(member)).ok_or(wrong)?;
+        match key.verify_as(SCHEME, committee, claim, signature) {
+            true => Ok(()),
+            false => Err(LaneRefusal::WrongSignature(member)),
+        }
+    }
+
+    /// Makes a certificate's signature out of those of q members, and verifies what it made. If that fails, the first
+    /// member whose signature is wrong is named.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongSigners`] if there are fewer than q, or one signs twice; else as
+    /// [`GroupKey::verify_share`].
+    pub fn combine(
+        &self,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        parts: &[(u8, BlsSignature)],
+    ) -> Result<BlsSignature, LaneRefusal> {
+        let wrong = LaneRefusal::WrongSigners { needed: self.needed };
+        let members: BTreeSet<u8> = parts.iter().map(|(member, _)| *member).collect();
+        if members.len() != parts.len() || parts.len() < self.needed {
+            return Err(wrong);
+        }
+        if let Some(member) = members.intersection(&self.struck).next() {
+            return Err(LaneRefusal::RevealedShare(*member));
+        }
+        if members.iter().any(|member| usize::from(*member) >= self.shares.len()) {
+            return Err(wrong);
+        }
+        let made = points::interpolate(&parts[..self.needed]);
+        if let Some(made) = made.filter(|made| self.verify(committee, claim, made).is_ok()) {
+            return Ok(made);
+        }
+        for (member, signature) in parts {
+            self.verify_share(committee, claim, *member, signature)?;
+        }
+        Err(LaneRefusal::WrongAggregate)
+    }
+
+    /// Verifies a certificate's signature.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongAggregate`].
+    pub fn verify(
+        &self,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        signature: &BlsSignature,
+    ) -> Result<(), LaneRefusal> {
+        match self.key.verify_as(SCHEME, committee, claim, signature) {
+            true => Ok(()),
+            false => Err(LaneRefusal::WrongAggregate),
+        }
+    }
+}
+
+/// The network and the epoch whose group key is made, and its members' registered keys.
+#[derive(Clone, Debug)]
+pub struct DkgTerms {
+    /// The identity of the network.
+    pub network: Digest,
+    /// The home epoch.
+    pub epoch: HomeEpoch,
+    /// The members' BLS keys, whose possession is proved: shares are encrypted to them.
+    pub keys: Vec<BlsPublicKey>,
+}
+
+impl DkgTerms {
+    /// Of a committee with BLS keys and one shard for each member: owners of all shards then have one group key.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongBlsKey`] if a member has no such key, or more than one.
+    pub fn of(committee: &LaneCommittee) -> Result<DkgTerms, LaneRefusal> {
+        let key = |member: usize| {
+            let one = committee.keys_of(member as u8).len() == 1;
+            committee.bls_key(member as u8, 0).ok().filter(|_| one).copied().ok_or(LaneRefusal::WrongBlsKey)
+        };
+        let keys = (0..committee.quorums().validators).map(key).collect::<Result<_, _>>()?;
+        Ok(DkgTerms { network: committee.network(), epoch: committee.epoch(), keys })
+    }
+
+    fn quorums(&self) -> crate::Quorums {
+        crate::Quorums::new(self.keys.len())
+    }
+
+    /// What a proof of possession covers, and what pads are bound to.
+    fn context(&self, dealer: u8) -> Vec<u8> {
+        let mut bytes = bls::TAG_BYTES.to_vec();
+        bytes.extend(self.network.0);
+        bytes.extend(self.epoch.to_le_bytes());
+        bytes.extend([SCHEME, dealer]);
+        self.keys.iter().for_each(|key| bytes.extend(key.to_bytes()));
+        bytes
+    }
+}

@@ -1,0 +1,275 @@
+//! The board of a key generation: the same machine at everybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use blstrs::{G2Projective, Scalar};
+use group::Group;
+
+use super::secret::{challenge, pad, xor};
+use super::{DkgTerms, GroupKey, points};
+use crate::bls::{self, BlsPublicKey, BlsSignature};
+use crate::layout::Reader;
+use crate::{LaneRefusal, Quorums};
+
+/// What a dealer posts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dealing {
+    /// Who.
+    pub dealer: u8,
+    /// Of each coefficient, from the constant one on.
+    pub commitments: Vec<[u8; 96]>,
+    /// What pads are made with.
+    pub ephemeral: [u8; 96],
+    /// For each member its share, encrypted.
+    pub shares: Vec<[u8; 32]>,
+    /// Under the first commitment, of all the rest.
+    pub possession: BlsSignature,
+}
+
+/// What a member posts that got a wrong share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// Who complains.
+    pub member: u8,
+    /// About whom.
+    pub dealer: u8,
+    /// The point that both share.
+    pub shared: [u8; 96],
+    /// Of the proof that it is that.
+    pub challenge: [u8; 32],
+    /// Of the same.
+    pub response: [u8; 32],
+}
+
+/// Why the board refuses something. It is left as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DkgRefusal {
+    /// Dealings come before complaints, complaints before the end.
+    #[error("it comes too early or too late")]
+    WrongPhase,
+    /// A stranger.
+    #[error("member {0} is not of this committee")]
+    Stranger(u8),
+    /// The first dealing of a dealer stands.
+    #[error("member {0} has dealt already")]
+    DealtBefore(u8),
+    /// Too many or too few commitments or shares.
+    #[error("a dealing has a commitment for each of q coefficients and a share for each member")]
+    WrongCounts,
+    /// The identity, or a point outside the subgroup.
+    #[error("a point is the identity or outside the subgroup")]
+    WrongPoint,
+    /// The dealer does not know what it deals, or deals for another board.
+    #[error("the proof of possession does not hold")]
+    WrongPossession,
+    /// A complaint about nobody who dealt.
+    #[error("member {0} has not dealt")]
+    NotDealt(u8),
+    /// The shared point is not proved.
+    #[error("the complaint's proof does not hold")]
+    WrongProof,
+}
+
+impl Dealing {
+    /// What the proof of possession covers.
+    pub(super) fn covered(&self, terms: &DkgTerms) -> Vec<u8> {
+        let mut bytes = terms.context(self.dealer);
+        self.write_body(&mut bytes);
+        bytes
+    }
+
+    fn write_body(&self, to: &mut Vec<u8>) {
+        to.push(self.dealer);
+        self.commitments.iter().for_each(|commitment| to.extend(commitment));
+        to.extend(self.ephemeral);
+        self.shares.iter().for_each(|share| to.extend(share));
+    }
+
+    /// Its layout.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Vec::new();
+        self.write_body(&mut to);
+        to.extend(self.possession.0);
+        to
+    }
+
+    /// Reads a dealing for a committee of this size that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`].
+    pub fn parse(quorums: Quorums, bytes: &[u8]) -> Result<Dealing, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        let dealer = reader.u8()?;
+        let commitments = (0..quorums.certificate).map(|_| reader.array()).collect::<Result<_, _>>()?;
+        let ephemeral = reader.array()?;
+        let shares = (0..quorums.validators).map(|_| reader.array()).collect::<Result<_, _>>()?;
+        let possession = BlsSignature(reader.array()?);
+        reader.end()?;
+        Ok(Dealing { dealer, commitments, ephemeral, shares, possession })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Dealing,
+    Complaining,
+    Finished,
+}
+
+/// The state of the board. See the module text.
+#[derive(Clone, Debug)]
+pub struct KeyGeneration {
+    terms: DkgTerms,
+    phase: Phase,
+    dealings: BTreeMap<u8, (Dealing, Vec<G2Projective>)>,
+    out: BTreeSet<u8>,
+    struck: BTreeSet<u8>,
+    outcome: Option<GroupKey>,
+}
+
+impl KeyGeneration {
+    /// An empty board.
+    pub fn new(terms: DkgTerms) -> KeyGeneration {
+        let (dealings, out, struck) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        KeyGeneration { terms, phase: Phase::Dealing, dealings, out, struck, outcome: None }
+    }
+
+    /// What it is for.
+    pub fn terms(&self) -> &DkgTerms {
+        &self.terms
+    }
+
+    /// The dealers that stand, ascending.
+    pub fn standing(&self) -> impl Iterator<Item = u8> + '_ {
+        self.dealings.keys().copied().filter(|dealer| !self.out.contains(dealer))
+    }
+
+    /// The group key, once the generation is finished; `None` if it gives none.
+    pub fn outcome(&self) -> Option<&GroupKey> {
+        self.outcome.as_ref()
+    }
+
+    pub(super) fn dealing_of(&self, dealer: u8) -> Option<&Dealing> {
+        self.dealings.get(&dealer).map(|(dealing, _)| dealing)
+    }
+
+    /// Makes the share of a member wrong on this copy of the board.
+    #[cfg(test)]
+    pub(super) fn spoil(&mut self, dealer: u8, member: u8) {
+        if let Some((dealing, _)) = self.dealings.get_mut(&dealer) {
+            dealing.shares[usize::from(member)][0] ^= 1;
+        }
+    }
+
+    fn in_phase(&self, phase: Phase, member: u8) -> Result<(), DkgRefusal> {
+        if self.phase != phase {
+            return Err(DkgRefusal::WrongPhase);
+        }
+        if usize::from(member) < self.terms.keys.len() { Ok(()) } else { Err(DkgRefusal::Stranger(member)) }
+    }
+
+    /// A member deals. Whoever posts it for the member has proved to be the member, as by the sender of a transaction.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    pub fn deal(&mut self, dealing: Dealing) -> Result<(), DkgRefusal> {
+        let dealer = dealing.dealer;
+        self.in_phase(Phase::Dealing, dealer)?;
+        if self.dealings.contains_key(&dealer) {
+            return Err(DkgRefusal::DealtBefore(dealer));
+        }
+        let quorums = self.terms.quorums();
+        if (dealing.commitments.len(), dealing.shares.len()) != (quorums.certificate, quorums.validators) {
+            return Err(DkgRefusal::WrongCounts);
+        }
+        points::parse(&dealing.ephemeral).ok_or(DkgRefusal::WrongPoint)?;
+        let points: Option<Vec<G2Projective>> = dealing.commitments.iter().map(points::parse).collect();
+        let points = points.ok_or(DkgRefusal::WrongPoint)?;
+        let constant = BlsPublicKey::parse(&dealing.commitments[0]).map_err(|_| DkgRefusal::WrongPoint)?;
+        if !bls::possesses(&constant, &dealing.covered(&self.terms), &dealing.possession) {
+            return Err(DkgRefusal::WrongPossession);
+        }
+        self.dealings.insert(dealer, (dealing, points));
+        Ok(())
+    }
+
+    /// The time to deal is over.
+    pub fn close_dealing(&mut self) {
+        if self.phase == Phase::Dealing {
+            self.phase = Phase::Complaining;
+        }
+    }
+
+    /// The share that a dealing gives a member, if the point that both share is this, and if it is right.
+    pub(super) fn share_under(&self, dealer: u8, member: u8, shared: &[u8; 96]) -> Option<Scalar> {
+        let (dealing, commitments) = self.dealings.get(&dealer)?;
+        let encrypted = dealing.shares.get(usize::from(member))?;
+        let share = points::read_scalar(&xor(*encrypted, &pad(&self.terms, dealer, member, shared)))?;
+        (points::generator() * share == points::evaluate_points(commitments, member)).then_some(share)
+    }
+
+    /// A member complains about a dealer.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    pub fn complain(&mut self, complaint: &Complaint) -> Result<(), DkgRefusal> {
+        let &Complaint { member, dealer, shared, .. } = complaint;
+        self.in_phase(Phase::Complaining, member)?;
+        if !self.dealings.contains_key(&dealer) {
+            return Err(DkgRefusal::NotDealt(dealer));
+        }
+        if !self.proves(complaint) {
+            return Err(DkgRefusal::WrongProof);
+        }
+        match self.share_under(dealer, member, &shared) {
+            Some(_) => self.struck.insert(member),
+            None => self.out.insert(dealer),
+        };
+        Ok(())
+    }
+
+    /// Whether the shared point is the member's key times the dealing's ephemeral point.
+    fn proves(&self, complaint: &Complaint) -> bool {
+        let &Complaint { member, dealer, shared, .. } = complaint;
+        let own = points::parse(&self.terms.keys[usize::from(member)].to_bytes());
+        let ephemeral = self.dealing_of(dealer).map(|dealing| dealing.ephemeral);
+        let (Some(own), Some(ephemeral), Some(point)) = (own, ephemeral, points::parse(&shared)) else { return false };
+        let Some(base) = points::parse(&ephemeral) else { return false };
+        let scalars = (points::read_scalar(&complaint.challenge), points::read_scalar(&complaint.response));
+        let (Some(proved), Some(response)) = scalars else { return false };
+        let first = points::bytes(&(points::generator() * response - own * proved));
+        let second = points::bytes(&(base * response - point * proved));
+        challenge(&self.terms, dealer, member, [&ephemeral, &shared, &first, &second]) == proved
+    }
+
+    /// The time is over: what stands makes the group key, or there is none and aggregates serve.
+    pub fn finish(&mut self) -> Option<&GroupKey> {
+        if self.phase != Phase::Finished {
+            self.phase = Phase::Finished;
+            self.outcome = self.group();
+        }
+        self.outcome()
+    }
+
+    fn group(&self) -> Option<GroupKey> {
+        let Quorums { validators, faulty, certificate } = self.terms.quorums();
+        let standing: Vec<u8> = self.standing().collect();
+        let struck = self.struck.len();
+        if standing.len() < faulty + 1 || struck > faulty || validators - struck < certificate {
+            return None;
+        }
+        let mut sums = vec![G2Projective::identity(); certificate];
+        for dealer in standing {
+            let (_, commitments) = self.dealings.get(&dealer)?;
+            sums.iter_mut().zip(commitments).for_each(|(sum, commitment)| *sum += commitment);
+        }
+        let key = |point: G2Projective| BlsPublicKey::parse(&points::bytes(&point)).ok();
+        let shares = (0..validators).map(|member| key(points::evaluate_points(&sums, member as u8)));
+        Some(GroupKey {
+            key: key(sums[0])?,
+            shares: shares.collect::<Option<_>>()?,
+            struck: self.struck.clone(),
+            needed: certificate,
+        })
+    }
+}

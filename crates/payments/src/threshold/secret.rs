@@ -1,0 +1,117 @@
+//! What a member does with its secrets: it deals, decrypts, complains and takes its share.
+
+use blstrs::{G2Projective, Scalar};
+use group::ff::Field;
+
+use super::board::{Complaint, Dealing, KeyGeneration};
+use super::{DkgTerms, KeyShare, points};
+use crate::bls::BlsSecretKey;
+
+const DEAL_CONTEXT: &str = "walras 2026 lane dkg deal v1";
+const PAD_CONTEXT: &str = "walras 2026 lane dkg pad v1";
+const PROOF_CONTEXT: &str = "walras 2026 lane dkg complaint v1";
+const NONCE_CONTEXT: &str = "walras 2026 lane dkg nonce v1";
+
+/// The pad of one share: of the point that dealer and member share, and bound to everything else.
+pub(super) fn pad(terms: &DkgTerms, dealer: u8, member: u8, shared: &[u8; 96]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(PAD_CONTEXT);
+    hasher.update(&terms.context(dealer)).update(&[member]).update(shared);
+    *hasher.finalize().as_bytes()
+}
+
+pub(super) fn xor(mut left: [u8; 32], right: &[u8; 32]) -> [u8; 32] {
+    left.iter_mut().zip(right).for_each(|(left, right)| *left ^= right);
+    left
+}
+
+/// The challenge of a proof that two points have one discrete logarithm over two bases.
+pub(super) fn challenge(terms: &DkgTerms, dealer: u8, member: u8, of: [&[u8; 96]; 4]) -> Scalar {
+    let mut hasher = blake3::Hasher::new_derive_key(PROOF_CONTEXT);
+    hasher.update(&terms.context(dealer)).update(&[member]);
+    for point in of {
+        hasher.update(point);
+    }
+    points::scalar(&mut hasher.finalize_xof())
+}
+
+/// A dealing of `dealer`. The seed is random, fresh and secret: all that the dealing hides is made of it.
+///
+/// # Panics
+/// If the dealer is no member.
+pub fn dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32]) -> Dealing {
+    assert!(usize::from(dealer) < terms.keys.len(), "only members deal");
+    let key = blake3::derive_key(DEAL_CONTEXT, seed);
+    let mut stream = blake3::Hasher::new_keyed(&key).update(&terms.context(dealer)).finalize_xof();
+    let mut coefficients: Vec<Scalar> = (0..terms.quorums().certificate).map(|_| points::scalar(&mut stream)).collect();
+    let ephemeral = points::scalar(&mut stream);
+    let committed = coefficients.iter().map(|of| points::bytes(&(points::generator() * of))).collect();
+    let encrypt = |(member, key): (u8, &crate::BlsPublicKey)| {
+        let to = points::parse(&key.to_bytes()).expect("a registered key is a point of the subgroup");
+        let share = points::evaluate(&coefficients, member).to_bytes_le();
+        xor(share, &pad(terms, dealer, member, &points::bytes(&(to * ephemeral))))
+    };
+    let shares = (0..).zip(&terms.keys).map(encrypt).collect();
+    let constant = BlsSecretKey::from_scalar(&coefficients[0].to_bytes_be());
+    let mut dealing = Dealing {
+        dealer,
+        commitments: committed,
+        ephemeral: points::bytes(&(points::generator() * ephemeral)),
+        shares,
+        possession: crate::BlsSignature([0; 48]),
+    };
+    dealing.possession = constant.expect("no coefficient is zero").possess(&dealing.covered(terms));
+    coefficients.fill(Scalar::ZERO);
+    dealing
+}
+
+/// Proves possession anew for a dealing whose shares were changed, with the seed that it was made of.
+#[cfg(test)]
+pub(super) fn prove_again(terms: &DkgTerms, dealing: &mut Dealing, seed: &[u8; 32]) {
+    let key = blake3::derive_key(DEAL_CONTEXT, seed);
+    let mut stream = blake3::Hasher::new_keyed(&key).update(&terms.context(dealing.dealer)).finalize_xof();
+    let constant = BlsSecretKey::from_scalar(&points::scalar(&mut stream).to_bytes_be()).expect("not zero");
+    dealing.possession = constant.possess(&dealing.covered(terms));
+}
+
+fn secret_scalar(secret: &BlsSecretKey) -> Scalar {
+    let scalar: Option<Scalar> = Scalar::from_bytes_be(&secret.to_bytes()).into();
+    scalar.expect("a secret key is below the order of the group")
+}
+
+impl KeyGeneration {
+    /// What a member complains about, if a dealing on the board gives it a wrong share.
+    pub fn complaint(&self, member: u8, secret: &BlsSecretKey, dealer: u8) -> Option<Complaint> {
+        let dealing = self.dealing_of(dealer)?;
+        let (terms, key) = (self.terms(), secret_scalar(secret));
+        let ephemeral = points::parse(&dealing.ephemeral)?;
+        let shared = points::bytes(&(ephemeral * key));
+        if self.share_under(dealer, member, &shared).is_some() {
+            return None;
+        }
+        // The nonce follows from the secret and from what is proved, so that no two proofs share one.
+        let mut nonce = blake3::Hasher::new_derive_key(NONCE_CONTEXT);
+        nonce.update(&secret.to_bytes()).update(&terms.context(dealer)).update(&[member]).update(&dealing.ephemeral);
+        let nonce = points::scalar(&mut nonce.finalize_xof());
+        let first: G2Projective = points::generator() * nonce;
+        let commitments = [points::bytes(&first), points::bytes(&(ephemeral * nonce))];
+        let of = [&dealing.ephemeral, &shared, &commitments[0], &commitments[1]];
+        let challenge = challenge(terms, dealer, member, of);
+        let response = nonce + challenge * key;
+        let (challenge, response) = (challenge.to_bytes_le(), response.to_bytes_le());
+        Some(Complaint { member, dealer, shared, challenge, response })
+    }
+
+    /// A member's share of the group's secret, once the generation is finished; `None` if it has none that fits.
+    pub fn share(&self, member: u8, secret: &BlsSecretKey) -> Option<KeyShare> {
+        let group = self.outcome()?;
+        let key = secret_scalar(secret);
+        let mut sum = Scalar::ZERO;
+        for dealer in self.standing() {
+            let ephemeral = points::parse(&self.dealing_of(dealer)?.ephemeral)?;
+            sum += self.share_under(dealer, member, &points::bytes(&(ephemeral * key)))?;
+        }
+        let share = KeyShare { member, secret: BlsSecretKey::from_scalar(&sum.to_bytes_be())? };
+        let fits = group.shares.get(usize::from(member)) == Some(&share.secret.public());
+        (fits && !group.struck.contains(&member)).then_some(share)
+    }
+}
