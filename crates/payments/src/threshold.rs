@@ -10,8 +10,8 @@
 //! board, the same at everybody; [`dealing`] and [`KeyGeneration::complaint`] are what a member does with its secret.
 //!
 //! 1. **Deal.** Member i draws a polynomial p_i and posts commitments A_ik = a_ik·G2, and for each member j the share
-//!    p_i(j+1), encrypted to j's registered key: R = r·G2, pad H(r·pk_j). A proof of possession under A_i0 covers the
-//!    whole dealing, so that nobody posts another's, or a key made out of others' keys.
+//!    p_i(j+1), encrypted to j's registered key: R = r·G2, pad H(r·pk_j). Proofs of possession under A_i0 and under R
+//!    cover the whole dealing, so that nobody posts another's, or a key made out of others' keys.
 //! 2. **Complain.** Member j decrypts each share and holds it against the commitments. If one is wrong it posts the
 //!    shared point x_j·R with a proof that it is that (Chaum and Pedersen). So everybody decrypts this one share: if it
 //!    is wrong the dealer is *out*. If it is right, j has revealed a share of its own without need: j is *struck*, and
@@ -22,7 +22,8 @@
 //! # Why it may move money
 //!
 //! *No share of a correct member is revealed.* A correct member complains only about a share that is wrong, and such a
-//! dealing stands no more. There is no other message that depends on a share: nobody answers complaints, and silence
+//! dealing stands no more. What the complaint shows, x_j·R, its dealer could compute by itself, since it knows r. (If it
+//! could post another dealer's R, complaints about false shares would decrypt that one's.) There is no other message that depends on a share: nobody answers complaints, and silence
 //! reveals nothing. So the adversary knows at most the shares of the f Byzantine members, whoever is late. (Where
 //! unacknowledged shares are revealed, as in some Feldman–Desmedt variants, an adversary that delays messages learns f
 //! more: with 2f shares one correct signature would make a certificate, and two such could be of one output.)
@@ -34,7 +35,7 @@
 //! it to forge (Gennaro, Jarecki, Krawczyk and Rabin: Secure Distributed Key Generation, 2007).
 //!
 //! ```text
-//! dealing    dealer 1 · commitment 96 each, q of them · R 96 · encrypted share 32 each, n of them · possession 48
+//! dealing    dealer 1 · commitment 96 each, q of them · R 96 · encrypted share 32 each, n of them · possession 48 · of R 48
 //! complaint  member 1 · dealer 1 · shared point 96 · challenge 32 · response 32
 //! signed by a share      as under the BLS scheme, with scheme 3
 //! certificate            0 · 4 · signature 48

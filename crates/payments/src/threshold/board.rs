@@ -22,8 +22,11 @@ pub struct Dealing {
     pub ephemeral: [u8; 96],
     /// For each member its share, encrypted.
     pub shares: Vec<[u8; 32]>,
-    /// Under the first commitment, of all the rest.
+    /// Under the first commitment, of all that stands above.
     pub possession: BlsSignature,
+    /// The same under the ephemeral point: with another dealer's, complaints about false shares would decrypt its
+    /// shares.
+    pub ephemeral_possession: BlsSignature,
 }
 
 /// What a member posts that got a wrong share.
@@ -71,7 +74,7 @@ pub enum DkgRefusal {
 }
 
 impl Dealing {
-    /// What the proof of possession covers.
+    /// What the proofs of possession cover.
     pub(super) fn covered(&self, terms: &DkgTerms) -> Vec<u8> {
         let mut bytes = terms.context(self.dealer);
         self.write_body(&mut bytes);
@@ -90,6 +93,7 @@ impl Dealing {
         let mut to = Vec::new();
         self.write_body(&mut to);
         to.extend(self.possession.0);
+        to.extend(self.ephemeral_possession.0);
         to
     }
 
@@ -103,9 +107,9 @@ impl Dealing {
         let commitments = (0..quorums.certificate).map(|_| reader.array()).collect::<Result<_, _>>()?;
         let ephemeral = reader.array()?;
         let shares = (0..quorums.validators).map(|_| reader.array()).collect::<Result<_, _>>()?;
-        let possession = BlsSignature(reader.array()?);
+        let (possession, ephemeral_possession) = (BlsSignature(reader.array()?), BlsSignature(reader.array()?));
         reader.end()?;
-        Ok(Dealing { dealer, commitments, ephemeral, shares, possession })
+        Ok(Dealing { dealer, commitments, ephemeral, shares, possession, ephemeral_possession })
     }
 }
 
@@ -182,12 +186,16 @@ impl KeyGeneration {
         if (dealing.commitments.len(), dealing.shares.len()) != (quorums.certificate, quorums.validators) {
             return Err(DkgRefusal::WrongCounts);
         }
-        points::parse(&dealing.ephemeral).ok_or(DkgRefusal::WrongPoint)?;
         let points: Option<Vec<G2Projective>> = dealing.commitments.iter().map(points::parse).collect();
         let points = points.ok_or(DkgRefusal::WrongPoint)?;
-        let constant = BlsPublicKey::parse(&dealing.commitments[0]).map_err(|_| DkgRefusal::WrongPoint)?;
-        if !bls::possesses(&constant, &dealing.covered(&self.terms), &dealing.possession) {
-            return Err(DkgRefusal::WrongPossession);
+        let covered = dealing.covered(&self.terms);
+        let proofs =
+            [(&dealing.commitments[0], &dealing.possession), (&dealing.ephemeral, &dealing.ephemeral_possession)];
+        for (point, proof) in proofs {
+            let key = BlsPublicKey::parse(point).map_err(|_| DkgRefusal::WrongPoint)?;
+            if !bls::possesses(&key, &covered, proof) {
+                return Err(DkgRefusal::WrongPossession);
+            }
         }
         self.dealings.insert(dealer, (dealing, points));
         Ok(())

@@ -51,17 +51,27 @@ pub fn dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32]) -> Dealing {
         xor(share, &pad(terms, dealer, member, &points::bytes(&(to * ephemeral))))
     };
     let shares = (0..).zip(&terms.keys).map(encrypt).collect();
-    let constant = BlsSecretKey::from_scalar(&coefficients[0].to_bytes_be());
     let mut dealing = Dealing {
         dealer,
         commitments: committed,
         ephemeral: points::bytes(&(points::generator() * ephemeral)),
         shares,
         possession: crate::BlsSignature([0; 48]),
+        ephemeral_possession: crate::BlsSignature([0; 48]),
     };
-    dealing.possession = constant.expect("no coefficient is zero").possess(&dealing.covered(terms));
+    prove(terms, &mut dealing, [&coefficients[0], &ephemeral]);
     coefficients.fill(Scalar::ZERO);
     dealing
+}
+
+/// Proves that the dealer knows the constant coefficient and what pads are made with.
+fn prove(terms: &DkgTerms, dealing: &mut Dealing, secrets: [&Scalar; 2]) {
+    let covered = dealing.covered(terms);
+    let [constant, ephemeral] = secrets.map(|secret| {
+        let key = BlsSecretKey::from_scalar(&secret.to_bytes_be());
+        key.expect("a scalar out of a wide hash is not zero").possess(&covered)
+    });
+    (dealing.possession, dealing.ephemeral_possession) = (constant, ephemeral);
 }
 
 /// Proves possession anew for a dealing whose shares were changed, with the seed that it was made of.
@@ -69,8 +79,8 @@ pub fn dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32]) -> Dealing {
 pub(super) fn prove_again(terms: &DkgTerms, dealing: &mut Dealing, seed: &[u8; 32]) {
     let key = blake3::derive_key(DEAL_CONTEXT, seed);
     let mut stream = blake3::Hasher::new_keyed(&key).update(&terms.context(dealing.dealer)).finalize_xof();
-    let constant = BlsSecretKey::from_scalar(&points::scalar(&mut stream).to_bytes_be()).expect("not zero");
-    dealing.possession = constant.possess(&dealing.covered(terms));
+    let scalars: Vec<Scalar> = (0..=terms.quorums().certificate).map(|_| points::scalar(&mut stream)).collect();
+    prove(terms, dealing, [&scalars[0], &scalars[terms.quorums().certificate]]);
 }
 
 fn secret_scalar(secret: &BlsSecretKey) -> Scalar {

@@ -281,3 +281,20 @@ fn the_board_refuses_what_is_out_of_order_and_names_a_false_signer() {
         Err(LaneRefusal::WrongSigners { .. })
     ));
 }
+
+/// With another dealer's ephemeral point, false shares would make everybody show what decrypts that one's shares.
+#[test]
+fn a_dealer_knows_what_its_pads_are_made_with() {
+    let terms = terms(4);
+    let (victim, seed) = (deal(&terms, 0), [51; 32]);
+    let mut thief = Dealing { ephemeral: victim.ephemeral, ..deal(&terms, 1) };
+    secret::prove_again(&terms, &mut thief, &seed);
+    let mut board = KeyGeneration::new(terms.clone());
+    board.deal(victim.clone()).expect("correct");
+    assert_eq!(board.deal(thief.clone()), Err(DkgRefusal::WrongPossession));
+    thief.ephemeral_possession = victim.ephemeral_possession;
+    assert_eq!(board.deal(thief), Err(DkgRefusal::WrongPossession), "that proof is of another dealing");
+    let own = deal(&terms, 1);
+    assert_eq!(Dealing::parse(terms.quorums(), &own.encode()), Ok(own.clone()));
+    board.deal(own).expect("correct");
+}
