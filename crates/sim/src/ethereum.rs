@@ -132,7 +132,7 @@ impl EthereumClients {
         let is_there = |one: &&Address| ledger.accounts().get(one).is_some_and(|account| account.evm().is_contract);
         let callers: Vec<Address> = self.callers.iter().filter(is_there).copied().collect();
         if callers.len() < 2 || dice.once_in(20) {
-            let runtime = if self.callers.len() % 2 == 0 { CALLS } else { CALLS_AND_REVERTS };
+            let runtime = if self.callers.len().is_multiple_of(2) { CALLS } else { CALLS_AND_REVERTS };
             let created = contract_address(&me, nonce);
             self.known.push(created);
             self.callers.push(created);
