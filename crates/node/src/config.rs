@@ -69,7 +69,8 @@ impl LaneConfig {
         let mut addresses: Vec<Vec<SocketAddr>> = terms.members.iter().map(&mut of_member).collect();
         // One too many is refused like one too few.
         addresses.extend(rest.iter().map(|one| vec![*one]));
-        let keys = if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(key) };
+        let keys =
+            if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(Box::new(key)) };
         LaneMember { index: self.member, keys, addresses, tls: self.tls, account }
     }
 }

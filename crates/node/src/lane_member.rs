@@ -31,7 +31,7 @@ pub enum LaneKeys {
     /// These serve in every epoch: the genesis has no registrars.
     Fixed(Vec<SecretKey>),
     /// The node makes fresh keys for each epoch, and this key of the genesis registers them.
-    Registrar(SecretKey),
+    Registrar(Box<SecretKey>),
 }
 
 impl LaneMember {

@@ -245,7 +245,7 @@ fn keys_rotate_with_the_lane_epoch() {
     let dir = private();
     let address = free_address();
     let genesis = rotating(dir.path());
-    let start = || Net::with(&genesis, LaneKeys::Registrar(shard_key()), dir.path(), address);
+    let start = || Net::with(&genesis, LaneKeys::Registrar(Box::new(shard_key())), dir.path(), address);
     let mut net = start();
     let mut known = Vec::new();
     for epoch in 0..5 {
@@ -281,7 +281,7 @@ fn a_lost_key_mutes_for_its_epoch() {
     let dir = private();
     let address = free_address();
     let genesis = rotating(dir.path());
-    let start = || Net::with(&genesis, LaneKeys::Registrar(shard_key()), dir.path(), address);
+    let start = || Net::with(&genesis, LaneKeys::Registrar(Box::new(shard_key())), dir.path(), address);
     let net = start();
     let registered = |net: &Net, epoch: HomeEpoch| {
         net.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().registrations(epoch).count())
@@ -366,7 +366,8 @@ fn a_member_with_other_keys_does_not_start() {
     assert!(matches!(start(member(0, key(1), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
     assert!(matches!(start(member(1, shard_key(), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
     assert!(matches!(start(member(0, shard_key(), vec![])), Err(LaneStartError::Addresses)));
-    let registrar = LaneMember { keys: LaneKeys::Registrar(shard_key()), ..member(0, shard_key(), vec![vec![at]]) };
+    let registrar =
+        LaneMember { keys: LaneKeys::Registrar(Box::new(shard_key())), ..member(0, shard_key(), vec![vec![at]]) };
     assert!(matches!(start(registrar), Err(LaneStartError::Registrar(0))), "this chain's keys do not change");
     exchange.stop();
 }

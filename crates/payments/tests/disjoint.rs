@@ -230,7 +230,7 @@ impl World {
             let committee = |epoch: HomeEpoch| self.committees.get(epoch as usize);
             let budget = &mut CheckBudget(u32::MAX);
             let fact = operation
-                .verify(&NETWORK, Address([1; 20]), committee, &mut self.roots, budget)
+                .verify(&NETWORK, Address([1; 20]), committee, &[], &mut self.roots, budget)
                 .expect("nobody sends wrong signatures");
             let copies = 1 + random.below(2);
             facts.extend(std::iter::repeat_n(fact, copies));
