@@ -38,6 +38,8 @@ demo: build ## Start a local exchange with traders and the page
 # Checks come first where the tools for them are there: they are the cheapest.
 HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 && echo yes)
 
+# What `make test` has built for its Rust tests is not built again.
+test: BUILT = yes
 test: setup page $(if $(HAS_LINTS),check) test-rust test-page test-ethereum test-python ## Run every test
 
 test-rust:
@@ -66,7 +68,7 @@ $(CLIENTS)/.venv/.ready: $(CLIENTS)/requirements.txt
 test-ethereum: ## viem, ethers and web3.py, unmodified, against a node
 	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ]; then \
 	  $(MAKE) --no-print-directory --silent $(CLIENTS)/node_modules/.ready $(CLIENTS)/.venv/.ready && \
-	  $(CARGO) build --locked --quiet -p walras && node $(CLIENTS)/compile.mjs && \
+	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) node $(CLIENTS)/compile.mjs && \
 	  $(CLIENTS)/with-demo.sh target/debug/walras ./test.sh; \
 	else echo "Node.js 20 and Python 3.10 are needed: Ethereum's libraries are not tested."; fi
 
@@ -85,7 +87,7 @@ python: ## Build the wheel of the Python package into target/wheels
 # The wheel as it is given out, in the environment that built it, held against the command line.
 test-python: python
 	@if [ "$(HAS_PYTHON)" = yes ]; then \
-	  $(CARGO) build --locked --quiet -p walras && \
+	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
 
