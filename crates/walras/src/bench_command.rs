@@ -134,6 +134,9 @@ pub enum Bench {
         blocks: u32,
     },
     /// A node's Ethereum doors: transfers through JSON-RPC and the binary intake, calls under load, logs.
+    #[command(after_help = "Examples:
+  walras bench evm-rpc --json
+  walras bench evm-rpc --transfers 100000 --connections 8 --batch 1000")]
     EvmRpc {
         /// Transfers through each door.
         #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]

@@ -186,6 +186,7 @@ impl KeyGeneration {
         if (dealing.commitments.len(), dealing.shares.len()) != (quorums.certificate, quorums.validators) {
             return Err(DkgRefusal::WrongCounts);
         }
+        points::parse(&dealing.ephemeral).ok_or(DkgRefusal::WrongPoint)?;
         let points: Option<Vec<G2Projective>> = dealing.commitments.iter().map(points::parse).collect();
         let points = points.ok_or(DkgRefusal::WrongPoint)?;
         let covered = dealing.covered(&self.terms);

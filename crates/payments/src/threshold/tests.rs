@@ -102,7 +102,7 @@ proptest! {
         for n in 2..=13u8 {
             let quorums = crate::Quorums::new(n.into());
             let (f, q) = (quorums.faulty as u8, quorums.certificate);
-            let byzantine = |member: u8| (member.wrapping_add(shift) % n) < f;
+            let byzantine = |member: u8| (u16::from(member) + u16::from(shift)) % u16::from(n) < u16::from(f);
             let fault = |member: u8| if byzantine(member) { faults[usize::from(member) % 4] } else { Dealt::Well };
             let mut board = KeyGeneration::new(terms(n));
             for dealer in 0..n {

@@ -131,9 +131,10 @@ impl SimNetwork {
         match told {
             Told::Refused { peer, why } => {
                 let from = order[usize::from(peer)];
-                let honest = !self.faults.contains_key(&from) && !self.liars;
-                // Where committees change, a link may be up before it is known in which epoch the other end is.
-                let elsewhere = matches!(why, Refused::Epoch | Refused::Slot) && self.epoch_heights.is_some();
+                // A twin is another instance than the one that the other end has heard of, and may be in another epoch.
+                let faulty = [from, self.validator(of)].iter().any(|one| self.faults.contains_key(one));
+                let honest = !faulty && !self.liars;
+                let elsewhere = why == Refused::Epoch && self.epoch_heights.is_some();
                 assert!(!honest || elsewhere || why == Refused::Ahead, "{from} to {of}: {why}");
             }
             Told::Evidence => self.report.evidence += 1,
