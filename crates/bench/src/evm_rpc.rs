@@ -1,5 +1,5 @@
-//! What Ethereum's tools get of a node: transfers through JSON-RPC and through the binary intake, calls under that load,
-//! and logs. One node with both doors on loopback; the clients run on the same cores.
+//! What Ethereum's tools get of a node: transfers through JSON-RPC and through the binary intake, calls under that
+//! load, and logs. One node with both doors on loopback; the clients run on the same cores.
 //!
 //! Transfers are signed and written out beforehand. *End to end* is until the last of them is executed and durable. The
 //! *ceiling* is what recovering the senders alone allows on all cores, in the same run: no intake can be faster.

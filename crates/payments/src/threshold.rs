@@ -22,9 +22,9 @@
 //! # Why it may move money
 //!
 //! *No share of a correct member is revealed.* A correct member complains only about a share that is wrong, and such a
-//! dealing stands no more. What the complaint shows, x_j·R, its dealer could compute by itself, since it knows r. (If it
-//! could post another dealer's R, complaints about false shares would decrypt that one's.) There is no other message that depends on a share: nobody answers complaints, and silence
-//! reveals nothing. So the adversary knows at most the shares of the f Byzantine members, whoever is late. (Where
+//! dealing stands no more. What the complaint shows, x_j·R, its dealer could compute by itself, since it knows r. (If
+//! it could post another dealer's R, complaints about false shares would decrypt that one's.) There is no other message
+//! that depends on a share: nobody answers complaints, and silence reveals nothing. So the adversary knows at most the shares of the f Byzantine members, whoever is late. (Where
 //! unacknowledged shares are revealed, as in some Feldman–Desmedt variants, an adversary that delays messages learns f
 //! more: with 2f shares one correct signature would make a certificate, and two such could be of one output.)
 //! *It never delays an epoch.* Whatever the board holds when its time is over is finished; if the outcome is none, the
@@ -35,7 +35,7 @@
 //! it to forge (Gennaro, Jarecki, Krawczyk and Rabin: Secure Distributed Key Generation, 2007).
 //!
 //! ```text
-//! dealing    dealer 1 · commitment 96 each, q of them · R 96 · encrypted share 32 each, n of them · possession 48 · of R 48
+//! dealing    dealer 1 · commitment 96 each, q of them · R 96 · encrypted share 32 each, n of them · proofs 48, 48
 //! complaint  member 1 · dealer 1 · shared point 96 · challenge 32 · response 32
 //! signed by a share      as under the BLS scheme, with scheme 3
 //! certificate            0 · 4 · signature 48

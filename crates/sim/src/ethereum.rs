@@ -119,8 +119,8 @@ impl EthereumClients {
 }
 
 impl EthereumClients {
-    /// A call of a token or of the offers, by itself or through a contract that may revert afterwards; or the creation of
-    /// such a contract.
+    /// A call of a token or of the offers, by itself or through a contract that may revert afterwards; or the creation
+    /// of such a contract.
     fn call_reserved(
         &mut self,
         me: Address,

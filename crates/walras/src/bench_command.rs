@@ -13,7 +13,7 @@ use crate::tables;
 
 /// With something, without it, or both.
 #[derive(Clone, Copy, clap::ValueEnum)]
-pub enum Switch {
+pub enum TlsRuns {
     On,
     Off,
     Both,
@@ -203,7 +203,7 @@ pub enum Bench {
         leaves: Vec<usize>,
         /// Runs with TLS, without it, or both.
         #[arg(long, value_enum, default_value = "both")]
-        tls: Switch,
+        tls: TlsRuns,
         /// Few payments: only to see that everything runs.
         #[arg(long)]
         quick: bool,
@@ -424,9 +424,9 @@ impl Bench {
                 use bench::lane_rows::LaneRowsOptions;
                 use bench::payments_lane::LaneVariant;
                 let variants = match tls {
-                    Switch::On => vec![LaneVariant::Tls],
-                    Switch::Off => vec![LaneVariant::Live, LaneVariant::ColdRoots],
-                    Switch::Both => vec![LaneVariant::Tls, LaneVariant::Live, LaneVariant::ColdRoots],
+                    TlsRuns::On => vec![LaneVariant::Tls],
+                    TlsRuns::Off => vec![LaneVariant::Live, LaneVariant::ColdRoots],
+                    TlsRuns::Both => vec![LaneVariant::Tls, LaneVariant::Live, LaneVariant::ColdRoots],
                 };
                 let options = bench::payments_lane::PaymentsLaneOptions {
                     validators: validators.into(),

@@ -28,7 +28,8 @@
 //! 1. *Order*: outcomes, logs and state are those of the sequential execution, for any number of threads.
 //! 2. *Conservation*: accounts, in wei, lose exactly what transactions paid and did not pay to proposers. Each
 //!    transaction loses its fee and no more, unless a contract destroyed itself in it. Either failure is a
-//!    [`Fault::Wei`](crate::Fault), and stops the ledger. Units of other assets, in accounts and offers, sum to zero. [`Ledger::audit`](crate::Ledger::audit) sums everything.
+//!    [`Fault::Wei`](crate::Fault), and stops the ledger. Units of other assets, in accounts and offers, sum to
+//!    zero. [`Ledger::audit`](crate::Ledger::audit) sums everything.
 //! 3. *Containment*: a panic of a speculative execution is discarded; of a final one it is the transaction's failure,
 //!    for all its gas. Nothing that a transaction does fails the block.
 //! 4. *Control*: whoever created it, a contract signs nothing: no key controls its account, also one whose hash is its
