@@ -24,9 +24,10 @@
 //! *No share of a correct member is revealed.* A correct member complains only about a share that is wrong, and such a
 //! dealing stands no more. What the complaint shows, x_j·R, its dealer could compute by itself, since it knows r. (If
 //! it could post another dealer's R, complaints about false shares would decrypt that one's.) There is no other message
-//! that depends on a share: nobody answers complaints, and silence reveals nothing. So the adversary knows at most the shares of the f Byzantine members, whoever is late. (Where
-//! unacknowledged shares are revealed, as in some Feldman–Desmedt variants, an adversary that delays messages learns f
-//! more: with 2f shares one correct signature would make a certificate, and two such could be of one output.)
+//! that depends on a share: nobody answers complaints, and silence reveals nothing. So the adversary knows at most the
+//! shares of the f Byzantine members, whoever is late. (Where unacknowledged shares are revealed, as in some
+//! Feldman–Desmedt variants, an adversary that delays messages learns f more: with 2f shares one correct signature
+//! would make a certificate, and two such could be of one output.)
 //! *It never delays an epoch.* Whatever the board holds when its time is over is finished; if the outcome is none, the
 //! epoch has no group key ([`LaneCommittee::with_threshold`] is not called), and aggregates with a bitmap serve.
 //! *A correct member that missed the time to complain* finds that its share does not fit, and signs nothing with it.
