@@ -6,7 +6,7 @@
 //! that it was sent to tells of the block with its receipt, which is final. What a validator has no room for yet waits
 //! at the client, and its latency counts from the plan all the same: nothing is dropped.
 //!
-//! Every sender keeps to one validator, as clients do, and signs beforehand (at most [`SIGNED_AHEAD`] calls for each
+//! Every sender keeps to one validator, as clients do, and signs beforehand (at most 65,536 calls for each
 //! validator, so that a load of millions needs no memory for all of them). Its calls are admitted as the node's binary
 //! intake admits them: each validator recovers the senders of its own clients' calls.
 //!
