@@ -10,11 +10,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use payments::*;
-use primitives::{Address, AssetId, Digest, PublicKey, SecretKey, Signature, Signed, verify_all};
+use primitives::{Address, AssetId, Digest, PublicKey, SecretKey, Signature, verify_all};
 use serde_json::{Value, json};
 use store::{Disk, DiskFile, RealDisk};
 
 use crate::exchange::Error;
+use crate::payments_lane::Item;
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
@@ -314,18 +315,6 @@ fn shard_cost(n: usize, scheme: Scheme, count: usize) -> ShardCost {
     let payment = timed(&mut shard, &second);
     let settlement = timed(&mut shard, &settlements);
     ShardCost { payment, settlement, request_bytes, certificate_bytes: certificate.len() }
-}
-
-struct Item(PublicKey, [u8; 96], Signature);
-
-impl Signed for Item {
-    fn signature(&self) -> (PublicKey, Signature) {
-        (self.0, self.2)
-    }
-
-    fn signed_bytes(&self) -> Vec<u8> {
-        self.1.to_vec()
-    }
 }
 
 /// The operations of the paper's table 1, in nanoseconds for one signature, and their parts.

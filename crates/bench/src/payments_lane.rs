@@ -124,7 +124,8 @@ struct Costs {
     hash: f64,
 }
 
-struct Item(PublicKey, [u8; 96], Signature);
+/// A signed message, to be verified with others.
+pub(crate) struct Item(pub PublicKey, pub [u8; 96], pub Signature);
 
 impl Signed for Item {
     fn signature(&self) -> (PublicKey, Signature) {

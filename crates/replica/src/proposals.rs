@@ -78,7 +78,7 @@ impl Proposals {
     }
 
     /// Does a job; what the replica is to be told. Some jobs look at the ledger ([`Proposals::needs_ledger`]), the one
-    /// that the pool judges by; without one they are done another time.
+    /// that the pool judges by: without one nobody is accused, and what has become void is not seen.
     pub fn perform(&mut self, job: PoolJob, pool: &mut Mempool, ledger: Option<&Ledger>, now: Now) -> Option<Input> {
         match job {
             PoolJob::Assemble { height, proposer, room, count, ahead_ms } => {
