@@ -271,10 +271,10 @@ fn work_on_pool(shared: &Arc<Shared>, key: Option<SecretKey>, jobs: &Receiver<Po
         let result = proposals.perform(job, &mut shared.lock_mempool(), ledger.as_deref(), shared.now());
         drop(ledger);
         shared.note_pool();
-        if let (Some(own), Some(Input::Assembled { payload, .. })) = (own, &result) {
+        if let (Some(own), Some(Input::Assembled { height, payload })) = (own, &result) {
             // Its transactions were checked one by one when clients sent them.
             let sub_block = SubBlock::from_payload(u32::from(own), payload).expect("made here");
-            let sub_block = replica::own_sub_block(sub_block);
+            let sub_block = SubBlock { senders: proposals.senders(*height).to_vec(), ..sub_block };
             shared.verified.put((own, payload_digest(payload)), sub_block);
         }
         if result.is_some_and(|result| !results.put_result(result)) {

@@ -75,7 +75,7 @@ mod status;
 pub use effect::{Agreed, Effect, Job, Told};
 pub use error::ReplicaError;
 pub use ethereum_index::{EthereumIndex, LOG_HEIGHTS_MAX, LogFilter, LogPlace, LogsError, ReceiptPlace};
-pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject};
+pub use ethereum_pool::{EthereumCandidate, EthereumLane, EthereumPool, EthereumReject};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
@@ -84,7 +84,7 @@ pub use mempool::{Mempool, PoolEntry, Reject};
 pub use network::{EthereumLane, Network, OwnKeys, PeerAddress};
 pub use opening::{Opened, check_payload, create_votes};
 pub use past::Past;
-pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, forget, log, own_sub_block, settle};
+pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, forget, log, settle};
 pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,

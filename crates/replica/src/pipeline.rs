@@ -7,7 +7,7 @@ use ledger::{Applied, Attached, Batch, BlockReceipts, Ledger, Signatures, Stage,
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
-use crate::{Agreed, Mempool, Past, ReplicaError, encode};
+use crate::{Agreed, EthereumLane, Mempool, Past, ReplicaError, encode};
 
 /// What the next block builds on.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +31,13 @@ impl Foundation {
         &self,
         height: Height,
         native: Vec<Transaction>,
-        ethereum: Vec<Vec<u8>>,
+        ethereum: EthereumLane,
         wall_ms: u64,
     ) -> Superblock {
         let Foundation { parent, parent_ms, parent_root } = *self;
         let time_ms = block_time(parent_ms, &[wall_ms], 1);
-        let sub_blocks = vec![own_sub_block(SubBlock { time_ms, native, ethereum, ..SubBlock::default() })];
+        let EthereumLane { transactions: ethereum, senders } = ethereum;
+        let sub_blocks = vec![SubBlock { time_ms, native, ethereum, senders, ..SubBlock::default() }];
         Superblock { height, parent, time_ms, parent_root, sub_blocks }
     }
 }
@@ -79,12 +80,6 @@ pub fn checked(proposer: Index, payload: &[u8]) -> SubBlock {
     sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
     sub_block.senders = recover_senders(&sub_block.ethereum);
     sub_block
-}
-
-/// A sub-block that was made here, of transactions whose signatures were checked when they came. It names the senders
-/// of its Ethereum transactions, as everybody else does.
-pub fn own_sub_block(sub_block: SubBlock) -> SubBlock {
-    SubBlock { senders: recover_senders(&sub_block.ethereum), ..sub_block }
 }
 
 /// Makes a block durable.

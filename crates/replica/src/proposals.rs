@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use consensus::{Index, Payload};
 use ledger::{Ledger, Quota};
-use primitives::{Evidence, Height, SecretKey, SubBlock};
+use primitives::{Address, Evidence, Height, SecretKey, SubBlock};
 
 use crate::accusations::Accusations;
 use crate::mempool::PoolEntry;
-use crate::{Input, Mempool, Now, encode};
+use crate::{EthereumLane, Input, Mempool, Now, encode};
 
 /// A job on the pool; see [`Proposals::perform`].
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub enum PoolJob {
 #[derive(Default)]
 struct Assembled {
     entries: Vec<PoolEntry>,
-    ethereum: Vec<Vec<u8>>,
+    ethereum: EthereumLane,
 }
 
 /// The worker of the pool: it remembers what it gave out.
@@ -93,9 +93,9 @@ impl Proposals {
                 let (entries, room) = fitting(pool, room, count);
                 let handed = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &handed, now.corrected_ms(ahead_ms));
-                let count = handed.entries.len() + handed.ethereum.len();
+                let count = handed.entries.len() + handed.ethereum.transactions.len();
                 pool.hand_over(handed.entries, now.milliseconds());
-                pool.ethereum.hand_over(&handed.ethereum, now.milliseconds());
+                pool.ethereum.hand_over(&handed.ethereum.transactions, now.milliseconds());
                 Some(Input::HandedOver { to, payload, count })
             }
             PoolJob::TakeBack { before_ms } => {
@@ -122,6 +122,11 @@ impl Proposals {
                 None
             }
         }
+    }
+
+    /// Who signed the Ethereum transactions of what was assembled for a height, as long as that is not decided.
+    pub fn senders(&self, height: Height) -> &[Option<Address>] {
+        self.assembled.get(&height).map_or(&[], |assembled| &assembled.ethereum.senders)
     }
 
     /// Whether a job needs the ledger.
@@ -158,7 +163,7 @@ impl Proposals {
 fn put_back(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
     let Assembled { entries, ethereum } = assembled.unwrap_or_default();
     pool.put_back(entries);
-    pool.ethereum.put_back(&ethereum, now.milliseconds());
+    pool.ethereum.put_back(&ethereum.transactions, now.milliseconds());
 }
 
 /// As many waiting native transactions as fit, and the room that is left.
@@ -178,7 +183,7 @@ fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> (Vec<PoolEntry>
 
 fn payload(proposer: Index, assembled: &Assembled, time_ms: u64) -> Payload {
     let native = assembled.entries.iter().map(|entry| entry.transaction.clone()).collect();
-    let ethereum = assembled.ethereum.clone();
+    let ethereum = assembled.ethereum.transactions.clone();
     let sub_block = SubBlock { proposer: u32::from(proposer), time_ms, native, ethereum, ..SubBlock::default() };
     sub_block.to_payload().into()
 }

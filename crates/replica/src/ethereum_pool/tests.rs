@@ -69,17 +69,17 @@ fn run(ledger: &mut Ledger, pool: &mut EthereumPool, ethereum: Vec<Vec<u8>>) {
 fn what_a_block_makes_ready_waits_for_the_next() {
     let (mut ledger, mut pool) = (ledger(), EthereumPool::new(100));
     pool.admit(pay(1, 1, 10 * GWEI), 5, &ledger).expect("enters");
-    assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none() && !pool.is_busy());
+    assert!(pool.take(1 << 20, 5).transactions.is_empty() && pool.waits_since_ms().is_none() && !pool.is_busy());
     run(&mut ledger, &mut pool, vec![pay(1, 0, 10 * GWEI)]);
     assert!(pool.waits_since_ms().is_some() && pool.is_busy());
-    assert_eq!(pool.take(1 << 20, 5), [pay(1, 1, 10 * GWEI)]);
+    assert_eq!(pool.take(1 << 20, 5).transactions, [pay(1, 1, 10 * GWEI)]);
     let mut pool = EthereumPool::new(100);
     pool.admit(pay(2, 0, 2 * GWEI), 5, &ledger).expect("enters");
     pool.base_fee = 3 * GWEI;
-    assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none());
+    assert!(pool.take(1 << 20, 5).transactions.is_empty() && pool.waits_since_ms().is_none());
     run(&mut ledger, &mut pool, Vec::new());
     assert!(pool.waits_since_ms().is_some());
-    assert_eq!(pool.take(1 << 20, 5), [pay(2, 0, 2 * GWEI)]);
+    assert_eq!(pool.take(1 << 20, 5).transactions, [pay(2, 0, 2 * GWEI)]);
 }
 
 #[test]
@@ -89,14 +89,15 @@ fn what_is_handed_over_is_proposed_again_only_when_it_is_late() {
     for bytes in &lane {
         pool.admit(bytes.clone(), 5, &ledger).expect("enters");
     }
-    assert_eq!(pool.take(1 << 20, 5), lane);
+    let taken = pool.take(1 << 20, 5);
+    assert_eq!((&taken.transactions, taken.senders), (&lane, recover_senders(&lane)), "senders travel with them");
     pool.hand_over(&lane, 10);
-    assert!(pool.is_busy() && pool.take(1 << 20, 5).is_empty());
+    assert!(pool.is_busy() && pool.take(1 << 20, 5).transactions.is_empty());
     assert_eq!(pool.take_back(10), 0);
     // The first is in a block of the other validator; the second is late.
     run(&mut ledger, &mut pool, lane[..1].to_vec());
     assert_eq!((pool.take_back(11), pool.take_back(100)), (1, 0));
-    assert_eq!(pool.take(1 << 20, 5), lane[1..]);
+    assert_eq!(pool.take(1 << 20, 5).transactions, lane[1..]);
 }
 
 #[test]
@@ -113,15 +114,15 @@ fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
     assert_eq!(pool.get(&id), Some((pay(1, 4, fee).as_slice(), one)));
     pool.admit(pay(2, 0, fee), 5, &ledger).expect("enters");
     pool.quota = 42_000;
-    assert_eq!(pool.take(1 << 20, 5), [pay(1, 0, fee), pay(1, 1, fee)], "first come, within the gas");
+    assert_eq!(pool.take(1 << 20, 5).transactions, [pay(1, 0, fee), pay(1, 1, fee)], "first come, within the gas");
     assert_eq!(pool.waits_since_ms(), Some(5));
     pool.quota = 1 << 30;
-    let rest = pool.take(1 << 20, 5);
+    let rest = pool.take(1 << 20, 5).transactions;
     assert_eq!(rest, [pay(1, 2, fee), pay(2, 0, fee)], "nonce 4 waits for 3");
-    assert!(pool.take(1 << 20, 5).is_empty() && pool.waits_since_ms().is_none(), "proposed once");
+    assert!(pool.take(1 << 20, 5).transactions.is_empty() && pool.waits_since_ms().is_none(), "proposed once");
     assert_eq!(pool.admit(pay(1, 2, 2 * fee), 5, &ledger), Err(EthereumReject::Proposed));
     pool.put_back(&rest, 6);
-    assert_eq!(pool.take(LANE_HEAD + rest[0].len() + 4, 5), [pay(1, 2, fee)]);
+    assert_eq!(pool.take(LANE_HEAD + rest[0].len() + 4, 5).transactions, [pay(1, 2, fee)]);
     let ethereum = vec![pay(1, 0, fee), pay(1, 1, fee), pay(1, 2, fee)];
     let senders = recover_senders(&ethereum);
     let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
@@ -132,7 +133,7 @@ fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
     let (nonce, next) = (1, 3);
     assert_eq!(pool.admit(pay(1, 1, fee), 5, &ledger), Err(EthereumReject::NonceTooLow { nonce, next }));
     pool.admit(pay(1, 3, fee), 5, &ledger).expect("fills the gap");
-    assert_eq!(pool.take(1 << 20, 5).len(), 3);
+    assert_eq!(pool.take(1 << 20, 5).transactions.len(), 3);
 }
 
 /// What costs nothing takes half of the pool, and not for ever.
@@ -147,9 +148,9 @@ fn what_stands_above_a_gap_takes_half_of_the_pool_for_a_while() {
     pool.admit(pay(2, 1, fee), LOOK_MS, &ledger).expect("no gap is below it any more");
     assert_eq!(pool.admit(pay(3, 0, fee), LOOK_MS, &ledger), Err(EthereumReject::Full));
     let late = GAP_MS + 6;
-    assert_eq!(pool.take(1 << 20, late), [pay(2, 0, fee), pay(2, 1, fee)]);
+    assert_eq!(pool.take(1 << 20, late).transactions, [pay(2, 0, fee), pay(2, 1, fee)]);
     assert_eq!(pool.len(), 3, "nonce 5 is forgotten");
-    assert!(pool.take(1 << 20, 10 * late).is_empty());
+    assert!(pool.take(1 << 20, 10 * late).transactions.is_empty());
     assert_eq!(pool.len(), 2, "what is proposed stays");
     pool.put_back(&[pay(2, 1, fee)], 10 * late);
     pool.limit = 6;
