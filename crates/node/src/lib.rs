@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
 mod inbox;
+mod lane_evidence;
 mod lane_keys;
 mod lane_member;
 mod lane_part;

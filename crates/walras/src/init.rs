@@ -193,7 +193,8 @@ impl Init {
         store::RealDisk::new(&data).with_context(|| data.display().to_string())?;
         let first = lane::make_first_key(&self.home)?;
         let config = lane::configure(node::config::TEMPLATE, 0, &lane::addresses(&[], 1)?);
-        let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, [(key, first)]));
+        let member = lane::FoundingMember { registrar: key, shard: first, account: None };
+        let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, &[member]));
         let mut genesis = Genesis { lane, ..genesis };
         // The account of the lane key pays for registrations and votes.
         let fees = genesis.fee.saturating_mul(founding::FOUNDER_FEES);

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use ledger::{Genesis, LaneAsset, LaneTerms};
 use node::{Config, HOME_PORTS, LaneMember, Node};
-use primitives::{AssetId, PublicKey, SecretKey};
+use primitives::{Address, AssetId, PublicKey, SecretKey};
 
 use crate::keystore::{self, Passphrase};
 
@@ -23,8 +23,16 @@ const CASE_DEPOSIT_FEES: u64 = 1_000;
 /// What an output that lapses loses: a hundredth.
 const LAPSE_PENALTY: u32 = 10_000;
 
-/// The keys of a member with one shard: its registrar, and its shard's in the first lane epoch.
-pub type MemberKeys = (PublicKey, PublicKey);
+/// A member with one shard.
+#[derive(Clone, Copy)]
+pub struct FoundingMember {
+    /// The key that registers its keys of later lane epochs.
+    pub registrar: PublicKey,
+    /// Its shard's key in the first lane epoch.
+    pub shard: PublicKey,
+    /// The account whose stake answers for it, where something is staked.
+    pub account: Option<Address>,
+}
 
 /// Makes the key of a member's shard in the first lane epoch, in the node's own directory of a home.
 ///
@@ -36,16 +44,16 @@ pub fn make_first_key(home: &Path) -> anyhow::Result<PublicKey> {
 }
 
 /// The lane of a genesis that carries all its assets, with one shard for each member.
-pub fn terms(genesis: &Genesis, epoch_heights: u64, members: impl IntoIterator<Item = MemberKeys>) -> LaneTerms {
-    let (registrars, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+pub fn terms(genesis: &Genesis, epoch_heights: u64, members: &[FoundingMember]) -> LaneTerms {
     let asset = |number| LaneAsset { asset: AssetId(number), least_units: 1, fee: 0, outflow: None };
     LaneTerms {
         epoch_heights,
         halt_heights: HALT_HEIGHTS,
         case_deposit: genesis.fee.max(1).saturating_mul(CASE_DEPOSIT_FEES),
         lapse_penalty: LAPSE_PENALTY,
-        members: members.into_iter().map(|key| vec![key]).collect(),
-        registrars,
+        members: members.iter().map(|member| vec![member.shard]).collect(),
+        registrars: members.iter().map(|member| member.registrar).collect(),
+        accounts: members.iter().filter_map(|member| member.account).collect(),
         assets: (0..genesis.assets.len() as u32).map(asset).collect(),
         outputs: vec![],
     }
