@@ -71,9 +71,8 @@ struct Network {
 fn free_address() -> SocketAddr {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     loop {
-        let taken = TAKEN.fetch_add(1, Ordering::Relaxed);
-        let port = 10_000 + (std::process::id().wrapping_mul(257).wrapping_add(taken) % 20_000) as u16;
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let place = std::process::id().wrapping_mul(257).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let address = SocketAddr::from(([127, 0, 0, 1], 10_000 + (place % 20_000) as u16));
         if TcpListener::bind(address).is_ok() {
             return address;
         }

@@ -11,7 +11,8 @@
 //! cases, lane time. A shard's log is made before its epoch begins, and only then. If it is missing later, the shard
 //! stays mute until the next epoch, and so does one whose validator joins in the middle of an epoch.
 //!
-//! Votes, views and accusations are posted until the ledger has them: a transaction that was lost is made again after some blocks.
+//! Votes, views and accusations are posted until the ledger has them: a transaction that was lost is made again after
+//! some blocks.
 //!
 //! *Keys.* Where the genesis has registrars, the keys of the next epoch are made when an epoch begins, durably and
 //! together with their logs, and their registration is posted like a vote. If the ledger has none of it in the last
@@ -159,8 +160,10 @@ impl LaneHost {
 
     /// Makes the keys of an epoch that has not begun, where they are fresh in each.
     fn make_keys(&self, home: HomeEpoch) -> Result<(), LaneStartError> {
+        let safe = self.member.safe.as_ref();
         if matches!(self.member.keys, LaneKeys::Registrar(_)) {
-            (0..self.member.shards()).try_for_each(|shard| lane_keys::make(&self.directory, home, shard).map(drop))
+            (0..self.member.shards())
+                .try_for_each(|shard| lane_keys::make(&self.directory, home, shard, safe).map(drop))
         } else {
             Ok(())
         }
@@ -176,7 +179,8 @@ impl LaneHost {
         match &self.member.keys {
             LaneKeys::Fixed(keys) => Ok(keys.get(usize::from(shard)).cloned()),
             LaneKeys::Registrar(_) => {
-                lane_keys::load(&self.directory, home, shard).map_err(|error| self.unusable(error))
+                let safe = self.member.safe.as_ref();
+                lane_keys::load(&self.directory, home, shard, safe).map_err(|error| self.unusable(error))
             }
         }
     }

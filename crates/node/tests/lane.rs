@@ -77,7 +77,7 @@ fn private() -> tempfile::TempDir {
 fn rotating(data: &Path) -> Genesis {
     let mut genesis = genesis();
     let lane = genesis.lane.as_mut().expect("it has a lane");
-    lane.members = vec![make_first_lane_keys(data, 1).expect("made")];
+    lane.members = vec![make_first_lane_keys(data, 1, None).expect("made")];
     lane.registrars = vec![shard_key().public()];
     genesis
 }
@@ -103,7 +103,7 @@ impl Net {
         config.blocks.interval_ms = 5;
         let exchange = Arc::new(Exchange::start(config, genesis, data, None).expect("starts"));
         exchange
-            .start_lane(LaneMember { index: 0, keys, addresses, tls: false, account: account() }, data)
+            .start_lane(LaneMember { index: 0, keys, addresses, tls: false, account: account(), safe: None }, data)
             .expect("takes part");
         Net { exchange, address }
     }
@@ -404,6 +404,7 @@ fn a_member_with_other_keys_does_not_start() {
         addresses,
         tls: false,
         account: account(),
+        safe: None,
     };
     let at: SocketAddr = "127.0.0.1:7100".parse().expect("an address");
     let start = |member| exchange.start_lane(member, dir.path());

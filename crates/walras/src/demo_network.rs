@@ -76,7 +76,7 @@ impl DemoNetwork {
             let registrar = keystore::create_under(&home.join(lane::LANE_KEY_FILE), &passphrase)?.public();
             let data = home.join("data");
             RealDisk::new(&data).with_context(|| data.display().to_string())?;
-            let (shard, account) = (lane::make_first_key(home)?, Some(keys.account.address()));
+            let (shard, account) = (lane::make_first_key(home, &passphrase)?, Some(keys.account.address()));
             lane_keys.push(lane::FoundingMember { registrar, shard, account });
             founders.push(Founder { key: keys.votes, address, account: keys.account.address(), stake: 1 });
         }

@@ -96,7 +96,7 @@ fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<Str
     node::validator::create_votes(&data)?;
     let account = Some(keys.account.address());
     let member = |registrar: primitives::SecretKey| {
-        let shard = lane::make_first_key(&home)?;
+        let shard = lane::make_first_key(&home, passphrase)?;
         Ok(lane::FoundingMember { registrar: registrar.public(), shard, account })
     };
     let lane = registrar.map(member).transpose().map_err(|error: anyhow::Error| error)?;

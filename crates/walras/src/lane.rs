@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use ledger::{Genesis, LaneAsset, LaneTerms};
-use node::{Config, HOME_PORTS, LaneMember, Node};
+use node::{Config, HOME_PORTS, LaneKeySafe, LaneMember, Node};
 use primitives::{Address, AssetId, PublicKey, SecretKey};
+use zeroize::Zeroizing;
 
 use crate::keystore::{self, Passphrase};
 
@@ -38,9 +39,22 @@ pub struct FoundingMember {
 ///
 /// # Errors
 /// As the disk says.
-pub fn make_first_key(home: &Path) -> anyhow::Result<PublicKey> {
-    let made = node::make_first_lane_keys(&home.join("data"), 1);
+pub fn make_first_key(home: &Path, passphrase: &Zeroizing<String>) -> anyhow::Result<PublicKey> {
+    let made = node::make_first_lane_keys(&home.join("data"), 1, Some(&safe(passphrase)));
     Ok(made.with_context(|| home.display().to_string())?[0])
+}
+
+/// Lane keys are encrypted as the other keys of a home are, under the same passphrase.
+fn safe(passphrase: &Zeroizing<String>) -> LaneKeySafe {
+    LaneKeySafe {
+        passphrase: passphrase.clone(),
+        seal: |key, passphrase| keystore::sealed(key, passphrase).map_err(unusable),
+        open: |bytes, passphrase| keystore::opened(bytes, passphrase).map_err(unusable),
+    }
+}
+
+fn unusable(error: anyhow::Error) -> std::io::Error {
+    std::io::Error::other(format!("{error:#}"))
 }
 
 /// The lane of a genesis that carries all its assets, with one shard for each member.
@@ -117,9 +131,11 @@ pub fn member(
         return Ok(None);
     }
     let terms = genesis.lane.as_ref().context("[lane] addresses are set, and the genesis has no `lane` section")?;
-    let key = keystore::open(&home.join(LANE_KEY_FILE), passphrase)?;
+    let passphrase = passphrase.known()?;
+    let key = keystore::open_under(&home.join(LANE_KEY_FILE), &passphrase)?;
     let account = account.unwrap_or(&key).clone();
-    Ok(Some(config.lane.member(terms, key, account)))
+    // The node makes and opens the keys of each epoch by itself.
+    Ok(Some(config.lane.member(terms, key, account, Some(safe(&passphrase)))))
 }
 
 /// Takes part in the lane. A node goes on without it where it cannot.
