@@ -4,9 +4,9 @@
 //! * Two views of one case with different contents.
 //!
 //! Two votes in one case are two confirmations of payments that share the contested output, so they need no variant of
-//! their own. A confirmation is shown by a certificate's layout with any number of signers: one answer of the validator,
-//! or an aggregate whose bitmap names it. So a confirmation convicts in whatever scheme it was signed. A signature under
-//! the group's key names nobody and convicts nobody.
+//! their own. A confirmation is shown by a certificate's layout with any number of signers: one answer of the
+//! validator, or an aggregate whose bitmap names it. So a confirmation convicts in whatever scheme it was signed. A
+//! signature under the group's key names nobody and convicts nobody.
 //!
 //! Whoever holds evidence posts it to the ledger ([`crate::BridgeOperation::Accuse`]); it convicts once, so copies do
 //! nothing. Lane keys are apart from consensus keys, and so is this evidence.
@@ -272,8 +272,8 @@ impl EvidenceFinder {
         None
     }
 
-    /// Notes what was posted to the ledger and verified there. Of certificates it notes those that spend an output which
-    /// somebody has voted about: most redemptions contradict nothing, and would only fill the memory.
+    /// Notes what was posted to the ledger and verified there. Of certificates it notes those that spend an output
+    /// which somebody has voted about: most redemptions contradict nothing, and would only fill the memory.
     pub fn note_post(&mut self, post: &BridgeOperation) -> Vec<LaneEvidence> {
         match post {
             BridgeOperation::Redeem { payment, certificate } => match PaymentBody::parse(payment) {

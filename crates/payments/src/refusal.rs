@@ -146,8 +146,8 @@ pub enum BridgeRefusal {
         /// The present round.
         round: u64,
     },
-    /// Keys are registered for another epoch than the next one, twice, or again, or by a convicted member; or this chain's keys do
-    /// not change.
+    /// Keys are registered for another epoch than the next one, twice, or again, or by a convicted member; or this
+    /// chain's keys do not change.
     #[error("a member that was not convicted registers fresh keys once, for lane epoch {0}")]
     WrongRegistration(HomeEpoch),
     /// Evidence of an epoch that the ledger has forgotten.

@@ -12,10 +12,10 @@
 //! **Properties.** Operations of a block commute. A copy pays fee and sequence number and does nothing, whoever sends
 //! it. A chain without a lane has no such state: it costs nothing and hashes to what it did.
 //!
-//! *Convictions.* A member that contradicts itself ([`payments::LaneEvidence`]) loses a part of the stake of the account
-//! that answers for it ([`LaneTerms::accounts`]), as a validator convicted of consensus does. An account that answers for
-//! a member with keys of an epoch that still counts is paid nothing back, so that there is something to lose for as long
-//! as evidence is accepted.
+//! *Convictions.* A member that contradicts itself ([`payments::LaneEvidence`]) loses a part of the stake of the
+//! account that answers for it ([`LaneTerms::accounts`]), as a validator convicted of consensus does. An account that
+//! answers for a member with keys of an epoch that still counts is paid nothing back, so that there is something to
+//! lose for as long as evidence is accepted.
 //!
 //! **Root.** The bridge's part of the state root is H(root of a trie of entries, digest of the rest). Entries are
 //! outputs, spent outputs and certified payments, written once; an epoch's go together when nothing of it can be

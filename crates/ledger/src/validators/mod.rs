@@ -12,9 +12,9 @@
 //! validator: a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked,
 //! and it is never drawn again. If more accounts have staked than the chain's limits allow, those that have staked
 //! least are unstaked, so that cheap stakes keep nobody out. What is unstaked is paid back at the first boundary after
-//! `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is refused. A member of the
-//! payment lane that contradicts itself there is convicted in the same way, and is paid back nothing while it has keys in
-//! a lane epoch that still counts.
+//! `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is refused. A member of
+//! the payment lane that contradicts itself there is convicted in the same way, and is paid back nothing while it has
+//! keys in a lane epoch that still counts.
 //!
 //! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its
 //! transactions. A key is held by one validator at a time. Staked units, units on their way back and the pool are a
