@@ -66,6 +66,8 @@ pub struct LaneOutline {
     pub escrow: Vec<u128>,
     /// Keys of the epochs that count, and of the next one.
     pub registrations: Vec<LaneRegistration>,
+    /// Members that contradicted themselves.
+    pub convicted: Vec<u8>,
 }
 
 impl LaneOutline {
@@ -80,6 +82,7 @@ impl LaneOutline {
             open_cases: bridge.resolver().open_cases(),
             waiting_claims: bridge.queue().len(),
             registrations: bridge.all_registrations().cloned().collect(),
+            convicted: bridge.convicted().iter().copied().collect(),
             escrow: terms.assets.iter().map(|entry| bridge.escrow(entry.asset)).collect(),
             terms,
         }

@@ -1,6 +1,6 @@
 //! Everything that is read as bytes: what travels, what is signed, what lies on disks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
@@ -14,9 +14,9 @@ use ledger::{
     ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures, Snapshot, Terms, ValidatorsProof,
 };
 use payments::{
-    AssetRule, LaneAnswer, LaneCommittee, LaneInput, LaneLog, LanePeer, LaneRules, LaneSettings, LaneValidator,
-    LogOwner, Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, new_log,
-    owner_message, spend_request, spender_request,
+    AssetRule, BridgeOperation, LaneAnswer, LaneCommittee, LaneEvidence, LaneInput, LaneLog, LanePeer,
+    LaneRegistration, LaneRules, LaneSettings, LaneValidator, LogOwner, Output, OutputId, OutputProof, Payment,
+    PaymentCertificate, PaymentView, Recipient, SpentOutput, new_log, owner_message, spend_request, spender_request,
 };
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
@@ -499,6 +499,30 @@ fn the_payment_lane() {
         certificate.write(&mut again);
         assert_eq!(again, bytes, "a second encoding");
         Ok(format!("of {}", certificate.cost()))
+    });
+    let mut other = payment.clone();
+    other.outputs[0].to = Recipient::Account(Address([4; 20]));
+    let mut pair =
+        [payment.encode(), other.encode()].map(|bytes| (bytes, PaymentCertificate::Answers(vec![answer(2)])));
+    pair.sort_by_key(|(bytes, _)| PaymentView::parse(bytes).expect("sound").digest());
+    let signed_twice = LaneEvidence::Payments { home: 0, validator: 2, pair: Box::new(pair) };
+    let views = Box::new([BTreeSet::new(), BTreeSet::from([digest])].map(|seen| (seen, answer(1))));
+    let said_twice = LaneEvidence::Views { committee: 0, case: id, owner: owner.public(), pair: views };
+    let (registration, proofs) = LaneRegistration::make(&network, 1, 0, &[key(30)], &key(31));
+    let posts = [
+        BridgeOperation::Redeem { payment: encoded.clone(), certificate: PaymentCertificate::Answers(vec![answer(1)]) },
+        BridgeOperation::Vote { case: id, payment: encoded.clone(), answer: answer(1) },
+        BridgeOperation::Register { registration, proofs },
+        BridgeOperation::Accuse { evidence: signed_twice },
+        BridgeOperation::Accuse { evidence: said_twice },
+    ];
+    Target::new("lane-post", posts.iter().map(BridgeOperation::encode).collect()).run(|bytes| {
+        let post = BridgeOperation::parse(bytes).map_err(|refusal| refusal.to_string())?;
+        assert_eq!(post.encode(), bytes, "a second encoding");
+        if let BridgeOperation::Accuse { evidence } = &post {
+            assert!(evidence.verify(&settings.committee).is_err(), "forged evidence convicts");
+        }
+        Ok(format!("{} for {}", post.name(), post.cost()))
     });
     let mut written = log.clone();
     let room = Some(Room { base: 4 << 20, factor: 128 });

@@ -270,9 +270,8 @@ impl LaneShard {
 impl Drop for LaneShard {
     fn drop(&mut self) {
         drop(self.events.blocking_send(Event::Stop));
-        if let Some(sockets) = self.sockets.take() {
-            sockets.shutdown_background();
-        }
+        // Whoever starts the shard again finds its address free.
+        self.stop_listening();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of a lane shard panicked");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame, write_refusal};
@@ -65,9 +66,17 @@ struct Network {
     shards: Vec<Vec<Option<LaneShard>>>,
 }
 
+/// An address that nobody else takes while a shard is stopped: its port is below those that the system gives to whoever
+/// asks for any, and another one for each shard of this process; processes begin at different ones.
 fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
-    listener.local_addr().expect("an address")
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let place = std::process::id().wrapping_mul(257).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let address = SocketAddr::from(([127, 0, 0, 1], 10_000 + (place % 20_000) as u16));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
 }
 
 impl Network {

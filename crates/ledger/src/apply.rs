@@ -34,7 +34,7 @@ use crate::orders::{Credit, Orders, merged};
 use crate::receipt::{Batch, Outcome, PairTrade};
 use crate::settle::{PairOutcome, Prices, work};
 use crate::sums::Sums;
-use crate::validators::STAKED;
+use crate::validators::{LaneStakes, STAKED};
 use crate::{Ledger, Refusal};
 
 /// What is known of a block's signatures.
@@ -281,8 +281,9 @@ impl Ledger {
             asset: fill.pair.sell,
             amount: fill.returned,
         });
-        let (payouts, bonded) = self.follow_validators(block, &orders, &filtered.refusals);
-        let Crossing { credits: redeemed, escrow, burnt, events: lane, change: bridge } = self.cross(&orders);
+        let Crossing { credits: redeemed, escrow, burnt, convicted, events: lane, change: bridge } =
+            self.cross(&orders);
+        let (payouts, bonded) = self.follow_validators(block, &orders, &convicted, &filtered.refusals);
         let credits = orders.credits.iter().copied().chain(paid).chain(returned).chain(payouts).chain(redeemed);
         let credits: Vec<Credit> = credits.collect();
         let mut effects = self.take_effects(&transactions, &filtered, &credits);
@@ -517,19 +518,23 @@ impl Ledger {
     }
 
     /// What the registry pays out, and the change of what it holds. Sub-blocks with a false transaction earn nothing.
+    /// The lane has convicted some accounts, and others answer for it.
     fn follow_validators(
         &mut self,
         block: &Superblock,
         orders: &Orders,
+        convicted: &[Address],
         refusals: &[Option<Refusal>],
     ) -> (Vec<Credit>, Sums) {
         let mut bonded = Sums::default();
-        if self.validators.is_untouched_by(block, orders.registry.len()) {
+        if self.validators.is_untouched_by(block, orders.registry.len() + convicted.len()) {
             return (Vec::new(), bonded);
         }
         let earning = earning(block, refusals);
         let validators_max = self.limits.validators as usize;
-        let moved = Arc::make_mut(&mut self.validators).apply(block, &earning, &orders.registry, validators_max);
+        let answering = self.lane.iter().flat_map(|lane| lane.answering()).collect();
+        let lane = LaneStakes { convicted, answering };
+        let moved = Arc::make_mut(&mut self.validators).apply(block, &earning, &orders.registry, &lane, validators_max);
         bonded.add(STAKED, moved.bonded);
         (moved.credits, bonded)
     }

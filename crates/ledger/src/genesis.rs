@@ -248,6 +248,12 @@ impl Genesis {
         if let Some(fault) = self.lane.as_ref().and_then(|lane| lane.fault(assets.len())) {
             return Err(GenesisError::Lane(fault));
         }
+        let staked = |account: &Address| {
+            self.membership.iter().flat_map(|all| &all.founders).any(|founder| founder.account == *account)
+        };
+        if !self.lane.iter().flat_map(|lane| &lane.accounts).all(staked) {
+            return Err(GenesisError::Lane("accounts: one is no founder's, so that nothing is staked to answer"));
+        }
         let escrow = self.lane.iter().flat_map(|lane| &lane.outputs);
         let escrow = escrow.map(|output| (output.to.address(), output.asset, output.amount));
         for (account, asset, amount) in self.balances.iter().copied().chain(bonded).chain(escrow) {

@@ -8,6 +8,7 @@ use ledger::LaneTerms;
 use primitives::SecretKey;
 use serde::{Deserialize, Serialize};
 
+use crate::lane_keys::LaneKeySafe;
 use crate::lane_member::{LaneKeys, LaneMember};
 
 /// What an operator sets. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
@@ -59,7 +60,13 @@ pub struct LaneConfig {
 
 impl LaneConfig {
     /// The place of a node whose key this is: its registrar, or where keys do not change that of its one shard.
-    pub fn member(&self, terms: &LaneTerms, key: SecretKey, account: SecretKey) -> LaneMember {
+    pub fn member(
+        &self,
+        terms: &LaneTerms,
+        key: SecretKey,
+        account: SecretKey,
+        safe: Option<LaneKeySafe>,
+    ) -> LaneMember {
         let mut rest = self.addresses.as_slice();
         let mut of_member = |shards: &Vec<_>| {
             let (own, others) = rest.split_at(shards.len().min(rest.len()));
@@ -71,7 +78,7 @@ impl LaneConfig {
         addresses.extend(rest.iter().map(|one| vec![*one]));
         let keys =
             if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(Box::new(key)) };
-        LaneMember { index: self.member, keys, addresses, tls: self.tls, account }
+        LaneMember { index: self.member, keys, addresses, tls: self.tls, account, safe }
     }
 }
 

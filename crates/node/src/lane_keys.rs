@@ -1,10 +1,11 @@
 //! Keys of a member's shards: a file for each lane epoch and shard, made in the epoch before and destroyed after the
 //! last epoch in which the home committee signs.
 //!
-//! The file is `data/lane/EPOCH/SHARD/shard-key`: 32 bytes that its owner alone reads, without a passphrase, since the
-//! node makes it by itself and needs it after each restart. Its worth ends with its epoch. It is overwritten before it
-//! is removed; a disk that moves what is overwritten (a solid-state one, a copying file system) may keep a copy, so
-//! such a disk is to be encrypted.
+//! The file is `data/lane/EPOCH/SHARD/shard-key`, which its owner alone reads. It is encrypted as the other keys of a
+//! home are, under the passphrase that the node was started with ([`LaneKeySafe`]); without one it is the 32 bytes of
+//! the key. Those that a node made before it was given a passphrase are read as they are. Its worth ends with its
+//! epoch. It is overwritten before it is removed; a disk that moves what is overwritten (a solid-state one, a copying
+//! file system) may keep a copy, which nobody reads without the passphrase.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,37 +19,64 @@ use zeroize::Zeroizing;
 const NAME: &str = "shard-key";
 const UNFINISHED: &str = "shard-key.unfinished";
 
+/// How the files of lane keys are encrypted.
+#[derive(Clone)]
+pub struct LaneKeySafe {
+    /// Of all keys of the home.
+    pub passphrase: Zeroizing<String>,
+    /// The bytes of a key's file.
+    pub seal: fn(&SecretKey, &str) -> io::Result<Vec<u8>>,
+    /// The key in the bytes of a file.
+    pub open: fn(&[u8], &str) -> io::Result<SecretKey>,
+}
+
 /// The directory of a shard in a home epoch.
 pub(crate) fn directory(lane: &Path, home: HomeEpoch, shard: u16) -> PathBuf {
     lane.join(home.to_string()).join(shard.to_string())
 }
 
 /// The key of a shard, if it was made.
-pub(crate) fn load(lane: &Path, home: HomeEpoch, shard: u16) -> io::Result<Option<SecretKey>> {
-    let mut seed = Zeroizing::new([0; 32]);
-    match File::open(directory(lane, home, shard).join(NAME)) {
-        Ok(mut file) => file.read_exact(&mut *seed).map(|()| Some(SecretKey::from_seed(*seed))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+pub(crate) fn load(
+    lane: &Path,
+    home: HomeEpoch,
+    shard: u16,
+    safe: Option<&LaneKeySafe>,
+) -> io::Result<Option<SecretKey>> {
+    let path = directory(lane, home, shard).join(NAME);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => Zeroizing::new(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let of_file = |what: &dyn std::fmt::Display| io::Error::other(format!("{}: {what}", path.display()));
+    match (<[u8; 32]>::try_from(bytes.as_slice()).map(Zeroizing::new), safe) {
+        (Ok(seed), _) => Ok(Some(SecretKey::from_seed(*seed))),
+        (Err(_), Some(safe)) => (safe.open)(&bytes, &safe.passphrase).map(Some).map_err(|error| of_file(&error)),
+        (Err(_), None) => Err(of_file(&"the key is encrypted: start the node with its passphrase")),
     }
 }
 
 /// The key of a shard, durable; it is made if there is none.
-pub(crate) fn make(lane: &Path, home: HomeEpoch, shard: u16) -> io::Result<SecretKey> {
-    if let Some(key) = load(lane, home, shard)? {
+pub(crate) fn make(lane: &Path, home: HomeEpoch, shard: u16, safe: Option<&LaneKeySafe>) -> io::Result<SecretKey> {
+    if let Some(key) = load(lane, home, shard, safe)? {
         return Ok(key);
     }
     let mut seed = Zeroizing::new([0; 32]);
     File::open("/dev/urandom")?.read_exact(&mut *seed)?;
+    let key = SecretKey::from_seed(*seed);
+    let bytes = match safe {
+        Some(safe) => Zeroizing::new((safe.seal)(&key, &safe.passphrase)?),
+        None => Zeroizing::new(seed.to_vec()),
+    };
     let directory = directory(lane, home, shard);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
     let unfinished = directory.join(UNFINISHED);
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    file.write_all(&*seed)?;
+    file.write_all(&bytes)?;
     file.sync_all()?;
     std::fs::rename(&unfinished, directory.join(NAME))?;
     File::open(&directory)?.sync_all()?;
-    Ok(SecretKey::from_seed(*seed))
+    Ok(key)
 }
 
 /// Makes the keys of a member's shards in the first lane epoch, which the genesis names. `data` is the node's own
@@ -56,8 +84,8 @@ pub(crate) fn make(lane: &Path, home: HomeEpoch, shard: u16) -> io::Result<Secre
 ///
 /// # Errors
 /// As the disk says.
-pub fn make_first_lane_keys(data: &Path, shards: u16) -> io::Result<Vec<PublicKey>> {
-    (0..shards).map(|shard| make(&data.join("lane"), 0, shard).map(|key| key.public())).collect()
+pub fn make_first_lane_keys(data: &Path, shards: u16, safe: Option<&LaneKeySafe>) -> io::Result<Vec<PublicKey>> {
+    (0..shards).map(|shard| make(&data.join("lane"), 0, shard, safe).map(|key| key.public())).collect()
 }
 
 /// Overwrites and removes the keys of an epoch, and removes its logs.
@@ -68,7 +96,7 @@ pub(crate) fn destroy(lane: &Path, home: HomeEpoch) -> io::Result<()> {
             let path = shard.as_ref().map_err(|error| io::Error::from(error.kind()))?.path().join(name);
             match OpenOptions::new().write(true).open(&path) {
                 Ok(mut file) => {
-                    file.write_all(&[0; 32])?;
+                    file.write_all(&vec![0; file.metadata()?.len() as usize])?;
                     file.sync_all()?;
                     std::fs::remove_file(&path)?;
                 }
@@ -103,9 +131,9 @@ mod tests {
     fn a_key_is_made_once_and_destroyed_with_its_epoch() {
         let lane = tempfile::tempdir().expect("a directory");
         let lane = lane.path();
-        let key = make(lane, 3, 1).expect("made");
-        assert_eq!(make(lane, 3, 1).expect("there").public(), key.public(), "a restart finds it");
-        assert_ne!(make(lane, 4, 1).expect("made").public(), key.public(), "each epoch has its own");
+        let key = make(lane, 3, 1, None).expect("made");
+        assert_eq!(make(lane, 3, 1, None).expect("there").public(), key.public(), "a restart finds it");
+        assert_ne!(make(lane, 4, 1, None).expect("made").public(), key.public(), "each epoch has its own");
         let path = directory(lane, 3, 1).join(NAME);
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
         // Whoever holds the file open when it is destroyed reads zeros.
@@ -114,8 +142,52 @@ mod tests {
         let mut bytes = Vec::new();
         held.read_to_end(&mut bytes).expect("readable");
         assert_eq!(bytes, [0; 32]);
-        assert!(load(lane, 3, 1).expect("no fault").is_none());
+        assert!(load(lane, 3, 1, None).expect("no fault").is_none());
         assert_eq!(homes(lane), [4]);
+    }
+
+    /// A toy: the passphrase is added to each byte, so that a file is longer than a key and opens to another one.
+    fn safe(passphrase: &str) -> LaneKeySafe {
+        LaneKeySafe {
+            passphrase: Zeroizing::new(passphrase.into()),
+            seal: |key, passphrase| {
+                let sum = passphrase.bytes().fold(0, u8::wrapping_add);
+                let sealed = key.to_seed().map(|byte| byte.wrapping_add(sum)).to_vec();
+                Ok([sealed, vec![sum; 2]].concat())
+            },
+            open: |bytes, passphrase| {
+                let sum = passphrase.bytes().fold(0, u8::wrapping_add);
+                let seed: [u8; 32] = bytes[..32].try_into().expect("32 bytes");
+                if bytes[32] != sum {
+                    return Err(io::Error::other("the passphrase is wrong"));
+                }
+                Ok(SecretKey::from_seed(seed.map(|byte| byte.wrapping_sub(sum))))
+            },
+        }
+    }
+
+    #[test]
+    fn a_key_is_sealed_under_the_passphrase_and_a_plain_one_of_before_is_read() {
+        let lane = tempfile::tempdir().expect("a directory");
+        let lane = lane.path();
+        let (right, wrong) = (safe("correct horse"), safe("battery staple"));
+        let plain = make(lane, 3, 0, None).expect("made");
+        let key = make(lane, 4, 0, Some(&right)).expect("made");
+        let bytes = std::fs::read(directory(lane, 4, 0).join(NAME)).expect("there");
+        assert!(!bytes.windows(32).any(|part| part == key.to_seed()), "the key stands in its file");
+        let public = |home, safe| load(lane, home, 0, safe).map(|key| key.expect("there").public());
+        assert_eq!(public(4, Some(&right)).expect("opens"), key.public());
+        assert_eq!(public(3, Some(&right)).expect("opens"), plain.public());
+        let refused = |safe| public(4, safe).expect_err("refused").to_string();
+        assert!(refused(Some(&wrong)).contains("passphrase is wrong") && refused(None).contains("encrypted"));
+        // Nothing is made in the place of a key that does not open.
+        assert!(make(lane, 4, 0, Some(&wrong)).is_err());
+        assert_eq!(std::fs::read(directory(lane, 4, 0).join(NAME)).expect("there"), bytes);
+        let mut held = File::open(directory(lane, 4, 0).join(NAME)).expect("open");
+        destroy(lane, 4).expect("destroyed");
+        let mut left = Vec::new();
+        held.read_to_end(&mut left).expect("readable");
+        assert_eq!(left, vec![0; bytes.len()]);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use ledger::LaneBridge;
 use payments::HomeEpoch;
 use primitives::{PublicKey, SecretKey};
 
+use crate::lane_keys::LaneKeySafe;
+
 /// A shard of home epoch h listens on the port of its address plus h modulo this.
 pub const HOME_PORTS: u16 = doors::json::HOME_PORTS;
 
@@ -23,6 +25,8 @@ pub struct LaneMember {
     pub tls: bool,
     /// The key of the account that posts votes and views.
     pub account: SecretKey,
+    /// How the keys that the node makes are encrypted on its disk; `None` if they are not.
+    pub safe: Option<LaneKeySafe>,
 }
 
 /// Where the keys of a member's shards come from.

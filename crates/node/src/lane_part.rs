@@ -1,7 +1,7 @@
 //! The payment lane's part of a genesis file.
 
 use ledger::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms, Listing};
-use primitives::{AssetId, PublicKey};
+use primitives::{Address, AssetId, PublicKey};
 use serde::{Deserialize, Serialize};
 
 /// [`LaneTerms`], with symbols for assets and strings for amounts; all amounts are whole units.
@@ -17,6 +17,9 @@ pub(crate) struct LanePart {
     /// The keys that register the members' keys of later epochs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     registrars: Vec<String>,
+    /// The accounts whose stakes answer for the members.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    accounts: Vec<String>,
     assets: Vec<AssetPart>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     outputs: Vec<OutputPart>,
@@ -83,6 +86,7 @@ impl LanePart {
             lapse_penalty_millionths: terms.lapse_penalty,
             members: terms.members.iter().map(|shards| shards.iter().map(PublicKey::to_string).collect()).collect(),
             registrars: terms.registrars.iter().map(PublicKey::to_string).collect(),
+            accounts: terms.accounts.iter().map(Address::to_string).collect(),
             assets: terms.assets.iter().map(asset).collect(),
             outputs: terms.outputs.iter().map(output).collect(),
         }
@@ -113,6 +117,7 @@ impl LanePart {
             let key = |(shard, key): (usize, &String)| parse(&format!("members[{at}][{shard}]"), key);
             keys.iter().enumerate().map(key).collect()
         };
+        let account = |(at, account): (usize, &String)| parse(&format!("accounts[{at}]"), account);
         let registrar = |(at, key): (usize, &String)| parse(&format!("registrars[{at}]"), key);
         Ok(LaneTerms {
             epoch_heights: self.epoch_heights,
@@ -121,6 +126,7 @@ impl LanePart {
             lapse_penalty: self.lapse_penalty_millionths,
             members: self.members.iter().enumerate().map(member).collect::<Result<_, Fault>>()?,
             registrars: self.registrars.iter().enumerate().map(registrar).collect::<Result<_, Fault>>()?,
+            accounts: self.accounts.iter().enumerate().map(account).collect::<Result<_, Fault>>()?,
             assets: self.assets.into_iter().enumerate().map(asset).collect::<Result<_, Fault>>()?,
             outputs: self.outputs.into_iter().enumerate().map(output).collect::<Result<_, Fault>>()?,
         })

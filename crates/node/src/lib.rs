@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
 mod inbox;
+mod lane_evidence;
 mod lane_keys;
 mod lane_member;
 mod lane_part;
@@ -26,7 +27,7 @@ mod verified;
 pub use config::Config;
 pub use doors::{Answer, Closed};
 pub use exchange::Exchange;
-pub use lane_keys::make_first_lane_keys;
+pub use lane_keys::{LaneKeySafe, make_first_lane_keys};
 pub use lane_member::{HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address};
 pub use replica::{
     EthereumLane, EthereumReject, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,

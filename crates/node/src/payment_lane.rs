@@ -11,7 +11,8 @@
 //! cases, lane time. A shard's log is made before its epoch begins, and only then. If it is missing later, the shard
 //! stays mute until the next epoch, and so does one whose validator joins in the middle of an epoch.
 //!
-//! Votes and views are posted until the ledger has them: a transaction that was lost is made again after some blocks.
+//! Votes, views and accusations are posted until the ledger has them: a transaction that was lost is made again after
+//! some blocks.
 //!
 //! *Keys.* Where the genesis has registrars, the keys of the next epoch are made when an epoch begins, durably and
 //! together with their logs, and their registration is posted like a vote. If the ledger has none of it in the last
@@ -34,6 +35,7 @@ use payments::{
 use primitives::{Body, Height, Operation, PublicKey, SecretKey};
 use store::RealDisk;
 
+use crate::lane_evidence::LaneWitness;
 use crate::lane_keys;
 use crate::lane_member::{HOME_PORTS, LaneKeys, LaneMember, LaneStartError, check, home_address};
 use crate::shared::{Shared, Submission};
@@ -47,8 +49,8 @@ const POST_AGAIN: Height = 8;
 
 /// What the host hears.
 pub(crate) enum LaneHeard {
-    /// What a block says of the lane.
-    Block(Height, Vec<BridgeEvent>),
+    /// What a block says of the lane, and what was posted in it.
+    Block(Height, Vec<BridgeEvent>, Vec<BridgeOperation>),
     /// What a shard of a home asks for.
     Asked(HomeEpoch, u16, LaneEffect),
 }
@@ -98,8 +100,9 @@ pub(crate) struct LaneHost {
     /// The lane epoch that shards have heard of.
     now: HomeEpoch,
     /// Facts of blocks that have no certificate yet.
-    waiting: VecDeque<(Height, Vec<BridgeEvent>)>,
+    waiting: VecDeque<(Height, Vec<BridgeEvent>, Vec<BridgeOperation>)>,
     posts: Vec<Post>,
+    witness: LaneWitness,
     /// Cases that certified blocks opened, with their candidates once they are fixed: a home that begins later hears of
     /// them, too.
     cases: BTreeMap<OutputId, OpenCase>,
@@ -122,12 +125,25 @@ impl LaneHost {
         let (shared, directory) = (shared.clone(), data.join("lane"));
         let (homes, waiting) = (BTreeMap::new(), VecDeque::new());
         let (now, posts, state) = (0, Vec::new(), shared.read_ledger().clone());
-        let (cases, recovered) = (BTreeMap::new(), None);
-        let mut host =
-            LaneHost { shared, intake, member, directory, told, heard, homes, now, waiting, posts, cases, recovered };
+        let (cases, recovered, witness) = (BTreeMap::new(), None, LaneWitness::new());
+        let mut host = LaneHost {
+            shared,
+            intake,
+            member,
+            directory,
+            told,
+            heard,
+            homes,
+            now,
+            waiting,
+            posts,
+            witness,
+            cases,
+            recovered,
+        };
         host.prepare_first(&state)?;
         // Blocks up to here are part of the state.
-        host.waiting.push_back((state.height(), Vec::new()));
+        host.waiting.push_back((state.height(), Vec::new(), Vec::new()));
         host.recovered = Some(state);
         host.open_recovered()?;
         Ok(host)
@@ -144,8 +160,10 @@ impl LaneHost {
 
     /// Makes the keys of an epoch that has not begun, where they are fresh in each.
     fn make_keys(&self, home: HomeEpoch) -> Result<(), LaneStartError> {
+        let safe = self.member.safe.as_ref();
         if matches!(self.member.keys, LaneKeys::Registrar(_)) {
-            (0..self.member.shards()).try_for_each(|shard| lane_keys::make(&self.directory, home, shard).map(drop))
+            (0..self.member.shards())
+                .try_for_each(|shard| lane_keys::make(&self.directory, home, shard, safe).map(drop))
         } else {
             Ok(())
         }
@@ -161,7 +179,8 @@ impl LaneHost {
         match &self.member.keys {
             LaneKeys::Fixed(keys) => Ok(keys.get(usize::from(shard)).cloned()),
             LaneKeys::Registrar(_) => {
-                lane_keys::load(&self.directory, home, shard).map_err(|error| self.unusable(error))
+                let safe = self.member.safe.as_ref();
+                lane_keys::load(&self.directory, home, shard, safe).map_err(|error| self.unusable(error))
             }
         }
     }
@@ -321,9 +340,9 @@ impl LaneHost {
     pub(crate) fn run(mut self) {
         while self.shared.is_ready() {
             match self.heard.recv_timeout(LOOK) {
-                Ok(LaneHeard::Block(height, events)) => {
-                    if self.waiting.back().is_none_or(|(last, _)| *last < height) {
-                        self.waiting.push_back((height, events));
+                Ok(LaneHeard::Block(height, events, posts)) => {
+                    if self.waiting.back().is_none_or(|(last, ..)| *last < height) {
+                        self.waiting.push_back((height, events, posts));
                     }
                 }
                 Ok(LaneHeard::Asked(home, shard, effect)) => self.on_asked(home, shard, effect),
@@ -335,8 +354,10 @@ impl LaneHost {
             }
             while self.recovered.is_none() && self.waiting.len() > 1 && self.waiting[1].0 <= self.certified() {
                 self.waiting.pop_front();
-                let events = std::mem::take(&mut self.waiting[0].1);
+                let (_, events, posts) = &mut self.waiting[0];
+                let (events, posts) = (std::mem::take(events), std::mem::take(posts));
                 self.on_block(events);
+                self.accuse(posts);
             }
             self.post();
         }
@@ -382,6 +403,9 @@ impl LaneHost {
                 BridgeEvent::Case(CaseEvent::Alarm(digest)) => {
                     tracing::error!(%digest, "two certificates of the lane contradict each other: the lane halts");
                 }
+                BridgeEvent::Convicted(member) => {
+                    tracing::error!(member, "a member of the lane contradicted itself and is convicted");
+                }
                 BridgeEvent::Uncovered(asset) => {
                     tracing::error!(%asset, "claims exceed the escrow of the lane: the lane halts");
                 }
@@ -391,6 +415,21 @@ impl LaneHost {
                 | BridgeEvent::Registered(..)
                 | BridgeEvent::KeepDeposit(_) => {}
             }
+        }
+    }
+
+    /// Accuses members that contradicted themselves in posts of a block.
+    fn accuse(&mut self, posts: Vec<BridgeOperation>) {
+        if posts.is_empty() {
+            return;
+        }
+        let shared = self.shared.clone();
+        for operation in self.witness.see(posts, lane(&shared.read_ledger())) {
+            if let BridgeOperation::Accuse { evidence } = &operation {
+                let payments::Convicted { epoch, validator } = evidence.accused();
+                tracing::warn!(member = validator, epoch, "a member of the lane contradicts itself: it is accused");
+            }
+            self.posts.push(Post { operation, sent: None });
         }
     }
 
@@ -512,6 +551,10 @@ impl LaneHost {
             BridgeOperation::Register { registration: of, .. } => {
                 let known = lane.bridge().registrations(of.epoch).any(|known| known.member == of.member);
                 lane.bridge().clock().epoch() < of.epoch && !known
+            }
+            BridgeOperation::Accuse { evidence } => {
+                let accused = evidence.accused();
+                accused.epoch >= lane.bridge().oldest() && !lane.bridge().convicted().contains(&accused.validator)
             }
             _ => false,
         });

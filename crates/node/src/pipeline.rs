@@ -32,6 +32,7 @@ use store::{RealDisk, StoreError};
 use tokio::sync::oneshot;
 
 use crate::inbox::InboxSender;
+use crate::lane_evidence;
 use crate::payment_lane::LaneHeard;
 use crate::shared::{ExchangeError, Shared, Submission, clock_ms, poisoned};
 use doors::cache::ProvenReceipts;
@@ -434,7 +435,8 @@ pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: 
         }
         // Nobody listens when the node stops.
         if let Some(host) = shared.lane_facts.get() {
-            drop(host.send(LaneHeard::Block(block.height, applied.lane.clone())));
+            let posts = lane_evidence::posts_of(&block, &applied.outcomes);
+            drop(host.send(LaneHeard::Block(block.height, applied.lane.clone(), posts)));
         }
         // Nobody listens when the node stops.
         consensus.map(|consensus| consensus.put_result(Input::ReceiptsRoot(block.height, receipts_root)));

@@ -11,10 +11,11 @@ use lane::{LaneClient, LaneDirectory};
 use ledger::{Genesis, LaneAsset, LaneTerms, Listing, Outcome};
 use node::{Config, Exchange, HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address, make_first_lane_keys};
 use payments::{
-    BridgeOperation, ContestedOutput, FastReceipt, Holding, HomeEpoch, Output, OutputId, OutputProof, PaymentBody,
-    PaymentView, Recipient, RootCache, SignedPayment, SpentOutput, build_payment, owner_message,
+    BridgeOperation, Claim, ContestedOutput, FastReceipt, Holding, HomeEpoch, LaneAnswer, Output, OutputId,
+    OutputProof, PaymentBody, PaymentView, Recipient, RootCache, SignedPayment, SpentOutput, StatementKind,
+    build_payment, owner_message,
 };
-use primitives::{AssetId, Body, Fraction, Operation, PublicKey, SecretKey};
+use primitives::{AssetId, Body, Fraction, Operation, PublicKey, SecretKey, Signature};
 
 const USD: AssetId = AssetId(0);
 const START: u64 = 1_000_000;
@@ -47,6 +48,7 @@ fn genesis() -> Genesis {
         lapse_penalty: 0,
         members: vec![vec![shard_key().public()]],
         registrars: Vec::new(),
+        accounts: Vec::new(),
         assets: vec![LaneAsset { asset: USD, least_units: 1, fee: 0, outflow: None }],
         outputs: vec![],
     };
@@ -75,7 +77,7 @@ fn private() -> tempfile::TempDir {
 fn rotating(data: &Path) -> Genesis {
     let mut genesis = genesis();
     let lane = genesis.lane.as_mut().expect("it has a lane");
-    lane.members = vec![make_first_lane_keys(data, 1).expect("made")];
+    lane.members = vec![make_first_lane_keys(data, 1, None).expect("made")];
     lane.registrars = vec![shard_key().public()];
     genesis
 }
@@ -91,12 +93,17 @@ impl Net {
     }
 
     fn with(genesis: &Genesis, keys: LaneKeys, data: &Path, address: SocketAddr) -> Net {
+        Net::among(genesis, keys, data, vec![vec![address]])
+    }
+
+    /// As the first of several members.
+    fn among(genesis: &Genesis, keys: LaneKeys, data: &Path, addresses: Vec<Vec<SocketAddr>>) -> Net {
+        let address = addresses[0][0];
         let mut config = Config::default();
         config.blocks.interval_ms = 5;
         let exchange = Arc::new(Exchange::start(config, genesis, data, None).expect("starts"));
-        let addresses = vec![vec![address]];
         exchange
-            .start_lane(LaneMember { index: 0, keys, addresses, tls: false, account: account() }, data)
+            .start_lane(LaneMember { index: 0, keys, addresses, tls: false, account: account(), safe: None }, data)
             .expect("takes part");
         Net { exchange, address }
     }
@@ -173,6 +180,18 @@ impl Net {
         let redeem = BridgeOperation::Redeem { payment, certificate };
         self.submit(person, Operation::Lane(redeem.encode().into()));
     }
+}
+
+/// The owner contests an output.
+fn contest(net: &Net, owner: u8, coin: &Holding, home: HomeEpoch) {
+    let output = SpentOutput { id: coin.id, asset: USD, amount: coin.output.amount };
+    let contested = ContestedOutput { output, home, owner: person(owner) };
+    let network = net.exchange.read(|ledger| ledger.lane().expect("there is one").network());
+    let exit = PaymentBody::new(contested.exit(network));
+    let signature = key(owner).sign(&owner_message(&network, home, &exit.digest));
+    let (deposit, proof) = (CASE_DEPOSIT, OutputProof::Ledger);
+    let resolve = BridgeOperation::Resolve { deposit, contested, signature, proof };
+    net.submit(owner, Operation::Lane(resolve.encode().into()));
 }
 
 fn person(person: u8) -> PublicKey {
@@ -313,20 +332,45 @@ fn a_contested_output_goes_home_by_the_validators_vote() {
     let dir = private();
     let net = Net::start(dir.path(), free_address());
     let (coin, home) = net.withdraw(1, 1_000);
-    let output = SpentOutput { id: coin.id, asset: USD, amount: 1_000 };
-    let contested = ContestedOutput { output, home, owner: person(1) };
-    let network = net.exchange.read(|ledger| ledger.lane().expect("there is one").network());
-    let exit = PaymentBody::new(contested.exit(network));
-    let signature = key(1).sign(&owner_message(&network, home, &exit.digest));
-    let (deposit, proof) = (CASE_DEPOSIT, OutputProof::Ledger);
-    let resolve = BridgeOperation::Resolve { deposit, contested, signature, proof };
-    net.submit(1, Operation::Lane(resolve.encode().into()));
+    contest(&net, 1, &coin, home);
     let begun = Instant::now();
     while net.escrow() > 0 {
         assert!(begun.elapsed() < PATIENCE, "nobody votes");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!((net.balance(1), net.balance(100)), (START, START), "chains without fees");
+    net.exchange.stop();
+}
+
+/// Two votes of one member stand in blocks: a node that takes part in the lane accuses it.
+#[test]
+fn a_member_that_votes_twice_is_accused_and_convicted() {
+    let dir = private();
+    let mut genesis = genesis();
+    let members = [200, 201, 202, 203];
+    genesis.lane.as_mut().expect("it has a lane").members = members.map(|seed| vec![key(seed).public()]).to_vec();
+    let addresses = members.map(|_| vec![free_address()]).to_vec();
+    let net = Net::among(&genesis, LaneKeys::Fixed(vec![shard_key()]), dir.path(), addresses);
+    let (coin, home) = net.withdraw(1, 1_000);
+    contest(&net, 1, &coin, home);
+    let committee = net.exchange.read(|ledger| ledger.lane()?.committee(home).cloned()).expect("it counts");
+    for to in [2, 3] {
+        let SignedPayment { payment, digest, .. } = net.pay(1, &coin, [home, home], Recipient::Key(person(to)));
+        let (validator, signature) = (3, Signature([0; 64]));
+        let mut answer = LaneAnswer { validator, size: 1, index: 0, position: 1, signature, path: Vec::new() };
+        let claim = Claim { kind: StatementKind::Confirmation, owner: &person(1), digest: &digest };
+        let header = answer.header(&committee, &claim).expect("a tree of one leaf");
+        answer.signature = key(203).sign(&header.bytes());
+        let vote = BridgeOperation::Vote { case: coin.id, payment, answer };
+        net.submit(2, Operation::Lane(vote.encode().into()));
+    }
+    let convicted = || net.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().convicted().clone());
+    let begun = Instant::now();
+    while convicted().is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "nobody accuses");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(convicted().into_iter().collect::<Vec<u8>>(), [3]);
     net.exchange.stop();
 }
 
@@ -360,6 +404,7 @@ fn a_member_with_other_keys_does_not_start() {
         addresses,
         tls: false,
         account: account(),
+        safe: None,
     };
     let at: SocketAddr = "127.0.0.1:7100".parse().expect("an address");
     let start = |member| exchange.start_lane(member, dir.path());

@@ -23,7 +23,7 @@ use primitives::{Address, Digest, PublicKey};
 
 use crate::layout::Reader;
 use crate::statement::TAG;
-use crate::{Claim, HomeEpoch, LaneCommittee, LaneRefusal, StatementKind};
+use crate::{AGGREGATE_COST, CheckBudget, Claim, HomeEpoch, LaneCommittee, LaneRefusal, StatementKind};
 
 const SIGNATURE_TAG: &[u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
 const POSSESSION_TAG: &[u8] = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
@@ -236,23 +236,49 @@ impl BlsAggregate {
         Ok(BlsAggregate { signers: reader.bytes(length.into())?.to_vec(), signature: BlsSignature(reader.array()?) })
     }
 
+    /// Whom the bitmap names, ascending.
+    pub(crate) fn named(&self) -> Vec<u8> {
+        let bits = 0..self.signers.len() * 8;
+        bits.filter(|index| self.signers[index / 8] >> (index % 8) & 1 == 1).map(|index| index as u8).collect()
+    }
+
     /// The signers by ascending index, if the bitmap is canonical and they are a quorum.
     ///
     /// # Errors
     /// [`LaneRefusal::WrongSigners`].
     pub fn members(&self, committee: &LaneCommittee) -> Result<Vec<u8>, LaneRefusal> {
-        let (validators, needed) = (committee.quorums().validators, committee.quorums().certificate);
-        let set = |index: &usize| self.signers[index / 8] >> (index % 8) & 1 == 1;
-        let bits: u32 = self.signers.iter().map(|byte| byte.count_ones()).sum();
-        if self.signers.len() != validators.div_ceil(8) || (bits as usize) < needed {
-            return Err(LaneRefusal::WrongSigners { needed });
-        }
-        let members: Vec<u8> = (0..validators).filter(set).map(|index| index as u8).collect();
-        if members.len() == bits as usize { Ok(members) } else { Err(LaneRefusal::WrongSigners { needed }) }
+        self.at_least(committee, committee.quorums().certificate)
     }
 
-    fn key(&self, committee: &LaneCommittee, owner: &PublicKey) -> Result<Point, LaneRefusal> {
-        let members = self.members(committee)?;
+    fn at_least(&self, committee: &LaneCommittee, needed: usize) -> Result<Vec<u8>, LaneRefusal> {
+        let validators = committee.quorums().validators;
+        let members = self.named();
+        let is_canonical = self.signers.len() == validators.div_ceil(8)
+            && members.last().is_none_or(|last| usize::from(*last) < validators);
+        if is_canonical && members.len() >= needed { Ok(members) } else { Err(LaneRefusal::WrongSigners { needed }) }
+    }
+
+    /// Verifies that one validator is among its signers, however many these are. Each signer that it names has signed:
+    /// all keys were proved to be possessed.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn verify_signer(
+        &self,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        validator: u8,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        let members = self.at_least(committee, 1)?;
+        if !members.contains(&validator) {
+            return Err(LaneRefusal::WrongSigners { needed: 1 });
+        }
+        budget.spend(AGGREGATE_COST)?;
+        self.verify_of(&members, committee, claim)
+    }
+
+    fn key(&self, members: &[u8], committee: &LaneCommittee, owner: &PublicKey) -> Result<Point, LaneRefusal> {
         let keys = members
             .iter()
             .map(|validator| committee.bls_key(*validator, committee.shard_of(*validator, owner)?))
@@ -267,7 +293,11 @@ impl BlsAggregate {
     /// # Errors
     /// What is wrong with it.
     pub fn verify(&self, committee: &LaneCommittee, claim: &Claim<'_>) -> Result<(), LaneRefusal> {
-        let key = self.key(committee, claim.owner)?;
+        self.verify_of(&self.members(committee)?, committee, claim)
+    }
+
+    fn verify_of(&self, members: &[u8], committee: &LaneCommittee, claim: &Claim<'_>) -> Result<(), LaneRefusal> {
+        let key = self.key(members, committee, claim.owner)?;
         let message = message(&committee.network(), committee.epoch(), claim.kind, claim.digest);
         if holds(&self.signature, &message, SIGNATURE_TAG, &key) { Ok(()) } else { Err(LaneRefusal::WrongAggregate) }
     }
@@ -285,7 +315,7 @@ pub fn verify_aggregates(committee: &LaneCommittee, items: &[(Claim<'_>, &BlsAgg
     let mut transcript = blake3::Hasher::new_derive_key(WEIGHTS_CONTEXT);
     let (mut messages, mut keys, mut signatures) = (Vec::new(), Vec::new(), Vec::new());
     for (claim, aggregate) in items {
-        let key = aggregate.key(committee, claim.owner)?;
+        let key = aggregate.key(&aggregate.members(committee)?, committee, claim.owner)?;
         let message = message(&committee.network(), committee.epoch(), claim.kind, claim.digest);
         transcript.update(&message).update(&key.compress()).update(&aggregate.signature.0);
         signatures.push(parse_signature(&aggregate.signature).ok_or(LaneRefusal::WrongAggregate)?);

@@ -14,6 +14,7 @@
 //! | vote, view | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Vote`]` or `[`BridgeKey::View`]`)` | fee |
 //! | halt | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Halt`]`)` | fee |
 //! | register | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Registration`]`)` | fee |
+//! | accuse | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Conviction`]`)` | fee |
 //!
 //! All keys are `KeepOne`: the effect does not depend on who submits, so a copy pays fee and sequence number and does
 //! nothing, and never removes the original. Signatures are checked at intake and are not checked again in replay; they
@@ -45,10 +46,10 @@ use crate::outflow::{OutflowLimit, OutflowQueue};
 use crate::request::verify_claim;
 use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
-    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, HomeEpoch,
-    LaneAnswer, LaneClock, LaneCommittee, LaneRefusal, LaneRegistration, LaneSchedule, Output, OutputId, OutputProof,
-    PaymentBody, PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput, StatementKind, Verdict,
-    halt_digest, is_redeemable, owner_message, view_digest,
+    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, Convicted,
+    HomeEpoch, LaneAnswer, LaneClock, LaneCommittee, LaneEvidence, LaneRefusal, LaneRegistration, LaneSchedule, Output,
+    OutputId, OutputProof, PaymentBody, PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput,
+    StatementKind, Verdict, halt_digest, is_redeemable, owner_message, view_digest,
 };
 
 /// What a network's genesis says of the bridge.
@@ -82,6 +83,8 @@ pub struct Bridge {
     queue: OutflowQueue,
     /// Of the epochs that count, and of the next one.
     registrations: BTreeMap<(HomeEpoch, u8), LaneRegistration>,
+    /// Members that contradicted themselves.
+    convicted: BTreeSet<u8>,
 }
 
 /// What a block writes, beside what it changes for good.
@@ -116,6 +119,7 @@ impl Bridge {
             deposited: 0,
             queue: OutflowQueue::new(&rules.outflow),
             registrations: BTreeMap::new(),
+            convicted: BTreeSet::new(),
             rules,
         };
         let mut events = Vec::new();
@@ -176,6 +180,11 @@ impl Bridge {
     /// The registered keys of the epochs that count, and of the next one.
     pub fn all_registrations(&self) -> impl Iterator<Item = &LaneRegistration> {
         self.registrations.values()
+    }
+
+    /// The members that contradicted themselves.
+    pub fn convicted(&self) -> &BTreeSet<u8> {
+        &self.convicted
     }
 
     /// Whether a quorum has keys for an epoch, so that it can begin.
@@ -241,13 +250,16 @@ impl Bridge {
                 let old = self.registrations.values().filter(|known| known.member == of.member && *known != of);
                 let is_fresh = !old.flat_map(|known| &known.keys).any(|key| of.keys.contains(key));
                 let is_next = of.epoch == now + 1 && usize::from(of.member) < self.rules.registrars.len();
-                let is_copy = known == Some(of);
-                if is_copy || is_next && is_fresh && known.is_none() {
+                let (is_copy, is_sound) = (known == Some(of), !self.convicted.contains(&of.member));
+                if is_copy || is_next && is_fresh && is_sound && known.is_none() {
                     Ok(())
                 } else {
                     Err(BridgeRefusal::WrongRegistration(now + 1))
                 }
             }
+            // Keys of forgotten epochs may have been sold.
+            BridgeFact::Accuse(of) if of.epoch < self.oldest() => Err(BridgeRefusal::EvidenceTooOld(of.epoch)),
+            BridgeFact::Accuse(_) => Ok(()),
         }
     }
 
@@ -341,13 +353,19 @@ impl Bridge {
                         self.registrations.insert(key, registration);
                     }
                 }
+                BridgeFact::Accuse(Convicted { validator, .. }) => {
+                    if self.convicted.insert(validator) {
+                        events.push(BridgeEvent::Convicted(validator));
+                    }
+                }
             }
         }
         // What the ledger backs is listed by id, so that the order of withdrawals changes nothing.
         events.sort_by_key(|event| match event {
             BridgeEvent::Backed(id, _) => (0, *id),
             BridgeEvent::Registered(_, member) => (1, OutputId([*member; 32])),
-            _ => (2, OutputId([0; 32])),
+            BridgeEvent::Convicted(member) => (2, OutputId([*member; 32])),
+            _ => (3, OutputId([0; 32])),
         });
         let CaseStep { events: decided, mut entries, judged, .. } = self.resolver.step(now, cases);
         let backed = events.iter().filter_map(|event| match event {

@@ -229,19 +229,70 @@ impl SharedCertificate {
                 if answers.len() != needed || !ascend {
                     return Err(LaneRefusal::WrongSigners { needed });
                 }
-                let root = place.root(claim.digest)?;
-                let check = |answer: &BatchAnswer| {
-                    let digest = place.digest(&root, &answer.excluded)?;
-                    let numbers = (place.size, answer.position);
-                    let header = batch_header(committee, answer.validator, claim.owner, numbers, digest)?;
-                    match answer.signature {
-                        SharedSignature::Lane(signature) => roots.verify_header(committee, header, signature, budget),
-                        SharedSignature::Bls(_) => Err(LaneRefusal::WrongSigners { needed }),
-                    }
-                };
-                answers.iter().try_for_each(check)
+                answers.iter().try_for_each(|answer| verify_answer(place, answer, committee, claim, roots, budget))
             }
         }
+    }
+
+    /// Whom it names as signers.
+    pub(crate) fn signers(&self) -> Vec<u8> {
+        match self {
+            SharedCertificate::Answers(_, answers) => answers.iter().map(|answer| answer.validator).collect(),
+            SharedCertificate::Aggregate(_, _, aggregate) => aggregate.named(),
+        }
+    }
+
+    /// The least part of it that shows that one of its signers signed.
+    pub(crate) fn of_signer(&self, validator: u8) -> Option<SharedCertificate> {
+        match self {
+            SharedCertificate::Answers(place, answers) => {
+                let answer = answers.iter().find(|answer| answer.validator == validator)?;
+                Some(SharedCertificate::Answers(place.clone(), vec![answer.clone()]))
+            }
+            SharedCertificate::Aggregate(..) => Some(self.clone()),
+        }
+    }
+
+    /// As [`PaymentCertificate::verify_signer`].
+    pub(crate) fn verify_signer(
+        &self,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        validator: u8,
+        roots: &mut RootCache,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        match self {
+            SharedCertificate::Answers(place, answers) => match &answers[..] {
+                [answer] if answer.validator == validator => {
+                    verify_answer(place, answer, committee, claim, roots, budget)
+                }
+                _ => Err(LaneRefusal::WrongSigners { needed: 1 }),
+            },
+            SharedCertificate::Aggregate(place, excluded, aggregate) => {
+                let digest = place.digest(&place.root(claim.digest)?, excluded)?;
+                let kind = StatementKind::SharedConfirmation;
+                aggregate.verify_signer(committee, &Claim { kind, digest: &digest, ..*claim }, validator, budget)
+            }
+        }
+    }
+}
+
+/// Verifies that a validator signed a shared tree with the claim's payment in it, and did not exclude it.
+fn verify_answer(
+    place: &SharedPlace,
+    answer: &BatchAnswer,
+    committee: &LaneCommittee,
+    claim: &Claim<'_>,
+    roots: &mut RootCache,
+    budget: &mut CheckBudget,
+) -> Result<(), LaneRefusal> {
+    let digest = place.digest(&place.root(claim.digest)?, &answer.excluded)?;
+    let numbers = (place.size, answer.position);
+    let header = batch_header(committee, answer.validator, claim.owner, numbers, digest)?;
+    match answer.signature {
+        SharedSignature::Lane(signature) => roots.verify_header(committee, header, signature, budget),
+        SharedSignature::Bls(_) => Err(LaneRefusal::WrongSigners { needed: committee.quorums().certificate }),
     }
 }
 

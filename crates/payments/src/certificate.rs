@@ -120,6 +120,55 @@ impl PaymentCertificate {
         }
     }
 
+    /// Whom it names as signers. Nothing is verified.
+    pub(crate) fn signers(&self) -> Vec<u8> {
+        match self {
+            PaymentCertificate::Answers(answers) => answers.iter().map(|answer| answer.validator).collect(),
+            PaymentCertificate::Aggregate(aggregate) => aggregate.named(),
+            PaymentCertificate::Threshold(_) => Vec::new(),
+            PaymentCertificate::Shared(shared) => shared.signers(),
+        }
+    }
+
+    /// The least part of it that shows that one of its signers signed: of evidence.
+    pub(crate) fn of_signer(&self, validator: u8) -> Option<PaymentCertificate> {
+        match self {
+            PaymentCertificate::Answers(answers) => {
+                let answer = answers.iter().find(|answer| answer.validator == validator)?;
+                Some(PaymentCertificate::Answers(vec![answer.clone()]))
+            }
+            PaymentCertificate::Aggregate(_) => Some(self.clone()),
+            PaymentCertificate::Threshold(_) => None,
+            PaymentCertificate::Shared(shared) => {
+                Some(PaymentCertificate::Shared(Box::new(shared.of_signer(validator)?)))
+            }
+        }
+    }
+
+    /// Verifies that one validator signed the claim, whoever else did. Evidence needs no quorum.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongSigners`] if it is more or less than the least part that shows this; else as
+    /// [`RootCache::verify_certificate`].
+    pub(crate) fn verify_signer(
+        &self,
+        committee: &LaneCommittee,
+        claim: &Claim<'_>,
+        validator: u8,
+        roots: &mut RootCache,
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        match self {
+            PaymentCertificate::Answers(answers) => match &answers[..] {
+                [answer] if answer.validator == validator => roots.verify(committee, claim, answer, budget),
+                _ => Err(LaneRefusal::WrongSigners { needed: 1 }),
+            },
+            PaymentCertificate::Aggregate(aggregate) => aggregate.verify_signer(committee, claim, validator, budget),
+            PaymentCertificate::Threshold(_) => Err(LaneRefusal::WrongSigners { needed: 1 }),
+            PaymentCertificate::Shared(shared) => shared.verify_signer(committee, claim, validator, roots, budget),
+        }
+    }
+
     /// Writes its layout.
     pub fn write(&self, to: &mut Vec<u8>) {
         match self {

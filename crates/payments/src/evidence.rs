@@ -1,18 +1,23 @@
 //! Evidence that a validator broke the lane's rules: what a correct one never signs.
 //!
-//! * Two confirmations by one lane key of payments that share an input.
+//! * Two confirmations by one validator of payments that share an input.
 //! * Two views of one case with different contents.
 //!
 //! Two votes in one case are two confirmations of payments that share the contested output, so they need no variant of
-//! their own. Whoever holds evidence sends it to the ledger; it convicts once, so copies do nothing. Lane keys are
-//! apart from consensus keys, and so is this evidence.
+//! their own. A confirmation is shown by a certificate's layout with any number of signers: one answer of the
+//! validator, or an aggregate whose bitmap names it. So a confirmation convicts in whatever scheme it was signed. A
+//! signature under the group's key names nobody and convicts nobody.
+//!
+//! Whoever holds evidence posts it to the ledger ([`crate::BridgeOperation::Accuse`]); it convicts once, so copies do
+//! nothing. Lane keys are apart from consensus keys, and so is this evidence.
 //!
 //! ```text
-//! evidence  1 · home 8 · length 2 · payment · answer · length 2 · payment · answer
+//! evidence  1 · home 8 · validator 1 · (length 2 · payment · certificate) twice      by ascending digest
 //!           2 · committee 8 · case 32 · owner 32 · (count 1 · digest 32 each · answer) twice
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use primitives::{Digest, PublicKey};
 
@@ -20,8 +25,8 @@ use crate::bridge::{read_payment, write_payment};
 use crate::layout::Reader;
 use crate::resolve::read_map;
 use crate::{
-    CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, OutputId, PaymentBody, RootCache,
-    StatementKind, view_digest,
+    BridgeOperation, CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, OutputId, PaymentBody,
+    PaymentCertificate, RootCache, StatementKind, view_digest,
 };
 
 /// Two signatures that contradict each other. The second of two equal kinds is the greater one, so that one pair has
@@ -32,8 +37,10 @@ pub enum LaneEvidence {
     Payments {
         /// The home of both.
         home: HomeEpoch,
-        /// Encodings and signatures, by ascending digest.
-        pair: Box<[(Vec<u8>, LaneAnswer); 2]>,
+        /// Who signed both.
+        validator: u8,
+        /// Encodings, by ascending digest, and what shows that the validator signed them.
+        pair: Box<[(Vec<u8>, PaymentCertificate); 2]>,
     },
     /// Two views of one case.
     Views {
@@ -60,11 +67,21 @@ pub struct Convicted {
 const NONE: LaneRefusal = LaneRefusal::Malformed("the signatures do not contradict each other");
 
 impl LaneEvidence {
-    /// The committee whose keys decide.
-    pub fn epoch(&self) -> HomeEpoch {
+    /// Whom it accuses. No signature is checked here.
+    pub fn accused(&self) -> Convicted {
         match self {
-            LaneEvidence::Payments { home, .. } => *home,
-            LaneEvidence::Views { committee, .. } => *committee,
+            LaneEvidence::Payments { home, validator, .. } => Convicted { epoch: *home, validator: *validator },
+            LaneEvidence::Views { committee, pair, .. } => {
+                Convicted { epoch: *committee, validator: pair[0].1.validator }
+            }
+        }
+    }
+
+    /// What verifying it costs at most, in verifications of ed25519 signatures.
+    pub fn cost(&self) -> u32 {
+        match self {
+            LaneEvidence::Payments { pair, .. } => pair.iter().map(|(_, signed)| signed.cost()).sum(),
+            LaneEvidence::Views { .. } => 2,
         }
     }
 
@@ -73,12 +90,13 @@ impl LaneEvidence {
     /// # Errors
     /// What is wrong with it. Evidence that is wrong convicts nobody.
     pub fn verify(&self, committee: &LaneCommittee) -> Result<Convicted, LaneRefusal> {
-        if committee.epoch() != self.epoch() {
-            return Err(LaneRefusal::UnknownCommittee(self.epoch()));
+        let accused @ Convicted { epoch, validator } = self.accused();
+        if committee.epoch() != epoch {
+            return Err(LaneRefusal::UnknownCommittee(epoch));
         }
-        let (roots, budget) = (&mut RootCache::new(0), &mut CheckBudget(2));
-        let validators = match self {
-            LaneEvidence::Payments { home, pair } => {
+        let (roots, budget) = (&mut RootCache::new(0), &mut CheckBudget(self.cost()));
+        match self {
+            LaneEvidence::Payments { home, pair, .. } => {
                 let bodies = [PaymentBody::parse(&pair[0].0)?, PaymentBody::parse(&pair[1].0)?];
                 let share = bodies[0].input_ids().any(|id| bodies[1].input_ids().any(|other| other == id));
                 let here =
@@ -86,15 +104,14 @@ impl LaneEvidence {
                 if !share || !bodies.iter().all(here) || bodies[0].digest >= bodies[1].digest {
                     return Err(NONE);
                 }
-                for (body, (_, answer)) in bodies.iter().zip(pair.iter()) {
+                for (body, (_, signed)) in bodies.iter().zip(pair.iter()) {
                     let kind = StatementKind::Confirmation;
                     let claim = Claim { kind, owner: &body.payment.owner, digest: &body.digest };
-                    roots.verify(committee, &claim, answer, budget)?;
+                    signed.verify_signer(committee, &claim, validator, roots, budget)?;
                 }
-                [pair[0].1.validator, pair[1].1.validator]
             }
             LaneEvidence::Views { case, owner, pair, .. } => {
-                if pair[0].0 >= pair[1].0 {
+                if pair[0].0 >= pair[1].0 || pair[1].1.validator != validator {
                     return Err(NONE);
                 }
                 for (seen, answer) in pair.iter() {
@@ -102,23 +119,27 @@ impl LaneEvidence {
                     let claim = Claim { kind: StatementKind::View, owner, digest: &digest };
                     roots.verify(committee, &claim, answer, budget)?;
                 }
-                [pair[0].1.validator, pair[1].1.validator]
             }
-        };
-        let [validator, other] = validators;
-        if validator == other { Ok(Convicted { epoch: self.epoch(), validator }) } else { Err(NONE) }
+        }
+        Ok(accused)
     }
 
     /// Its layout.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Vec::new();
+        self.write(&mut to);
+        to
+    }
+
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
         match self {
-            LaneEvidence::Payments { home, pair } => {
+            LaneEvidence::Payments { home, validator, pair } => {
                 to.push(1);
                 to.extend(home.to_le_bytes());
-                for (payment, answer) in pair.iter() {
-                    write_payment(&mut to, payment);
-                    answer.write(&mut to);
+                to.push(*validator);
+                for (payment, signed) in pair.iter() {
+                    write_payment(to, payment);
+                    signed.write(to);
                 }
             }
             LaneEvidence::Views { committee, case, owner, pair } => {
@@ -129,25 +150,30 @@ impl LaneEvidence {
                 for (seen, answer) in pair.iter() {
                     to.push(u8::try_from(seen.len()).expect("a view names at most 255 candidates"));
                     seen.iter().for_each(|digest| to.extend(digest.0));
-                    answer.write(&mut to);
+                    answer.write(to);
                 }
             }
         }
-        to
     }
 
     /// Reads evidence that fills `bytes`.
     ///
     /// # Errors
-    /// [`LaneRefusal::Malformed`] for anything that [`LaneEvidence::encode`] does not write.
+    /// [`LaneRefusal::Malformed`] or [`LaneRefusal::WrongPath`] for anything that [`LaneEvidence::encode`] does not
+    /// write.
     pub fn parse(bytes: &[u8]) -> Result<LaneEvidence, LaneRefusal> {
         let mut reader = Reader::new(bytes);
-        let read = &mut reader;
-        let evidence = match read.u8()? {
+        let evidence = LaneEvidence::read(&mut reader)?;
+        reader.end()?;
+        Ok(evidence)
+    }
+
+    pub(crate) fn read(read: &mut Reader<'_>) -> Result<LaneEvidence, LaneRefusal> {
+        match read.u8()? {
             1 => {
-                let home = read.u64()?;
-                let mut signed = || Ok::<_, LaneRefusal>((read_payment(read)?, LaneAnswer::read(read)?));
-                LaneEvidence::Payments { home, pair: Box::new([signed()?, signed()?]) }
+                let (home, validator) = (read.u64()?, read.u8()?);
+                let mut signed = || Ok::<_, LaneRefusal>((read_payment(read)?, PaymentCertificate::read(read)?));
+                Ok(LaneEvidence::Payments { home, validator, pair: Box::new([signed()?, signed()?]) })
             }
             2 => {
                 let (committee, case, owner) = (read.u64()?, OutputId(read.array()?), read.key()?);
@@ -156,42 +182,124 @@ impl LaneEvidence {
                     let seen = read_map(read, count.into(), |read| Ok((read.digest()?, ())))?;
                     Ok::<_, LaneRefusal>((seen.into_keys().collect(), LaneAnswer::read(read)?))
                 };
-                LaneEvidence::Views { committee, case, owner, pair: Box::new([view()?, view()?]) }
+                Ok(LaneEvidence::Views { committee, case, owner, pair: Box::new([view()?, view()?]) })
             }
-            _ => return Err(LaneRefusal::Malformed("evidence is of payments (1) or of views (2)")),
-        };
-        reader.end()?;
-        Ok(evidence)
+            _ => Err(LaneRefusal::Malformed("evidence is of payments (1) or of views (2)")),
+        }
     }
 }
 
-/// Finds evidence among confirmations that somebody meets, as a watcher or the ledger does with votes: for each
-/// validator and input the first one is kept.
-#[derive(Clone, Debug, Default)]
+/// A payment that a validator confirmed, and what shows it.
+#[derive(Clone, Debug)]
+struct Confirmed {
+    digest: Digest,
+    payment: Arc<Vec<u8>>,
+    signed: PaymentCertificate,
+}
+
+/// A home or committee, an output and a validator.
+type Place = (HomeEpoch, OutputId, u8);
+
+/// Finds evidence among confirmations and views that somebody meets and has verified, as a watcher does with receipts
+/// and a node with the ledger's posts: for each validator and output, and for each validator and case, the first one is
+/// kept, up to a limit.
+#[derive(Clone, Debug)]
 pub struct EvidenceFinder {
-    first: std::collections::BTreeMap<(u8, OutputId), (Digest, Vec<u8>, LaneAnswer)>,
+    entries_max: usize,
+    confirmed: BTreeMap<Place, Confirmed>,
+    views: BTreeMap<Place, (BTreeSet<Digest>, LaneAnswer)>,
 }
 
 impl EvidenceFinder {
-    /// Notes a verified confirmation of a payment of one home; evidence, if it contradicts an earlier one.
+    /// A finder that keeps at most so many confirmations and so many views.
+    pub fn new(entries_max: usize) -> EvidenceFinder {
+        EvidenceFinder { entries_max, confirmed: BTreeMap::new(), views: BTreeMap::new() }
+    }
+
+    /// Notes a verified confirmation of a payment; evidence, if it contradicts an earlier one.
     pub fn note(&mut self, body: &PaymentBody, answer: &LaneAnswer) -> Option<LaneEvidence> {
-        let encoding = body.payment.encode();
+        self.note_certificate(body, &PaymentCertificate::Answers(vec![answer.clone()])).pop()
+    }
+
+    /// Notes the signers of a verified certificate; evidence against each that contradicts itself.
+    pub fn note_certificate(&mut self, body: &PaymentBody, certificate: &PaymentCertificate) -> Vec<LaneEvidence> {
+        let payment = Arc::new(body.payment.encode());
+        let by = |validator| {
+            let signed = certificate.of_signer(validator)?;
+            Some((validator, Confirmed { digest: body.digest, payment: payment.clone(), signed }))
+        };
+        let each: Vec<(u8, Confirmed)> = certificate.signers().into_iter().filter_map(by).collect();
+        each.into_iter().filter_map(|(validator, confirmed)| self.note_one(body, validator, &confirmed)).collect()
+    }
+
+    fn note_one(&mut self, body: &PaymentBody, validator: u8, now: &Confirmed) -> Option<LaneEvidence> {
+        let home = body.payment.home;
         for input in body.input_ids() {
-            let entry = self.first.entry((answer.validator, input));
-            let (digest, payment, before) = entry.or_insert_with(|| (body.digest, encoding.clone(), answer.clone()));
-            if *digest != body.digest {
-                let mut pair = [(payment.clone(), before.clone()), (encoding, answer.clone())];
-                if *digest > body.digest {
-                    pair.reverse();
+            let key = (home, input, validator);
+            match self.confirmed.get(&key) {
+                Some(before) if before.digest != now.digest => {
+                    let mut both = [before, now];
+                    both.sort_by_key(|confirmed| confirmed.digest);
+                    let pair = both.map(|confirmed| (confirmed.payment.to_vec(), confirmed.signed.clone()));
+                    return Some(LaneEvidence::Payments { home, validator, pair: Box::new(pair) });
                 }
-                return Some(LaneEvidence::Payments { home: body.payment.home, pair: Box::new(pair) });
+                None if self.confirmed.len() < self.entries_max => drop(self.confirmed.insert(key, now.clone())),
+                _ => {}
             }
         }
         None
     }
 
-    /// Forgets everything, when the home ends.
-    pub fn clear(&mut self) {
-        self.first.clear();
+    /// Notes a verified view of a case; evidence, if it contradicts an earlier one.
+    pub fn note_view(
+        &mut self,
+        committee: HomeEpoch,
+        case: OutputId,
+        owner: PublicKey,
+        seen: &BTreeSet<Digest>,
+        answer: &LaneAnswer,
+    ) -> Option<LaneEvidence> {
+        let key = (committee, case, answer.validator);
+        match self.views.get(&key) {
+            Some(before) if before.0 != *seen => {
+                let mut pair = [before.clone(), (seen.clone(), answer.clone())];
+                pair.sort_by(|a, b| a.0.cmp(&b.0));
+                return Some(LaneEvidence::Views { committee, case, owner, pair: Box::new(pair) });
+            }
+            None if self.views.len() < self.entries_max => drop(self.views.insert(key, (seen.clone(), answer.clone()))),
+            _ => {}
+        }
+        None
+    }
+
+    /// Notes what was posted to the ledger and verified there. Of certificates it notes those that spend an output
+    /// which somebody has voted about: most redemptions contradict nothing, and would only fill the memory.
+    pub fn note_post(&mut self, post: &BridgeOperation) -> Vec<LaneEvidence> {
+        match post {
+            BridgeOperation::Redeem { payment, certificate } => match PaymentBody::parse(payment) {
+                Ok(body) if body.input_ids().any(|input| self.knows(body.payment.home, input)) => {
+                    self.note_certificate(&body, certificate)
+                }
+                _ => Vec::new(),
+            },
+            BridgeOperation::Vote { payment, answer, .. } => {
+                PaymentBody::parse(payment).ok().and_then(|body| self.note(&body, answer)).into_iter().collect()
+            }
+            BridgeOperation::View { case, committee, owner, seen, answer } => {
+                self.note_view(*committee, *case, *owner, seen, answer).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn knows(&self, home: HomeEpoch, output: OutputId) -> bool {
+        self.confirmed.range((home, output, 0)..=(home, output, u8::MAX)).next().is_some()
+    }
+
+    /// Forgets homes before this one, of which nobody can be accused any more.
+    pub fn forget_before(&mut self, home: HomeEpoch) {
+        let first = (home, OutputId([0; 32]), 0);
+        self.confirmed = self.confirmed.split_off(&first);
+        self.views = self.views.split_off(&first);
     }
 }

@@ -146,9 +146,13 @@ pub enum BridgeRefusal {
         /// The present round.
         round: u64,
     },
-    /// Keys are registered for another epoch than the next one, twice, or again; or this chain's keys do not change.
-    #[error("a member registers fresh keys once, for lane epoch {0}")]
+    /// Keys are registered for another epoch than the next one, twice, or again, or by a convicted member; or this
+    /// chain's keys do not change.
+    #[error("a member that was not convicted registers fresh keys once, for lane epoch {0}")]
     WrongRegistration(HomeEpoch),
+    /// Evidence of an epoch that the ledger has forgotten.
+    #[error("the keys of lane epoch {0} are forgotten: nobody is convicted by them any more")]
+    EvidenceTooOld(HomeEpoch),
 }
 
 /// Why a validator has stopped signing for the rest of its home epoch.

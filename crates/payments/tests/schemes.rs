@@ -230,7 +230,7 @@ fn evidence_convicts_whoever_signed_twice_and_nobody_else() {
     let sign = |validator, body: &PaymentBody| {
         forge(&committee, validator, StatementKind::Confirmation, &body.payment.owner, body.digest)
     };
-    let mut finder = EvidenceFinder::default();
+    let mut finder = EvidenceFinder::new(100);
     assert_eq!(finder.note(&bodies[0], &sign(1, &bodies[0])), None);
     assert_eq!(finder.note(&bodies[0], &sign(1, &bodies[0])), None, "twice the same is no offence");
     assert_eq!(finder.note(&bodies[1], &sign(2, &bodies[1])), None, "another validator");
@@ -238,10 +238,11 @@ fn evidence_convicts_whoever_signed_twice_and_nobody_else() {
     assert_eq!(evidence.verify(&committee), Ok(Convicted { epoch: 0, validator: 1 }));
     assert_eq!(LaneEvidence::parse(&evidence.encode()), Ok(evidence.clone()));
     assert!(evidence.verify(&committee_of(NETWORK, 1, 4, 1)).is_err());
-    let LaneEvidence::Payments { home, pair } = evidence.clone() else { panic!("of payments") };
-    let with = |first: (Vec<u8>, LaneAnswer), second: (Vec<u8>, LaneAnswer)| {
-        LaneEvidence::Payments { home, pair: Box::new([first, second]) }.verify(&committee)
+    let LaneEvidence::Payments { home, validator, pair } = evidence.clone() else { panic!("of payments") };
+    let with = |first: (Vec<u8>, PaymentCertificate), second: (Vec<u8>, PaymentCertificate)| {
+        LaneEvidence::Payments { home, validator, pair: Box::new([first, second]) }.verify(&committee)
     };
+    let sign = |validator, body| PaymentCertificate::Answers(vec![sign(validator, body)]);
     let [a, b] = *pair;
     assert!(with(b.clone(), a.clone()).is_err(), "one pair has one encoding");
     assert!(with(a.clone(), a.clone()).is_err());
@@ -270,6 +271,48 @@ fn evidence_convicts_whoever_signed_twice_and_nobody_else() {
     assert_eq!(LaneEvidence::parse(&both.encode()), Ok(both));
     assert!(views((none.clone(), view(3, &none)), (some.clone(), view(2, &some))).verify(&committee).is_err());
     assert!(views((none.clone(), view(3, &none)), (none.clone(), view(3, &none))).verify(&committee).is_err());
+}
+
+/// Aggregates of the BLS scheme and shared trees convict whom they name, and nobody else.
+#[test]
+fn certificates_of_every_form_convict_those_who_signed_both() {
+    let coins = [genesis(0, 1, 10)];
+    let committee = bls_committee(0, 4);
+    let bodies = [2, 3].map(|to| {
+        let payment = pay(1, &coins, vec![output(owner(to).public(), 10)]);
+        PaymentBody::parse(&payment.payment).unwrap()
+    });
+    let sign = |signers: &[u8], body: &PaymentBody| {
+        let part =
+            |v: &u8| (*v, bls_key(0, usize::from(*v)).sign(&NETWORK, 0, StatementKind::Confirmation, &body.digest));
+        let parts: Vec<_> = signers.iter().map(part).collect();
+        PaymentCertificate::Aggregate(BlsAggregate::of(&committee, &parts).expect("distinct members"))
+    };
+    let mut finder = EvidenceFinder::new(100);
+    assert_eq!(finder.note_certificate(&bodies[0], &sign(&[0, 1, 2], &bodies[0])), []);
+    let found = finder.note_certificate(&bodies[1], &sign(&[1, 2, 3], &bodies[1]));
+    let convicted: Vec<u8> = found.iter().map(|of| of.verify(&committee).expect("it holds").validator).collect();
+    assert_eq!(convicted, [1, 2]);
+    assert_eq!(LaneEvidence::parse(&found[0].encode()), Ok(found[0].clone()));
+    assert_eq!(found[0].cost(), 2 * AGGREGATE_COST);
+    // One signature alone is an aggregate of one.
+    let mut finder = EvidenceFinder::new(100);
+    assert_eq!(finder.note_certificate(&bodies[0], &sign(&[3], &bodies[0])), []);
+    let [evidence] = &finder.note_certificate(&bodies[1], &sign(&[3], &bodies[1]))[..] else { panic!("one") };
+    assert_eq!(evidence.verify(&committee), Ok(Convicted { epoch: 0, validator: 3 }));
+    // Whoever is not named, or named falsely, is not convicted.
+    let LaneEvidence::Payments { home, pair, .. } = evidence.clone() else { panic!("of payments") };
+    for (validator, second) in [(2, None), (3, Some(sign(&[3], &bodies[0]))), (2, Some(sign(&[2], &bodies[1])))] {
+        let mut pair = pair.clone();
+        pair[1].1 = second.unwrap_or(pair[1].1.clone());
+        assert!(LaneEvidence::Payments { home, validator, pair }.verify(&committee).is_err());
+    }
+    let mut framed = pair.clone();
+    for (_, signed) in framed.iter_mut() {
+        let PaymentCertificate::Aggregate(aggregate) = signed else { panic!("an aggregate") };
+        aggregate.signers[0] |= 1;
+    }
+    assert!(LaneEvidence::Payments { home, validator: 0, pair: framed }.verify(&committee).is_err());
 }
 
 #[test]

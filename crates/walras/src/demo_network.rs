@@ -76,10 +76,11 @@ impl DemoNetwork {
             let registrar = keystore::create_under(&home.join(lane::LANE_KEY_FILE), &passphrase)?.public();
             let data = home.join("data");
             RealDisk::new(&data).with_context(|| data.display().to_string())?;
-            lane_keys.push((registrar, lane::make_first_key(home)?));
+            let (shard, account) = (lane::make_first_key(home, &passphrase)?, Some(keys.account.address()));
+            lane_keys.push(lane::FoundingMember { registrar, shard, account });
             founders.push(Founder { key: keys.votes, address, account: keys.account.address(), stake: 1 });
         }
-        let genesis = &with_lane(genesis, lane_keys, payer, &founders);
+        let genesis = &with_lane(genesis, &lane_keys, payer, &founders);
         let lanes: Vec<String> = lane::free_addresses(count)?.iter().map(|at| format!("\"{at}\"")).collect();
         let lanes = lanes.join(", ");
         let founding = Founding::new(node::founding::FoundingEngine::Dbft, founders);
@@ -245,7 +246,7 @@ impl Drop for DemoNetwork {
 }
 
 /// The genesis with a payment lane, and with money for its payer and the validators' fees.
-fn with_lane(genesis: &Genesis, keys: Vec<lane::MemberKeys>, payer: Address, founders: &[Founder]) -> Genesis {
+fn with_lane(genesis: &Genesis, keys: &[lane::FoundingMember], payer: Address, founders: &[Founder]) -> Genesis {
     let mut genesis = genesis.clone();
     genesis.balances.extend([0, 1].map(|asset| (payer, AssetId(asset), PAYER_UNITS)));
     let fees = genesis.fee.saturating_mul(VALIDATOR_FEES);

@@ -29,8 +29,8 @@ pub const FOUNDER_FEES: u64 = 1_000;
 struct Made {
     home: PathBuf,
     keys: MadeKeys,
-    /// The keys of its shard of the payment lane, if there is one.
-    lane: Option<lane::MemberKeys>,
+    /// Its place in the payment lane, if there is one.
+    lane: Option<lane::FoundingMember>,
     address: String,
     http: SocketAddr,
 }
@@ -60,7 +60,8 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
         Founder { key, address, account, stake: init.stake }
     };
     if init.lane {
-        genesis.lane = Some(lane::terms(&genesis, init.lane_epoch_heights, made.iter().filter_map(|one| one.lane)));
+        let members: Vec<lane::FoundingMember> = made.iter().filter_map(|one| one.lane).collect();
+        genesis.lane = Some(lane::terms(&genesis, init.lane_epoch_heights, &members));
     }
     let founding = Founding::new(engine, made.iter().map(founder).collect());
     let succession = init.succession.over(founding.succession);
@@ -93,7 +94,11 @@ fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<Str
     let data = home.join("data");
     RealDisk::new(&data).with_context(|| data.display().to_string())?;
     node::validator::create_votes(&data)?;
-    let member = |registrar: primitives::SecretKey| Ok((registrar.public(), lane::make_first_key(&home)?));
+    let account = Some(keys.account.address());
+    let member = |registrar: primitives::SecretKey| {
+        let shard = lane::make_first_key(&home, passphrase)?;
+        Ok(lane::FoundingMember { registrar: registrar.public(), shard, account })
+    };
     let lane = registrar.map(member).transpose().map_err(|error: anyhow::Error| error)?;
     Ok(Made { home, keys, lane, address, http })
 }

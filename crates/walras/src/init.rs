@@ -188,12 +188,14 @@ impl Init {
 
     /// The lane of a node that is its whole committee: its keys are made. Also the configuration of its home.
     fn found_lane(&self, genesis: Genesis) -> anyhow::Result<(Genesis, String)> {
-        let key = keystore::create(&self.home.join(lane::LANE_KEY_FILE), &self.passphrase)?.public();
+        let passphrase = self.passphrase.read_new()?;
+        let key = keystore::create_under(&self.home.join(lane::LANE_KEY_FILE), &passphrase)?.public();
         let data = self.home.join("data");
         store::RealDisk::new(&data).with_context(|| data.display().to_string())?;
-        let first = lane::make_first_key(&self.home)?;
+        let first = lane::make_first_key(&self.home, &passphrase)?;
         let config = lane::configure(node::config::TEMPLATE, 0, &lane::addresses(&[], 1)?);
-        let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, [(key, first)]));
+        let member = lane::FoundingMember { registrar: key, shard: first, account: None };
+        let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, &[member]));
         let mut genesis = Genesis { lane, ..genesis };
         // The account of the lane key pays for registrations and votes.
         let fees = genesis.fee.saturating_mul(founding::FOUNDER_FEES);

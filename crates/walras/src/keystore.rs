@@ -63,6 +63,11 @@ impl Passphrase {
         Passphrase { passphrase_file }
     }
 
+    /// Reads it, for keys that are there.
+    pub fn known(&self) -> anyhow::Result<Zeroizing<String>> {
+        self.read("Passphrase: ")
+    }
+
     fn read(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
         if let Some(path) = &self.passphrase_file {
             let text = Zeroizing::new(std::fs::read_to_string(path).with_context(|| path.display().to_string())?);
@@ -133,6 +138,23 @@ pub fn write(path: &Path, key: &SecretKey, passphrase: &Passphrase) -> anyhow::R
 
 fn seal(path: &Path, key: &SecretKey, passphrase: &Zeroizing<String>) -> anyhow::Result<()> {
     ensure!(!path.exists(), "{} exists; a key is never overwritten", path.display());
+    let bytes = sealed(key, passphrase)?;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+    }
+    let mut out = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| path.display().to_string())?;
+    out.write_all(&bytes)?;
+    out.sync_all()?;
+    Ok(())
+}
+
+/// The bytes of a key's file.
+pub fn sealed(key: &SecretKey, passphrase: &str) -> anyhow::Result<Vec<u8>> {
     let seed = Zeroizing::new(key.to_seed());
     let kdf = Kdf { memory_kib: MEMORY_KIB, passes: PASSES, salt: to_hex(&random::<16>()?) };
     let nonce = random::<24>()?;
@@ -147,24 +169,17 @@ fn seal(path: &Path, key: &SecretKey, passphrase: &Zeroizing<String>) -> anyhow:
         argon2id: kdf,
         xchacha20poly1305: Sealed { nonce: to_hex(&nonce), ciphertext: to_hex(&ciphertext) },
     };
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
-    }
-    let mut out = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| path.display().to_string())?;
-    out.write_all((serde_json::to_string_pretty(&file)? + "\n").as_bytes())?;
-    out.sync_all()?;
-    Ok(())
+    Ok((serde_json::to_string_pretty(&file)? + "\n").into_bytes())
 }
 
 fn read(path: &Path) -> anyhow::Result<File> {
     let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    let file: File = serde_json::from_slice(&text).with_context(|| format!("{} is no key file", path.display()))?;
-    ensure!(file.version == 1, "{}: key file version {} is newer than this software", path.display(), file.version);
+    parse(&text).with_context(|| path.display().to_string())
+}
+
+fn parse(text: &[u8]) -> anyhow::Result<File> {
+    let file: File = serde_json::from_slice(text).context("it is no key file")?;
+    ensure!(file.version == 1, "key file version {} is newer than this software", file.version);
     Ok(file)
 }
 
@@ -175,23 +190,39 @@ pub fn address(path: &Path) -> anyhow::Result<Address> {
 
 /// Opens a key.
 pub fn open(path: &Path, passphrase: &Passphrase) -> anyhow::Result<SecretKey> {
+    let file = read_own(path)?;
+    unsealed(&file, &passphrase.known()?).with_context(|| path.display().to_string())
+}
+
+/// Opens a key under a passphrase that is known already.
+pub fn open_under(path: &Path, passphrase: &str) -> anyhow::Result<SecretKey> {
+    unsealed(&read_own(path)?, passphrase).with_context(|| path.display().to_string())
+}
+
+/// The file of a key, which nobody else may read.
+fn read_own(path: &Path) -> anyhow::Result<File> {
     let file = read(path)?;
     let mode = std::fs::metadata(path)?.permissions().mode() & 0o077;
     ensure!(mode == 0, "{} can be read by others: chmod 600 it first", path.display());
-    let cipher = cipher(&passphrase.read("Passphrase: ")?, &file.argon2id)?;
+    Ok(file)
+}
+
+/// The key in the bytes of its file.
+pub fn opened(bytes: &[u8], passphrase: &str) -> anyhow::Result<SecretKey> {
+    unsealed(&parse(bytes)?, passphrase)
+}
+
+fn unsealed(file: &File, passphrase: &str) -> anyhow::Result<SecretKey> {
+    let cipher = cipher(passphrase, &file.argon2id)?;
     let nonce: [u8; 24] = from_hex(&file.xchacha20poly1305.nonce).context("nonce")?;
     let ciphertext: [u8; 48] = from_hex(&file.xchacha20poly1305.ciphertext).context("ciphertext")?;
     let payload = Payload { msg: &ciphertext, aad: file.address.as_bytes() };
     let Ok(seed) = cipher.decrypt(&XNonce::from(nonce), payload) else {
-        bail!("{}: the passphrase is wrong, or the file is damaged", path.display());
+        bail!("the passphrase is wrong, or the file is damaged");
     };
     let seed = Zeroizing::new(seed);
     let key = SecretKey::from_seed(seed.as_slice().try_into().context("the file holds no 32-byte seed")?);
-    ensure!(
-        key.public().address().to_string() == file.address,
-        "{}: the address is not that of the key",
-        path.display()
-    );
+    ensure!(key.public().address().to_string() == file.address, "the address is not that of the key");
     Ok(key)
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use ledger::{Genesis, LaneAsset, LaneTerms};
-use node::{Config, HOME_PORTS, LaneMember, Node};
-use primitives::{AssetId, PublicKey, SecretKey};
+use node::{Config, HOME_PORTS, LaneKeySafe, LaneMember, Node};
+use primitives::{Address, AssetId, PublicKey, SecretKey};
+use zeroize::Zeroizing;
 
 use crate::keystore::{self, Passphrase};
 
@@ -23,29 +24,50 @@ const CASE_DEPOSIT_FEES: u64 = 1_000;
 /// What an output that lapses loses: a hundredth.
 const LAPSE_PENALTY: u32 = 10_000;
 
-/// The keys of a member with one shard: its registrar, and its shard's in the first lane epoch.
-pub type MemberKeys = (PublicKey, PublicKey);
+/// A member with one shard.
+#[derive(Clone, Copy)]
+pub struct FoundingMember {
+    /// The key that registers its keys of later lane epochs.
+    pub registrar: PublicKey,
+    /// Its shard's key in the first lane epoch.
+    pub shard: PublicKey,
+    /// The account whose stake answers for it, where something is staked.
+    pub account: Option<Address>,
+}
 
 /// Makes the key of a member's shard in the first lane epoch, in the node's own directory of a home.
 ///
 /// # Errors
 /// As the disk says.
-pub fn make_first_key(home: &Path) -> anyhow::Result<PublicKey> {
-    let made = node::make_first_lane_keys(&home.join("data"), 1);
+pub fn make_first_key(home: &Path, passphrase: &Zeroizing<String>) -> anyhow::Result<PublicKey> {
+    let made = node::make_first_lane_keys(&home.join("data"), 1, Some(&safe(passphrase)));
     Ok(made.with_context(|| home.display().to_string())?[0])
 }
 
+/// Lane keys are encrypted as the other keys of a home are, under the same passphrase.
+fn safe(passphrase: &Zeroizing<String>) -> LaneKeySafe {
+    LaneKeySafe {
+        passphrase: passphrase.clone(),
+        seal: |key, passphrase| keystore::sealed(key, passphrase).map_err(unusable),
+        open: |bytes, passphrase| keystore::opened(bytes, passphrase).map_err(unusable),
+    }
+}
+
+fn unusable(error: anyhow::Error) -> std::io::Error {
+    std::io::Error::other(format!("{error:#}"))
+}
+
 /// The lane of a genesis that carries all its assets, with one shard for each member.
-pub fn terms(genesis: &Genesis, epoch_heights: u64, members: impl IntoIterator<Item = MemberKeys>) -> LaneTerms {
-    let (registrars, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+pub fn terms(genesis: &Genesis, epoch_heights: u64, members: &[FoundingMember]) -> LaneTerms {
     let asset = |number| LaneAsset { asset: AssetId(number), least_units: 1, fee: 0, outflow: None };
     LaneTerms {
         epoch_heights,
         halt_heights: HALT_HEIGHTS,
         case_deposit: genesis.fee.max(1).saturating_mul(CASE_DEPOSIT_FEES),
         lapse_penalty: LAPSE_PENALTY,
-        members: members.into_iter().map(|key| vec![key]).collect(),
-        registrars,
+        members: members.iter().map(|member| vec![member.shard]).collect(),
+        registrars: members.iter().map(|member| member.registrar).collect(),
+        accounts: members.iter().filter_map(|member| member.account).collect(),
         assets: (0..genesis.assets.len() as u32).map(asset).collect(),
         outputs: vec![],
     }
@@ -109,9 +131,11 @@ pub fn member(
         return Ok(None);
     }
     let terms = genesis.lane.as_ref().context("[lane] addresses are set, and the genesis has no `lane` section")?;
-    let key = keystore::open(&home.join(LANE_KEY_FILE), passphrase)?;
+    let passphrase = passphrase.known()?;
+    let key = keystore::open_under(&home.join(LANE_KEY_FILE), &passphrase)?;
     let account = account.unwrap_or(&key).clone();
-    Ok(Some(config.lane.member(terms, key, account)))
+    // The node makes and opens the keys of each epoch by itself.
+    Ok(Some(config.lane.member(terms, key, account, Some(safe(&passphrase)))))
 }
 
 /// Takes part in the lane. A node goes on without it where it cannot.

@@ -190,6 +190,7 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
         ("credits", sum(|report| report.credits)),
         ("verdicts", sum(|report| report.verdicts)),
         ("crashes", sum(|report| report.crashes)),
+        ("convicted", sum(|report| report.convicted)),
         ("came_home", sum(|report| report.came_home)),
     ];
     Ok(tell(&counts, &failures, "walras sim --lane", json))

@@ -45,6 +45,10 @@ pub struct LaneBody {
     /// The keys that were registered for the epochs that count, and for the next one. An epoch begins once a quorum has
     /// registered for it.
     pub registrations: Vec<LaneRegistrationBody>,
+    /// For each member the account whose stake answers for it; empty if nothing does.
+    pub accounts: Vec<String>,
+    /// The members that contradicted themselves, by index: they register no more keys.
+    pub convicted: Vec<u8>,
     /// Where each member's shards listen (TCP), as this node knows it; a shard of home epoch h listens on the port that
     /// is h modulo `home_ports` above. Empty if the node does not know.
     pub addresses: Vec<Vec<String>>,
@@ -95,6 +99,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         terms,
         escrow,
         registrations,
+        convicted,
     } = outline.lane.as_ref()?;
     let assets = terms.assets.iter().zip(escrow).map(|(entry, escrow)| LaneAssetBody {
         asset: outline.assets[entry.asset.0 as usize].symbol.clone(),
@@ -125,6 +130,8 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         members: terms.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect(),
         registrars: terms.registrars.iter().map(ToString::to_string).collect(),
         registrations: registrations.iter().map(registration).collect(),
+        accounts: terms.accounts.iter().map(ToString::to_string).collect(),
+        convicted: convicted.clone(),
         assets: assets.collect(),
     })
 }

@@ -12,6 +12,11 @@
 //! **Properties.** Operations of a block commute. A copy pays fee and sequence number and does nothing, whoever sends
 //! it. A chain without a lane has no such state: it costs nothing and hashes to what it did.
 //!
+//! *Convictions.* A member that contradicts itself ([`payments::LaneEvidence`]) loses a part of the stake of the
+//! account that answers for it ([`LaneTerms::accounts`]), as a validator convicted of consensus does. An account that
+//! answers for a member with keys of an epoch that still counts is paid nothing back, so that there is something to
+//! lose for as long as evidence is accepted.
+//!
 //! **Root.** The bridge's part of the state root is H(root of a trie of entries, digest of the rest). Entries are
 //! outputs, spent outputs and certified payments, written once; an epoch's go together when nothing of it can be
 //! redeemed any more. Open cases, their deposits and claims that wait are entries, too, so that a block costs what it
@@ -40,8 +45,8 @@ use crate::orders::Credit;
 use crate::refusal::Refusal;
 use crate::sums::Sums;
 
-const CONTEXT: &str = "walras 2026 bridge state v2";
-const TERMS_CONTEXT: &str = "walras 2026 bridge terms v1";
+const CONTEXT: &str = "walras 2026 bridge state v3";
+const TERMS_CONTEXT: &str = "walras 2026 bridge terms v2";
 /// The asset of deposits for cases.
 const DEPOSITED: AssetId = AssetId(0);
 
@@ -74,6 +79,8 @@ pub(crate) struct Crossing {
     pub escrow: Sums,
     /// Deposits that are forfeited.
     pub burnt: Amount,
+    /// Accounts that answer for members that were convicted.
+    pub convicted: Vec<Address>,
     pub events: Vec<BridgeEvent>,
     pub change: Option<BridgeChange>,
 }
@@ -121,6 +128,9 @@ impl LaneBridge {
         let bridge = Bridge::parse(terms.bridge_rules(network), state).map_err(|_| "its state cannot be read")?;
         if bridge.totals().keys().any(|asset| terms.asset(*asset).is_none()) {
             return Err("escrow holds an asset that is not in the lane");
+        }
+        if bridge.convicted().iter().any(|member| usize::from(*member) >= terms.members.len()) {
+            return Err("a stranger was convicted");
         }
         // Checked before a committee is made for each epoch: the state says how many there are.
         let members = terms.members.len();
@@ -209,6 +219,7 @@ impl LaneBridge {
         }
         let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BadLanePost)?;
         self.bridge.check(&fact)?;
+        let is_accusation = matches!(operation, BridgeOperation::Accuse { .. });
         let (committee, mut budget) = (|epoch| self.committee(epoch), CheckBudget(operation.cost()));
         match operation.verify(
             &self.network,
@@ -219,6 +230,7 @@ impl LaneBridge {
             &mut budget,
         ) {
             Ok(_) => Ok(()),
+            Err(_) if is_accusation => Err(Refusal::BadEvidence),
             Err(LaneRefusal::UnknownCommittee(_)) => Err(Refusal::NotRedeemable),
             Err(_) => Err(Refusal::UnprovenLanePost),
         }
@@ -255,6 +267,9 @@ impl LaneBridge {
                     crossing.credits.push(Credit { to, asset: DEPOSITED, amount });
                 }
                 BridgeEvent::KeepDeposit(amount) => crossing.burnt += amount,
+                BridgeEvent::Convicted(member) => {
+                    crossing.convicted.extend(self.terms.accounts.get(usize::from(member)));
+                }
                 _ => {}
             }
         }
@@ -263,6 +278,13 @@ impl LaneBridge {
         }
         crossing.events = events;
         crossing
+    }
+
+    /// The accounts that answer for members with keys of an epoch of which evidence is accepted.
+    pub(crate) fn answering(&self) -> impl Iterator<Item = Address> + '_ {
+        let has_keys =
+            |member: usize| self.committees.values().any(|committee| !committee.keys_of(member as u8).is_empty());
+        self.terms.accounts.iter().enumerate().filter(move |(member, _)| has_keys(*member)).map(|(_, account)| *account)
     }
 
     fn fact(&self, sender: Address, edit: BridgeEdit<'_>) -> BridgeFact {
@@ -326,6 +348,7 @@ impl From<BridgeRefusal> for Refusal {
             BridgeRefusal::NoCase => Refusal::NoCase,
             BridgeRefusal::WrongRound { .. } => Refusal::WrongHaltRound,
             BridgeRefusal::WrongRegistration(_) => Refusal::WrongLaneKeys,
+            BridgeRefusal::EvidenceTooOld(_) => Refusal::EvidenceTooOld,
         }
     }
 }

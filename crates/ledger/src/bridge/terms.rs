@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{AssetRule, BridgeRules, LaneRules, LaneSchedule, OutflowLimit, Output, Recipient, SHARDS_MAX};
-use primitives::{Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
+use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
 
 const MEMBERS_MAX: usize = payments::VALIDATORS_MAX;
 const PENALTY_MAX: u32 = 1_000_000;
@@ -27,6 +27,9 @@ pub struct LaneTerms {
     /// For each member the key that registers its keys of later epochs. None: the first keys serve in every epoch, and
     /// are never destroyed; each signed statement names its epoch.
     pub registrars: Vec<PublicKey>,
+    /// For each member the account whose stake answers for it: it is slashed if the member contradicts itself, and not
+    /// paid back while evidence may come. None: nothing answers, and a conviction only ends the member's registrations.
+    pub accounts: Vec<Address>,
     /// The assets of the lane, by number.
     pub assets: Vec<LaneAsset>,
     /// Outputs that exist from the start; their sum is the first escrow.
@@ -127,6 +130,12 @@ impl LaneTerms {
             }
             _ if !self.registrars.is_empty() && self.registrars.len() != self.members.len() => {
                 "registrars are one key for each member, or none"
+            }
+            _ if !self.accounts.is_empty() && self.accounts.len() != self.members.len() => {
+                "accounts are one for each member, or none"
+            }
+            _ if self.accounts.iter().collect::<BTreeSet<_>>().len() < self.accounts.len() => {
+                "two members have one account"
             }
             _ if keys.iter().collect::<BTreeSet<_>>().len() < keys.len() => "two shards or registrars have one key",
             _ if !self.assets.is_sorted_by(|a, b| a.asset < b.asset) => "assets do not stand by number, each once",

@@ -12,7 +12,9 @@
 //! validator: a fraction of all it has staked, also of what is on its way back, goes to the pool, the rest is unstaked,
 //! and it is never drawn again. If more accounts have staked than the chain's limits allow, those that have staked
 //! least are unstaked, so that cheap stakes keep nobody out. What is unstaked is paid back at the first boundary after
-//! `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is refused.
+//! `unbonding_epochs` epochs behind the last one that it can have counted in; older evidence is refused. A member of
+//! the payment lane that contradicts itself there is convicted in the same way, and is paid back nothing while it has
+//! keys in a lane epoch that still counts.
 //!
 //! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its
 //! transactions. A key is held by one validator at a time. Staked units, units on their way back and the pool are a
@@ -35,6 +37,7 @@ mod draw;
 mod schedule;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
@@ -120,6 +123,14 @@ pub struct Validators {
     first_epoch: u64,
     /// Of consecutive epochs, up to the last one that is drawn.
     committees: Vec<Vec<Member>>,
+}
+
+/// What the payment lane says of stakes.
+pub(crate) struct LaneStakes<'a> {
+    /// Accounts whose members contradicted themselves there.
+    pub convicted: &'a [Address],
+    /// Accounts that answer for members against whom evidence may come: they are paid nothing back.
+    pub answering: BTreeSet<Address>,
 }
 
 /// What a block's operations on the registry come to outside it.
@@ -307,6 +318,7 @@ impl Validators {
         block: &Superblock,
         earning: &[u32],
         edits: &[(Address, RegistryEdit<'_>)],
+        lane: &LaneStakes<'_>,
         validators_max: usize,
     ) -> Moved {
         let before = self.bonded();
@@ -315,10 +327,10 @@ impl Validators {
             self.draw(&block.parent_root);
         }
         let mut credits = self.reward(height, earning);
-        self.convict_and_move(edits, height);
+        self.convict_and_move(edits, lane.convicted, height);
         self.displace(validators_max, height);
         if self.terms.schedule.is_boundary(height) {
-            self.release(height, &mut credits);
+            self.release(height, &lane.answering, &mut credits);
         }
         self.forget(height);
         Moved { credits, bonded: self.bonded() as i128 - before as i128 }
@@ -356,7 +368,7 @@ impl Validators {
     }
 
     /// Works operations in: first what owners do, then convictions.
-    fn convict_and_move(&mut self, edits: &[(Address, RegistryEdit<'_>)], height: Height) {
+    fn convict_and_move(&mut self, edits: &[(Address, RegistryEdit<'_>)], by_lane: &[Address], height: Height) {
         // Who is convicted was found by the filter in the registry as it was before the block.
         let accused = edits.iter().filter_map(|(_, edit)| match edit {
             RegistryEdit::Convict(evidence) => {
@@ -374,7 +386,7 @@ impl Validators {
                 RegistryEdit::Convict(_) => {}
             }
         }
-        accused.iter().for_each(|account| self.convict(account, free));
+        accused.iter().chain(by_lane).for_each(|account| self.convict(account, free));
     }
 
     fn stake(&mut self, account: Address, stake: &Stake) {
@@ -434,9 +446,9 @@ impl Validators {
         }
     }
 
-    /// Pays back what is free, and lets go of who has nothing left.
-    fn release(&mut self, height: Height, credits: &mut Vec<Credit>) {
-        for one in &mut self.registry {
+    /// Pays back what is free, and lets go of who has nothing left. Who answers for a member of the payment lane waits.
+    fn release(&mut self, height: Height, answering: &BTreeSet<Address>, credits: &mut Vec<Credit>) {
+        for one in self.registry.iter_mut().filter(|one| !answering.contains(&one.member.account)) {
             let amount = one.unbonding.iter().filter(|(free, _)| *free <= height).map(|(_, units)| units).sum();
             if amount > 0 {
                 one.unbonding.retain(|(free, _)| *free > height);

@@ -44,6 +44,7 @@ pub fn terms() -> LaneTerms {
         lapse_penalty: 100_000,
         members: (0..4).map(|member| vec![shard_key(member).public()]).collect(),
         registrars: Vec::new(),
+        accounts: Vec::new(),
         assets: vec![asset(USD), asset(EUR)],
         outputs: vec![],
     }

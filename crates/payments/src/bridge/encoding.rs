@@ -3,12 +3,12 @@
 //! ```text
 //! clock · resolver · count 4 · (home 8 · count 4 · (id 32 · output 45)[])[]
 //! · count 4 · (asset 4 · backing 16 · deposits 16 · redemptions 16 · verdicts 16)[]
-//! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue · count 4 · registration[]
+//! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue · count 4 · registration[] · count 2 · member 1 each
 //! ```
 
 use super::*;
 
-const REST_CONTEXT: &str = "walras 2026 lane bridge rest v2";
+const REST_CONTEXT: &str = "walras 2026 lane bridge rest v3";
 
 impl Bridge {
     /// Its encoding. The rules are not part of it: they are the genesis'.
@@ -28,6 +28,7 @@ impl Bridge {
         self.write_sums(&mut to);
         to.extend((self.registrations.len() as u32).to_le_bytes());
         self.registrations.values().for_each(|registration| registration.write(&mut to));
+        self.write_convicted(&mut to);
         to
     }
 
@@ -43,7 +44,13 @@ impl Bridge {
         self.resolver.write_rest(&mut to);
         self.write_totals(&mut to);
         self.queue.write_limits(&mut to);
+        self.write_convicted(&mut to);
         to
+    }
+
+    fn write_convicted(&self, to: &mut Vec<u8>) {
+        to.extend((self.convicted.len() as u16).to_le_bytes());
+        to.extend(&self.convicted);
     }
 
     fn write_totals(&self, to: &mut Vec<u8>) {
@@ -103,6 +110,8 @@ impl Bridge {
             Ok(((registration.epoch, registration.member), registration))
         };
         let registrations = read_map(read, count, registration)?;
+        let count = u16::from_le_bytes(read.array()?);
+        let convicted = read_map(read, count.into(), |read| Ok((read.u8()?, ())))?.into_keys().collect();
         reader.end()?;
         if registrations.keys().any(|(_, member)| usize::from(*member) >= rules.registrars.len()) {
             return Err(LaneRefusal::Malformed("a stranger has registered keys"));
@@ -114,6 +123,6 @@ impl Bridge {
             return Err(LaneRefusal::Malformed("the state is of a lane with other rules"));
         }
         let deposited = deposits.values().map(|(_, amount)| u128::from(*amount)).sum();
-        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, deposited, queue, registrations })
+        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, deposited, queue, registrations, convicted })
     }
 }

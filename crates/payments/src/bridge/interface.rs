@@ -17,6 +17,8 @@ pub enum BridgeKey {
     Halt(HomeEpoch, u64, u8),
     /// A member registers keys for an epoch.
     Registration(HomeEpoch, u8),
+    /// A member is convicted.
+    Conviction(u8),
 }
 
 /// An operation whose signatures are valid, with who sent it.
@@ -73,6 +75,8 @@ pub enum BridgeFact {
     },
     /// Of [`BridgeOperation::Register`].
     Register(LaneRegistration),
+    /// Of [`BridgeOperation::Accuse`].
+    Accuse(Convicted),
 }
 
 /// What a block owes, and what the lane learns from it.
@@ -97,6 +101,8 @@ pub enum BridgeEvent {
     Case(CaseEvent),
     /// A member has registered keys for an epoch.
     Registered(HomeEpoch, u8),
+    /// A member contradicted itself: its stake is slashed, once, and it registers no more keys.
+    Convicted(u8),
     /// A lane epoch begins with this block.
     Epoch(HomeEpoch),
     /// The lane is halted until it says otherwise, or goes on.

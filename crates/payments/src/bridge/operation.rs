@@ -8,6 +8,7 @@
 //!            5 view     · case 32 · committee 8 · owner 32 · count 1 · digest 32 each · answer
 //!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
 //!            7 register · registration · proof 64 each          see `registration.rs`
+//!            8 accuse   · evidence                              see `evidence.rs`
 //! ```
 
 use super::*;
@@ -73,6 +74,11 @@ pub enum BridgeOperation {
         /// A proof of possession of each.
         proofs: Vec<Signature>,
     },
+    /// A member contradicted itself.
+    Accuse {
+        /// How.
+        evidence: LaneEvidence,
+    },
 }
 
 impl BridgeOperation {
@@ -84,6 +90,7 @@ impl BridgeOperation {
             BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => 1 + proof.certificate.cost(),
             BridgeOperation::Vote { .. } | BridgeOperation::View { .. } | BridgeOperation::Halt { .. } => 1,
             BridgeOperation::Register { registration, .. } => 1 + registration.keys.len() as u32,
+            BridgeOperation::Accuse { evidence } => evidence.cost(),
         }
     }
 
@@ -101,6 +108,7 @@ impl BridgeOperation {
             }
             BridgeOperation::Halt { epoch, round, answer, .. } => BridgeKey::Halt(*epoch, *round, answer.validator),
             BridgeOperation::Register { registration: of, .. } => BridgeKey::Registration(of.epoch, of.member),
+            BridgeOperation::Accuse { evidence } => BridgeKey::Conviction(evidence.accused().validator),
         })
     }
 
@@ -113,6 +121,7 @@ impl BridgeOperation {
             BridgeOperation::View { .. } => "view",
             BridgeOperation::Halt { .. } => "halt",
             BridgeOperation::Register { .. } => "register",
+            BridgeOperation::Accuse { .. } => "accuse",
         }
     }
 
@@ -149,6 +158,7 @@ impl BridgeOperation {
                 BridgeFact::Halt { epoch: *epoch, round: *round, validator: answer.validator }
             }
             BridgeOperation::Register { registration, .. } => BridgeFact::Register(registration.clone()),
+            BridgeOperation::Accuse { evidence } => BridgeFact::Accuse(evidence.accused()),
         })
     }
 
@@ -204,6 +214,10 @@ impl BridgeOperation {
                 registration.verify(network, registrar)?;
                 registration.check_possession(network, registrar, proofs)?;
             }
+            (BridgeOperation::Accuse { evidence }, _) => {
+                budget.spend(self.cost())?;
+                evidence.verify(of(evidence.accused().epoch)?)?;
+            }
             (BridgeOperation::Redeem { .. } | BridgeOperation::Vote { .. }, _) => {
                 unreachable!("an operation's fact is of its own kind")
             }
@@ -254,6 +268,10 @@ impl BridgeOperation {
                 registration.write(&mut to);
                 proofs.iter().for_each(|proof| to.extend(proof.0));
             }
+            BridgeOperation::Accuse { evidence } => {
+                to.push(8);
+                evidence.write(&mut to);
+            }
         }
         to
     }
@@ -294,7 +312,8 @@ impl BridgeOperation {
                 let proofs = registration.keys.iter().map(|_| read.signature()).collect::<Result<_, _>>()?;
                 BridgeOperation::Register { registration, proofs }
             }
-            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 2 to 7")),
+            8 => BridgeOperation::Accuse { evidence: LaneEvidence::read(read)? },
+            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 2 to 8")),
         };
         reader.end()?;
         Ok(operation)

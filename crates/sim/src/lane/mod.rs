@@ -15,6 +15,8 @@
 //! 4. The certificate of a settled payment is never refused as void.
 //! 5. Each correct validator holds the keys of the epochs in which it may sign or has to vote, and no others; each key
 //!    that the ledger has for it is fresh.
+//! 6. Nobody correct is convicted of contradicting itself, and only the stake that answers for the liar is slashed. In
+//!    half of the runs every contradiction that stands in a block is posted as evidence.
 //!
 //! In the end the network heals, and each settled output of an honest payer that can still move comes home to the
 //! ledger.
@@ -27,10 +29,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use ledger::{Genesis, LaneAsset, LaneTerms, Ledger, Listing, Outcome, Refusal, Signatures};
+use ledger::{Genesis, LaneAsset, LaneTerms, Ledger, Listing, Member, Membership, Outcome, Refusal, Signatures, Terms};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, HomeEpoch, HomePhase, LaneRegistration, PaymentBody, Recipient,
-    StatementKind, Verdict,
+    BridgeEvent, BridgeOperation, CaseEvent, EvidenceFinder, HomeEpoch, HomePhase, LaneEvidence, LaneRegistration,
+    PaymentBody, Recipient, StatementKind, Verdict,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock,
@@ -48,6 +50,8 @@ const MEMBERS: u8 = 4;
 const EPOCH_HEIGHTS: u64 = 14;
 const ASSET: AssetId = AssetId(0);
 const CASE_DEPOSIT: Amount = 50;
+/// What answers for each member.
+const STAKE: Amount = 1_000;
 /// What each payer has on the ledger.
 const WEALTH: Amount = 1_000_000;
 /// Blocks in which everything that is owed must come, once nothing fails any more.
@@ -60,11 +64,13 @@ pub enum LaneBug {
     NewLogOnRestart,
     /// What is signed is not durable yet.
     AnswerBeforeSync,
+    /// The genesis names other accounts than those of the members to answer for them.
+    OthersAnswer,
 }
 
 impl LaneBug {
     /// All of them.
-    pub const ALL: [LaneBug; 2] = [LaneBug::NewLogOnRestart, LaneBug::AnswerBeforeSync];
+    pub const ALL: [LaneBug; 3] = [LaneBug::NewLogOnRestart, LaneBug::AnswerBeforeSync, LaneBug::OthersAnswer];
 }
 
 /// How much to simulate.
@@ -106,6 +112,8 @@ pub struct LaneReport {
     pub verdicts: u64,
     /// Crashes of validators.
     pub crashes: u64,
+    /// Members that were convicted.
+    pub convicted: u64,
     /// Settled outputs that came home in the end.
     pub came_home: u64,
     /// BLAKE3 over all events, in hexadecimal.
@@ -147,6 +155,8 @@ struct LaneWorld {
     sequences: BTreeMap<Address, Sequence>,
     messages: VecDeque<Message>,
     observed: Observed,
+    /// Finds contradictions in blocks, in runs in which somebody looks.
+    finder: Option<EvidenceFinder>,
     /// Units in escrow, by plain bookkeeping.
     escrow: u128,
     healed: bool,
@@ -158,6 +168,12 @@ fn secret(kind: u8, number: u64) -> SecretKey {
     let mut seed = [kind; 32];
     seed[..8].copy_from_slice(&number.to_le_bytes());
     SecretKey::from_seed(seed)
+}
+
+/// The account whose stake answers for a member.
+fn answering(member: u8, bug: Option<LaneBug>) -> Address {
+    let shift = u8::from(bug == Some(LaneBug::OthersAnswer));
+    secret(2, u64::from((member + shift) % MEMBERS)).public().address()
 }
 
 /// The key of the genesis that registers a member's keys.
@@ -190,8 +206,22 @@ impl LaneWorld {
             members: keys.iter().map(|key| vec![key.public()]).collect(),
             registrars: (0..MEMBERS.into()).map(|index| registrar(index).public()).collect(),
             assets: vec![LaneAsset { asset: ASSET, least_units: 1, fee: dice.below(2), outflow: None }],
+            accounts: (0..MEMBERS).map(|index| answering(index, options.bug)).collect(),
             outputs: Vec::new(),
         };
+        let founders = (0..MEMBERS).map(|index| Member {
+            account: secret(2, index.into()).public().address(),
+            key: secret(5, index.into()).public(),
+            address: String::new(),
+            stake: STAKE,
+        });
+        let stakes = Terms {
+            network: Digest([7; 32]),
+            committee: MEMBERS.into(),
+            slash: Fraction::power_of_two(2),
+            ..Terms::default()
+        };
+        let membership = Membership { terms: stakes, reward_pool: 0, founders: founders.collect() };
         let accounts = payers.accounts().chain((0..MEMBERS.into()).map(|index| secret(2, index).public().address()));
         let balances: Vec<_> = accounts.map(|account| (account, ASSET, WEALTH)).collect();
         let genesis = Genesis {
@@ -202,6 +232,7 @@ impl LaneWorld {
             assets: vec![Listing::new("USD", 2, Address([9; 20])), Listing::new("EUR", 2, Address([9; 20]))],
             balances,
             lane: Some(terms),
+            membership: Some(membership),
             ..Genesis::default()
         };
         let ledger = Ledger::new(&genesis).expect("the genesis is sound");
@@ -217,6 +248,7 @@ impl LaneWorld {
             sequences: BTreeMap::new(),
             messages: VecDeque::new(),
             observed: Observed::default(),
+            finder: dice.once_in(2).then(|| EvidenceFinder::new(1 << 12)),
             escrow: 0,
             healed: false,
             trace: blake3::Hasher::new(),
@@ -362,6 +394,7 @@ impl LaneWorld {
         for event in &applied.lane {
             self.on_event(event, home)?;
         }
+        self.accuse(&operations, &applied.outcomes);
         for validator in &mut self.validators {
             validator.clear_posts(&self.ledger);
             validator.hear(applied.lane.clone(), self.ledger.clone());
@@ -376,7 +409,39 @@ impl LaneWorld {
             return Err(format!("escrow holds {held} units, withdrawals less credits are {}", self.escrow));
         }
         self.validators.iter().try_for_each(|validator| validator.check_keys())?;
+        self.check_convictions()?;
         self.observed.check()
+    }
+
+    /// Whoever sees a contradiction in a block posts it.
+    fn accuse(&mut self, operations: &[Operation], outcomes: &[Outcome]) {
+        let Some(finder) = &mut self.finder else { return };
+        let posted = operations.iter().zip(outcomes).filter(|(_, outcome)| outcome.refusal().is_none());
+        let posts = posted.filter_map(|(operation, _)| match operation {
+            Operation::Lane(bytes) => BridgeOperation::parse(bytes).ok(),
+            _ => None,
+        });
+        let found: Vec<LaneEvidence> = posts.flat_map(|post| finder.note_post(&post)).collect();
+        let key = self.payers.account(1);
+        for evidence in found {
+            let known = self.lane().bridge().convicted();
+            if !known.contains(&evidence.accused().validator) {
+                self.post(&key, &BridgeOperation::Accuse { evidence });
+            }
+        }
+    }
+
+    fn check_convictions(&self) -> Result<(), String> {
+        let liar = self.liar.index;
+        if let Some(member) = self.lane().bridge().convicted().iter().find(|member| **member != liar) {
+            return Err(format!("validator {member} is correct, and was convicted"));
+        }
+        let account = secret(2, liar.into()).public().address();
+        let slashed = self.ledger.validators().registry().iter().filter(|one| one.excluded || one.bonded() < STAKE);
+        match slashed.map(|one| one.member.account).find(|slashed| *slashed != account) {
+            Some(slashed) => Err(format!("account {slashed} answers for nobody who lied, and was slashed")),
+            None => Ok(()),
+        }
     }
 
     fn on_outcome(&mut self, id: &TransactionId, operation: &Operation, outcome: &Outcome) -> Result<(), String> {
@@ -405,6 +470,7 @@ impl LaneWorld {
                 let left = self.escrow.checked_sub((*amount).into());
                 self.escrow = left.ok_or("more is credited than escrow holds")?;
             }
+            BridgeEvent::Convicted(_) => self.report.convicted += 1,
             BridgeEvent::Backed(id, output) => {
                 if let Recipient::Key(_) = output.to {
                     self.payers.deposited(*id, *output, home);

@@ -1,7 +1,7 @@
 //! The lane that a purse is for: pinned when the purse is made, so that no node can put other validators in their
 //! place later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -303,6 +303,8 @@ pub struct LaneNow {
     pub heights_left: u64,
     pub halted: bool,
     pub case_deposit: Amount,
+    /// Members that were convicted of contradicting themselves.
+    pub convicted: BTreeSet<u8>,
     addresses: Vec<Vec<SocketAddr>>,
     tls: bool,
     home_ports: u64,
@@ -323,10 +325,12 @@ impl LaneNow {
             "the node does not know where the lane's shards are: give the --server of a member, or set [lane] addresses"
         );
         let number = |name: &str| lane[name].as_u64().with_context(|| format!("the node tells no {name}"));
+        let convicted = lane["convicted"].as_array().map_or(&[][..], Vec::as_slice);
         Ok(LaneNow {
             epoch: number("epoch")?,
             heights_left: number("heights_left")?,
             halted: lane["halted"] == true,
+            convicted: convicted.iter().filter_map(|member| u8::try_from(member.as_u64()?).ok()).collect(),
             case_deposit: text(&lane["case_deposit"]).parse().context("the deposit of a case")?,
             addresses,
             tls: lane["tls"] == true,

@@ -2,7 +2,8 @@
 //!
 //! Wallets leave receipts in a folder (`walras pay leave`). The watcher settles them, posts the certificate of a
 //! payment that somebody contests, and in the last epoch of an output sends it home: to the ledger account of its
-//! owner. It pays the ledger's fees itself.
+//! owner. Among what it holds it looks for validators that confirmed two payments of one output, and accuses them. It
+//! pays the ledger's fees itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,8 +14,9 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use lane::LaneClientError;
 use payments::{
-    BridgeOperation, CaseEvent, FastReceipt, Holding, HomeEpoch, HomePhase, LaneWatcher, OutputId, OutputProof,
-    Payment, PaymentBody, PaymentCertificate, Recipient, SignedPayment, SpentOutput, WatchAction, spend_request,
+    BridgeOperation, CaseEvent, EvidenceFinder, FastReceipt, Holding, HomeEpoch, HomePhase, LaneWatcher, OutputId,
+    OutputProof, Payment, PaymentBody, PaymentCertificate, Recipient, SignedPayment, SpentOutput, WatchAction,
+    is_redeemable, spend_request,
 };
 use primitives::{Digest, Signature};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,8 @@ use crate::wallet::server::text;
 
 const STATE: &str = "watch.json";
 const LANE: &str = "lane.json";
+/// Confirmations of one look that are kept to be compared.
+const CONFIRMATIONS_MAX: usize = 1 << 20;
 
 /// Settles receipts and sends money home for wallets that are offline.
 #[derive(clap::Args)]
@@ -73,6 +77,7 @@ struct Looked {
     settled: usize,
     sent_home: usize,
     posted: usize,
+    accused: usize,
     failed: Vec<String>,
 }
 
@@ -84,6 +89,8 @@ struct Pass<'a> {
     json: bool,
     /// Payments of open cases.
     candidates: Vec<(OutputId, Vec<Arc<PaymentBody>>)>,
+    /// What validators confirmed, of this look.
+    finder: EvidenceFinder,
     looked: Looked,
 }
 
@@ -133,12 +140,17 @@ impl Watch {
     }
 
     fn tell(&self, json: bool, looked: &Looked) {
-        let Looked { settled, sent_home, posted, failed } = looked;
+        let Looked { settled, sent_home, posted, accused, failed } = looked;
         if json {
-            let body = json!({"settled": settled, "sent_home": sent_home, "posted": posted, "failed": failed});
+            let body = json!({
+                "settled": settled, "sent_home": sent_home, "posted": posted, "accused": accused, "failed": failed
+            });
             println!("{body}");
-        } else if self.once || settled + sent_home + posted + failed.len() > 0 {
+        } else if self.once || settled + sent_home + posted + accused + failed.len() > 0 {
             println!("settled {settled}, sent home {sent_home}, posted {posted}");
+            if *accused > 0 {
+                println!("accused {accused} validators that confirmed two payments of one output");
+            }
             failed.iter().for_each(|reason| eprintln!("not done: {reason}"));
         }
     }
@@ -167,6 +179,7 @@ impl Watch {
             lanes,
             json,
             candidates: candidates.into_iter().flatten().collect(),
+            finder: EvidenceFinder::new(CONFIRMATIONS_MAX),
             looked: Looked::default(),
         };
         let mut state = self.state()?;
@@ -225,6 +238,7 @@ impl Pass<'_> {
             }
             Slip::ToAccounts(body, certificate) => {
                 slip.verify(self.network)?;
+                self.note(body, certificate);
                 let done = state.entry(body.digest.to_string()).or_default();
                 if !done.posted {
                     self.post(&BridgeOperation::Redeem {
@@ -256,6 +270,11 @@ impl Pass<'_> {
     fn attend_receipt(&mut self, receipt: &FastReceipt, holding: &Holding, done: &mut Done) -> anyhow::Result<()> {
         if done.over.is_some() {
             return Ok(());
+        }
+        let digest = receipt.proof.summary.digest(&self.network.id);
+        let mut bodies = self.candidates.iter().flat_map(|(_, bodies)| bodies);
+        if let Some(body) = bodies.find(|body| body.digest == digest).cloned() {
+            self.note(&body, &receipt.proof.certificate);
         }
         let mut watcher = LaneWatcher::new(self.network.id, 1);
         let id = watcher.watch(receipt.clone(), holding.clone())?;
@@ -295,6 +314,25 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// Looks for validators that confirmed this payment and another one of an input of it, and accuses them. The
+    /// certificate was verified.
+    fn note(&mut self, body: &PaymentBody, certificate: &PaymentCertificate) {
+        if !is_redeemable(body.payment.home, self.lanes.now.epoch) {
+            // The ledger has forgotten the keys.
+            return;
+        }
+        for evidence in self.finder.note_certificate(body, certificate) {
+            let validator = evidence.accused().validator;
+            if !self.lanes.now.convicted.insert(validator) {
+                continue;
+            }
+            match self.submit(&BridgeOperation::Accuse { evidence }) {
+                Ok(()) => self.looked.accused += 1,
+                Err(error) => self.looked.failed.push(format!("accusing validator {validator}: {error:#}")),
+            }
+        }
+    }
+
     /// Gets an exit certified, which needs no signature of the owner, and posts it.
     fn send_home(&mut self, home: HomeEpoch, exit: Payment, proof: OutputProof, done: &mut Done) -> anyhow::Result<()> {
         let (payment, signature) = (exit.encode(), Signature([0; 64]));
@@ -317,9 +355,14 @@ impl Pass<'_> {
     }
 
     fn post(&mut self, operation: &BridgeOperation) -> anyhow::Result<()> {
-        let posted = super::home::post(self.json, &self.watch.sender, operation)?;
-        ensure!(posted.is_some(), "the ledger has not taken the certificate yet");
+        self.submit(operation)?;
         self.looked.posted += 1;
+        Ok(())
+    }
+
+    fn submit(&self, operation: &BridgeOperation) -> anyhow::Result<()> {
+        let posted = super::home::post(self.json, &self.watch.sender, operation)?;
+        ensure!(posted.is_some(), "the ledger has not taken it yet");
         Ok(())
     }
 }
