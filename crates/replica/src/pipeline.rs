@@ -4,7 +4,7 @@
 use consensus::Index;
 use ledger::contracts::recover_senders;
 use ledger::{Applied, Attached, Batch, BlockReceipts, Ledger, Signatures, Stage, block_time};
-use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
+use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_transactions};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
 use crate::{Agreed, Mempool, Past, ReplicaError, encode};
@@ -75,7 +75,7 @@ impl Agreed {
 pub fn checked(proposer: Index, payload: &[u8]) -> SubBlock {
     let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
     let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
-    let valid = verify_all(&transactions);
+    let valid = verify_transactions(&transactions);
     sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
     sub_block.senders = recover_senders(&sub_block.ethereum);
     sub_block

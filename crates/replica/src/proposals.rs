@@ -170,7 +170,7 @@ fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> (Vec<PoolEntry>
         if fits {
             room -= bytes;
         }
-        fits && quota.admits(&entry.transaction.body.operation)
+        fits && quota.admits(&entry.transaction)
     };
     let entries = pool.take_while(count, fits);
     (entries, room)

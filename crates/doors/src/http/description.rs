@@ -79,6 +79,18 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
 
 /// Transactions travel as bytes, or as hexadecimal in JSON.
 fn describe_body(path: &str, content: &mut Map<String, Value>) {
+    if path == "/v1/typed-data" {
+        let properties = json!({
+            "account": {"type": "string", "pattern": ADDRESS},
+            "sequence": {"type": "integer", "minimum": 0, "maximum": INTEGER_MAX},
+            "operation": {"type": "object", "required": ["type"], "description": "see docs/api.md"},
+        });
+        let required = ["account", "operation"];
+        let body =
+            json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false});
+        content.insert("application/json".into(), json!({"schema": body}));
+        return;
+    }
     let one = json!({"type": "string", "pattern": TRANSACTION, "description": "see docs/specification.md"});
     let (name, schema) = match path.ends_with("/batch") {
         true => ("transactions", json!({"type": "array", "items": one})),
@@ -86,6 +98,11 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     };
     let mut properties = Map::new();
     properties.insert(name.into(), schema);
+    if path == "/v1/transactions" {
+        let description = "what a wallet answered, for an `unsigned` of /v1/typed-data";
+        let signature = json!({"type": "string", "pattern": TRANSACTION, "description": description});
+        properties.insert("signature".into(), signature);
+    }
     let body = json!({
         "type": "object", "required": [name], "properties": properties, "additionalProperties": false,
     });
