@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Signature, TypedDataEncoder, Wallet } from "ethers";
-import { createWalletClient, hashTypedData, http } from "viem";
+import { createWalletClient, custom, hashTypedData } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 
 const server = process.env.WALRAS_HTTP;
@@ -16,7 +16,7 @@ const stranger = "0x00000000000000000000000000000000000057a9";
 async function call(path, body) {
   const request = body && { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const answer = await fetch(`${server}${path}`, request);
-  return { status: answer.status, ...(await answer.json()) };
+  return { http: answer.status, ...(await answer.json()) };
 }
 
 const describe = (account, operation) => call("/v1/typed-data", { account: account.address, operation });
@@ -61,7 +61,7 @@ test("a payment by viem arrives, and its signature is good for nothing else", as
   const s = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, "0");
   const v = signature.endsWith("1b") ? "1c" : "1b";
   const high = await submit(wanted.unsigned, `${signature.slice(0, 66)}${s}${v}`);
-  assert.deepEqual([high.status, high.error.code], [400, "malformed"]);
+  assert.deepEqual([high.http, high.error.code], [400, "malformed"]);
   assert.match(high.error.message, /high s/);
   const domain = { ...wanted.typed_data.domain, salt: `0x${"11".repeat(32)}` };
   const elsewhere = await byViem({ ...wanted.typed_data, domain });
@@ -69,18 +69,17 @@ test("a payment by viem arrives, and its signature is good for nothing else", as
   const replayed = wanted.unsigned.slice(0, -64) + "11".repeat(32);
   assert.equal((await submit(replayed, elsewhere)).error.code, "wrong_chain", "a transaction of another network");
   const sent = await submit(wanted.unsigned, signature);
-  assert.deepEqual([sent.status, sent.outcome?.status ?? sent.outcome], [200, "applied"], JSON.stringify(sent));
+  assert.deepEqual([sent.http, sent.outcome], [200, { result: "applied" }]);
   assert.equal(await balance({ address: stranger }, "EUR"), 1_250_000n);
   // A wallet of which only the protocol is known: `eth_signTypedData_v4`.
   const asked = [];
   const provider = { request: async ({ method, params }) => (asked.push(method), byViem(JSON.parse(params[1]))) };
-  const { custom } = await import("viem");
   const client = createWalletClient({ account: viem.address, transport: custom(provider) });
   const again = await pay("1");
   const { types, primaryType, domain: ours, message } = again.typed_data;
   const bySomeWallet = await client.signTypedData({ types, primaryType, domain: ours, message });
   assert.deepEqual(asked, ["eth_signTypedData_v4"]);
-  assert.equal((await submit(again.unsigned, bySomeWallet)).status, 200);
+  assert.equal((await submit(again.unsigned, bySomeWallet)).http, 200);
 });
 
 test("offers of viem and ethers fill, and what rests is cancelled", async () => {
@@ -94,18 +93,18 @@ test("offers of viem and ethers fill, and what rests is cancelled", async () => 
     submit(selling.unsigned, await byViem(selling.typed_data)),
     submit(buying.unsigned, await byEthers(buying.typed_data)),
   ]);
-  for (const answer of answers) assert.equal(answer.status, 200, JSON.stringify(answer));
+  for (const answer of answers) assert.equal(answer.http, 200, JSON.stringify(answer));
   while ((await balance(viem, "USD")) <= before[0] || (await balance(ethers, "EUR")) <= before[1]) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   // Nobody sells that dear: it rests until it is cancelled.
   const rests = await describe(viem, { ...sell, limit: "1000" });
-  assert.equal((await submit(rests.unsigned, await byViem(rests.typed_data))).status, 200);
+  assert.equal((await submit(rests.unsigned, await byViem(rests.typed_data))).http, 200);
   const { offers } = await call(`/v1/accounts/${viem.address.toLowerCase()}/offers`);
   const mine = offers.find(({ id }) => id === rests.sequence);
   const { sell: from, buy: to, limit, id: offer } = mine;
   const cancel = await describe(viem, { type: "cancel_offer", sell: from, buy: to, limit, offer });
-  assert.equal((await submit(cancel.unsigned, await byViem(cancel.typed_data))).status, 200);
+  assert.equal((await submit(cancel.unsigned, await byViem(cancel.typed_data))).http, 200);
   const left = await call(`/v1/accounts/${viem.address.toLowerCase()}/offers`);
   assert.ok(!left.offers.some(({ id }) => id === offer));
 });

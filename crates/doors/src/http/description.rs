@@ -4,6 +4,8 @@
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
+use crate::roles::{Role, role_of};
+
 /// Answers that any call may get, whoever makes it.
 const ANY: [&str; 8] = ["400", "404", "408", "413", "421", "429", "500", "503"];
 /// Larger integers are malformed; those that no list is long enough for are fine.
@@ -49,8 +51,10 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
     }
     if let Some(content) = operation.pointer_mut("/requestBody/content").and_then(Value::as_object_mut) {
         describe_body(path, content);
-        let open: [Value; 2] = [json!({}), json!({"submit": []})];
-        operation["security"] = json!(open);
+        if role_of(&method.to_uppercase(), path) == Role::Submit {
+            let open: [Value; 2] = [json!({}), json!({"submit": []})];
+            operation["security"] = json!(open);
+        }
     }
 }
 

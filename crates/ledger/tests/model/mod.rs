@@ -127,8 +127,7 @@ impl Model {
         let standing: Vec<usize> = (0..block.len()).filter(|i| refusals[*i].is_none()).collect();
         let mut distinct = Vec::new();
         for &i in &standing {
-            let beats =
-                |j: usize| block[j].body == block[i].body && (block[j].signed_by, j) < (block[i].signed_by, i);
+            let beats = |j: usize| block[j].body == block[i].body && (block[j].signed_by, j) < (block[i].signed_by, i);
             if standing.iter().any(|&j| j != i && beats(j)) {
                 refusals[i] = Some(Refusal::Duplicate);
             } else {
