@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
@@ -19,12 +20,15 @@ const buyer = {
 const seller = { key: "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6" };
 const friend = "0x0000000000000000000000000000000000c0ffee";
 
-/** The package of the platform has the binary; without it nothing can be tested here, which is said. */
+/**
+ * The package of the platform has the binary; without it nothing can be tested here, which is said. The script of npm in
+ * front of it loses the exit status.
+ */
 function binary(tool) {
   const system = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
   try {
-    createRequire(import.meta.url).resolve(`@foundry-rs/${tool}-${system}/package.json`);
-    return `${here}node_modules/.bin/${tool}`;
+    const found = createRequire(import.meta.url).resolve(`@foundry-rs/${tool}-${system}/package.json`);
+    return join(dirname(found), "bin", tool);
   } catch {
     console.error(`NOT TESTED: @foundry-rs/${tool} has no binary for ${system}`);
     return null;

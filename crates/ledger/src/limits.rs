@@ -107,8 +107,8 @@ impl Default for Limits {
     }
 }
 
-/// Transactions of a sub-block that are signed as typed data: each costs a recovery, some 45 µs, which no batch equation
-/// makes cheaper. A sub-block with more is invalid, by its bytes alone.
+/// Transactions of a sub-block that are signed as typed data: each costs a recovery, some 45 µs, which no batch
+/// equation makes cheaper. A sub-block with more is invalid, by its bytes alone.
 pub const TYPED_DATA_PER_SUB_BLOCK: u32 = 4_096;
 
 /// What is left of a sub-block's quotas. Whoever makes a sub-block leaves out what [`Quota::admits`] does not admit: it

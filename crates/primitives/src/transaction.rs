@@ -130,7 +130,8 @@ pub struct Transaction {
     pub signed_by: SignedBy,
 }
 
-/// How a transaction is signed. Signatures can be checked without the ledger, which holds the signer against the account.
+/// How a transaction is signed. Signatures can be checked without the ledger, which holds the signer against the
+/// account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub enum SignedBy {
     /// By an ed25519 key, on [`Body::signing_bytes`].
@@ -342,8 +343,8 @@ impl Signed for ByKey<'_> {
     }
 }
 
-/// Checks the signature of each transaction, on all threads of the current rayon pool; `true` where it is valid. Ed25519
-/// signatures are checked in batches, those on typed data one by one.
+/// Checks the signature of each transaction, on all threads of the current rayon pool; `true` where it is valid.
+/// Ed25519 signatures are checked in batches, those on typed data one by one.
 pub fn verify_transactions<T: Borrow<Transaction> + Sync>(transactions: &[T]) -> Vec<bool> {
     let transactions = || transactions.iter().map(Borrow::borrow);
     let by_key = |transaction: &'_ Transaction| match transaction.signed_by {

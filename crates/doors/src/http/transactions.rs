@@ -216,7 +216,7 @@ async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json:
 #[utoipa::path(post, path = "/v1/transactions",
     params(("wait" = Option<String>, Query, description = "`committed` to wait for the block")),
     request_body(content = String, content_type = "application/octet-stream",
-        description = "the encoded transaction, or `{\"transaction\":\"0x…\"}` as JSON, with `signature` for typed data"),
+        description = "the encoded transaction, or as JSON `{\"transaction\":\"0x…\"}`, with `signature` of a wallet"),
     responses((status = 202, body = json::TransactionBody), (status = 200, body = json::TransactionBody),
         (status = 400, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]

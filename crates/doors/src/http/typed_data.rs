@@ -158,7 +158,7 @@ pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>,
 /// What a wallet of Ethereum signs for a native transaction.
 #[utoipa::path(post, path = "/v1/typed-data",
     request_body(content = String, content_type = "application/json",
-        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, and `sequence` where it is not the next one"),
+        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence` or without"),
     responses((status = 200, body = TypedDataBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 413, body = ErrorBody)))]
 pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Answered<TypedDataBody> {
