@@ -1,7 +1,7 @@
 #!/bin/sh
 # Starts a demo of one validator, runs a command against its door for Ethereum's tools, and stops it.
 # Usage: sdk/ethereum/with-demo.sh path/to/walras command…
-# The command finds the address in WALRAS_ETHEREUM.
+# The command finds its address in WALRAS_ETHEREUM, and that of the native interface in WALRAS_HTTP.
 set -eu
 
 walras=$(realpath "${1:?usage: with-demo.sh path/to/walras command…}")
@@ -30,4 +30,5 @@ until [ -n "$(address)" ]; do
     sleep 0.1
 done
 
-WALRAS_ETHEREUM=$(address) "$@"
+native() { sed -n 's|^Walras is running: \(http://[^ ,]*\).*|\1|p' "$log"; }
+WALRAS_ETHEREUM=$(address) WALRAS_HTTP=$(native) "$@"

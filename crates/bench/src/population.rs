@@ -113,8 +113,8 @@ impl Population {
         self.used.clear();
         let sign = |Unsigned { account, body }: Unsigned| match self.keys.get(account) {
             Some(key) if signs => body.sign(key),
-            Some(key) => Transaction { body, signer: key.public(), signature: Signature([0; 64]) },
-            None => Transaction { body, signer: number_key(account), signature: Signature([0; 64]) },
+            Some(key) => Transaction::by_key(body, key.public(), Signature([0; 64])),
+            None => Transaction::by_key(body, number_key(account), Signature([0; 64])),
         };
         unsigned.into_par_iter().map(sign).collect()
     }

@@ -70,6 +70,7 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/transactions/{id}", Role::Read),
     ("POST", "/v1/transactions", Role::Submit),
     ("POST", "/v1/transactions/batch", Role::Submit),
+    ("POST", "/v1/typed-data", Role::Read),
     ("GET", "/v1/ethereum/{hash}", Role::Read),
     ("POST", "/v1/ethereum", Role::Submit),
     ("POST", "/v1/ethereum/batch", Role::Submit),

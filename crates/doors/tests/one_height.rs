@@ -18,7 +18,7 @@ fn offer(sequence: u64) -> Transaction {
     let (sell, buy, limit) = (AssetId(0), AssetId(1), Price::ONE);
     let operation = Operation::CreateOffer { sell, buy, amount: 5_000, limit };
     let body = Body { chain: 1, account: OWNER.address(), sequence, operation };
-    Transaction { body, signer: OWNER, signature: Signature([0; 64]) }
+    Transaction::by_key(body, OWNER, Signature([0; 64]))
 }
 
 fn account(server: SocketAddr, more: &str) -> serde_json::Value {

@@ -80,7 +80,7 @@ impl People {
             }
         };
         let body = Body { chain: 1, account: key(person).address(), sequence, operation };
-        Some(Transaction { body, signer: key(person), signature: Signature([0; 64]) })
+        Some(Transaction::by_key(body, key(person), Signature([0; 64])))
     }
 }
 

@@ -158,7 +158,8 @@ fn the_description_is_exact() {
             }
             assert_eq!(
                 operation["requestBody"]["content"]["application/json"].is_object(),
-                ["/v1/transactions", "/v1/ethereum"].iter().any(|takes| path.starts_with(takes)) && method == "post",
+                ["/v1/transactions", "/v1/ethereum", "/v1/typed-data"].iter().any(|takes| path.starts_with(takes))
+                    && method == "post",
                 "{method} {path}"
             );
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use primitives::{
     Address, AssetId, Body, Contradiction, Digest, Evidence, Operation, Price, Proposed, PublicKey, RoundProposed,
-    RoundValue, RoundVoted, Scope, SecretKey, Stake, Transaction, VoteKind, to_hex,
+    RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -235,6 +235,7 @@ fn vector((number, body): (u8, Body)) -> Value {
     let transaction: Transaction = body.clone().sign(&secret);
     let mut asked = operation(&body.operation);
     asked["type"] = body.operation.name().into();
+    let SignedBy::Key { signature, .. } = transaction.signed_by else { unreachable!("a key signs") };
     json!({
         "seed": hex(&secret.to_seed()),
         "signer": secret.public().to_string(),
@@ -244,7 +245,40 @@ fn vector((number, body): (u8, Body)) -> Value {
         "operation": asked,
         "body": encoded(&body),
         "signing_bytes": hex(&body.signing_bytes()),
-        "signature": hex(&transaction.signature.0),
+        "signature": hex(&signature.0),
+        "transaction": encoded(&transaction),
+        "id": transaction.id().to_string(),
+    })
+}
+
+/// A transaction that a wallet signed as typed data, one of each kind.
+fn typed_vector(body: Body) -> Value {
+    const CHAIN: u64 = 31_337;
+    let key = [7; 32];
+    let wallet = WalletKey::from_bytes(key).expect("in range");
+    let body = Body { chain: CHAIN, account: wallet.address(), ..body };
+    let data = TypedData::of(&body);
+    let transaction = body.clone().sign_typed(NETWORK, &wallet);
+    let SignedBy::TypedData { signature, .. } = transaction.signed_by else { unreachable!("a wallet signs") };
+    let field = |(name, kind): (&str, &str)| json!({"name": name, "type": kind});
+    let domain = [("name", "string"), ("version", "string"), ("chainId", "uint256"), ("salt", "bytes32")];
+    let fields: Vec<Value> = data.fields.iter().map(|(name, value)| field((name, value.kind()))).collect();
+    let message: serde_json::Map<String, Value> =
+        data.fields.iter().map(|(name, value)| ((*name).into(), value.text().into())).collect();
+    json!({
+        "key": hex(&key),
+        "account": body.account.to_string(),
+        "sequence": body.sequence.to_string(),
+        "network": NETWORK.to_string(),
+        "body": encoded(&body),
+        "typed_data": {
+            "types": {"EIP712Domain": domain.map(field), data.primary: fields},
+            "primaryType": data.primary,
+            "domain": {"name": "Walras", "version": "1", "chainId": CHAIN, "salt": NETWORK.to_string()},
+            "message": message,
+        },
+        "hash": hex(&data.hash(CHAIN, &NETWORK)),
+        "signature": hex(&signature.0),
         "transaction": encoded(&transaction),
         "id": transaction.id().to_string(),
     })
@@ -259,7 +293,12 @@ fn the_vectors_are_those_of_the_code() {
     for name in native.into_iter().chain(["withdraw", "lane"]) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
-    let text = serde_json::to_string_pretty(&json!({"vectors": vectors})).expect("plain data") + "\n";
+    let mut kinds = std::collections::BTreeSet::new();
+    let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
+    let typed: Vec<Value> = one_of_each.map(typed_vector).collect();
+    assert_eq!(typed.len(), 11);
+    let text =
+        serde_json::to_string_pretty(&json!({"vectors": vectors, "typed_data": typed})).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");
     if std::env::var_os("WALRAS_WRITE_VECTORS").is_some() {
         std::fs::write(&path, &text).expect("written");

@@ -20,7 +20,7 @@ use payments::{
 };
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
-    Signature, Stake, SubBlock, Superblock, Transaction, verify_all,
+    Signature, Stake, SubBlock, Superblock, Transaction, WalletKey, verify_transactions,
 };
 use replica::Handover;
 use replica::state_sync::message::StateMessage;
@@ -73,7 +73,11 @@ fn transactions() -> Vec<Transaction> {
     let own = |(sequence, operation)| {
         Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&key(1))
     };
-    (1..).zip(operations()).map(own).collect()
+    let wallet = WalletKey::from_bytes([3; 32]).expect("in range");
+    let typed = |(sequence, operation)| {
+        Body { chain: 1, account: wallet.address(), sequence, operation }.sign_typed(Digest([7; 32]), &wallet)
+    };
+    (1..).zip(operations()).map(own).chain((1..).zip(operations()).map(typed)).collect()
 }
 
 fn sub_block() -> SubBlock {
@@ -92,7 +96,7 @@ fn transactions_and_blocks() {
     let seeds = transactions().iter().map(encoded).collect();
     Target::new("transaction", seeds).run(|bytes| {
         let transaction: Transaction = canonical(bytes)?;
-        let signed = verify_all(&[&transaction])[0];
+        let signed = verify_transactions(&[&transaction])[0];
         Ok(format!("{signed} {:?}", std::mem::discriminant(&transaction.body.operation)))
     });
     let payloads = vec![sub_block().to_payload(), SubBlock::default().to_payload()];

@@ -1,7 +1,7 @@
 //! One account: its key, its sequence window and its balances.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence};
+use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence, SignedBy};
 use smallvec::SmallVec;
 
 /// How far a sequence number may be ahead of the highest one used, or behind it (rule 4).
@@ -154,6 +154,15 @@ impl Account {
             Some(rare) if rare.evm.is_contract => false,
             Some(Rare { key: Some(registered), .. }) => registered == key,
             _ => key.address() == self.address,
+        }
+    }
+
+    /// Whether a valid signature is one of who controls it. On typed data the signer is the account itself: no
+    /// registered key replaces that one, which signs for Ethereum, too.
+    pub(crate) fn is_signed_for_by(&self, signed_by: &SignedBy) -> bool {
+        match signed_by {
+            SignedBy::Key { signer, .. } => self.is_controlled_by(signer),
+            SignedBy::TypedData { .. } => !self.evm().is_contract,
         }
     }
 

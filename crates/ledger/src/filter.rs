@@ -19,7 +19,7 @@
 //! **Deviations from the paper.** A transaction that is in the block more than once (clients retry at several
 //! validators) counts once and is no conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Address, Amount, MAX_ISSUED, Operation, Transaction, TransactionId};
+use primitives::{Address, Amount, MAX_ISSUED, Operation, SignedBy, Transaction, TransactionId};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -226,7 +226,7 @@ impl Ledger {
         }
         let Judged { candidates, refused, shared: claims } = &mut judged;
         candidates
-            .sort_unstable_by_key(|c| (c.position, c.transaction.body.sequence, c.transaction.signature.0, c.index));
+            .sort_unstable_by_key(|c| (c.position, c.transaction.body.sequence, c.transaction.signed_by, c.index));
         for account in candidates.chunk_by(|a, b| a.position == b.position) {
             self.filter_account(shard.at(account[0].position), account, refused, claims);
         }
@@ -244,7 +244,11 @@ impl Ledger {
     ) -> Result<(u32, Amount), Refusal> {
         transaction.check()?;
         let body = &transaction.body;
-        if body.chain != self.chain {
+        let is_for_this = match &transaction.signed_by {
+            SignedBy::Key { .. } => true,
+            SignedBy::TypedData { network, .. } => *network == self.network(),
+        };
+        if body.chain != self.chain || !is_for_this {
             return Err(Refusal::WrongChain);
         }
         if !signed {
@@ -255,7 +259,7 @@ impl Ledger {
         }
         let position = shard.find(&body.account).ok_or(Refusal::UnknownAccount)?;
         let account = shard.at(position);
-        if !account.is_controlled_by(&transaction.signer) {
+        if !account.is_signed_for_by(&transaction.signed_by) {
             return Err(Refusal::WrongSigner);
         }
         account.window().check(body.sequence)?;

@@ -51,7 +51,7 @@ pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer
 pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK,
-    VOTES_BYTES_MAX, votes_bytes,
+    TYPED_DATA_PER_SUB_BLOCK, VOTES_BYTES_MAX, votes_bytes,
 };
 pub use minima::LEAST_UNITS;
 pub use pair_offers::{Edit, PairOffers};
@@ -117,11 +117,15 @@ impl Ledger {
         for founder in &membership.founders {
             accounts.get_or_insert(&founder.account);
         }
-        let Membership { terms, reward_pool, founders } = membership;
+        let Membership { mut terms, reward_pool, founders } = membership;
         let limits = genesis.limits;
         let last_block = genesis.digest();
-        let named = genesis.membership.as_ref().map(|membership| membership.terms.network);
-        let found = |terms| Arc::new(LaneBridge::found(terms, named.unwrap_or(last_block)));
+        // A chain of one node is named by its genesis.
+        if genesis.membership.is_none() {
+            terms.network = last_block;
+        }
+        let network = terms.network;
+        let found = |terms| Arc::new(LaneBridge::found(terms, network));
         let head = || ContractsHead { base_fee: limits.least_base_fee, carried: 0, hashes: [last_block].into() };
         let mut contracts = Contracts::default();
         if limits.has_contracts() {
@@ -167,6 +171,12 @@ impl Ledger {
     /// The chain's number.
     pub fn chain(&self) -> u64 {
         self.chain
+    }
+
+    /// The identity of the network, which typed data names: of the genesis and the founders, and of the restart if the
+    /// network has begun again.
+    pub fn network(&self) -> Digest {
+        self.validators.terms().network
     }
 
     /// Units of asset 0 that a transaction costs.

@@ -44,7 +44,7 @@ fn scene() -> (Ledger, Superblock) {
         let operation =
             Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount: 5_000 * sequence, limit };
         let body = Body { chain: 1, account: key(person).address(), sequence, operation };
-        Transaction { body, signer: key(person), signature: Signature([0; 64]) }
+        Transaction::by_key(body, key(person), Signature([0; 64]))
     };
     let all = (0..3u8).flat_map(|person| (1..10).map(move |sequence| (person, sequence)));
     let native = all.map(|(person, sequence)| offer(person, sequence, u32::from(person), u32::from(person + 1) % 3));

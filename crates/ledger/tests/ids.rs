@@ -48,9 +48,9 @@ fn proved(receipts: &BlockReceipts, id: &TransactionId) -> Option<Outcome> {
 #[test]
 fn the_id_names_body_and_signer_and_not_the_signature() {
     let original = payment(1, 5);
-    let forged = Transaction { signature: Signature([7; 64]), ..original.clone() };
+    let forged = Transaction::by_key(original.body.clone(), key(1).public(), Signature([7; 64]));
     assert_eq!(forged.id(), original.id());
-    let other = Transaction { signer: key(2).public(), ..original.clone() };
+    let other = original.body.clone().sign(&key(2));
     assert_ne!(other.id(), original.id());
     assert_ne!(payment(2, 5).id(), original.id());
 }
@@ -59,7 +59,7 @@ fn the_id_names_body_and_signer_and_not_the_signature() {
 #[test]
 fn a_copy_with_a_false_signature_says_nothing_under_the_id() {
     let original = payment(1, 5);
-    let forged = Transaction { signature: Signature([7; 64]), ..original.clone() };
+    let forged = Transaction::by_key(original.body.clone(), key(1).public(), Signature([7; 64]));
     for native in [vec![original.clone(), forged.clone()], vec![forged.clone(), original.clone()]] {
         let is_forged: Vec<bool> = native.iter().map(|one| *one == forged).collect();
         let receipts = receipts(native);

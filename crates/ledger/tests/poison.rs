@@ -48,7 +48,7 @@ impl Market {
         let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit };
         let (signer, account) = self.people[person];
         let body = Body { chain: 1, account, sequence: self.sequence, operation };
-        Transaction { body, signer, signature: Signature([0; 64]) }
+        Transaction::by_key(body, signer, Signature([0; 64]))
     }
 
     /// Offers of everybody but the first two, a little around what assets are worth. `wave` moves them.

@@ -14,8 +14,8 @@ use ledger::{
 use model::Model;
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Proposed,
-    RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence, Stake, SubBlock, Superblock, Transaction,
-    VoteKind,
+    RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence, SignedBy, Stake, SubBlock, Superblock,
+    Transaction, VoteKind,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -223,7 +223,9 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     let signer = if rng.random_ratio(1, 60) { signer + 1 } else { signer };
     let mut transaction = Body { chain, account, sequence, operation }.sign(&key(signer));
     if rng.random_ratio(1, 60) {
-        transaction.signature.0[40] ^= 1;
+        if let SignedBy::Key { signature, .. } = &mut transaction.signed_by {
+            signature.0[40] ^= 1;
+        }
     }
     transaction
 }

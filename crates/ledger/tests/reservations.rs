@@ -69,11 +69,8 @@ fn create_offer(amount: Amount, limit: f64) -> Operation {
 
 fn unsigned(person: u8, sequence: Sequence, operation: Operation) -> Transaction {
     let signer = key(person);
-    Transaction {
-        body: Body { chain: 1, account: signer.address(), sequence, operation },
-        signer,
-        signature: Signature([0; 64]),
-    }
+    let body = Body { chain: 1, account: signer.address(), sequence, operation };
+    Transaction::by_key(body, signer, Signature([0; 64]))
 }
 
 fn block(ledger: &Ledger, native: Vec<Transaction>) -> Superblock {

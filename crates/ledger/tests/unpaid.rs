@@ -6,7 +6,7 @@ use ledger::{
 };
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
-    Signature, Stake, SubBlock, Superblock, Transaction,
+    Signature, SignedBy, Stake, SubBlock, Superblock, Transaction,
 };
 
 const NETWORK: Digest = Digest([42; 32]);
@@ -94,7 +94,7 @@ fn nine_thousand_false_accusations_cost_no_more_than_the_quota() {
             sequence: 1 + u64::from(index / 398),
             operation: forged.clone(),
         };
-        Transaction { signer: key(2 + index % 398).public(), signature: Signature([0; 64]), body }
+        Transaction::by_key(body, key(2 + index % 398).public(), Signature([0; 64]))
     };
     let (height, parent) = (1, ledger.last_block());
     let native: Vec<Transaction> = (0..9_000).map(accuse).collect();
@@ -124,7 +124,9 @@ fn what_is_false_by_itself_costs_the_reward_and_what_can_be_honest_does_not() {
     let offer = |amount| Operation::CreateOffer { sell: AssetId(0), buy: AssetId(1), amount, limit: Price::ONE };
     let cancel = Operation::CancelOffer { sell: AssetId(0), buy: AssetId(1), limit: Price::ONE, offer: 9 };
     let mut forged = sign(2, 1, pay(3, 1));
-    forged.signature.0[0] ^= 1;
+    if let SignedBy::Key { signature, .. } = &mut forged.signed_by {
+        signature.0[0] ^= 1;
+    }
     let mut foreign = sign(2, 1, pay(3, 1));
     foreign.body.chain = 2;
     let burn = Operation::Burn { asset: AssetId(1), amount: 1 };

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use ledger::contracts::EthereumFault;
 use ledger::{Applied, Changes, Ledger, Refusal, Stage, outcomes_by_id};
-use primitives::{Digest, Height, Superblock, Transaction, TransactionId, verify_all};
+use primitives::{Digest, Height, Superblock, Transaction, TransactionId, verify_transactions};
 use rayon::prelude::*;
 use replica::{
     Agreed, EthereumCandidate, EthereumReject, Foundation, HandoverLog, Input, Past, PoolEntry, Reject, receipts_with,
@@ -70,7 +70,7 @@ pub(crate) fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) 
             gathered.push(next);
         }
         let transactions: Vec<&Transaction> = gathered.iter().flat_map(|s| &s.transactions).collect();
-        let valid = verify_all(&transactions);
+        let valid = verify_transactions(&transactions);
         let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
         let mut checked = ids.into_iter().zip(valid);
         for mut submission in gathered {
@@ -303,7 +303,7 @@ fn next_entries(shared: &Shared) -> Option<Vec<PoolEntry>> {
         let due = age.is_some_and(|age| age >= blocks.interval_ms);
         if due || mempool.ready() >= blocks.transactions || stopping {
             let mut quota = ledger::Quota::default();
-            let admits = |entry: &PoolEntry| quota.admits(&entry.transaction.body.operation);
+            let admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
             return Some(mempool.take_while(blocks.transactions, admits));
         }
         let rest = age.map_or(blocks.interval_ms, |age| blocks.interval_ms - age).max(1);

@@ -155,7 +155,7 @@ fn files_of_format_1_are_refused_by_version() {
     let (store, _) = Store::open(RealDisk::existing(&data).expect("a directory"), Options::default()).expect("opens");
     let block = borsh::from_slice::<Superblock>(&store.block(1).expect("sound").expect("there"));
     let message = block.expect_err("refused").to_string();
-    assert!(message.contains("a block of format 1, and this program reads 2"), "{message}");
+    assert!(message.contains("a block of format 1, and this program reads 3"), "{message}");
     let receipts = borsh::from_slice::<BlockReceipts>(&store.receipts(1).expect("sound").expect("there"));
     let message = receipts.expect_err("refused").to_string();
     assert!(message.contains("receipts of format 1, and this program reads 3"), "{message}");

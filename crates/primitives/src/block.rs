@@ -9,9 +9,9 @@ use crate::{Address, Digest, Transaction, read_format, write_format};
 
 const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
 /// The version of the encoding of superblocks.
-const BLOCK_FORMAT: u8 = 2;
+const BLOCK_FORMAT: u8 = 3;
 /// The version of the encoding of sub-blocks.
-const SUB_BLOCK_FORMAT: u8 = 1;
+const SUB_BLOCK_FORMAT: u8 = 2;
 /// The lane of native transactions, which every sub-block has.
 const NATIVE_LANE: u8 = 0;
 /// The lane of Ethereum transactions, which a sub-block has if there are some.
@@ -225,7 +225,7 @@ fn length(items: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Address, AssetId, Body, Operation, PublicKey, Signature};
+    use crate::{Address, AssetId, Body, Operation, PublicKey, Signature, SignedBy, WalletSignature};
 
     #[test]
     fn written_in_parallel_is_written_the_same() {
@@ -239,8 +239,10 @@ mod tests {
                     _ => Operation::Pay { to: Address([4; 20]), asset: AssetId(2), amount: sequence },
                 },
             },
-            signer: PublicKey([5; 32]),
-            signature: Signature([6; 64]),
+            signed_by: match sequence % 3 {
+                0 => SignedBy::TypedData { network: Digest([5; 32]), signature: WalletSignature([6; 64]) },
+                _ => SignedBy::Key { signer: PublicKey([5; 32]), signature: Signature([6; 64]) },
+            },
         };
         for sizes in [vec![], vec![0], vec![3], vec![1, 0, 2], vec![PART as u64 * 3 + 7, 5]] {
             let sub_block = |(i, size): (usize, &u64)| SubBlock {
@@ -268,13 +270,13 @@ mod tests {
     #[test]
     fn other_formats_and_lanes_are_refused_by_name() {
         let payload = SubBlock { time_ms: 7, ..SubBlock::default() }.to_payload();
-        assert_eq!(payload, [&[1][..], &7u64.to_le_bytes(), &[1, 0], &[0; 4]].concat());
+        assert_eq!(payload, [&[2][..], &7u64.to_le_bytes(), &[1, 0], &[0; 4]].concat());
         let refused = |at: usize, byte: u8| {
             let mut other = payload.clone();
             other[at] = byte;
             SubBlock::from_payload(0, &other).expect_err("refused").to_string()
         };
-        assert!(refused(0, 2).contains("a sub-block of format 2, and this program reads 1"));
+        assert!(refused(0, 1).contains("a sub-block of format 1, and this program reads 2"));
         assert!(refused(9, 0).contains("0 lanes") && refused(9, 3).contains("3 lanes"));
         assert!(refused(10, 1).contains("lane 1 of a sub-block is none by the rules in force"));
         let with_lane = |lane: &[u8]| {
@@ -293,7 +295,7 @@ mod tests {
         block[0] = 9;
         let error = borsh::from_slice::<Superblock>(&block).expect_err("refused").to_string();
         assert!(
-            error.contains("a block of format 9, and this program reads 2: use the version that wrote it"),
+            error.contains("a block of format 9, and this program reads 3: use the version that wrote it"),
             "{error}"
         );
     }

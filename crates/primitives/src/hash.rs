@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use tiny_keccak::{Hasher, Keccak};
 
 /// A 32-byte BLAKE3 digest.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
@@ -14,6 +15,15 @@ impl Digest {
     pub fn of(context: &str, bytes: &[u8]) -> Digest {
         Digest(blake3::derive_key(context, bytes))
     }
+}
+
+/// Ethereum's hash.
+pub(crate) fn keccak256(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = [0; 32];
+    let mut keccak = Keccak::v256();
+    keccak.update(bytes);
+    keccak.finalize(&mut hash);
+    hash
 }
 
 /// Why a text is not the hexadecimal form of a fixed number of bytes.

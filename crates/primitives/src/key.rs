@@ -10,10 +10,9 @@ use std::sync::LazyLock;
 use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use borsh::{BorshDeserialize, BorshSerialize};
 use rayon::prelude::*;
-use tiny_keccak::{Hasher, Keccak};
 use zeroize::Zeroize;
 
-use crate::hash::{HexError, from_hex, to_hex};
+use crate::hash::{HexError, from_hex, keccak256, to_hex};
 
 const ADDRESS_CONTEXT: &str = "walras 2026 ed25519 address v1";
 const BATCH_CONTEXT: &str = "walras 2026 batch verification coefficients v1";
@@ -182,10 +181,7 @@ impl Address {
     /// and check it (EIP-55). Machines write small letters alone, as [`fmt::Display`] does.
     pub fn checked(&self) -> String {
         let digits = to_hex(&self.0);
-        let mut hash = [0; 32];
-        let mut keccak = Keccak::v256();
-        keccak.update(digits.as_bytes());
-        keccak.finalize(&mut hash);
+        let hash = keccak256(digits.as_bytes());
         let is_capital = |at: usize| hash[at / 2] >> (4 * (1 - at % 2)) & 8 != 0;
         let letter = |(at, digit): (usize, char)| if is_capital(at) { digit.to_ascii_uppercase() } else { digit };
         digits

@@ -14,6 +14,7 @@ mod key;
 mod price;
 mod statement;
 mod transaction;
+mod typed_data;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{Height, SubBlock, Superblock};
@@ -25,4 +26,10 @@ pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
-pub use transaction::{Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, Transaction, TransactionId};
+pub use transaction::{
+    Body, LANE_POST_BYTES_MAX, Malformed, Operation, Sequence, SignedBy, Transaction, TransactionId,
+    verify_transactions,
+};
+pub use typed_data::{
+    TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedValue, WalletKey, WalletSignature, WalletSignatureError,
+};

@@ -1,16 +1,24 @@
-//! Native transactions: what an account asks of the ledger, and its signature.
+//! Native transactions: what an account asks of the ledger, and its signature. An ed25519 key signs bytes; the key of a
+//! wallet of Ethereum signs typed data ([`TypedData`]).
 //!
 //! All parameters stand in the transaction, and all effects are visible from the next block on, so that the
 //! transactions of a block commute (SPEEDEX §3).
 
+use std::borrow::Borrow;
+
 use borsh::{BorshDeserialize, BorshSerialize};
+use rayon::prelude::*;
 
 use crate::statement::{Evidence, Stake, is_network_address};
-use crate::{Address, Amount, AssetId, Digest, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed};
+use crate::typed_data::{TypedData, WalletKey, WalletSignature};
+use crate::{
+    Address, Amount, AssetId, Digest, MAX_ISSUED, Price, PublicKey, SecretKey, Signature, key::Signed, verify_all,
+};
 
 /// The bytes before a signed transaction body: what is signed here is signed for nothing else.
 const SIGNING_TAG: &[u8] = b"walras native transaction v1\0";
 const ID_CONTEXT: &str = "walras 2026 native transaction id v2";
+const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v1";
 
 /// Bytes of the largest post about the payment lane.
 pub const LANE_POST_BYTES_MAX: usize = 128 << 10;
@@ -118,10 +126,28 @@ pub struct Body {
 pub struct Transaction {
     /// What is signed.
     pub body: Body,
-    /// The key that signed. The ledger holds it against the account; signatures can be checked without the ledger.
-    pub signer: PublicKey,
-    /// The signature on [`Body::signing_bytes`].
-    pub signature: Signature,
+    /// Who signed, and the signature.
+    pub signed_by: SignedBy,
+}
+
+/// How a transaction is signed. Signatures can be checked without the ledger, which holds the signer against the
+/// account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub enum SignedBy {
+    /// By an ed25519 key, on [`Body::signing_bytes`].
+    Key {
+        /// The key.
+        signer: PublicKey,
+        /// Its signature.
+        signature: Signature,
+    },
+    /// By the secp256k1 key of the account's address, on [`TypedData::hash`].
+    TypedData {
+        /// The network that the wallet signed for.
+        network: Digest,
+        /// Its signature.
+        signature: WalletSignature,
+    },
 }
 
 /// The digest of a transaction's body and its signer: the same request signed twice by one key is the same transaction.
@@ -165,7 +191,13 @@ impl Body {
     /// Signs with `key`.
     pub fn sign(self, key: &SecretKey) -> Transaction {
         let signature = key.sign(&self.signing_bytes());
-        Transaction { body: self, signer: key.public(), signature }
+        Transaction::by_key(self, key.public(), signature)
+    }
+
+    /// Signs with the key of a wallet, for a network.
+    pub fn sign_typed(self, network: Digest, key: &WalletKey) -> Transaction {
+        let signature = key.sign(&TypedData::of(&self).hash(self.chain, &network));
+        Transaction { body: self, signed_by: SignedBy::TypedData { network, signature } }
     }
 }
 
@@ -240,12 +272,32 @@ impl Operation {
 }
 
 impl Transaction {
+    /// With the signature of an ed25519 key.
+    pub fn by_key(body: Body, signer: PublicKey, signature: Signature) -> Transaction {
+        Transaction { body, signed_by: SignedBy::Key { signer, signature } }
+    }
+
     /// The id by which receipts and clients name this transaction. The signature is no part of it, since a signer can
     /// make many for one body; so an id names what was asked for only once the signature is known to be valid.
     pub fn id(&self) -> TransactionId {
         let mut bytes = self.body.signing_bytes();
-        bytes.extend_from_slice(&self.signer.0);
-        Digest::of(ID_CONTEXT, &bytes)
+        let (context, signer) = match &self.signed_by {
+            SignedBy::Key { signer, .. } => (ID_CONTEXT, &signer.0),
+            SignedBy::TypedData { network, .. } => (TYPED_ID_CONTEXT, &network.0),
+        };
+        bytes.extend_from_slice(signer);
+        Digest::of(context, &bytes)
+    }
+
+    /// Whether the signature is valid; [`verify_transactions`] is faster for many.
+    pub fn is_signed(&self) -> bool {
+        match &self.signed_by {
+            SignedBy::Key { signer, signature } => signer.verify(&self.body.signing_bytes(), signature),
+            SignedBy::TypedData { network, signature } => {
+                let hash = TypedData::of(&self.body).hash(self.body.chain, network);
+                signature.recover(&hash) == Some(self.body.account)
+            }
+        }
     }
 
     /// Checks what needs no ledger and no signature.
@@ -274,7 +326,14 @@ impl Transaction {
     }
 }
 
-impl Signed for Transaction {
+/// A transaction that an ed25519 key signed.
+struct ByKey<'t> {
+    body: &'t Body,
+    signer: PublicKey,
+    signature: Signature,
+}
+
+impl Signed for ByKey<'_> {
     fn signature(&self) -> (PublicKey, Signature) {
         (self.signer, self.signature)
     }
@@ -284,12 +343,21 @@ impl Signed for Transaction {
     }
 }
 
-impl Signed for &Transaction {
-    fn signature(&self) -> (PublicKey, Signature) {
-        (**self).signature()
-    }
-
-    fn signed_bytes(&self) -> Vec<u8> {
-        (**self).signed_bytes()
-    }
+/// Checks the signature of each transaction, on all threads of the current rayon pool; `true` where it is valid.
+/// Ed25519 signatures are checked in batches, those on typed data one by one.
+pub fn verify_transactions<T: Borrow<Transaction> + Sync>(transactions: &[T]) -> Vec<bool> {
+    let transactions = || transactions.iter().map(Borrow::borrow);
+    let by_key = |transaction: &'_ Transaction| match transaction.signed_by {
+        SignedBy::Key { signer, signature } => Some((signer, signature)),
+        SignedBy::TypedData { .. } => None,
+    };
+    let keyed: Vec<ByKey> = transactions()
+        .filter_map(|one| by_key(one).map(|(signer, signature)| ByKey { body: &one.body, signer, signature }))
+        .collect();
+    let typed: Vec<&Transaction> = transactions().filter(|one| by_key(one).is_none()).collect();
+    let check_typed = || typed.par_iter().map(|one| one.is_signed()).collect::<Vec<bool>>();
+    let (keyed, typed) = rayon::join(|| verify_all(&keyed), check_typed);
+    let (mut keyed, mut typed) = (keyed.into_iter(), typed.into_iter());
+    let mut next = |one| if by_key(one).is_some() { keyed.next() } else { typed.next() };
+    transactions().map(|one| next(one).expect("one for each transaction")).collect()
 }

@@ -3,7 +3,7 @@
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Malformed, Operation, Price, Proposed,
     PublicKey, RoundProposed, RoundValue, RoundVoted, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction,
-    VoteKind,
+    VoteKind, WalletKey,
 };
 use proptest::prelude::*;
 
@@ -88,6 +88,11 @@ fn the_wire_format_stands_still() {
             senders: vec![Some(Address([3; 20])), None],
         }],
     };
+    let wallet = WalletKey::from_bytes([1; 32]).expect("in range");
+    let body = signed(operations().remove(1)).body;
+    let typed = Body { account: wallet.address(), ..body }.sign_typed(Digest([9; 32]), &wallet);
+    lines.push(format!("typed data {}", golden(&typed)));
+    lines.push(format!("typed data id {}", typed.id()));
     lines.push(format!("superblock {}", golden(&block)));
     lines.push(format!("address {}", SecretKey::from_seed([1; 32]).public().address()));
     lines.push(format!("transaction id {}", signed(operations().remove(1)).id()));
@@ -130,10 +135,11 @@ fn the_signature_covers_every_field() {
     bodies[2].sequence += 1;
     bodies[3].operation = operations().remove(2);
     for body in bodies {
-        assert!(!original.signer.verify(&body.signing_bytes(), &original.signature));
-        assert_ne!(Transaction { body, ..original.clone() }.id(), original.id());
+        let changed = Transaction { body, ..original.clone() };
+        assert!(!changed.is_signed());
+        assert_ne!(changed.id(), original.id());
     }
-    assert!(original.signer.verify(&original.body.signing_bytes(), &original.signature));
+    assert!(original.is_signed());
 }
 
 proptest! {
@@ -159,7 +165,7 @@ proptest! {
         mutated[position] ^= flip;
         if let Ok(transaction) = borsh::from_slice::<Transaction>(&mutated) {
             prop_assert_eq!(borsh::to_vec(&transaction).unwrap(), mutated);
-            prop_assert!(!transaction.signer.verify(&transaction.body.signing_bytes(), &transaction.signature));
+            prop_assert!(!transaction.is_signed());
         }
     }
 

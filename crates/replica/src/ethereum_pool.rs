@@ -112,7 +112,7 @@ impl EthereumReject {
 /// Transactions for a sub-block, in order, with who signed them. The senders travel with the transactions inside the
 /// node, so that nobody recovers them a second time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EthereumLane {
+pub struct ProposedLane {
     /// In their EIP-2718 form.
     pub transactions: Vec<Vec<u8>>,
     /// The sender of each, as [`primitives::SubBlock::senders`] holds them.
@@ -290,11 +290,11 @@ impl EthereumPool {
 
     /// Gives transactions for a sub-block: in the order of arrival as far as nonces permit, with at most so many bytes
     /// and the gas of a sub-block together. They wait on, as proposed ones.
-    pub fn take(&mut self, mut room: usize, now_ms: u64) -> EthereumLane {
+    pub fn take(&mut self, mut room: usize, now_ms: u64) -> ProposedLane {
         self.forget_late(now_ms);
         let (mut gas, base_fee) = (self.quota, self.base_fee);
         room = room.saturating_sub(LANE_HEAD);
-        let mut taken = EthereumLane::default();
+        let mut taken = ProposedLane::default();
         let mut is_rest = false;
         // The next transaction of each sender, by arrival.
         let ready = self.senders.iter().filter_map(|(address, sender)| Some((sender.ready(0, base_fee)?, *address)));

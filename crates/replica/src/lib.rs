@@ -75,7 +75,7 @@ mod status;
 pub use effect::{Agreed, Effect, Job, Told};
 pub use error::ReplicaError;
 pub use ethereum_index::{EthereumIndex, LOG_HEIGHTS_MAX, LogFilter, LogPlace, LogsError, ReceiptPlace};
-pub use ethereum_pool::{EthereumCandidate, EthereumLane, EthereumPool, EthereumReject};
+pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, ProposedLane};
 pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use consensus::{Committee, Contents, Engine, Entry, Finality, Members, PayloadCheck, Start};
 use ledger::contracts::check_in_lane;
-use ledger::{Ledger, outcome_root};
-use primitives::{Digest, Height, SubBlock};
+use ledger::{Ledger, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
+use primitives::{Digest, Height, SignedBy, SubBlock, Transaction};
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
@@ -16,10 +16,14 @@ use crate::{
 };
 
 /// What a sub-block must be: its bytes are one, and its Ethereum transactions are such that no state makes them
-/// invalid, within the quota of gas. Says what consensus must know of it.
+/// invalid, within the quotas of gas and of recoveries. Says what consensus must know of it.
 pub fn check_payload(lane: EthereumLane) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
+        let is_typed = |one: &&Transaction| matches!(one.signed_by, SignedBy::TypedData { .. });
+        if sub_block.native.iter().filter(is_typed).count() > TYPED_DATA_PER_SUB_BLOCK as usize {
+            return None;
+        }
         let mut gas_left = lane.sub_block_gas;
         let mut is_sound = |bytes: &Vec<u8>| check_in_lane(bytes, lane.chain, &mut gas_left).is_ok();
         let transactions = sub_block.native.len() + sub_block.ethereum.len();

@@ -4,10 +4,10 @@
 use consensus::Index;
 use ledger::contracts::recover_senders;
 use ledger::{Applied, Attached, Batch, BlockReceipts, Ledger, Signatures, Stage, block_time};
-use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_all};
+use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_transactions};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
-use crate::{Agreed, EthereumLane, Mempool, Past, ReplicaError, encode};
+use crate::{Agreed, Mempool, Past, ProposedLane, ReplicaError, encode};
 
 /// What the next block builds on.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +31,12 @@ impl Foundation {
         &self,
         height: Height,
         native: Vec<Transaction>,
-        ethereum: EthereumLane,
+        ethereum: ProposedLane,
         wall_ms: u64,
     ) -> Superblock {
         let Foundation { parent, parent_ms, parent_root } = *self;
         let time_ms = block_time(parent_ms, &[wall_ms], 1);
-        let EthereumLane { transactions: ethereum, senders } = ethereum;
+        let ProposedLane { transactions: ethereum, senders } = ethereum;
         let sub_blocks = vec![SubBlock { time_ms, native, ethereum, senders, ..SubBlock::default() }];
         Superblock { height, parent, time_ms, parent_root, sub_blocks }
     }
@@ -76,7 +76,7 @@ impl Agreed {
 pub fn checked(proposer: Index, payload: &[u8]) -> SubBlock {
     let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
     let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
-    let valid = verify_all(&transactions);
+    let valid = verify_transactions(&transactions);
     sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
     sub_block.senders = recover_senders(&sub_block.ethereum);
     sub_block

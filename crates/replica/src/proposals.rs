@@ -8,7 +8,7 @@ use primitives::{Address, Evidence, Height, SecretKey, SubBlock};
 
 use crate::accusations::Accusations;
 use crate::mempool::PoolEntry;
-use crate::{EthereumLane, Input, Mempool, Now, encode};
+use crate::{Input, Mempool, Now, ProposedLane, encode};
 
 /// A job on the pool; see [`Proposals::perform`].
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub enum PoolJob {
 #[derive(Default)]
 struct Assembled {
     entries: Vec<PoolEntry>,
-    ethereum: EthereumLane,
+    ethereum: ProposedLane,
 }
 
 /// The worker of the pool: it remembers what it gave out.
@@ -175,7 +175,7 @@ fn fitting(pool: &mut Mempool, mut room: usize, count: usize) -> (Vec<PoolEntry>
         if fits {
             room -= bytes;
         }
-        fits && quota.admits(&entry.transaction.body.operation)
+        fits && quota.admits(&entry.transaction)
     };
     let entries = pool.take_while(count, fits);
     (entries, room)

@@ -3,7 +3,7 @@
 use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, Schedule, Terms};
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
-    Sequence, Stake, Transaction,
+    Sequence, SignedBy, Stake, Transaction,
 };
 
 use crate::dice::Dice;
@@ -216,7 +216,9 @@ impl Clients {
         let asset = AssetId(0);
         match dice.below(7) {
             0 => {
-                transaction.signature.0[dice.index(64)] ^= 1 << dice.below(8);
+                if let SignedBy::Key { signature, .. } = &mut transaction.signed_by {
+                    signature.0[dice.index(64)] ^= 1 << dice.below(8);
+                }
                 return Drawn { transaction, must_refuse: true };
             }
             1 => body.chain += 1,

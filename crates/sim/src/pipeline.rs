@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
-use primitives::{Height, Superblock, Transaction, TransactionId, verify_all};
+use primitives::{Height, Superblock, Transaction, TransactionId, verify_transactions};
 use replica::{EthereumReject, Foundation, Mempool, PoolEntry, Reject, ReplicaError, Restored};
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
@@ -114,7 +114,7 @@ impl SimNode {
     /// The intake's step.
     pub fn submit(&mut self, transaction: Transaction, now_ms: u64) -> Answer {
         let id = transaction.id();
-        let valid = verify_all(&[&transaction])[0] || self.has(Bug::SignaturesUnchecked);
+        let valid = verify_transactions(&[&transaction])[0] || self.has(Bug::SignaturesUnchecked);
         match self.index.get(&id) {
             _ if !valid => Answer::Refused(Refusal::BadSignature),
             Some((height, outcome)) if outcome.refusal().is_none() => Answer::Committed(*height, *outcome),

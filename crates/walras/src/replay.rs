@@ -160,7 +160,7 @@ impl ReplayCommand {
             trader.next += 1;
             match self.signed {
                 true => body.sign(&trader.key),
-                false => Transaction { body, signer: trader.key.public(), signature: Signature([0; 64]) },
+                false => Transaction::by_key(body, trader.key.public(), Signature([0; 64])),
             }
         });
         Superblock {

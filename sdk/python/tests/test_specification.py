@@ -12,7 +12,8 @@ from blake3 import blake3
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-VECTORS = json.loads((Path(__file__).resolve().parents[3] / "docs" / "vectors.json").read_text())["vectors"]
+PUBLISHED = json.loads((Path(__file__).resolve().parents[3] / "docs" / "vectors.json").read_text())
+VECTORS = PUBLISHED["vectors"]
 
 
 def u8(value: int) -> bytes:
@@ -134,7 +135,16 @@ def test_a_transaction_is_made_as_the_specification_says(vector: dict) -> None:
     assert derived("walras 2026 native transaction id v2", signed + signer) == raw(vector["id"])
     signature = secret.sign(signed)
     assert signature == raw(vector["signature"])
-    assert made + signer + signature == raw(vector["transaction"])
+    assert made + u8(0) + signer + signature == raw(vector["transaction"])
+
+
+@pytest.mark.parametrize("vector", PUBLISHED["typed_data"], ids=lambda vector: vector["typed_data"]["primaryType"])
+def test_typed_data_is_carried_as_the_specification_says(vector: dict) -> None:
+    made, network = raw(vector["body"]), raw(vector["network"])
+    assert made[:36] == u64(31337) + raw(vector["account"]) + u64(vector["sequence"])
+    signed = b"walras native transaction v1\0" + made
+    assert derived("walras 2026 typed data transaction id v1", signed + network) == raw(vector["id"])
+    assert made + u8(1) + network + raw(vector["signature"]) == raw(vector["transaction"])
 
 
 def test_a_stake_proves_that_it_has_the_key() -> None:

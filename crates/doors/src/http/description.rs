@@ -4,6 +4,8 @@
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
+use crate::roles::{Role, role_of};
+
 /// Answers that any call may get, whoever makes it.
 const ANY: [&str; 8] = ["400", "404", "408", "413", "421", "429", "500", "503"];
 /// Larger integers are malformed; those that no list is long enough for are fine.
@@ -49,8 +51,10 @@ fn complete(path: &str, method: &str, operation: &mut Value) {
     }
     if let Some(content) = operation.pointer_mut("/requestBody/content").and_then(Value::as_object_mut) {
         describe_body(path, content);
-        let open: [Value; 2] = [json!({}), json!({"submit": []})];
-        operation["security"] = json!(open);
+        if role_of(&method.to_uppercase(), path) == Role::Submit {
+            let open: [Value; 2] = [json!({}), json!({"submit": []})];
+            operation["security"] = json!(open);
+        }
     }
 }
 
@@ -79,6 +83,18 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
 
 /// Transactions travel as bytes, or as hexadecimal in JSON.
 fn describe_body(path: &str, content: &mut Map<String, Value>) {
+    if path == "/v1/typed-data" {
+        let properties = json!({
+            "account": {"type": "string", "pattern": ADDRESS},
+            "sequence": {"type": "integer", "minimum": 0, "maximum": INTEGER_MAX},
+            "operation": {"type": "object", "required": ["type"], "description": "see docs/api.md"},
+        });
+        let required = ["account", "operation"];
+        let body =
+            json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false});
+        content.insert("application/json".into(), json!({"schema": body}));
+        return;
+    }
     let one = json!({"type": "string", "pattern": TRANSACTION, "description": "see docs/specification.md"});
     let (name, schema) = match path.ends_with("/batch") {
         true => ("transactions", json!({"type": "array", "items": one})),
@@ -86,6 +102,11 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     };
     let mut properties = Map::new();
     properties.insert(name.into(), schema);
+    if path == "/v1/transactions" {
+        let description = "what a wallet answered, for an `unsigned` of /v1/typed-data";
+        let signature = json!({"type": "string", "pattern": TRANSACTION, "description": description});
+        properties.insert("signature".into(), signature);
+    }
     let body = json!({
         "type": "object", "required": [name], "properties": properties, "additionalProperties": false,
     });

@@ -35,6 +35,7 @@ mod markets;
 mod operator;
 mod probes;
 mod transactions;
+mod typed_data;
 mod validators;
 
 pub(crate) use failure::Failure;
@@ -185,6 +186,7 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(accounts::offer_proof))
         .routes(routes!(transactions::send))
         .routes(routes!(transactions::send_batch))
+        .routes(routes!(typed_data::typed_data))
         .routes(routes!(ethereum::ethereum_receipt))
         .routes(routes!(ethereum::send_ethereum))
         .routes(routes!(ethereum::send_ethereum_batch))

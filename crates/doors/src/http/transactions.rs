@@ -12,6 +12,7 @@ use primitives::{Body, Digest, Height, Transaction, TransactionId};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
+use super::typed_data::with_signature;
 use super::{Api, parse, proof_bytes};
 use crate::backend::{Answer, Found};
 use crate::json::{self, ErrorBody};
@@ -93,6 +94,8 @@ pub(super) async fn transaction(
 struct Sent {
     transaction: Option<String>,
     transactions: Option<Vec<String>>,
+    /// Of a wallet, for a transaction that comes without one.
+    signature: Option<String>,
 }
 
 /// Reads a transaction of some kind from its bytes, or says why they are none.
@@ -102,13 +105,21 @@ fn native(bytes: &[u8]) -> Result<Transaction, String> {
     borsh::from_slice(bytes).map_err(|error| error.to_string())
 }
 
-fn decode_hex<T>(place: &str, text: &str, read: Reader<T>) -> Result<T, Failure> {
+/// Reads bytes from their hexadecimal digits.
+pub(super) fn bytes_of_hex(place: &str, text: &str) -> Result<Vec<u8>, Failure> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
     let pairs = digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?));
     let bytes: Option<Vec<u8>> = pairs.collect();
-    let bytes = bytes.ok_or_else(|| Failure::malformed(format!("{place}: not hexadecimal")))?;
-    read(&bytes).map_err(|error| Failure::malformed(format!("{place}: not a transaction: {error}")))
+    bytes.ok_or_else(|| Failure::malformed(format!("{place}: not hexadecimal")))
+}
+
+fn decode_hex<T>(place: &str, text: &str, read: Reader<T>) -> Result<T, Failure> {
+    read_named(place, &bytes_of_hex(place, text)?, read)
+}
+
+fn read_named<T>(place: &str, bytes: &[u8], read: Reader<T>) -> Result<T, Failure> {
+    read(bytes).map_err(|error| Failure::malformed(format!("{place}: not a transaction: {error}")))
 }
 
 /// Reads one transaction or several from a body of either kind.
@@ -132,13 +143,18 @@ pub(super) fn decode<T: BorshDeserialize>(
                 .map_err(|error| Failure::malformed(format!("the body is not the JSON that is expected: {error}")))?;
             let numbered = |(i, one): (usize, &String)| decode_hex(&format!("transactions[{i}]"), one, read);
             match (sent, several) {
-                (Sent { transaction: Some(one), transactions: None }, false) => {
+                (Sent { transaction: Some(one), transactions: None, signature: None }, false) => {
                     Ok(vec![decode_hex("transaction", &one, read)?])
                 }
-                (Sent { transaction: None, transactions: Some(all) }, true) => {
+                (Sent { transaction: Some(one), transactions: None, signature: Some(signature) }, false) => {
+                    Ok(vec![read_named("transaction", &with_signature(&one, &signature)?, read)?])
+                }
+                (Sent { transaction: None, transactions: Some(all), signature: None }, true) => {
                     all.iter().enumerate().map(numbered).collect()
                 }
-                (_, false) => Err(Failure::malformed("the body needs the field `transaction`, and only it")),
+                (_, false) => {
+                    Err(Failure::malformed("the body needs the field `transaction`, and beside it at most `signature`"))
+                }
                 (_, true) => Err(Failure::malformed("the body needs the field `transactions`, and only it")),
             }
         }
@@ -200,7 +216,7 @@ async fn respond(answer: Answer, deadline: tokio::time::Instant) -> Result<json:
 #[utoipa::path(post, path = "/v1/transactions",
     params(("wait" = Option<String>, Query, description = "`committed` to wait for the block")),
     request_body(content = String, content_type = "application/octet-stream",
-        description = "the encoded transaction, or `{\"transaction\":\"0x…\"}` as JSON"),
+        description = "the encoded transaction, or as JSON `{\"transaction\":\"0x…\"}`, with `signature` of a wallet"),
     responses((status = 202, body = json::TransactionBody), (status = 200, body = json::TransactionBody),
         (status = 400, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]

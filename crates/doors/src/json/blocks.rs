@@ -76,6 +76,19 @@ pub struct TransactionOutcome {
     pub outcome: OutcomeBody,
 }
 
+/// A transaction before a wallet has signed it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TypedDataBody {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its bytes up to the signature.
+    pub unsigned: String,
+    /// What the key signs: the hash of the typed data.
+    pub hash: String,
+    /// What `eth_signTypedData_v4` takes.
+    pub typed_data: serde_json::Value,
+}
+
 /// What a transaction asks for.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]

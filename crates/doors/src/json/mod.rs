@@ -19,7 +19,7 @@ pub use accounts::{
 };
 pub use blocks::{
     BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, ResultBody, Results, SolverBody,
-    TradeBody, TransactionBody, TransactionOutcome, block,
+    TradeBody, TransactionBody, TransactionOutcome, TypedDataBody, block,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{Asset, Genesis, Ledger, Pair, Place, Refusal};
 use num_bigint::BigUint;
-use primitives::{Address, Amount, AssetId, Body, Digest, MAX_ISSUED, Operation, Price, PublicKey, Transaction};
+use primitives::{
+    Address, Amount, AssetId, Body, Digest, MAX_ISSUED, Operation, Price, PublicKey, SignedBy, Transaction,
+};
 use validators::ModelValidators;
 
 /// Pair, place, units sold, units received, units returned.
@@ -66,13 +68,13 @@ impl Model {
         if *chain != self.chain {
             return Err(Refusal::WrongChain);
         }
-        if !t.signer.verify(&t.body.signing_bytes(), &t.signature) {
+        if !t.is_signed() {
             return Err(Refusal::BadSignature);
         }
         let held = self.accounts.get(account).ok_or(Refusal::UnknownAccount)?;
-        match held.key {
-            Some(key) if key != t.signer => return Err(Refusal::WrongSigner),
-            None if t.signer.address() != *account => return Err(Refusal::WrongSigner),
+        match (t.signed_by, held.key) {
+            (SignedBy::Key { signer, .. }, Some(key)) if key != signer => return Err(Refusal::WrongSigner),
+            (SignedBy::Key { signer, .. }, None) if signer.address() != *account => return Err(Refusal::WrongSigner),
             _ => {}
         }
         if *sequence > highest(held) + 64 {
@@ -125,8 +127,7 @@ impl Model {
         let standing: Vec<usize> = (0..block.len()).filter(|i| refusals[*i].is_none()).collect();
         let mut distinct = Vec::new();
         for &i in &standing {
-            let beats =
-                |j: usize| block[j].body == block[i].body && (block[j].signature.0, j) < (block[i].signature.0, i);
+            let beats = |j: usize| block[j].body == block[i].body && (block[j].signed_by, j) < (block[i].signed_by, i);
             if standing.iter().any(|&j| j != i && beats(j)) {
                 refusals[i] = Some(Refusal::Duplicate);
             } else {

@@ -1,0 +1,176 @@
+//! Typed data of native transactions, for wallets of Ethereum (EIP-712).
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use primitives::{
+    Address, Body, Operation, SignedBy, TYPED_DATA_NAME, TYPED_DATA_VERSION, Transaction, TypedData, WalletSignature,
+    to_hex,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::failure::{Answered, Failure};
+use super::transactions::{bytes_of_hex, whole};
+use super::{Api, parse};
+use crate::json::{ErrorBody, TypedDataBody};
+
+/// A transaction that somebody wants to sign.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    account: String,
+    /// The account's next one, if it is not given.
+    sequence: Option<u64>,
+    operation: WantedOperation,
+}
+
+/// Operations by symbols and decimal strings, as the interface shows them.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum WantedOperation {
+    CreateAccount {
+        account: String,
+        key: String,
+    },
+    CreateOffer {
+        sell: String,
+        buy: String,
+        amount: String,
+        limit: String,
+    },
+    CancelOffer {
+        sell: String,
+        buy: String,
+        limit: String,
+        offer: u64,
+    },
+    Pay {
+        to: String,
+        asset: String,
+        amount: String,
+    },
+    Issue {
+        to: String,
+        asset: String,
+        amount: String,
+    },
+    Burn {
+        asset: String,
+        amount: String,
+    },
+    Unstake {
+        units: String,
+    },
+    Withdraw {
+        to: String,
+        asset: String,
+        amount: String,
+    },
+    /// Any operation in its wire encoding.
+    Encoded {
+        bytes: String,
+    },
+}
+
+impl Api {
+    fn wanted(&self, operation: WantedOperation) -> Result<Operation, Failure> {
+        let asset = |symbol: &str| self.asset(symbol);
+        let units = |text: &str| parse("amount", text);
+        Ok(match operation {
+            WantedOperation::CreateAccount { account, key } => {
+                Operation::CreateAccount { account: parse("account", &account)?, key: parse("key", &key)? }
+            }
+            WantedOperation::CreateOffer { sell, buy, amount, limit } => {
+                let (sell, buy, amount) = (asset(&sell)?, asset(&buy)?, units(&amount)?);
+                Operation::CreateOffer { sell, buy, amount, limit: parse("limit", &limit)? }
+            }
+            WantedOperation::CancelOffer { sell, buy, limit, offer } => {
+                let (sell, buy, limit) = (asset(&sell)?, asset(&buy)?, parse("limit", &limit)?);
+                Operation::CancelOffer { sell, buy, limit, offer }
+            }
+            WantedOperation::Pay { to, asset: of, amount } => {
+                Operation::Pay { to: parse("to", &to)?, asset: asset(&of)?, amount: units(&amount)? }
+            }
+            WantedOperation::Issue { to, asset: of, amount } => {
+                Operation::Issue { to: parse("to", &to)?, asset: asset(&of)?, amount: units(&amount)? }
+            }
+            WantedOperation::Burn { asset: of, amount } => {
+                Operation::Burn { asset: asset(&of)?, amount: units(&amount)? }
+            }
+            WantedOperation::Unstake { units: text } => Operation::Unstake { units: parse("units", &text)? },
+            WantedOperation::Withdraw { to, asset: of, amount } => {
+                Operation::Withdraw { to: parse("to", &to)?, asset: asset(&of)?, amount: units(&amount)? }
+            }
+            WantedOperation::Encoded { bytes } => borsh::from_slice(&bytes_of_hex("bytes", &bytes)?)
+                .map_err(|error| Failure::malformed(format!("bytes: not an operation: {error}")))?,
+        })
+    }
+
+    fn next_sequence(&self, account: &Address) -> u64 {
+        let waiting = self.backend.pending_sequence(account);
+        let highest = self.backend.account(account).account.map_or(0, |account| account.window.highest());
+        highest.max(waiting).saturating_add(1)
+    }
+}
+
+/// Typed data in the form that `eth_signTypedData_v4` takes, and the transaction up to its signature.
+fn described(body: &Body, network: primitives::Digest) -> TypedDataBody {
+    let data = TypedData::of(body);
+    let field = |name: &str, kind: &str| json!({"name": name, "type": kind});
+    let domain = [("name", "string"), ("version", "string"), ("chainId", "uint256"), ("salt", "bytes32")];
+    let domain: Vec<Value> = domain.iter().map(|(name, kind)| field(name, kind)).collect();
+    let fields: Vec<Value> = data.fields.iter().map(|(name, value)| field(name, value.kind())).collect();
+    let message: Map<String, Value> =
+        data.fields.iter().map(|(name, value)| ((*name).into(), value.text().into())).collect();
+    // An unsigned transaction is one without the last 64 bytes.
+    let signed_by = SignedBy::TypedData { network, signature: WalletSignature([0; 64]) };
+    let transaction = Transaction { body: body.clone(), signed_by };
+    let bytes = borsh::to_vec(&transaction).expect("writing to memory cannot fail");
+    TypedDataBody {
+        sequence: body.sequence,
+        unsigned: format!("0x{}", to_hex(&bytes[..bytes.len() - 64])),
+        hash: format!("0x{}", to_hex(&data.hash(body.chain, &network))),
+        typed_data: json!({
+            "types": {"EIP712Domain": domain, data.primary: fields},
+            "primaryType": data.primary,
+            "domain": {
+                "name": TYPED_DATA_NAME,
+                "version": TYPED_DATA_VERSION,
+                "chainId": body.chain,
+                "salt": network.to_string(),
+            },
+            "message": message,
+        }),
+    }
+}
+
+/// Puts the signature of a wallet after the transaction that it signed.
+pub(super) fn with_signature(unsigned: &str, signature: &str) -> Result<Vec<u8>, Failure> {
+    let mut bytes = bytes_of_hex("transaction", unsigned)?;
+    let signature = WalletSignature::from_bytes(&bytes_of_hex("signature", signature)?)
+        .map_err(|error| Failure::malformed(format!("signature: {error}")))?;
+    bytes.extend_from_slice(&signature.0);
+    Ok(bytes)
+}
+
+/// What a wallet of Ethereum signs for a native transaction.
+#[utoipa::path(post, path = "/v1/typed-data",
+    request_body(content = String, content_type = "application/json",
+        description = "`{\"account\":\"0x…\",\"operation\":{\"type\":\"pay\",…}}`, with `sequence` or without"),
+    responses((status = 200, body = TypedDataBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 413, body = ErrorBody)))]
+pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Answered<TypedDataBody> {
+    let wanted: Wanted = serde_json::from_slice(&whole(body)?)
+        .map_err(|error| Failure::malformed(format!("the body is not the JSON that is expected: {error}")))?;
+    api.blocking(move |api| {
+        let account: Address = parse("account", &wanted.account)?;
+        let sequence = wanted.sequence.unwrap_or_else(|| api.next_sequence(&account));
+        let operation = api.wanted(wanted.operation)?;
+        let views = api.published().views();
+        let (chain, network) = (views.outline().chain, views.outline().validators.terms().network);
+        Ok(Json(described(&Body { chain, account, sequence, operation }, network)))
+    })
+    .await?
+}
