@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::{Genesis, Limits, Listing};
 use node::{Config, EthereumLane, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
-use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
+use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
 use store::StoreError;
 use transport::free_address;
@@ -95,10 +95,13 @@ impl Cluster {
             (0..settings.validators).map(|_| free_address()).collect::<Result<_, _>>().map_err(io)?;
         let switch = Switch::start(&listen, 1).map_err(io)?;
         let keys: Vec<_> = (0..settings.validators).map(|index| secret(index).public()).collect();
+        let genesis = genesis(&settings);
+        // Without a registry the genesis names the network.
+        let identity = genesis.digest();
         let network = |me: usize| {
             let address = |to: usize| if to == me { listen[to] } else { switch.address(me, to) };
             Network {
-                chain: Chain { genesis: Digest::default(), epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
+                chain: Chain { genesis: identity, epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
                 rules: settings.rules,
                 lane: EthereumLane::of(CHAIN, &settings.limits),
                 me: me as u8,
@@ -118,7 +121,6 @@ impl Cluster {
         let networks = (0..settings.validators).map(network).collect();
         let nodes = (0..settings.validators).map(|_| None).collect();
         let (validators, directory) = (settings.validators, directory.to_path_buf());
-        let genesis = genesis(&settings);
         let mut cluster = Cluster { settings, directory, networks, genesis, switch, nodes };
         for index in 0..validators {
             node::validator::create_votes(&cluster.home(index))?;

@@ -222,10 +222,10 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
     };
     let signer = if rng.random_ratio(1, 60) { signer + 1 } else { signer };
     let mut transaction = Body { chain, account, sequence, operation }.sign(&key(signer));
-    if rng.random_ratio(1, 60) {
-        if let SignedBy::Key { signature, .. } = &mut transaction.signed_by {
-            signature.0[40] ^= 1;
-        }
+    if rng.random_ratio(1, 60)
+        && let SignedBy::Key { signature, .. } = &mut transaction.signed_by
+    {
+        signature.0[40] ^= 1;
     }
     transaction
 }
