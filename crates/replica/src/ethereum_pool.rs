@@ -12,8 +12,9 @@
 //! *Nothing that can be proposed is forgotten*: after each block the pool looks for transactions that the block made
 //! ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] tells of them.
 //!
-//! Ethereum accounts reserve nothing natively: no native transaction spends of them, because an address of secp256k1
-//! has no ed25519 key. So this pool and that of native transactions never promise the same units.
+//! The account of a wallet can spend natively, too, by typed data, and reservations of the two pools do not know each
+//! other. Where both promise the same units the native transaction comes first: the other one is skipped, and the quota
+//! bounds what such transactions cost.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
