@@ -626,7 +626,7 @@ fn a_payment_into_the_next_epoch() {
 
 /// Minutes long: for `cargo test --release -p payments larger_models -- --ignored`.
 #[test]
-#[ignore = "long"]
+#[ignore = "long: `make soak` runs it"]
 fn larger_models() {
     holds(
         "X = {a, b} and Z = {b}, both contested",
