@@ -40,14 +40,7 @@ impl EthereumBlock {
 
     /// The bytes of an executed transaction, with the number of its sub-block; `None` of the settlement receipt.
     pub fn transaction(&self, receipt: &EthereumReceipt) -> Option<(usize, &[u8])> {
-        let mut position = receipt.position? as usize;
-        for (number, sub_block) in self.body.as_ref()?.sub_blocks.iter().enumerate() {
-            match position.checked_sub(sub_block.ethereum.len()) {
-                None => return Some((number, &sub_block.ethereum[position])),
-                Some(rest) => position = rest,
-            }
-        }
-        None
+        transaction_at(self.body.as_ref()?, receipt.position?)
     }
 
     /// The settlement receipt shows as a transaction of type 0 that calls the offers with nothing, signed by nobody.
@@ -199,6 +192,18 @@ impl EthereumBlock {
             "removed": false,
         })
     }
+}
+
+/// The bytes of the Ethereum transaction at a position of a block, with the number of its sub-block.
+pub(crate) fn transaction_at(block: &Superblock, position: u32) -> Option<(usize, &[u8])> {
+    let mut position = position as usize;
+    for (number, sub_block) in block.sub_blocks.iter().enumerate() {
+        match position.checked_sub(sub_block.ethereum.len()) {
+            None => return Some((number, &sub_block.ethereum[position])),
+            Some(rest) => position = rest,
+        }
+    }
+    None
 }
 
 /// Keccak of an empty list.
