@@ -281,7 +281,7 @@ function balancesTable(live: Live) {
   const token = (symbol: string): HTMLElement | string => {
     const address = live.assets.get(symbol)?.token;
     if (address === undefined) return "–";
-    const known = tokens.get(symbol) ?? copyable(address, brief(address, 4), href.account(address));
+    const known = tokens.get(symbol) ?? copyable(address, `0x…${address.slice(-4)}`, href.account(address));
     tokens.set(symbol, known);
     return known;
   };
@@ -299,7 +299,7 @@ function balancesTable(live: Live) {
       { name: "Locked in offers", class: "number", cell: (b) => exact(b.locked, b.asset) },
       { name: "Total", class: "number wide", cell: (b) => total(b, live.decimals(b.asset)) },
       { name: "Decimals", class: "number wide", cell: (b) => String(live.decimals(b.asset)) },
-      { name: "Token (ERC-20)", class: "hex wide", cell: (b) => token(b.asset) },
+      { name: "ERC-20", class: "hex wide", cell: (b) => token(b.asset) },
     ],
   });
 }

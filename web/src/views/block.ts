@@ -44,8 +44,8 @@ export function blockView(live: Live, height: number): View {
       panel("Valuations of the batch", { class: "tall" }, batchProblem.element, valuations.element, solver),
       panel("Trades of the batch", { class: "tall" }, trades.element),
     ),
-    outcomes.element,
     contracts.element,
+    outcomes.element,
   );
 
   let block: BlockDetail | null = null;
@@ -285,7 +285,7 @@ function contractsPanel(live: Live, height: number) {
     element.hidden = rows.length === 0 && block.skipped === 0;
     button.hidden = !block.more;
     list.show(rows);
-    const skipped = block.skipped > 0 ? ` ${count(block.skipped)} were skipped.` : "";
+    const skipped = block.skipped > 0 ? ` ${count(block.skipped)} skipped.` : "";
     const gas = BigInt(block.gas_used).toLocaleString("en-US");
     setText(note, `${count(block.executed)} executed, with ${gas} gas at ${gasPriceText(BigInt(block.base_fee))} or more.${skipped}`);
   }
