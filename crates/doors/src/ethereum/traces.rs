@@ -169,6 +169,9 @@ impl Session<'_> {
 
 /// What an executed transaction came to, with its output and why it was halted: it is executed again.
 pub(crate) fn replay(api: &Api, id: &TransactionId) -> Result<EvmCalled, Failure> {
+    if api.published().views().ethereum().receipt(id).is_none() {
+        return Err(Failure::not_found("no such transaction is among those indexed"));
+    }
     let rpc = Rpc::new(api.clone());
     let settings = TraceSettings { steps: 0, stack: false, memory: false, storage: false, calls: false };
     Ok(Session::new(&rpc, false).replay(id, settings)?.called)
@@ -183,7 +186,7 @@ struct Replayed {
 
 impl Session<'_> {
     fn replay(&self, id: &TransactionId, settings: TraceSettings) -> Result<Replayed, RpcError> {
-        let (block, at) = self.block_of(id)?.ok_or_else(|| RpcError::not_found("transaction not found"))?;
+        let (block, at) = self.block_of(id)?.ok_or_else(|| RpcError::server("transaction not found"))?;
         let state = PastState::new(&self.rpc.api.backend, Moment::Within(block.height));
         let mut view = EvmView::new(state);
         if block.receipts()[at].position.is_none() {

@@ -54,10 +54,6 @@ impl RpcError {
         RpcError::new(-32_000, message)
     }
 
-    pub fn not_found(message: impl Into<String>) -> RpcError {
-        RpcError::new(-32_001, message)
-    }
-
     /// More than the node gives at a time.
     pub fn limit(message: impl Into<String>) -> RpcError {
         RpcError::new(-32_005, message)
@@ -104,7 +100,6 @@ pub(super) fn reason(output: &[u8]) -> Option<String> {
 impl From<RpcError> for Failure {
     fn from(error: RpcError) -> Failure {
         let (status, code) = match error.code {
-            -32_001 => (StatusCode::NOT_FOUND, "not_found"),
             -32_603 => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
             _ => (StatusCode::NOT_FOUND, "not_replayed"),
         };
