@@ -222,9 +222,9 @@ fn permits_of_another_network_count_for_nothing() {
     let mut chain = Chain::new();
     let domain = |number: u64| {
         let kind = keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
-        let words = [kind, keccak256("EUR"), keccak256("1")].map(U256::from).into_iter();
+        let words = [kind, keccak256("EUR"), keccak256("1")].map(|hash| U256::from_be_bytes(hash.0)).into_iter();
         let words = words.chain([U256::from(number), of(token())]);
-        U256::from(keccak256(words.flat_map(|word| word.to_be_bytes::<32>()).collect::<Vec<u8>>()))
+        U256::from_be_bytes(keccak256(words.flat_map(|word| word.to_be_bytes::<32>()).collect::<Vec<u8>>()).0)
     };
     assert_eq!(ask(&chain, token(), "DOMAIN_SEPARATOR()", &[]), domain(CHAIN));
     let permit = |number: u64| {

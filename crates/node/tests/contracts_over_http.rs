@@ -66,7 +66,8 @@ fn contracts_tokens_and_executions_are_told() {
             let hash = failed["transactionHash"].as_str().expect("a hash");
             let output = found(server, &format!("/v1/ethereum/{hash}/output"));
             let expected = json!({
-                "hash": hash, "result": "reverted", "output": hex(&vec![0xab; length.min(4_096)]), "output_bytes": length
+                "hash": hash, "result": "reverted", "output": hex(&vec![0xab; length.min(4_096)]),
+                "output_bytes": length
             });
             assert_eq!(output, expected);
         }
