@@ -26,7 +26,7 @@ const NOT_HERE = [
   [/^eth_sendRawTransaction\//, "signed for their chain: refused by its number"],
   [/^eth_call\/call-revert|^eth_estimateGas\/estimate-(call-abi-error|failed-call)$/, "calls a contract of their chain"],
   [/^eth_getLogs\/filter-error-future-block-range$/, "beyond their newest block, not beyond ours"],
-  [/^eth_getBlockByNumber\/get-genesis$/, "the genesis has a base fee"],
+  [/^eth_getProof\/get-account-proof-blockhash$/, "proofs are given for the newest block alone"],
 ];
 /** Fields that are not compared, and why. */
 const FIELDS = [
@@ -34,6 +34,7 @@ const FIELDS = [
   [/^(withdrawals|withdrawalsRoot|requestsHash)$/, "there is no beacon chain"],
   [/^(root|status)$/, "receipts before Byzantium had a root"],
   [/^(accessList|authorizationList|chainId|max\w*PerGas|yParity)$/, "their transaction is of another type"],
+  [/^baseFeePerGas$/, "blocks before London had none"],
   [/^(blockNumber|stateRoot)$/, "a proof says what it is of; elsewhere both have them"],
 ];
 
