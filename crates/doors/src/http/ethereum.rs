@@ -168,7 +168,7 @@ pub(super) async fn send_ethereum_batch(
     let transactions = decode(&headers, &whole(body)?, true, raw)?;
     api.check_batch(transactions.len())?;
     let result = |answer: Result<TransactionId, EthereumReject>| match answer {
-        Ok(id) => json::EthereumResultBody::Taken(json::EthereumBody::pending(&id)),
+        Ok(id) => json::EthereumResultBody::Taken(Box::new(json::EthereumBody::pending(&id))),
         Err(reject) => json::EthereumResultBody::Error(ErrorBody { error: Failure::from(reject).1 }),
     };
     let results = api.submit_ethereum(transactions).await?.into_iter().map(result).collect();

@@ -163,7 +163,7 @@ pub struct EthereumResults {
 #[serde(untagged)]
 pub enum EthereumResultBody {
     /// It waits, or is committed.
-    Taken(EthereumBody),
+    Taken(Box<EthereumBody>),
     /// It is refused.
     Error(ErrorBody),
 }
