@@ -9,5 +9,5 @@ failed=0
 node --test committed.test.mjs viem.test.mjs ethers.test.mjs offers.test.mjs || failed=1
 wait "$python" || failed=1
 # Their accounts are those of others.
-node --test --test-concurrency=1 tutorial.test.mjs typed-data.test.mjs foundry.test.mjs || failed=1
+node --test --test-concurrency=1 tutorial.test.mjs typed-data.test.mjs foundry.test.mjs rpc-compat.test.mjs || failed=1
 exit "$failed"

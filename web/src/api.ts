@@ -30,6 +30,8 @@ export type Asset = {
   least_units: Units;
   issued: Units;
   valuation: PriceText | null;
+  /** The address of its ERC-20 token, where the chain has contracts. */
+  token?: string;
 };
 
 export type Market = {
@@ -69,9 +71,12 @@ export type Block = {
   time_ms: number;
   /** Validators whose sub-blocks are in it. */
   proposers: number[];
+  /** Native ones. */
   transactions: number;
   applied: number;
   refused: number;
+  /** Ethereum transactions that were executed. */
+  ethereum: number;
   fills: number;
   pairs: number;
   full: boolean;
@@ -150,7 +155,11 @@ export type Account = {
   key: string | null;
   sequence: { highest: number | string; next: number | string };
   balances: Balance[];
+  /** Where the chain has contracts. */
+  ethereum?: AccountEthereum;
 };
+/** What Ethereum knows of an account; `wei` are those beside its units of the first asset. */
+export type AccountEthereum = { nonce: number; wei: Units; is_contract: boolean; code?: { hash: string; bytes: number; delegate?: string } };
 export type Offer = { sell: string; buy: string; limit: PriceText; id: number | string; amount: Units };
 
 /** A committed transaction; what it asks for is missing where its block is no longer kept. */
@@ -164,6 +173,47 @@ export type CommittedStatus = {
   operation?: Operation;
 };
 export type TransactionStatus = { id: string; status: "pending" } | CommittedStatus;
+
+export type EthereumResult = "succeeded" | "reverted" | "halted";
+export type EthereumLog = { address: string; topics: string[]; data: string };
+export type EthereumReceipt = {
+  height: number;
+  /** Missing in the settlement receipt, which is of no transaction. */
+  position?: number;
+  sender: string;
+  result: EthereumResult;
+  gas_used: Units;
+  gas_price: Units;
+  contract?: string;
+  logs: EthereumLog[];
+};
+export type EthereumTransaction = { type: number; sender: string; to?: string; nonce: number; value: Units; gas_limit: Units; max_fee: Units; input: string };
+export type EthereumStatus = { hash: string; status: "pending" | "committed"; transaction?: EthereumTransaction; receipt?: EthereumReceipt };
+/** The first bytes of what a transaction returned or reverted with, found by executing it again. */
+export type EthereumOutput = { hash: string; result: EthereumResult; output: string; output_bytes: number; halt?: string };
+/** An executed transaction in short, or the settlement receipt, which has no position. */
+export type EthereumExecuted = {
+  hash: string;
+  position?: number;
+  sender: string;
+  to?: string;
+  contract?: string;
+  value: Units;
+  selector: string;
+  result: EthereumResult;
+  gas_used: Units;
+  logs: number;
+};
+export type EthereumBlock = {
+  height: number;
+  base_fee: Units;
+  gas_used: Units;
+  burnt: Units;
+  executed: number;
+  skipped: number;
+  transactions: EthereumExecuted[];
+  more: boolean;
+};
 
 /** An answer that is no success: what the node said, or that it said nothing (status 0). */
 export class ApiError extends Error {

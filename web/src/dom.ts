@@ -53,16 +53,39 @@ export function notice(): { element: HTMLElement; say: (text: string | null) => 
   };
 }
 
+/** An address or digest in short, with a button that copies all of it. */
+export function copyable(hex: string, shown: string, to?: string): HTMLElement {
+  const code = h("code", { title: hex }, shown);
+  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${hex}`, click: () => void copy(hex, code, button) }, "Copy");
+  return h("span", { class: "copyable" }, to === undefined ? code : h("a", { href: to }, code), " ", button);
+}
+
+/** Without access to the clipboard the whole text is shown and selected, so that the reader can copy it. */
+async function copy(text: string, code: HTMLElement, button: HTMLElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    setText(button, "Copied");
+  } catch {
+    setText(code, text);
+    getSelection()?.selectAllChildren(code);
+    setText(button, "Selected");
+  }
+  setTimeout(() => setText(button, "Copy"), 1_500);
+}
+
 /** Term and value pairs whose values are set by name. */
 export function facts<Name extends string>(
   names: Record<Name, string>,
-): { element: HTMLElement; set: (name: Name, value: Child, title?: string) => void } {
+): { element: HTMLElement; set: (name: Name, value: Child, title?: string) => void; show: (name: Name, shown: boolean) => void } {
   const element = h("dl", { class: "facts" });
   const values = new Map<Name, HTMLElement>();
+  const rows = new Map<Name, HTMLElement>();
   for (const name of Object.keys(names) as Name[]) {
     const value = h("dd", {}, "–");
     values.set(name, value);
-    element.append(h("div", { "data-fact": name }, h("dt", {}, names[name]), value));
+    const row = h("div", { "data-fact": name }, h("dt", {}, names[name]), value);
+    rows.set(name, row);
+    element.append(row);
   }
   return {
     element,
@@ -72,6 +95,11 @@ export function facts<Name extends string>(
       if (typeof value === "string") setText(cell, value);
       else fill(cell, value);
       if (title !== undefined) cell.title = title;
+    },
+    /** Facts that do not apply are left out. */
+    show(name, shown) {
+      const row = rows.get(name);
+      if (row) row.hidden = !shown;
     },
   };
 }

@@ -7,6 +7,7 @@ import { find, href, parseRoute, type Route } from "./router";
 import { accountView } from "./views/account";
 import { blockView } from "./views/block";
 import { blocksView } from "./views/blocks";
+import { ethereumView } from "./views/ethereum";
 import { laneView } from "./views/lane";
 import { marketView } from "./views/market";
 import { marketsView } from "./views/markets";
@@ -21,7 +22,7 @@ const main = h("main", { id: "main" });
 const links = [
   navLink("Overview", href.overview, ["overview"]),
   navLink("Markets", href.markets, ["markets", "market"]),
-  navLink("Blocks", href.blocks, ["blocks", "block", "transaction"]),
+  navLink("Blocks", href.blocks, ["blocks", "block", "transaction", "ethereum"]),
   navLink("Validators", href.validators, ["validators"]),
   navLink("Lane", href.lane, ["lane"]),
   navLink("Account", href.accounts, ["account"]),
@@ -87,6 +88,8 @@ function makeView(route: Route): View {
       return accountView(live, route.address);
     case "transaction":
       return transactionView(live, route.id);
+    case "ethereum":
+      return ethereumView(live, route.hash);
     case "unknown":
       return unknownView();
   }

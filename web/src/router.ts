@@ -10,6 +10,7 @@ export type Route =
   | { view: "lane" }
   | { view: "account"; address: string | null }
   | { view: "transaction"; id: string }
+  | { view: "ethereum"; hash: string }
   | { view: "unknown"; hash: string };
 
 export const href = {
@@ -24,6 +25,7 @@ export const href = {
   block: (height: number) => `#/block/${height}`,
   account: (address: string) => `#/account/${address}`,
   transaction: (id: string) => `#/transaction/${id}`,
+  ethereum: (hash: string) => `#/ethereum/${hash}`,
 };
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
@@ -43,10 +45,11 @@ export function parseRoute(hash: string): Route {
   if (name === "account" && a === undefined) return { view: "account", address: null };
   if (name === "account" && a && ADDRESS.test(a)) return { view: "account", address: a };
   if (name === "transaction" && a && DIGEST.test(a)) return { view: "transaction", id: a };
+  if (name === "ethereum" && a && DIGEST.test(a)) return { view: "ethereum", hash: a };
   return { view: "unknown", hash };
 }
 
-/** Where a search leads: a height, an address, a transaction, or a pair of assets such as `eur/usd`; else `null`. */
+/** Where a search leads: a height, an address, a transaction of either kind, or a pair of assets such as `eur/usd`; else `null`. */
 export function find(text: string, symbols: string[]): string | null {
   const wanted = text.trim();
   if (HEIGHT.test(wanted.replace(/[, #]/g, ""))) return href.block(Number(wanted.replace(/[, #]/g, "")));

@@ -49,6 +49,19 @@ export function brief(hex: string | null | undefined, ends = 6): string {
   return hex.length <= 2 * ends + 3 ? hex : `${hex.slice(0, ends + 2)}…${hex.slice(-ends)}`;
 }
 
+/** Controls, marks of direction, invisible and unassigned characters, lone surrogates, and ends of lines. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
+/** More marks upon one letter than any script writes. */
+const STACKED = /(\p{M}{3})\p{M}+/gu;
+
+/** Text of a stranger, such as a contract's: one line of at most `length` characters, without what deceives the eye. */
+export function stranger(text: string, length: number): string {
+  // What is far beyond the end is not looked at.
+  const characters = [...text.slice(0, 4 * length).replace(UNSEEN, "\ufffd").replace(STACKED, "$1")];
+  const cut = characters.length > length || text.length > 4 * length;
+  return cut ? `${characters.slice(0, length).join("")}…` : characters.join("");
+}
+
 /** A stage's name for people: `state_root` becomes `State root`. */
 export function stageName(name: string): string {
   const words = name.replaceAll("_", " ");

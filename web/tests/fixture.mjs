@@ -37,6 +37,17 @@ const ASSETS = [
 
 export const ACCOUNT = "0x" + "a1".repeat(20);
 export const EMPTY_ACCOUNT = "0x" + "00".repeat(20);
+export const CONTRACT = "0x" + "c0".repeat(20);
+/** Transactions of every block with contracts, by what they show. */
+export const ETHEREUM = { settlement: "0x" + "e0".repeat(32), placed: "0x" + "e1".repeat(32), swindle: "0x" + "e2".repeat(32), created: "0x" + "e3".repeat(32) };
+const OFFERS = "0x57616c7261730000000000000000000100000000";
+const token = (asset) => `0x57616c72617300000000000000000000${asset.toString(16).padStart(8, "0")}`;
+const word = (value) => BigInt(value).toString(16).padStart(64, "0");
+const utf8 = (text) => Buffer.from(text).toString("hex");
+/** EUR for USD, the fourth offer of its owner. */
+const OFFER = "0x" + "0".repeat(16) + "00000001" + "00000000" + ((18n << 57n) | 11050000000000000n).toString(16).padStart(16, "0") + ((1n << 63n) + 3n).toString(16);
+/** A reason that tries what strangers try: markup, a turned direction, a new line, and length. */
+export const SWINDLE = "<img src=x onerror=alert(1)> \u202egnp.exe\u202c\n\u0007paid " + "a".repeat(5_000);
 
 /** A stream of numbers in [0, 1) that the words of the seed decide. */
 function random(...seed) {
@@ -132,6 +143,7 @@ class Exchange {
       transactions,
       applied: transactions - refused,
       refused,
+      ethereum: 3,
       fills: Math.floor(transactions * 0.6),
       pairs: (ASSETS.length * (ASSETS.length - 1)) / 2,
       full: height % 23 !== 0,
@@ -272,7 +284,9 @@ function balances(height, address) {
 
 function account(height, address) {
   const key = address === ACCOUNT ? hex(32, "key") : null;
-  return { address, height, key, sequence: { highest: 40 + height, next: 41 + height }, balances: balances(height, address) };
+  const code = address === CONTRACT ? { hash: hex(32, "code"), bytes: 3_121 } : undefined;
+  const ethereum = { nonce: address === ACCOUNT ? 10 : 1, wei: address === ACCOUNT ? "4200017" : "0", is_contract: code !== undefined, code };
+  return { address, checked_address: address, height, key, ethereum, sequence: { highest: 40 + height, next: 41 + height }, balances: balances(height, address) };
 }
 
 function offersOf(address) {
@@ -291,6 +305,55 @@ function fillsOf(height) {
 }
 
 class NotFound extends Error {}
+
+const RECEIPT = { sender: ACCOUNT, result: "succeeded", gas_used: "91234", gas_price: "5000000000", logs: [] };
+const ASKS = { type: 2, sender: ACCOUNT, nonce: 7, value: "0", gas_limit: "200000", max_fee: "20000000000" };
+
+/** An Ethereum transaction by its hash: what it asked for, and its receipt. */
+function ethereum(height, hash) {
+  const topic = (address) => "0x" + word(address);
+  switch (hash) {
+    case ETHEREUM.settlement: {
+      const data = "0x" + [1_250_00, 1_371_62, 0, 0].map(word).join("");
+      const filled = { address: OFFERS, topics: ["0xb2d7fea430b1eabdf217d9a790b493ee386ebcd511e4028bd9894a13b9d31d2f", topic(CONTRACT), OFFER], data };
+      return { receipt: { ...RECEIPT, sender: OFFERS, gas_used: "0", gas_price: "0", logs: [filled] } };
+    }
+    case ETHEREUM.placed: {
+      const sold = { address: token(1), topics: ["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", topic(ACCOUNT), topic(OFFERS)], data: "0x" + word(1_250_50) };
+      const placed = { address: OFFERS, topics: ["0x8c3a6f4d39708a37629f8ff27038b80eba192db51912121a899b9993d6daca79", topic(ACCOUNT), OFFER], data: "0x" + [token(1), token(0), 1_250_50, 1_381_81].map(word).join("") };
+      const strange = { address: CONTRACT, topics: ["0x" + "7".repeat(64)], data: "0x" + utf8("<script>") };
+      const input = "0x6b13799b" + [token(1), token(0), 1_250_50, 1_381_81].map(word).join("");
+      return { transaction: { ...ASKS, to: OFFERS, input }, receipt: { ...RECEIPT, position: 0, logs: [sold, placed, strange] } };
+    }
+    case ETHEREUM.swindle: {
+      const input = "0xa9059cbb" + word(CONTRACT) + word(2n ** 255n);
+      return { transaction: { ...ASKS, to: token(1), nonce: 8, input }, receipt: { ...RECEIPT, position: 1, result: "reverted" } };
+    }
+    case ETHEREUM.created:
+      return { transaction: { ...ASKS, nonce: 9, value: "1500000000000000000", input: "0x6080" + "60".repeat(3_000) }, receipt: { ...RECEIPT, position: 2, contract: CONTRACT, gas_used: "1234567" } };
+  }
+  throw new NotFound("no such transaction waits or is among those indexed");
+}
+
+function ethereumStatus(height, hash) {
+  const { transaction, receipt } = ethereum(height, hash);
+  return { hash, status: "committed", transaction, receipt: { height: height - 1, ...receipt } };
+}
+
+function ethereumBlock(height) {
+  const transactions = Object.values(ETHEREUM).map((hash) => {
+    const { transaction, receipt } = ethereum(height, hash);
+    const { position, sender, result, gas_used, contract, logs } = receipt;
+    return { hash, position, sender, to: transaction?.to, contract, value: transaction?.value ?? "0", selector: transaction?.input.slice(0, 10) ?? "0x", result, gas_used, logs: logs.length };
+  });
+  return { height, base_fee: "5000000000", gas_used: "1417035", burnt: "7085175000000000", executed: 3, skipped: 1, transactions, more: false };
+}
+
+function swindle() {
+  const text = utf8(SWINDLE);
+  const output = "0x08c379a0" + word(32) + word(text.length / 2) + text;
+  return { hash: ETHEREUM.swindle, result: "reverted", output, output_bytes: (output.length - 2) / 2 };
+}
 
 function answer(exchange, height, url) {
   const parts = url.pathname.split("/").slice(2).map(decodeURIComponent);
@@ -328,7 +391,7 @@ function answer(exchange, height, url) {
         }),
       };
     case "assets":
-      return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, least_units: "4096", issued: "900000000000000", valuation: plain(value / 10 ** decimals) })) };
+      return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, least_units: "4096", issued: "900000000000000", valuation: plain(value / 10 ** decimals), token: token(asset) })) };
     case "markets":
       if (parts.length === 1) return { height, markets: pairs().map(([base, quote]) => marketRow(exchange, height, base, quote)) };
       if (parts[3] === "book") return book(exchange, height, ...pair(), number("levels", 50));
@@ -351,6 +414,7 @@ function answer(exchange, height, url) {
       }
       const h = known(parts[1]);
       if (parts[2] === "batch") return exchange.batch(h);
+      if (parts[2] === "ethereum") return ethereumBlock(h);
       const [offset, limit] = [number("offset", 0), number("limit", 100)];
       return { ...exchange.block(h), outcomes: outcomes(exchange, h, offset, limit), more: offset + limit < exchange.block(h).transactions };
     }
@@ -359,7 +423,11 @@ function answer(exchange, height, url) {
       if (parts[2] === "offers") return { height, offers: offersOf(parts[1]), more: false };
       if (parts[1] === EMPTY_ACCOUNT) throw new NotFound("there is no account at this address");
       return account(height, parts[1]);
+    case "ethereum":
+      if (parts[2] === "output") return swindle();
+      return ethereumStatus(height, parts[1]);
     case "transactions":
+      if (Object.values(ETHEREUM).includes(parts[1])) throw new NotFound("no such transaction waits or is among those indexed");
       if (parts[1] === hex(32, "transaction", height - 1, 0)) return { id: parts[1], status: "pending" };
       return {
         id: parts[1],

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { ACCOUNT, EMPTY_ACCOUNT, startFixture, type Fixture } from "./fixture.mjs";
+import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, startFixture, type Fixture } from "./fixture.mjs";
 
 const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const FLAGS = [
@@ -239,6 +239,22 @@ describe("the page", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("leads from a market to its tokens and back", async () => {
+    const { assets } = await get<{ assets: { asset: number; symbol: string; token: string }[] }>("assets");
+    const [first, second] = [assets[0]!, assets[1]!];
+    await open(`#/market/${second.symbol}/${first.symbol}`);
+    const links = page.locator(".tokens a");
+    await until("both tokens are linked", async () => (await links.count()) === 2);
+    expect(await links.first().getAttribute("href")).toBe(`#/account/${second.token}`);
+    await links.first().click();
+    await until("the token is named", async () => (await texts(".token [data-fact=symbol] dd"))[0] === second.symbol);
+    await picture("token");
+    await page.getByRole("link", { name: `${second.symbol}/${first.symbol}` }).click();
+    await page.waitForSelector(`h1:text-is("${second.symbol}/${first.symbol}")`);
+    // Nobody need hold anything at the address of a token.
+    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
   it("fits a narrow screen in the dark", async () => {
     await page.close();
     page = await browser.newPage({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
@@ -312,6 +328,84 @@ describe.skipIf(given)("the page before a node that fails", () => {
     await until("the future is told", async () => (await texts(".notice")).some((text) => text.includes("does not exist yet")));
     await open("#/market/EUR/XYZ");
     await until("the market is told", async () => (await texts(".notice")).some((text) => text.includes("no market")));
+  });
+
+  const fact = (name: string) => page.locator(`[data-fact=${name}] dd`).innerText();
+
+  it("shows what an account is to Ethereum, and its tokens", async () => {
+    await open(`#/account/${ACCOUNT}`);
+    await until("its kind is told", async () => (await texts("[data-fact=kind] dd"))[0] === "Account of a key");
+    expect([await fact("nonce"), await fact("wei")]).toEqual(["10", "4,200,017"]);
+    const cells = page.locator(".balances tbody tr:first-child td");
+    expect(await cells.nth(4).innerText()).toBe("2");
+    const whole = await page.locator(".balances tbody tr:first-child code").getAttribute("title");
+    expect(whole).toBe("0x57616c7261730000000000000000000000000000");
+    // The address can be copied, or is shown whole and selected where the clipboard is out of reach.
+    await page.locator(".balances tbody tr:first-child .copy").click();
+    await until("it is copied", async () => /^(Copied|Selected)$/.test(await page.locator(".balances tbody tr:first-child .copy").innerText()));
+    await open(`#/account/${CONTRACT}`);
+    await until("it is a contract", async () => (await texts("[data-fact=kind] dd"))[0]?.startsWith("Contract") === true);
+    expect(await fact("bytes")).toBe("3,121 bytes");
+    await picture("contract");
+    expect(complaints).toEqual([]);
+  });
+
+  it("leads from a block to its contracts, and tells what they did", async () => {
+    await open("#/block/200");
+    await page.locator(".contracts tbody tr").first().waitFor();
+    const functions = await texts(".contracts tbody td:nth-child(4)");
+    expect(functions).toEqual(["settlement", "place", "transfer", "creation"]);
+    await picture("block-contracts");
+    await page.locator(".contracts tbody tr:nth-child(2) td:first-child a").click();
+    await page.waitForSelector("h1:text-is('Ethereum transaction')");
+    const values = (scope: string) => texts(`${scope} [data-value] dd`);
+    await until("the call is told", async () => (await values("section[aria-label^=What]")).length === 4);
+    expect(await values("section[aria-label^=What]")).toEqual(["EUR", "USD", "1,250.50 EUR", "1,381.81 USD"]);
+    expect(await values(".logs li:nth-child(1)")).toEqual([expect.stringContaining("…"), "Offers", "1,250.50 EUR"]);
+    expect((await values(".logs li:nth-child(2)"))[1]).toBe("EUR → USD, number 3");
+    expect(await page.locator(".logs li:nth-child(3) dd").allInnerTexts()).toEqual(["0x" + "7".repeat(64), "0x3c7363726970743e"]);
+    expect([await fact("gas"), await fact("price"), await fact("fee")]).toEqual(["91,234 of 200,000", "5 gwei", "0.00045617 USD"]);
+    await picture("ethereum");
+    await open(`#/ethereum/${ETHEREUM.settlement}`);
+    await page.waitForSelector("h1:has-text('Settlement of block')");
+    await until("fills are told", async () => (await values(".logs")).includes("1,371.62 USD"));
+    await picture("settlement");
+    await open(`#/ethereum/${ETHEREUM.created}`);
+    await until("the contract is linked", async () => (await page.locator(`[data-fact=created] a[href="#/account/${CONTRACT}"]`).count()) === 1);
+    expect(await fact("value")).toBe("1.5 USD");
+    expect(complaints).toEqual([]);
+  });
+
+  it("shows a hostile reason as text of one line", async () => {
+    await open("");
+    await state("live");
+    // A search knows a transaction of either kind.
+    await page.fill("[name=search]", ETHEREUM.swindle);
+    await page.keyboard.press("Enter");
+    await until("the reason is told", async () => (await texts("[data-fact=outcome] dd"))[0]?.includes("<img") === true);
+    const told = await fact("outcome");
+    expect(told).toMatch(/^It reverted: “<img src=x onerror=alert\(1\)> \ufffdgnp\.exe\ufffd\ufffd\ufffdpaid a+…”$/);
+    expect(told.length).toBeLessThan(330);
+    expect(await page.locator("main img").count()).toBe(0);
+    expect(await page.evaluate(() => location.hash)).toBe(`#/ethereum/${ETHEREUM.swindle}`);
+    for (const scheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await picture(`reverted-${scheme}`);
+    }
+    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
+  it("fits contracts on a narrow screen", async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.emulateMedia({ colorScheme: "dark" });
+    for (const hash of [`#/ethereum/${ETHEREUM.placed}`, `#/ethereum/${ETHEREUM.swindle}`, `#/account/${CONTRACT}`, `#/account/${ACCOUNT}`, "#/block/200"]) {
+      await open(hash);
+      await state("live");
+      await page.waitForTimeout(700);
+      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      await picture(`narrow-contracts-${hash.replace(/\W+/g, "-").slice(0, 24)}`);
+      expect([hash, beyond]).toEqual([hash, Math.min(beyond, 0)]);
+    }
   });
 
   it("shows an account's fills as they happen", async () => {

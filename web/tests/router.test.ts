@@ -17,10 +17,11 @@ it("reads every address that the page writes", () => {
   expect(parseRoute(href.lane)).toEqual({ view: "lane" });
   expect(parseRoute(href.account(ADDRESS))).toEqual({ view: "account", address: ADDRESS });
   expect(parseRoute(href.transaction(DIGEST))).toEqual({ view: "transaction", id: DIGEST });
+  expect(parseRoute(href.ethereum(DIGEST))).toEqual({ view: "ethereum", hash: DIGEST });
 });
 
 it("knows what it does not know", () => {
-  for (const hash of ["#/block/x", "#/block/-1", "#/account/0x12", "#/transaction/1", "#/market/EUR", "#/nonsense", "#/%E0%A4%A"]) {
+  for (const hash of ["#/block/x", "#/block/-1", "#/account/0x12", "#/transaction/1", "#/ethereum/0x12", "#/market/EUR", "#/nonsense", "#/%E0%A4%A"]) {
     expect(parseRoute(hash).view).toBe("unknown");
   }
 });

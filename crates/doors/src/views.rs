@@ -38,6 +38,8 @@ pub struct BlockSummary {
     pub transactions: usize,
     /// How many took effect.
     pub applied: usize,
+    /// Ethereum transactions that were executed.
+    pub ethereum: usize,
     /// Offers that executed.
     pub fills: usize,
     /// Pairs that traded.
@@ -304,6 +306,7 @@ impl CommittedBlock {
             .collect();
         let mut committed =
             CommittedBlock::from_parts(block, applied.block, outcomes, applied.batch.clone(), receipts_root);
+        committed.summary.ethereum = executed(&applied.contracts);
         committed.summary.stages_ms = stages_ms;
         committed.outline = Some(Arc::new(outline));
         Arc::get_mut(&mut committed.batch).expect("not shared yet").report = applied.report.clone();
@@ -314,7 +317,10 @@ impl CommittedBlock {
     pub fn from_archive(block: &Superblock, receipts: BlockReceipts, receipts_root: Digest) -> CommittedBlock {
         let accounts = block.sub_blocks.iter().flat_map(|sub| &sub.native).map(|t| t.body.account);
         let outcomes = accounts.zip(receipts.outcomes).map(|(account, (id, outcome))| (account, id, outcome)).collect();
-        CommittedBlock::from_parts(block, receipts.block, outcomes, receipts.batch, receipts_root)
+        let ethereum = executed(&receipts.contracts);
+        let mut committed = CommittedBlock::from_parts(block, receipts.block, outcomes, receipts.batch, receipts_root);
+        committed.summary.ethereum = ethereum;
+        committed
     }
 
     fn from_parts(
@@ -332,6 +338,7 @@ impl CommittedBlock {
             proposers: block.sub_blocks.iter().map(|sub_block| sub_block.proposer).collect(),
             transactions: outcomes.len(),
             applied: outcomes.iter().filter(|(_, _, outcome)| outcome.refusal().is_none()).count(),
+            ethereum: 0,
             fills: batch.fills.len(),
             pairs: batch.trades.len(),
             full: batch.full,
@@ -343,6 +350,11 @@ impl CommittedBlock {
         let credited = paid(block, &outcomes);
         CommittedBlock { summary, batch, outcomes, credited, outline: None }
     }
+}
+
+/// Ethereum transactions that a block executed; the settlement receipt is of none.
+pub(crate) fn executed(contracts: &ContractReceipts) -> usize {
+    contracts.receipts.iter().filter(|receipt| receipt.position.is_some()).count()
 }
 
 /// Who received a payment or an issue that took effect.

@@ -171,7 +171,10 @@ fn amounts_and_addresses_are_held_at_their_bounds() {
 }
 
 fn permit_hash(chain: &Chain, token: Address, nonce: u64) -> B256 {
-    let domain = ask(chain, token, "DOMAIN_SEPARATOR()", &[]);
+    permit_hash_in(ask(chain, token, "DOMAIN_SEPARATOR()", &[]), nonce)
+}
+
+fn permit_hash_in(domain: U256, nonce: u64) -> B256 {
     let kind = keccak256("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)");
     let words = [of(person(0)), of(person(1)), U256::from(90), U256::from(nonce), U256::MAX];
     let said: Vec<u8> = kind.0.into_iter().chain(words.iter().flat_map(U256::to_be_bytes::<32>)).collect();
@@ -211,6 +214,29 @@ fn permits_count_once_and_for_one_token() {
     assert_eq!(statuses(&applied), [Reverted, Reverted, Succeeded, Reverted, Succeeded]);
     assert_eq!(ask(&chain, token(), "nonces(address)", &[of(person(0))]), U256::from(1));
     assert_eq!(units(&chain, &person(1)), 1_000_000_090);
+}
+
+/// What an owner permitted in one network is nothing in a network of another number, and uses up no nonce there.
+#[test]
+fn permits_of_another_network_count_for_nothing() {
+    let mut chain = Chain::new();
+    let domain = |number: u64| {
+        let kind = keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
+        let words = [kind, keccak256("EUR"), keccak256("1")].map(|hash| U256::from_be_bytes(hash.0)).into_iter();
+        let words = words.chain([U256::from(number), of(token())]);
+        U256::from_be_bytes(keccak256(words.flat_map(|word| word.to_be_bytes::<32>()).collect::<Vec<u8>>()).0)
+    };
+    assert_eq!(ask(&chain, token(), "DOMAIN_SEPARATOR()", &[]), domain(CHAIN));
+    let permit = |number: u64| {
+        let signature = key(0).sign_hash(permit_hash_in(domain(number), 0));
+        let v = U256::from(27 + u64::from(signature.v()));
+        let words = [of(person(0)), of(person(1)), U256::from(90), U256::MAX, v, signature.r(), signature.s()];
+        input("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)", &words)
+    };
+    let lane = (0..).zip([CHAIN + 1, 1, CHAIN]).map(|(nonce, number)| call(2, nonce, token(), permit(number)));
+    let applied = chain.run(vec![lane.collect()]);
+    assert_eq!(statuses(&applied), [Reverted, Reverted, Succeeded]);
+    assert_eq!(ask(&chain, token(), "allowance(address,address)", &[of(person(0)), of(person(1))]), U256::from(90));
 }
 
 /// Wei that a contract leaves to a token by destroying itself are there, and are counted.

@@ -68,6 +68,11 @@ fn an_ordinary_day_of_a_library() {
         assert_eq!(ask(server, "eth_getTransactionCount", json!([owner.to_string(), created["blockNumber"]])), "0x1");
         let by_hash = json!([owner.to_string(), {"blockHash": created["blockHash"]}]);
         assert_eq!(ask(server, "eth_getTransactionCount", by_hash), "0x1");
+        let by_hash = json!([owner.to_string(), created["blockHash"]]);
+        assert_eq!(ask(server, "eth_getTransactionCount", by_hash), "0x1", "a hash is taken as it is, too");
+        let nowhere = json!([owner.to_string(), format!("0x{:064x}", 1)]);
+        assert_eq!(refused(server, "eth_getBalance", nowhere), (-32_000, "header not found".into()));
+        assert_eq!(transaction["blockTimestamp"], block["timestamp"]);
         // What it logged is found by each criterion.
         let topic = format!("0x{:064x}", 7);
         for filter in [
@@ -163,7 +168,7 @@ fn transactions_are_traced_as_they_were() {
         let called = ask(server, "debug_traceCall", json!([call, "latest", {"tracer": "callTracer"}]));
         assert_eq!(called["type"], "CALL");
         let unknown = refused(server, "debug_traceTransaction", json!([format!("0x{:064x}", 1)]));
-        assert_eq!(unknown, (-32_001, "transaction not found".into()));
+        assert_eq!(unknown, (-32_000, "transaction not found".into()));
         let (code, message) =
             refused(server, "debug_traceTransaction", json!([failed["transactionHash"], {"tracer": "x"}]));
         assert!(code == -32_602 && message.contains("callTracer"));

@@ -172,10 +172,7 @@ impl EthereumIndex {
     /// # Errors
     /// [`LogsError`] if the search is too large, or reaches below what is held.
     pub fn logs(&self, filter: &LogFilter) -> Result<Vec<LogPlace>, LogsError> {
-        let alternatives = filter.addresses.len() + filter.topics.iter().map(Vec::len).sum::<usize>();
-        if alternatives > LOG_ALTERNATIVES_MAX {
-            return Err(LogsError::Alternatives(alternatives));
-        }
+        filter.check()?;
         let (from, to) = (filter.from.max(1), filter.to.min(self.next() - 1));
         if from > to || filter.topics.len() > TOPICS {
             return Ok(Vec::new());
@@ -238,6 +235,15 @@ impl IndexedBlock {
 }
 
 impl LogFilter {
+    /// Whether it names no more than a search looks for. Filters that are kept are held to this when they are made.
+    ///
+    /// # Errors
+    /// [`LogsError::Alternatives`] if it names more.
+    pub fn check(&self) -> Result<(), LogsError> {
+        let alternatives = self.addresses.len() + self.topics.iter().map(Vec::len).sum::<usize>();
+        if alternatives > LOG_ALTERNATIVES_MAX { Err(LogsError::Alternatives(alternatives)) } else { Ok(()) }
+    }
+
     fn matches(&self, log: &IndexedLog) -> bool {
         let is_one_of = |wanted: &Vec<[u8; 32]>, at: usize| {
             log.topics.get(at).is_some_and(|topic| wanted.is_empty() || wanted.contains(topic))

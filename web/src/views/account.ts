@@ -1,13 +1,16 @@
 /** One account: balances, resting offers, and fills as they happen. */
 import type { View } from "./view";
 import { format, formatAmount, humanPrice, parseDecimal, roundSignificant, trimZeros } from "../amount";
-import { get, path, type Account, type Balance, type IdOutcome, type Offer } from "../api";
-import { facts, h, notice, panel } from "../dom";
+import { OFFERS, WETH9 } from "../abi";
+import { ApiError, get, path, type Account, type AccountEthereum, type Balance, type IdOutcome, type Offer } from "../api";
+import { copyable, facts, fill, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { find, href } from "../router";
 import type { AccountMessage, Fill, Message } from "../stream";
 import { table } from "../table";
+import { contractName, tokenAt } from "../tokens";
+import { numeraire } from "../value";
 import { brief, count, explain, outcomeText } from "../words";
 
 const OFFERS_SHOWN = 100;
@@ -102,6 +105,8 @@ function accountPanels(live: Live, address: string) {
   const summary = facts({ address: "Address", key: "Key", sequence: "Highest sequence number", height: "As of block" });
   summary.element.classList.add("summary");
   summary.set("address", h("code", {}, address));
+  const token = tokenPanel(live, address.toLowerCase());
+  const contract = contractPanel(live, address.toLowerCase());
   const balances = balancesTable(live);
   const offers = offersTable(live);
   const fills = fillsTable(live);
@@ -116,6 +121,8 @@ function accountPanels(live: Live, address: string) {
   loading.request();
 
   function failed(error: unknown): void {
+    // Nobody needs to hold anything at the address of a token for the token to be there.
+    if (error instanceof ApiError && error.status === 404 && contractName(live.assets, address.toLowerCase()) !== null) return;
     problem.say(explain(error));
   }
 
@@ -154,7 +161,9 @@ function accountPanels(live: Live, address: string) {
 
   function update(): void {
     if (live.assets.size === 0) return;
+    token.update();
     if (account) {
+      contract.show(account.ethereum);
       summary.set("key", account.key ? h("code", {}, brief(account.key, 12)) : "none registered");
       summary.set("sequence", count(account.sequence.highest));
       summary.set("height", h("a", { href: href.block(account.height) }, count(account.height)));
@@ -168,7 +177,9 @@ function accountPanels(live: Live, address: string) {
   return {
     elements: [
       problem.element,
+      token.element,
       panel("Summary", {}, summary.element),
+      contract.element,
       h("div", { class: "grid" }, panel("Balances", { class: "balances" }, balances.element), panel("Resting offers", {}, offers.element)),
       h(
         "div",
@@ -185,6 +196,78 @@ function accountPanels(live: Live, address: string) {
   };
 }
 
+/** What stands at an address that the exchange itself has given a meaning; hidden at all others. */
+function tokenPanel(live: Live, address: string) {
+  const inner = h("div", {});
+  const element = panel("What stands here", { class: "token" }, inner);
+  element.hidden = true;
+  let drawn = 0;
+
+  function parts(): HTMLElement[] {
+    const first = numeraire(live.assets)?.symbol ?? "";
+    if (address === OFFERS) return [h("p", {}, "The offers of the exchange: contracts place and cancel them here, and batches fill them.")];
+    if (address === WETH9) return [h("p", {}, `W${first}: wraps ${first}, which pays for gas, as a token that contracts can move.`)];
+    const asset = tokenAt(live.assets, address);
+    if (!asset) return [];
+    const list = facts({ symbol: "Symbol", decimals: "Decimals", issued: "Issued", issuer: "Issuer", markets: "Markets" });
+    list.set("symbol", asset.symbol);
+    list.set("decimals", String(asset.decimals));
+    list.set("issued", formatAmount(asset.issued, asset.decimals));
+    list.set("issuer", h("a", { href: href.account(asset.issuer) }, h("code", {}, brief(asset.issuer, 8))));
+    const market = asset.symbol === first ? h("a", { href: href.markets }, "All") : h("a", { href: href.market(asset.symbol, first) }, `${asset.symbol}/${first}`);
+    list.set("markets", market);
+    const note = asset.asset === 0 ? " It pays for gas and moves as value, so its token only tells." : "";
+    return [h("p", {}, `The ERC-20 token of ${asset.symbol}, over the balances that native transactions move.${note}`), list.element];
+  }
+
+  return {
+    element,
+    update() {
+      if (drawn === live.assets.size) return;
+      drawn = live.assets.size;
+      const shown = parts();
+      fill(inner, ...shown);
+      element.hidden = shown.length === 0;
+    },
+  };
+}
+
+/** What Ethereum knows of the account; hidden on a chain without contracts. */
+function contractPanel(live: Live, address: string) {
+  const list = facts({ kind: "Kind", nonce: "Nonce", wei: "Wei beside whole units", bytes: "Size of the code", code: "Code hash", delegate: "Delegates to" });
+  list.element.classList.add("summary");
+  const element = panel("As Ethereum sees it", {}, list.element);
+  element.hidden = true;
+  let drawn = "";
+
+  function kind({ is_contract, code }: AccountEthereum): string {
+    if (is_contract) return address === WETH9 ? "Contract of the genesis" : "Contract: nobody has its key";
+    return code ? "Account of a key that delegates to a contract (EIP-7702)" : "Account of a key";
+  }
+
+  return {
+    element,
+    show(ethereum: AccountEthereum | undefined) {
+      const now = JSON.stringify([ethereum, live.assets.size]);
+      if (now === drawn) return;
+      drawn = now;
+      element.hidden = ethereum === undefined;
+      if (!ethereum) return;
+      const { code, nonce, wei } = ethereum;
+      list.set("kind", kind(ethereum));
+      list.set("nonce", count(nonce));
+      list.set("wei", BigInt(wei).toLocaleString("en-US"));
+      list.show("wei", wei !== "0");
+      for (const name of ["bytes", "code"] as const) list.show(name, code !== undefined);
+      list.show("delegate", code?.delegate !== undefined);
+      if (!code) return;
+      list.set("bytes", `${count(code.bytes)} bytes`);
+      list.set("code", copyable(code.hash, brief(code.hash, 8)));
+      if (code.delegate !== undefined) list.set("delegate", copyable(code.delegate, brief(code.delegate, 8), href.account(code.delegate)));
+    },
+  };
+}
+
 /** The balances with those of `news` in their place; an asset seen for the first time goes to the end. */
 export function merged(balances: Balance[], news: Balance[]): Balance[] {
   const bySymbol = new Map([...balances, ...news].map((balance) => [balance.asset, balance]));
@@ -193,15 +276,30 @@ export function merged(balances: Balance[], news: Balance[]): Balance[] {
 
 function balancesTable(live: Live) {
   const exact = (units: string, symbol: string) => formatAmount(units, live.decimals(symbol));
+  // Kept by symbol, so that the focus stays on a button while amounts change.
+  const tokens = new Map<string, HTMLElement>();
+  const token = (symbol: string): HTMLElement | string => {
+    const address = live.assets.get(symbol)?.token;
+    if (address === undefined) return "–";
+    const known = tokens.get(symbol) ?? copyable(address, `0x…${address.slice(-4)}`, href.account(address));
+    tokens.set(symbol, known);
+    return known;
+  };
+  const market = (symbol: string) => {
+    const first = numeraire(live.assets)?.symbol;
+    return first === undefined || first === symbol ? href.markets : href.market(symbol, first);
+  };
   return table<Balance>({
     caption: "Balances",
     key: (balance) => balance.asset,
     empty: "This account holds nothing.",
     columns: [
-      { name: "Asset", class: "strong", cell: (b) => b.asset },
+      { name: "Asset", class: "strong", cell: (b) => ({ text: b.asset, href: market(b.asset) }) },
       { name: "Available", class: "number", cell: (b) => exact(b.available, b.asset) },
       { name: "Locked in offers", class: "number", cell: (b) => exact(b.locked, b.asset) },
       { name: "Total", class: "number wide", cell: (b) => total(b, live.decimals(b.asset)) },
+      { name: "Decimals", class: "number wide", cell: (b) => String(live.decimals(b.asset)) },
+      { name: "ERC-20", class: "hex wide", cell: (b) => token(b.asset) },
     ],
   });
 }

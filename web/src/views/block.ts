@@ -1,7 +1,8 @@
 /** One block: its summary, its valuations, its trades and what became of each transaction. */
 import type { View } from "./view";
 import { divide, formatAmount, formatPrice, formatShort, fromUnits } from "../amount";
-import { get, path, type Batch, type BatchTrade, type Block, type BlockDetail, type BlockOutcome } from "../api";
+import { methodName } from "../abi";
+import { get, path, type Batch, type BatchTrade, type Block, type BlockDetail, type BlockOutcome, type EthereumBlock, type EthereumExecuted } from "../api";
 import { stageColour } from "../charts/blocks";
 import { stagesOf, total } from "../charts/series";
 import { facts, h, notice, panel, setText } from "../dom";
@@ -9,6 +10,7 @@ import { loadBatch, type Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table } from "../table";
+import { addressText, gasPriceText, weiText } from "../tokens";
 import { batchPrice, numeraire } from "../value";
 import { brief, count, dateAndClock, explain, metText, milliseconds, operationText, outcomeText, outcomeWord, stageName } from "../words";
 
@@ -23,6 +25,7 @@ export function blockView(live: Live, height: number): View {
   const valuations = valuationsTable(live);
   const trades = tradesTable(live);
   const outcomes = outcomesPanel(live, height);
+  const contracts = contractsPanel(live, height);
   const next = h("a", { href: href.block(height + 1), hidden: true }, "Next");
   const element = h(
     "div",
@@ -41,6 +44,7 @@ export function blockView(live: Live, height: number): View {
       panel("Valuations of the batch", { class: "tall" }, batchProblem.element, valuations.element, solver),
       panel("Trades of the batch", { class: "tall" }, trades.element),
     ),
+    contracts.element,
     outcomes.element,
   );
 
@@ -63,7 +67,10 @@ export function blockView(live: Live, height: number): View {
   async function load(signal: AbortSignal): Promise<void> {
     const answer = await get<BlockDetail>(`${path("blocks", height)}?offset=0&limit=${PAGE}`, signal);
     problem.say(null);
-    if (!block) outcomes.start(answer);
+    if (!block) {
+      outcomes.start(answer);
+      contracts.start();
+    }
     block = answer;
     summary.show(answer);
     stages.replaceChildren(stageBar(answer));
@@ -78,6 +85,7 @@ export function blockView(live: Live, height: number): View {
   function update(): void {
     next.hidden = live.height <= height;
     outcomes.update();
+    contracts.update();
     if (!batch || live.assets.size === 0) return;
     valuations.show(valuationRows(batch, live));
     trades.show(batch.trades);
@@ -93,6 +101,7 @@ export function blockView(live: Live, height: number): View {
       loading.close();
       batchLoading.close();
       outcomes.close();
+      contracts.close();
     },
   };
 }
@@ -250,6 +259,67 @@ function outcomesPanel(live: Live, height: number) {
     update,
     close: () => abort.abort(),
   };
+}
+
+/** What the contract phase executed, the settlement of contracts' offers first; hidden where it did nothing. */
+function contractsPanel(live: Live, height: number) {
+  let block: EthereumBlock | null = null;
+  let rows: EthereumExecuted[] = [];
+  const problem = notice();
+  const button = h("button", { type: "button", hidden: true, click: () => loading.request() }, "Show more");
+  const list = contractsTable(live);
+  const note = h("p", { class: "caption" });
+  const element = panel("Contracts", { class: "contracts" }, list.element, problem.element, button, note);
+  element.hidden = true;
+  const loading = refresh(load, (error) => problem.say(explain(error)), 200);
+
+  async function load(signal: AbortSignal): Promise<void> {
+    block = await get<EthereumBlock>(`${path("blocks", height)}/ethereum?offset=${rows.length}&limit=${PAGE}`, signal);
+    rows = [...rows, ...block.transactions];
+    problem.say(null);
+    update();
+  }
+
+  function update(): void {
+    if (!block || live.assets.size === 0) return;
+    element.hidden = rows.length === 0 && block.skipped === 0;
+    button.hidden = !block.more;
+    list.show(rows);
+    const skipped = block.skipped > 0 ? ` ${count(block.skipped)} skipped.` : "";
+    const gas = BigInt(block.gas_used).toLocaleString("en-US");
+    setText(note, `${count(block.executed)} executed, with ${gas} gas at ${gasPriceText(BigInt(block.base_fee))} or more.${skipped}`);
+  }
+
+  return { element, start: () => loading.request(), update, close: () => loading.close() };
+}
+
+function contractsTable(live: Live) {
+  const name = (address: string) => ({ text: addressText(live.assets, address), title: address, href: href.account(address) });
+  const to = (row: EthereumExecuted) => {
+    if (row.position === undefined) return "what the batch filled";
+    return row.to !== undefined ? name(row.to) : row.contract !== undefined ? { ...name(row.contract), text: `creates ${brief(row.contract)}` } : "creates nothing";
+  };
+  const method = (row: EthereumExecuted) => {
+    if (row.position === undefined) return "settlement";
+    if (row.to === undefined) return "creation";
+    return row.selector === "0x" ? "transfer of value" : (methodName(row.to, row.selector) ?? row.selector);
+  };
+  const badge = (row: EthereumExecuted) => ({ text: row.result, class: `badge ${row.result === "succeeded" ? "applied" : "refused"}` });
+  return table<EthereumExecuted>({
+    caption: "Contracts",
+    key: (row) => row.hash,
+    empty: "Nothing was executed.",
+    columns: [
+      { name: "Transaction", class: "hex", cell: (row) => ({ text: brief(row.hash), title: row.hash, href: href.ethereum(row.hash) }) },
+      { name: "From", class: "hex wide", cell: (row) => name(row.sender) },
+      { name: "To", class: "hex", cell: to },
+      { name: "Function", cell: method },
+      { name: "Result", cell: badge },
+      { name: "Value", class: "number wide", cell: (row) => (row.value === "0" ? "–" : weiText(BigInt(row.value), live.assets)) },
+      { name: "Gas", class: "number wide", cell: (row) => BigInt(row.gas_used).toLocaleString("en-US") },
+      { name: "Logs", class: "number wide", cell: (row) => count(row.logs) },
+    ],
+  });
 }
 
 function outcomesTable(live: Live) {

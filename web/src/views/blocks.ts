@@ -20,6 +20,7 @@ export function blocksTable(caption: string): Table<Block> {
       { name: "Height", class: "number first", cell: (b) => ({ text: count(b.height), href: href.block(b.height) }) },
       { name: "Time", class: "number", cell: (b) => clock(b.time_ms) },
       { name: "Transactions", class: "number", cell: (b) => count(b.transactions) },
+      { name: "Contracts", class: "number wide", cell: (b) => count(b.ethereum) },
       { name: "Refused", class: "number wide", cell: (b) => ({ text: count(b.refused), class: b.refused > 0 ? "warned" : "" }) },
       { name: "Fills", class: "number", cell: (b) => count(b.fills) },
       { name: "Pairs", class: "number wide", cell: (b) => count(b.pairs) },

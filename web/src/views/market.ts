@@ -16,13 +16,13 @@ import {
 } from "../amount";
 import { get, path, type Book, type HistoryPoint, type Level } from "../api";
 import { historyChart } from "../charts/history";
-import { h, notice, panel, setText } from "../dom";
+import { copyable, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import type { Message } from "../stream";
 import { table } from "../table";
-import { clock, count, explain, percent } from "../words";
+import { brief, clock, count, explain, percent } from "../words";
 
 const PAUSE_MS = 1_000;
 const HISTORY_PAUSE_MS = 5_000;
@@ -117,16 +117,30 @@ function marketHead(live: Live, base: string, quote: string) {
   const change = h("span", { class: "change" });
   const volume = h("span", { class: "quiet" });
   const chooser = pairChooser(live, base, quote);
+  const tokens = h("p", { class: "quiet tokens", hidden: true });
   const element = h(
     "header",
     { class: "market-head" },
     h("h1", { tabindex: -1 }, `${base}/${quote}`),
     h("p", { class: "latest" }, price, " ", h("span", { class: "quiet" }, `${quote} per ${base}`), " ", change, " ", volume),
     chooser.element,
+    tokens,
   );
+
+  /** The tokens of both assets, once it is known whether the chain has contracts. */
+  function showTokens(): void {
+    if (!tokens.hidden) return;
+    for (const symbol of [base, quote]) {
+      const address = live.assets.get(symbol)?.token;
+      if (address === undefined) return;
+      tokens.append(h("span", {}, `${symbol} token `, copyable(address, brief(address, 4), href.account(address))));
+    }
+    tokens.hidden = false;
+  }
 
   function update(points: HistoryPoint[]): void {
     chooser.update();
+    showTokens();
     const [first, last] = [points[0], points.at(-1)];
     if (!first || !last || live.assets.size === 0) return;
     const toPrice = (point: HistoryPoint) => humanPrice(point.price, live.decimals(base), live.decimals(quote));

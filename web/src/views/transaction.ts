@@ -1,6 +1,6 @@
 /** One transaction: whether it is committed, where, and what became of it. */
 import type { View } from "./view";
-import { get, path, type CommittedStatus, type TransactionStatus } from "../api";
+import { ApiError, get, path, type CommittedStatus, type EthereumStatus, type TransactionStatus } from "../api";
 import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
@@ -23,7 +23,8 @@ export function transactionView(live: Live, id: string): View {
   loading.request();
 
   async function load(signal: AbortSignal): Promise<void> {
-    const answer = await get<TransactionStatus>(path("transactions", id), signal);
+    const answer = await find(signal);
+    if (!answer) return;
     problem.say(null);
     done = answer.status === "committed";
     list.set("status", done ? "Committed: final and durable" : "Pending: waits in the mempool for a block");
@@ -32,6 +33,18 @@ export function transactionView(live: Live, id: string): View {
     list.set("outcome", outcomeText(answer.outcome));
     committed = answer;
     update();
+  }
+
+  /** The transaction; none if it is one of Ethereum, whose view takes over: both kinds are named by 32 bytes. */
+  async function find(signal: AbortSignal): Promise<TransactionStatus | null> {
+    try {
+      return await get<TransactionStatus>(path("transactions", id), signal);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      await get<EthereumStatus>(path("ethereum", id), signal);
+      location.replace(href.ethereum(id));
+      return null;
+    }
   }
 
   /** What needs the decimals of assets, which may come later. */

@@ -21,7 +21,12 @@ const PROVED_SLOTS: usize = 100;
 impl Session<'_> {
     /// The height that a parameter names: a number, a tag, or a block by its hash; the newest if there is none.
     pub(super) fn height(&self, params: &Params, at: usize) -> Result<Height, RpcError> {
-        let Some(named) = params.read_if(at, |value| self.named(value))? else { return Ok(self.latest()) };
+        // A hash is given like a number, and is none of 64 bits.
+        let read = |value: &Value| match value.as_str().is_some_and(|text| text.len() == 66) {
+            true => Ok(self.height_of(&read_digest(value)?)),
+            false => self.named(value),
+        };
+        let Some(named) = params.read_if(at, read)? else { return Ok(self.latest()) };
         named.filter(|height| *height <= self.latest()).ok_or_else(|| RpcError::server("header not found"))
     }
 

@@ -40,14 +40,7 @@ impl EthereumBlock {
 
     /// The bytes of an executed transaction, with the number of its sub-block; `None` of the settlement receipt.
     pub fn transaction(&self, receipt: &EthereumReceipt) -> Option<(usize, &[u8])> {
-        let mut position = receipt.position? as usize;
-        for (number, sub_block) in self.body.as_ref()?.sub_blocks.iter().enumerate() {
-            match position.checked_sub(sub_block.ethereum.len()) {
-                None => return Some((number, &sub_block.ethereum[position])),
-                Some(rest) => position = rest,
-            }
-        }
-        None
+        transaction_at(self.body.as_ref()?, receipt.position?)
     }
 
     /// The settlement receipt shows as a transaction of type 0 that calls the offers with nothing, signed by nobody.
@@ -78,11 +71,16 @@ impl EthereumBlock {
         percentiles.iter().map(at).collect::<Vec<_>>().into()
     }
 
+    /// Seconds since 1970; zero of the genesis.
+    fn time(&self) -> u64 {
+        self.body.as_ref().map_or(0, |body| body.time_ms / 1_000)
+    }
+
     /// The header.
     pub fn header(&self) -> Value {
-        let (parent, time_ms, state_root) = match &self.body {
-            Some(body) => (body.parent, body.time_ms, body.parent_root),
-            None => (Digest::default(), 0, Digest::default()),
+        let (parent, state_root) = match &self.body {
+            Some(body) => (body.parent, body.parent_root),
+            None => (Digest::default(), Digest::default()),
         };
         let (receipts_root, bloom) = match &self.receipts {
             Some(proven) => (proven.root, proven.receipts.contracts.bloom()),
@@ -92,7 +90,7 @@ impl EthereumBlock {
             "number": quantity(self.height),
             "hash": data(self.digest.0),
             "parentHash": data(parent.0),
-            "timestamp": quantity(time_ms / 1_000),
+            "timestamp": quantity(self.time()),
             "gasLimit": quantity(self.gas_limit),
             "gasUsed": quantity(self.gas_used()),
             "baseFeePerGas": quantity(self.base_fee),
@@ -134,6 +132,7 @@ impl EthereumBlock {
         let mut transaction = transaction_json(&self.parts(receipt)?, receipt.id, &receipt.sender, chain);
         transaction["blockHash"] = data(self.digest.0);
         transaction["blockNumber"] = quantity(self.height);
+        transaction["blockTimestamp"] = quantity(self.time());
         transaction["transactionIndex"] = quantity(at as u64);
         transaction["gasPrice"] = quantity(receipt.gas_price);
         Ok(transaction)
@@ -193,12 +192,25 @@ impl EthereumBlock {
             "data": data(&log.data),
             "blockHash": data(self.digest.0),
             "blockNumber": quantity(self.height),
+            "blockTimestamp": quantity(self.time()),
             "transactionHash": data(receipt.id.0),
             "transactionIndex": quantity(at as u64),
             "logIndex": quantity(number as u64),
             "removed": false,
         })
     }
+}
+
+/// The bytes of the Ethereum transaction at a position of a block, with the number of its sub-block.
+pub(crate) fn transaction_at(block: &Superblock, position: u32) -> Option<(usize, &[u8])> {
+    let mut position = position as usize;
+    for (number, sub_block) in block.sub_blocks.iter().enumerate() {
+        match position.checked_sub(sub_block.ethereum.len()) {
+            None => return Some((number, &sub_block.ethereum[position])),
+            Some(rest) => position = rest,
+        }
+    }
+    None
 }
 
 /// Keccak of an empty list.

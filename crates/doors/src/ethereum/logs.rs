@@ -51,6 +51,7 @@ impl Session<'_> {
     /// A filter with its heights.
     pub(super) fn logs_asked(&self, params: &Params) -> Result<LogsAsked, RpcError> {
         let mut asked = params.read(0, LogsAsked::read)?;
+        asked.filter.check()?;
         let value = params.get(0).expect("it was read");
         let of = |name: &str| value.get(name).filter(|value| !value.is_null());
         let named = |name: &str| params.read(0, |_| of(name).map(|value| self.named(value)).transpose());

@@ -34,7 +34,9 @@ mod traces;
 mod values;
 mod wire;
 
+pub(crate) use blocks::transaction_at;
 pub use methods::openrpc;
+pub(crate) use traces::replay;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -72,8 +74,6 @@ pub(crate) struct Rpc {
     filters: Arc<Filters>,
     /// Permits for bodies that are worked on.
     workers: Arc<Semaphore>,
-    /// Of these, for bodies whose methods execute or scan.
-    heavy: Arc<Semaphore>,
 }
 
 /// A body that is being answered.
@@ -90,12 +90,7 @@ impl Rpc {
     /// Over a node.
     pub(crate) fn new(api: Api) -> Rpc {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Rpc {
-            api,
-            filters: Arc::default(),
-            workers: Arc::new(Semaphore::new(4 * cores)),
-            heavy: Arc::new(Semaphore::new(cores)),
-        }
+        Rpc { api, filters: Arc::default(), workers: Arc::new(Semaphore::new(4 * cores)) }
     }
 
     fn outline(&self) -> Arc<Outline> {
@@ -112,7 +107,7 @@ impl Rpc {
         let is_heavy = body.requests().any(|request| find(&request.method).is_some_and(|method| method.is_heavy));
         let permit = if is_heavy {
             drop(permit);
-            self.heavy.clone().acquire_owned().await.ok()?
+            self.api.heavy.clone().acquire_owned().await.ok()?
         } else {
             permit
         };

@@ -155,7 +155,9 @@ impl Subscriber {
             Some("logs") => {
                 let none = json!({});
                 let filter = params.get(1).filter(|value| !value.is_null()).unwrap_or(&none);
-                Subscription::Logs(LogsAsked::read(filter).map_err(invalid)?.filter)
+                let filter = LogsAsked::read(filter).map_err(invalid)?.filter;
+                filter.check()?;
+                Subscription::Logs(filter)
             }
             Some(other) => return Err(invalid(format!("no {other:?} subscription in eth namespace"))),
             None => return Err(invalid("name newHeads, logs or newPendingTransactions".into())),

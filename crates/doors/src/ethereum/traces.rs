@@ -11,15 +11,17 @@ use ledger::contracts::{
     EthereumReceipt, EthereumTransaction, EvmCalled, EvmJob, EvmStatus, EvmView, TRACE_BYTES_MAX, TRACE_STEPS_MAX,
     TraceCall, TraceSettings, TraceStep, Tracer,
 };
+use primitives::TransactionId;
 use serde_json::{Value, json};
 
-use super::Session;
 use super::blocks::EthereumBlock;
 use super::calls::{PastState, flag};
 use super::params::Params;
 use super::values::{data, quantity};
 use super::wire::{Answer, RpcError, reason};
+use super::{Rpc, Session};
 use crate::backend::Moment;
+use crate::http::{Api, Failure};
 
 /// What a client wants to see.
 struct TraceAsked {
@@ -165,27 +167,50 @@ impl Session<'_> {
     }
 }
 
+/// What an executed transaction came to, with its output and why it was halted: it is executed again.
+pub(crate) fn replay(api: &Api, id: &TransactionId) -> Result<EvmCalled, Failure> {
+    if api.published().views().ethereum().receipt(id).is_none() {
+        return Err(Failure::not_found("no such transaction is among those indexed"));
+    }
+    let rpc = Rpc::new(api.clone());
+    let settings = TraceSettings { steps: 0, stack: false, memory: false, storage: false, calls: false };
+    Ok(Session::new(&rpc, false).replay(id, settings)?.called)
+}
+
+/// A transaction that was executed again.
+struct Replayed {
+    called: EvmCalled,
+    tracer: Tracer,
+    gas_limit: u64,
+}
+
+impl Session<'_> {
+    fn replay(&self, id: &TransactionId, settings: TraceSettings) -> Result<Replayed, RpcError> {
+        let (block, at) = self.block_of(id)?.ok_or_else(|| RpcError::server("transaction not found"))?;
+        let state = PastState::new(&self.rpc.api.backend, Moment::Within(block.height));
+        let mut view = EvmView::new(state);
+        if block.receipts()[at].position.is_none() {
+            return Err(RpcError::server("the settlement of a height executes nothing that could be traced"));
+        }
+        for before in block.receipts()[..at].iter().filter(|before| before.position.is_some()) {
+            self.check_gas()?;
+            self.pay_gas(before.gas_used);
+            view.execute(&self.job(&block, before)?);
+            view.state().check()?;
+        }
+        let job = self.job(&block, &block.receipts()[at])?;
+        self.check_gas()?;
+        self.pay_gas(block.receipts()[at].gas_used);
+        let (called, tracer) = view.trace(&job, Tracer::new(settings));
+        view.state().check()?;
+        Ok(Replayed { called: called.map_err(RpcError::internal)?, tracer, gas_limit: job.transaction.gas_limit })
+    }
+}
+
 pub(super) fn trace_transaction(session: &Session, params: &Params) -> Answer {
     let asked = TraceAsked::read(params.get(1))?;
-    let found = session.block_of(&params.digest(0)?)?;
-    let (block, at) = found.ok_or_else(|| RpcError::not_found("transaction not found"))?;
-    let state = PastState::new(&session.rpc.api.backend, Moment::Within(block.height));
-    let mut view = EvmView::new(state);
-    if block.receipts()[at].position.is_none() {
-        return Err(RpcError::server("the settlement of a height executes nothing that could be traced"));
-    }
-    for before in block.receipts()[..at].iter().filter(|before| before.position.is_some()) {
-        session.check_gas()?;
-        session.pay_gas(before.gas_used);
-        view.execute(&session.job(&block, before)?);
-        view.state().check()?;
-    }
-    let job = session.job(&block, &block.receipts()[at])?;
-    session.check_gas()?;
-    session.pay_gas(block.receipts()[at].gas_used);
-    let (called, tracer) = view.trace(&job, Tracer::new(asked.settings));
-    view.state().check()?;
-    asked.to_json(&called.map_err(RpcError::internal)?, tracer, job.transaction.gas_limit)
+    let Replayed { called, tracer, gas_limit } = session.replay(&params.digest(0)?, asked.settings)?;
+    asked.to_json(&called, tracer, gas_limit)
 }
 
 pub(super) fn trace_call(session: &Session, params: &Params) -> Answer {

@@ -1,11 +1,13 @@
 //! JSON-RPC 2.0: requests, answers, and errors by the codes of Ethereum's execution-apis.
 
+use axum::http::StatusCode;
 use ledger::contracts::{EthereumFault, UndoError};
 use replica::{EthereumReject, LogsError};
 use serde_json::{Value, json};
 
 use super::values::data;
 use crate::backend::{Closed, ReadError};
+use crate::http::Failure;
 
 /// Requests of a batch at most.
 pub(super) const BATCH_MAX: usize = 1_000;
@@ -52,10 +54,6 @@ impl RpcError {
         RpcError::new(-32_000, message)
     }
 
-    pub fn not_found(message: impl Into<String>) -> RpcError {
-        RpcError::new(-32_001, message)
-    }
-
     /// More than the node gives at a time.
     pub fn limit(message: impl Into<String>) -> RpcError {
         RpcError::new(-32_005, message)
@@ -95,6 +93,17 @@ pub(super) fn reason(output: &[u8]) -> Option<String> {
         }
         [0x4e, 0x48, 0x7b, 0x71] => Some(format!("panic code 0x{:02x}", small(word(0)?)?)),
         _ => None,
+    }
+}
+
+/// What the HTTP interface says of an execution that cannot be repeated.
+impl From<RpcError> for Failure {
+    fn from(error: RpcError) -> Failure {
+        let (status, code) = match error.code {
+            -32_603 => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+            _ => (StatusCode::NOT_FOUND, "not_replayed"),
+        };
+        Failure::new(status, code, error.message)
     }
 }
 

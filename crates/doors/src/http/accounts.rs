@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use ledger::{AccountState, Pair, Place};
-use primitives::{Address, AssetId, Height, Price};
+use ledger::{AccountState, EvmRecord, Pair, Place};
+use primitives::{Address, AssetId, Digest, Height, Price};
 
 use super::failure::{Answered, Failure};
 use super::{Api, Page, parse, proof_bytes};
@@ -77,7 +77,19 @@ impl Api {
             key: account.key.map(|key| key.to_string()),
             sequence: json::SequenceBody { highest, next: highest.max(waiting).saturating_add(1) },
             balances: balances.collect(),
+            ethereum: views.outline().contracts.is_some().then(|| self.ethereum_of(account.evm.unwrap_or_default())),
         }
+    }
+
+    fn ethereum_of(&self, record: EvmRecord) -> json::AccountEthereumBody {
+        let code = (record.code != Digest::default()).then(|| {
+            let code = self.backend.ethereum_code(&record.code).unwrap_or_default();
+            let bytes = code.original_byte_slice();
+            let delegate = (!record.is_contract).then(|| delegate(bytes)).flatten();
+            json::CodeBody { hash: record.code.to_string(), bytes: bytes.len(), delegate }
+        });
+        let EvmRecord { nonce, remainder, is_contract, .. } = record;
+        json::AccountEthereumBody { nonce, wei: remainder.to_string(), is_contract, code }
     }
 
     /// Resting offers of an account, at most `limit`.
@@ -95,6 +107,12 @@ impl Api {
         offers.truncate(limit);
         json::Offers { height: views.height(), offers, more }
     }
+}
+
+/// The contract that the code of a delegation names (EIP-7702).
+fn delegate(code: &[u8]) -> Option<String> {
+    let named = code.strip_prefix(&[0xef, 0x01, 0x00])?;
+    Some(Address(named.try_into().ok()?).to_string())
 }
 
 /// An account: balances, key, sequence numbers.

@@ -65,5 +65,5 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
 #[utoipa::path(get, path = "/v1/assets", responses((status = 200, body = json::Assets)))]
 pub(super) async fn assets(State(api): State<Api>) -> Answered<json::Assets> {
     let outline = api.published().views().outline().clone();
-    Ok(Json(json::assets(&outline.assets)))
+    Ok(Json(json::assets(&outline.assets, outline.contracts.is_some())))
 }

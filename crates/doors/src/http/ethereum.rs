@@ -7,14 +7,20 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use ledger::contracts::{EthereumReceipt, EthereumTransaction};
 use primitives::{Digest, TransactionId};
 use replica::EthereumReject;
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
 use super::transactions::{decode, whole};
-use super::{Api, parse, proof_bytes};
+use super::{Api, Page, parse, proof_bytes};
+use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
+use crate::views::executed;
+
+/// Bytes of an output that are told at most: a reason is text for people.
+const OUTPUT_BYTES_MAX: usize = 4_096;
 
 /// What to say of an Ethereum transaction.
 #[derive(Deserialize)]
@@ -40,12 +46,21 @@ impl Api {
     fn ethereum(&self, id: &TransactionId, proof: bool) -> Result<Option<json::EthereumBody>, Failure> {
         let place = match self.look_up(id, || self.published().views().ethereum().receipt(id)) {
             None => return Ok(None),
-            Some(None) => return Ok(Some(json::EthereumBody::pending(id))),
+            Some(None) => {
+                let waiting = self.backend.ethereum_waiting(id);
+                let transaction =
+                    waiting.and_then(|(bytes, sender)| json::EthereumTransactionBody::read(&bytes, &sender));
+                return Ok(Some(json::EthereumBody { transaction, ..json::EthereumBody::pending(id) }));
+            }
             Some(Some(place)) => place,
         };
         let proven = self.receipts(place.height)?;
         let receipt = &proven.receipts.contracts.receipts[place.receipt as usize];
         let mut body = json::EthereumBody::committed(place.height, receipt);
+        if let (Some(position), Some(block)) = (receipt.position, self.backend.block(place.height)?) {
+            let found = transaction_at(&block, position);
+            body.transaction = found.and_then(|(_, bytes)| json::EthereumTransactionBody::read(bytes, &receipt.sender));
+        }
         if proof {
             body.receipts_root = Some(proven.root.to_string());
             body.proof = Some(proof_bytes(&proven.prove_ethereum(id)));
@@ -66,6 +81,57 @@ pub(super) async fn ethereum_receipt(
     let unknown = || Failure::not_found("no such transaction waits or is among those indexed");
     let body = api.blocking(move |api| api.ethereum(&id, asked.proof)).await??;
     body.map(Json).ok_or_else(unknown)
+}
+
+/// What an executed Ethereum transaction returned, or why it reverted: it is executed again, while the state that it
+/// ran over is kept.
+#[utoipa::path(get, path = "/v1/ethereum/{hash}/output", params(("hash" = String, Path)),
+    responses((status = 200, body = json::EthereumOutputBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn ethereum_output(
+    State(api): State<Api>,
+    Path(hash): Path<String>,
+) -> Answered<json::EthereumOutputBody> {
+    let id: Digest = parse("hash", &hash)?;
+    let permit = api.heavy.clone().acquire_owned().await.map_err(|_| Failure::stopping())?;
+    let called = api.blocking(move |api| {
+        let called = replay(api, &id);
+        drop(permit);
+        called
+    });
+    Ok(Json(json::EthereumOutputBody::of(&id, called.await??, OUTPUT_BYTES_MAX)))
+}
+
+/// What the contract phase of a block executed.
+#[utoipa::path(get, path = "/v1/blocks/{height}/ethereum",
+    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query)),
+    responses((status = 200, body = json::EthereumBlockBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn ethereum_block(
+    State(api): State<Api>,
+    Path(height): Path<u64>,
+    Query(page): Query<Page>,
+) -> Answered<json::EthereumBlockBody> {
+    api.blocking(move |api| {
+        let proven = api.receipts(height)?;
+        let contracts = &proven.receipts.contracts;
+        let block = api.backend.block(height)?;
+        let parts = |receipt: &EthereumReceipt| {
+            let (_, bytes) = transaction_at(block.as_ref()?, receipt.position?)?;
+            Some(EthereumTransaction::decode(bytes).ok()?.parts())
+        };
+        let (offset, limit) = (page.offset.unwrap_or(0), page.limit(100));
+        let asked = contracts.receipts.iter().skip(offset).take(limit);
+        Ok(Json(json::EthereumBlockBody {
+            height,
+            base_fee: contracts.base_fee.to_string(),
+            gas_used: contracts.gas_used().to_string(),
+            burnt: contracts.burnt.to_string(),
+            executed: executed(contracts),
+            skipped: contracts.skipped.len(),
+            transactions: asked.map(|receipt| json::EthereumExecutedBody::of(receipt, parts(receipt))).collect(),
+            more: contracts.receipts.len() > offset.saturating_add(limit),
+        }))
+    })
+    .await?
 }
 
 /// Sends an Ethereum transaction in its EIP-2718 form.
@@ -102,7 +168,7 @@ pub(super) async fn send_ethereum_batch(
     let transactions = decode(&headers, &whole(body)?, true, raw)?;
     api.check_batch(transactions.len())?;
     let result = |answer: Result<TransactionId, EthereumReject>| match answer {
-        Ok(id) => json::EthereumResultBody::Taken(json::EthereumBody::pending(&id)),
+        Ok(id) => json::EthereumResultBody::Taken(Box::new(json::EthereumBody::pending(&id))),
         Err(reject) => json::EthereumResultBody::Error(ErrorBody { error: Failure::from(reject).1 }),
     };
     let results = api.submit_ethereum(transactions).await?.into_iter().map(result).collect();

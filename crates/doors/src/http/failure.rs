@@ -23,7 +23,7 @@ impl Failure {
         Failure::new(StatusCode::BAD_REQUEST, "malformed", message)
     }
 
-    pub(super) fn not_found(message: impl Into<String>) -> Failure {
+    pub(crate) fn not_found(message: impl Into<String>) -> Failure {
         Failure::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 

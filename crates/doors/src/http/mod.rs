@@ -57,6 +57,8 @@ pub(crate) struct Api {
     body_room: Arc<Semaphore>,
     /// Permits for connections of the stream.
     pub(crate) streams: Arc<Semaphore>,
+    /// Permits for what executes contracts or scans, as many as the machine has cores; both doors share them.
+    pub(crate) heavy: Arc<Semaphore>,
     access: Arc<Access>,
     /// Whether the operator has stopped the intake.
     drains: Arc<AtomicBool>,
@@ -76,12 +78,14 @@ struct Description;
 impl Api {
     /// Over a node.
     pub(crate) fn new(backend: Arc<dyn Backend>, settings: Http, access: Access) -> Api {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
         Api {
             symbols: Arc::new(symbols),
             requests: Arc::new(Semaphore::new(settings.concurrent_requests)),
             body_room: Arc::new(Semaphore::new(DoorLimits::new(&settings).body_bytes_waiting)),
             streams: Arc::new(Semaphore::new(settings.stream_connections)),
+            heavy: Arc::new(Semaphore::new(cores)),
             settings: Arc::new(settings),
             access: Arc::new(access),
             drains: Arc::default(),
@@ -171,6 +175,7 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(blocks::blocks))
         .routes(routes!(blocks::block))
         .routes(routes!(blocks::batch))
+        .routes(routes!(ethereum::ethereum_block))
         .routes(routes!(blocks::raw_block))
         .routes(routes!(blocks::raw_receipts))
         .routes(routes!(validators::certificate))
@@ -188,6 +193,7 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(transactions::send_batch))
         .routes(routes!(typed_data::typed_data))
         .routes(routes!(ethereum::ethereum_receipt))
+        .routes(routes!(ethereum::ethereum_output))
         .routes(routes!(ethereum::send_ethereum))
         .routes(routes!(ethereum::send_ethereum_batch))
         .routes(routes!(operator::doors))

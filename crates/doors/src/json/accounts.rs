@@ -18,6 +18,35 @@ pub struct AccountBody {
     pub sequence: SequenceBody,
     /// What it holds.
     pub balances: Vec<BalanceBody>,
+    /// What Ethereum knows of it, on a chain with contracts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ethereum: Option<AccountEthereumBody>,
+}
+
+/// What Ethereum knows of an account.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AccountEthereumBody {
+    /// The nonce of its next transaction, or of the next contract that it creates.
+    pub nonce: u64,
+    /// Wei beside its units of the first asset, less than one unit.
+    pub wei: String,
+    /// Whether it is a contract: nobody has its key.
+    pub is_contract: bool,
+    /// Its code, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeBody>,
+}
+
+/// The code of an account.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct CodeBody {
+    /// Its Keccak hash.
+    pub hash: String,
+    /// How many bytes it has.
+    pub bytes: usize,
+    /// The contract that the account delegates to (EIP-7702), if it is no contract itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delegate: Option<String>,
 }
 
 /// Sequence numbers of an account.

@@ -29,12 +29,14 @@ pub struct BlockBody {
     pub time_ms: u64,
     /// Validators whose sub-blocks are in the block, by index.
     pub proposers: Vec<u32>,
-    /// Transactions.
+    /// Native transactions.
     pub transactions: usize,
     /// Transactions that took effect.
     pub applied: usize,
     /// Transactions that the filter removed.
     pub refused: usize,
+    /// Ethereum transactions that were executed.
+    pub ethereum: usize,
     /// Offers that executed.
     pub fills: usize,
     /// Pairs that traded.
@@ -342,6 +344,7 @@ pub fn block(summary: &BlockSummary) -> BlockBody {
         transactions: summary.transactions,
         applied: summary.applied,
         refused: summary.transactions - summary.applied,
+        ethereum: summary.ethereum,
         fills: summary.fills,
         pairs: summary.pairs,
         full: summary.full,

@@ -1,7 +1,7 @@
 //! Ethereum transactions, as JSON.
 
-use ledger::contracts::{EthereumLog, EthereumReceipt};
-use primitives::{Height, TransactionId, to_hex};
+use ledger::contracts::{EthereumLog, EthereumParts, EthereumReceipt, EthereumTransaction, EvmCalled};
+use primitives::{Address, Height, TransactionId, to_hex};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,6 +14,9 @@ pub struct EthereumBody {
     pub hash: String,
     /// `pending` or `committed`.
     pub status: &'static str,
+    /// What it asks for; absent in the settlement receipt, and where its block is no longer kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<EthereumTransactionBody>,
     /// What it came to, once it was executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<EthereumReceiptBody>,
@@ -23,6 +26,94 @@ pub struct EthereumBody {
     /// The proof of the receipt, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
+}
+
+/// What an Ethereum transaction asks for.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EthereumTransactionBody {
+    /// Its type: 0, 1, 2 or 4.
+    #[serde(rename = "type")]
+    pub kind: u8,
+    /// Who sent it.
+    pub sender: String,
+    /// The account that is called; absent if it creates a contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Its nonce.
+    pub nonce: u64,
+    /// Wei that it sends.
+    pub value: String,
+    /// Gas that it declares.
+    pub gas_limit: String,
+    /// The most wei that it pays for a unit of gas.
+    pub max_fee: String,
+    /// Input of the call, or code that creates the contract.
+    pub input: String,
+}
+
+/// What an Ethereum transaction returned.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EthereumOutputBody {
+    /// Its hash.
+    pub hash: String,
+    /// `succeeded`, `reverted`, or `halted`.
+    pub result: &'static str,
+    /// The first bytes of what it returned, or of why it reverted.
+    pub output: String,
+    /// How many bytes these are of.
+    pub output_bytes: usize,
+    /// Why it was halted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub halt: Option<String>,
+}
+
+/// The contract phase of a block.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EthereumBlockBody {
+    /// Height.
+    pub height: u64,
+    /// Wei that a unit of gas cost at least.
+    pub base_fee: String,
+    /// Gas that all transactions paid for.
+    pub gas_used: String,
+    /// Wei that were burnt: base fees, and what contracts destroyed.
+    pub burnt: String,
+    /// Transactions that were executed.
+    pub executed: usize,
+    /// Transactions that were skipped; they have no receipt.
+    pub skipped: usize,
+    /// In the order of execution, after the settlement receipt where there is one.
+    pub transactions: Vec<EthereumExecutedBody>,
+    /// Whether there are more than were asked for.
+    pub more: bool,
+}
+
+/// An executed Ethereum transaction in short.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EthereumExecutedBody {
+    /// Its hash.
+    pub hash: String,
+    /// Its position among the block's Ethereum transactions; absent in the settlement receipt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u32>,
+    /// Who sent it.
+    pub sender: String,
+    /// The account that was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The contract that it created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<String>,
+    /// Wei that it sent.
+    pub value: String,
+    /// The first four bytes of its input: of a call, the function.
+    pub selector: String,
+    /// `succeeded`, `reverted`, or `halted`.
+    pub result: &'static str,
+    /// Gas that it paid for.
+    pub gas_used: String,
+    /// How many logs contracts made.
+    pub logs: usize,
 }
 
 /// What an Ethereum transaction came to.
@@ -72,7 +163,7 @@ pub struct EthereumResults {
 #[serde(untagged)]
 pub enum EthereumResultBody {
     /// It waits, or is committed.
-    Taken(EthereumBody),
+    Taken(Box<EthereumBody>),
     /// It is refused.
     Error(ErrorBody),
 }
@@ -80,7 +171,8 @@ pub enum EthereumResultBody {
 impl EthereumBody {
     /// Of one that waits for a block.
     pub fn pending(id: &TransactionId) -> EthereumBody {
-        EthereumBody { hash: id.to_string(), status: "pending", receipt: None, receipts_root: None, proof: None }
+        let hash = id.to_string();
+        EthereumBody { hash, status: "pending", transaction: None, receipt: None, receipts_root: None, proof: None }
     }
 
     /// Of one that was executed.
@@ -88,6 +180,60 @@ impl EthereumBody {
         let pending = EthereumBody::pending(&receipt.id);
         EthereumBody { status: "committed", receipt: Some(EthereumReceiptBody::of(height, receipt)), ..pending }
     }
+}
+
+impl EthereumTransactionBody {
+    /// What an encoded transaction asks for; nothing if it does not decode.
+    pub fn read(bytes: &[u8], sender: &Address) -> Option<EthereumTransactionBody> {
+        let parts = EthereumTransaction::decode(bytes).ok()?.parts();
+        Some(EthereumTransactionBody {
+            kind: parts.kind,
+            sender: sender.to_string(),
+            to: parts.to.map(|to| to.to_string()),
+            nonce: parts.nonce,
+            value: parts.value.to_string(),
+            gas_limit: parts.gas_limit.to_string(),
+            max_fee: parts.max_fee.to_string(),
+            input: hex(&parts.input),
+        })
+    }
+}
+
+impl EthereumOutputBody {
+    /// Of an execution, with so many bytes of its output at most.
+    pub fn of(id: &TransactionId, called: EvmCalled, bytes_max: usize) -> EthereumOutputBody {
+        let output = &called.output[..called.output.len().min(bytes_max)];
+        EthereumOutputBody {
+            hash: id.to_string(),
+            result: called.status.name(),
+            output: hex(output),
+            output_bytes: called.output.len(),
+            halt: called.halt,
+        }
+    }
+}
+
+impl EthereumExecutedBody {
+    /// Of a receipt, with what its transaction asks for, if it is of one.
+    pub fn of(receipt: &EthereumReceipt, parts: Option<EthereumParts>) -> EthereumExecutedBody {
+        let selector = |parts: &EthereumParts| hex(&parts.input[..parts.input.len().min(4)]);
+        EthereumExecutedBody {
+            hash: receipt.id.to_string(),
+            position: receipt.position,
+            sender: receipt.sender.to_string(),
+            to: parts.as_ref().and_then(|parts| parts.to).map(|to| to.to_string()),
+            contract: receipt.contract.map(|contract| contract.to_string()),
+            value: parts.as_ref().map_or_else(|| "0".into(), |parts| parts.value.to_string()),
+            selector: parts.as_ref().map_or_else(|| "0x".into(), selector),
+            result: receipt.status.name(),
+            gas_used: receipt.gas_used.to_string(),
+            logs: receipt.logs.len(),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    format!("0x{}", to_hex(bytes))
 }
 
 impl EthereumReceiptBody {
@@ -107,7 +253,6 @@ impl EthereumReceiptBody {
 
 impl EthereumLogBody {
     fn of(log: &EthereumLog) -> EthereumLogBody {
-        let hex = |bytes: &[u8]| format!("0x{}", to_hex(bytes));
         EthereumLogBody {
             address: log.address.to_string(),
             topics: log.topics.iter().map(|topic| hex(topic)).collect(),

@@ -14,8 +14,8 @@ mod node;
 mod symbols;
 
 pub use accounts::{
-    AccountBody, AccountProofBody, BalanceBody, ModifiedBody, OfferBody, OfferProofBody, Offers, RestingOffer,
-    RestingOffers, SequenceBody,
+    AccountBody, AccountEthereumBody, AccountProofBody, BalanceBody, CodeBody, ModifiedBody, OfferBody, OfferProofBody,
+    Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
     BatchBody, BlockBody, BlockDetail, BlocksBody, OperationBody, OutcomeBody, ResultBody, Results, SolverBody,
@@ -25,7 +25,10 @@ pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
     ValidatorsBody, ValidatorsProofBody, validators,
 };
-pub use ethereum::{EthereumBody, EthereumLogBody, EthereumReceiptBody, EthereumResultBody, EthereumResults};
+pub use ethereum::{
+    EthereumBlockBody, EthereumBody, EthereumExecutedBody, EthereumLogBody, EthereumOutputBody, EthereumReceiptBody,
+    EthereumResultBody, EthereumResults, EthereumTransactionBody,
+};
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody, lane,
     lane_cases, lane_output,

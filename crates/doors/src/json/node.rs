@@ -1,6 +1,8 @@
 //! The node and the constants of its chain.
 
 use ledger::Asset;
+use ledger::contracts::token_address;
+use primitives::AssetId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -110,10 +112,13 @@ pub struct AssetBody {
     pub issued: String,
     /// Its valuation in the last batch, if it had a price there.
     pub valuation: Option<String>,
+    /// The address of its ERC-20 token, on a chain with contracts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
 }
 
-/// Assets as listed.
-pub fn assets(assets: &[Asset]) -> Assets {
+/// Assets as listed, with their tokens where the chain has contracts.
+pub fn assets(assets: &[Asset], has_contracts: bool) -> Assets {
     let body = |(number, asset): (usize, &Asset)| AssetBody {
         asset: number as u32,
         symbol: asset.symbol.clone(),
@@ -122,6 +127,7 @@ pub fn assets(assets: &[Asset]) -> Assets {
         least_units: asset.least_units.to_string(),
         issued: asset.issued.to_string(),
         valuation: asset.valuation.map(|valuation| valuation.to_string()),
+        token: has_contracts.then(|| token_address(AssetId(number as u32)).to_string()),
     };
     Assets { assets: assets.iter().enumerate().map(body).collect() }
 }

@@ -53,6 +53,32 @@ fn nonces_prices_and_funds_are_held_at_the_door() {
     assert!(matches!(pool.admit(vec![1, 2], 5, &ledger), Err(EthereumReject::Fault(EthereumFault::Undecodable))));
 }
 
+/// Who replaces without end holds one place, pays a tenth more each time, and stops where its funds do. Of all that it
+/// sent one transaction is proposed, and none that replaces it afterwards.
+#[test]
+fn a_storm_of_replacements_holds_one_place_and_ends_with_the_funds() {
+    let (ledger, mut pool) = (ledger(), EthereumPool::new(2));
+    let (mut fee, mut sent) = (2 * GWEI, Vec::new());
+    let end = loop {
+        match pool.admit(pay(1, 0, fee), 5, &ledger) {
+            Ok(id) => sent.push(id),
+            Err(reject) => break reject,
+        }
+        assert_eq!(pool.len(), 1);
+        assert!(matches!(pool.admit(pay(1, 0, fee - 1), 5, &ledger), Err(EthereumReject::Replacement { .. })));
+        fee += fee.div_ceil(10);
+    };
+    // From two gwei to what 0.01 of asset 0 pays for, in steps of a tenth.
+    assert_eq!((end, sent.len()), (EthereumReject::Funds, 58));
+    let (last, others) = sent.split_last().expect("some were taken");
+    assert!(pool.contains(last) && others.iter().all(|other| !pool.contains(other)));
+    pool.admit(pay(2, 0, GWEI), 5, &ledger).expect("the other place is free");
+    let proposed = pool.take(1 << 20, 5).transactions;
+    assert_eq!(proposed.len(), 2);
+    assert_eq!(pool.admit(pay(2, 0, 2 * GWEI), 5, &ledger), Err(EthereumReject::Proposed));
+    assert!(pool.take(1 << 20, 5).transactions.is_empty());
+}
+
 /// A block of one lane on top of a ledger, applied and settled.
 fn run(ledger: &mut Ledger, pool: &mut EthereumPool, ethereum: Vec<Vec<u8>>) {
     let senders = recover_senders(&ethereum);
