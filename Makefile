@@ -12,7 +12,7 @@ VENV = sdk/python/.venv
 CLIENTS = sdk/ethereum
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-rust test-page test-ethereum test-python python net-test check bench soak clean
+.PHONY: help setup page build demo test test-build test-rust test-golden test-page test-ethereum test-python python net-test check bench soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -38,16 +38,24 @@ demo: build ## Start a local exchange with traders and the page
 # Checks come first where the tools for them are there: they are the cheapest.
 HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 && echo yes)
 
-# What `make test` has built for its Rust tests is not built again.
-test: BUILT = yes
-test: setup page $(if $(HAS_LINTS),check) test-rust test-page test-ethereum test-python ## Run every test
+# Many tests wait for networks, so two suites run side by side once everything is built. What is built for the Rust
+# tests is not built again.
+test: setup page $(if $(HAS_LINTS),check) test-build ## Run every test
+	+@$(MAKE) --no-print-directory --jobs=2 --output-sync=target BUILT=yes test-rust test-golden test-python test-page test-ethereum
 
-test-rust:
-	CARGO_INCREMENTAL=0 $(CARGO) test --locked
+test-build:
+	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
+
+# Its progress is shown as it comes.
+test-rust: test-build
+	+CARGO_INCREMENTAL=0 $(CARGO) test --locked
+
+# Prices have the same last bit in optimised code.
+test-golden:
 	$(CARGO) test --locked --release -p clearing --test golden
 
-# The page in a real browser, against a real node: the binary that the tests before it have built.
-test-page: test-rust
+# The page in a real browser, against a real node: the binary that the Rust tests run too.
+test-page: test-build
 ifeq ($(HAS_NODE),yes)
 	cd web && npm run --silent check && npm test
 	./web/tests/with-demo.sh target/debug/walras

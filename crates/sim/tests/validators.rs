@@ -41,7 +41,7 @@ fn a_silent_validator_is_benched_and_costs_little() {
 
 #[test]
 fn broken_links_lose_nothing() {
-    for seed in 0..15 {
+    for seed in 0..8 {
         let mut network = SimNetwork::new(4, seed);
         network.cuts = 30;
         network.submit_everywhere(30);
@@ -52,7 +52,7 @@ fn broken_links_lose_nothing() {
 
 #[test]
 fn killed_validators_contradict_nothing_and_come_back() {
-    for seed in 0..12 {
+    for seed in 0..8 {
         let mut network = SimNetwork::new(4, 100 + seed);
         network.kills = 8;
         network.cuts = 5;
@@ -101,7 +101,7 @@ fn a_late_validator_catches_up_though_another_lies() {
 #[test]
 fn faulty_validators_stop_nothing() {
     let mut evidence = 0;
-    for seed in 0..15 {
+    for seed in 0..8 {
         let faults = [Faults::Equivocating, Faults::Random, Faults::Garbage][seed as usize % 3];
         let size = [4, 7][seed as usize % 2];
         let mut network = SimNetwork::new(size, 500 + seed);
@@ -127,7 +127,7 @@ fn slow_ledgers_and_disks_hold_back_and_break_nothing() {
 
 #[test]
 fn whatever_a_seed_draws_holds() {
-    for seed in 0..20 {
+    for seed in 0..10 {
         sim::validators::run_validators(seed, consensus::Protocol::Dbft).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
@@ -174,7 +174,7 @@ fn a_ledger_that_differs_stops_its_validator() {
 
 #[test]
 fn validators_change_and_nothing_is_lost() {
-    for seed in 0..12 {
+    for seed in 0..6 {
         let mut network = SimNetwork::new([4, 5, 7][seed as usize % 3], 900 + seed);
         network.epoch_heights = Some(5 + seed);
         network.cuts = 6;
@@ -187,7 +187,7 @@ fn validators_change_and_nothing_is_lost() {
 
 #[test]
 fn validators_change_while_some_are_killed_late_or_faulty() {
-    for seed in 0..16 {
+    for seed in 0..8 {
         let mut network = SimNetwork::new([5, 8][seed as usize % 2], 950 + seed);
         network.epoch_heights = Some(6 + seed % 7);
         network.cuts = 4;
