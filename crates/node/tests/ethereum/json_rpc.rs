@@ -1,12 +1,10 @@
 //! Ethereum's JSON-RPC over real sockets: what libraries ask in an ordinary day, and what bad input is answered.
 
-mod ethereum_door;
-
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use ethereum_door::*;
+use crate::door::*;
 use ledger::contracts::{EthereumRequest, contract_address};
 use primitives::{AssetId, Body, Operation};
 use serde_json::{Value, json};

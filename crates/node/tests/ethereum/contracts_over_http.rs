@@ -1,11 +1,9 @@
 //! What the page shows of contracts, as the HTTP interface tells it.
 
-mod ethereum_door;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use ethereum_door::*;
+use crate::door::*;
 use ledger::contracts::{EthereumRequest, contract_address};
 use serde_json::{Value, json};
 

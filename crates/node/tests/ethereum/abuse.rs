@@ -1,13 +1,11 @@
 //! What must not break at Ethereum's door: clients that ask for too much, or do not read what they asked for.
 
-mod ethereum_door;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use ethereum_door::*;
+use crate::door::*;
 use ledger::contracts::EthereumRequest;
 use serde_json::{Value, json};
 use tungstenite::Message;

@@ -1,0 +1,6 @@
+//! Contracts as people reach them: Ethereum's JSON-RPC and the HTTP interface of a running node.
+
+mod abuse;
+mod contracts_over_http;
+mod door;
+mod json_rpc;
