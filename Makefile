@@ -47,7 +47,7 @@ test-build:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
 
 # Its progress is shown as it comes.
-test-rust: test-build
+test-rust: $(if $(BUILT),,test-build)
 	+CARGO_INCREMENTAL=0 $(CARGO) test --locked
 
 # Prices have the same last bit in optimised code.
@@ -55,7 +55,7 @@ test-golden:
 	$(CARGO) test --locked --release -p clearing --test golden
 
 # The page in a real browser, against a real node: the binary that the Rust tests run too.
-test-page: test-build
+test-page: $(if $(BUILT),,page test-build)
 ifeq ($(HAS_NODE),yes)
 	cd web && npm run --silent check && npm test
 	./web/tests/with-demo.sh target/debug/walras
