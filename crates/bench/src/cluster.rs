@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use consensus::{ALL_HEIGHTS, Chain, Rules};
 use ledger::{Genesis, Limits, Listing};
 use node::{Config, EthereumLane, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
-use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Transaction};
+use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
 use rayon::prelude::*;
 use store::StoreError;
 use transport::free_address;
@@ -157,6 +157,11 @@ impl Cluster {
         }
     }
 
+    /// The identity of the network, for which transactions are signed.
+    pub fn identity(&self) -> Digest {
+        self.genesis.digest()
+    }
+
     /// The setup of a validator, for an impostor that takes its place.
     pub fn network(&self, index: usize) -> &Network {
         &self.networks[index]
@@ -193,8 +198,8 @@ fn genesis(settings: &ClusterSettings) -> Genesis {
     }
 }
 
-/// Signed transactions, the accounts taking turns: three offers near par, then a payment.
-pub fn transactions(traders: u64, from: u64, count: u64) -> Vec<Transaction> {
+/// Transactions signed for a network, the accounts taking turns: three offers near par, then a payment.
+pub fn transactions(network: &Digest, traders: u64, from: u64, count: u64) -> Vec<Transaction> {
     let one = |number: u64| {
         let mut random = Seeded::new(number);
         let key = trader(number % traders);
@@ -208,7 +213,7 @@ pub fn transactions(traders: u64, from: u64, count: u64) -> Vec<Transaction> {
             Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit }
         };
         let account = key.public().address();
-        Body { chain: CHAIN, account, sequence: number / traders + 1, operation }.sign(&key)
+        Body { chain: CHAIN, account, sequence: number / traders + 1, operation }.sign(network, &key)
     };
     (from..from + count).into_par_iter().map(one).collect()
 }

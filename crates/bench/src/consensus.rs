@@ -121,7 +121,7 @@ fn measure(
     let impostor =
         (trouble == Trouble::Byzantine).then(|| Impostor::start(cluster.network(last).clone())).transpose()?;
     let total = options.rate * options.seconds;
-    let sent = transactions(traders, 0, total);
+    let sent = transactions(&cluster.identity(), traders, 0, total);
     let bytes: usize = sent.iter().map(|transaction| borsh::to_vec(transaction).map_or(0, |bytes| bytes.len())).sum();
     let (wire_before, processor_before, syncs_before) = (wire(&cluster), processor(), syncs(&cluster));
     let heights_before = height(&cluster);

@@ -141,7 +141,7 @@ impl Scene {
         while self.ledger.book().len() < offers {
             let count = (offers - self.ledger.book().len()).min(FILL_BLOCK);
             let resting = self.trading.resting(&self.ledger, count);
-            let native = self.trading.population.sign(resting, false);
+            let native = self.trading.population.sign(resting, None);
             let block = block(&self.ledger, native);
             self.roots.apply(&rest(&mut self.ledger, &block));
         }
@@ -150,7 +150,8 @@ impl Scene {
     /// The next block's transactions.
     fn native(&mut self, transactions: usize, signs: bool) -> Vec<Transaction> {
         let unsigned = self.trading.block(&self.ledger, transactions);
-        self.trading.population.sign(unsigned, signs)
+        let network = signs.then(|| self.ledger.network());
+        self.trading.population.sign(unsigned, network.as_ref())
     }
 
     /// Applies a block that is not measured; what it changed.
@@ -168,6 +169,7 @@ impl Scene {
         let native = self.native(transactions, kind.signed);
         let others: Vec<Transaction> = if kind.signed { native.clone() } else { Vec::new() };
         let pool = &self.pools[kind.threads - 1];
+        let network = self.ledger.network();
         let (ledger, roots, store) = (&mut self.ledger, &mut self.roots, &mut self.store);
         let reservations = &mut self.reservations;
         pool.install(|| {
@@ -185,7 +187,7 @@ impl Scene {
                 milliseconds(begun)
             };
             let ((done, valid), tries_ms) =
-                rayon::join(|| rayon::join(run, || primitives::verify_transactions(&others)), tries);
+                rayon::join(|| rayon::join(run, || primitives::verify_transactions(&network, &others)), tries);
             let total_ms = milliseconds(begun);
             assert!(valid.iter().all(|valid| *valid), "every signature is good");
             let (mut sample, changes) = done?;

@@ -45,7 +45,7 @@ pub fn run(options: &FilterOptions, say: &mut dyn FnMut(&str)) -> Value {
         let mut ledger = Ledger::new(&population.genesis()).expect("a sound genesis");
         let mut trading = Trading::new(population, options.assets, 5);
         let resting = trading.resting(&ledger, accounts.min(500_000));
-        let native = trading.population.sign(resting, false);
+        let native = trading.population.sign(resting, None);
         ledger.apply(&block(&ledger, native), Signatures::Valid, &mut |_| {}).expect("applies");
         for &transactions in &options.transactions {
             results.push(measure(&ledger, &mut trading, transactions, options.runs));
@@ -62,7 +62,7 @@ fn measure(ledger: &Ledger, trading: &mut Trading, transactions: usize, runs: us
             *amount = i64::MAX as u64;
         }
     }
-    let mut native = trading.population.sign(unsigned, false);
+    let mut native = trading.population.sign(unsigned, None);
     let mut random = Seeded::new(11);
     for number in 0..transactions / COPIES {
         let mut copy = native[random.below(native.len() as u64) as usize].clone();

@@ -162,11 +162,11 @@ impl Arena {
     fn ordinary(&self) -> (Took, usize) {
         let (mut ledger, mut trading) = self.trading(7);
         let resting = trading.resting(&ledger, self.options.resting);
-        let native = trading.population.sign(resting, false);
+        let native = trading.population.sign(resting, None);
         let mut roots = Roots::of(&ledger);
         drop(apply(&mut ledger, &mut roots, native));
         let unsigned = trading.block(&ledger, self.options.transactions);
-        let native = trading.population.sign(unsigned, false);
+        let native = trading.population.sign(unsigned, None);
         let bytes = bytes_of(&native);
         let took = self.timed(ledger, roots, trading, native);
         (took, bytes)
@@ -180,7 +180,7 @@ impl Arena {
         while ledger.book().len() < self.options.resting {
             let before = ledger.book().len();
             let resting = maker.resting(self.options.resting - before);
-            let native = maker.trading.population.sign(resting, false);
+            let native = maker.trading.population.sign(resting, None);
             drop(apply(&mut ledger, &mut roots, native));
             // What cannot rest, or is too far from any price, is left out of the book.
             if ledger.book().len() <= before + self.options.resting / 50 {
@@ -198,7 +198,7 @@ impl Arena {
         let mut after = ledger.clone();
         drop(apply(&mut after, &mut Roots::of(&ledger), native.clone()));
         let next = trading.block(&after, self.options.transactions);
-        let next = trading.population.sign(next, false);
+        let next = trading.population.sign(next, None);
         for _ in 0..3 {
             let (mut ledger, mut roots) = (ledger.clone(), Roots::of(&ledger));
             roots.parts();
@@ -291,7 +291,7 @@ impl Maker<'_> {
             length += unsigned[before..].len() * 190;
             at += 1;
         }
-        let mut native = self.trading.population.sign(unsigned, false);
+        let mut native = self.trading.population.sign(unsigned, None);
         let mut length = bytes_of(&native);
         while length > bytes {
             let last = native.pop().expect("there are bytes");
@@ -396,10 +396,10 @@ pub fn basis_points(options: &HostileOptions) -> f64 {
     let arena = Arena { assets: 20, options: options.clone() };
     let (mut ledger, mut trading) = arena.trading(11);
     let resting = trading.resting(&ledger, options.resting.min(20_000));
-    let native = trading.population.sign(resting, false);
+    let native = trading.population.sign(resting, None);
     drop(apply(&mut ledger, &mut Roots::default(), native));
     let unsigned = trading.block(&ledger, options.transactions.min(5_000));
-    let native = trading.population.sign(unsigned, false);
+    let native = trading.population.sign(unsigned, None);
     let prices = |sub_blocks: Vec<SubBlock>, time_ms: u64| {
         let mut ledger = ledger.clone();
         let (height, parent) = (ledger.height() + 1, ledger.last_block());

@@ -80,7 +80,7 @@ fn measure(accounts: usize, transactions: usize, blocks: usize) -> [f64; 2] {
     for _ in 0..=blocks {
         for (pool, times) in pools.iter().zip(&mut times) {
             let payments = payments(&mut population, accounts, transactions, &mut random);
-            let block = block(&ledger, population.sign(payments, false));
+            let block = block(&ledger, population.sign(payments, None));
             let begun = Instant::now();
             let applied = pool.install(|| ledger.apply(&block, Signatures::Valid, &mut |_| {})).expect("applies");
             times.push(begun.elapsed().as_secs_f64() * 1_000.0);

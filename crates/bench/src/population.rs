@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use ledger::{Genesis, Ledger, Listing};
 use primitives::{
-    Address, AssetId, Body, Fraction, Operation, PublicKey, SecretKey, Signature, SubBlock, Superblock, Transaction,
+    Address, AssetId, Body, Digest, Fraction, Operation, PublicKey, SecretKey, Signature, SubBlock, Superblock,
+    Transaction,
 };
 use rayon::prelude::*;
 
@@ -108,13 +109,14 @@ impl Population {
         Unsigned { account, body: Body { chain: 1, account: self.addresses[account], sequence, operation } }
     }
 
-    /// Signs a block's transactions, or puts zeros where signatures belong; begins the next block.
-    pub fn sign(&mut self, unsigned: Vec<Unsigned>, signs: bool) -> Vec<Transaction> {
+    /// Signs a block's transactions for a network, or without one puts zeros where signatures belong; begins the next
+    /// block.
+    pub fn sign(&mut self, unsigned: Vec<Unsigned>, network: Option<&Digest>) -> Vec<Transaction> {
         self.used.clear();
-        let sign = |Unsigned { account, body }: Unsigned| match self.keys.get(account) {
-            Some(key) if signs => body.sign(key),
-            Some(key) => Transaction::by_key(body, key.public(), Signature([0; 64])),
-            None => Transaction::by_key(body, number_key(account), Signature([0; 64])),
+        let sign = |Unsigned { account, body }: Unsigned| match (self.keys.get(account), network) {
+            (Some(key), Some(network)) => body.sign(network, key),
+            (Some(key), None) => Transaction::by_key(body, key.public(), Signature([0; 64])),
+            (None, _) => Transaction::by_key(body, number_key(account), Signature([0; 64])),
         };
         unsigned.into_par_iter().map(sign).collect()
     }

@@ -57,7 +57,7 @@ impl Scene {
         while self.ledger.book().len() < offers {
             let count = (offers - self.ledger.book().len()).min(FILL_BLOCK);
             let resting = self.trading.resting(&self.ledger, count);
-            let native = self.trading.population.sign(resting, false);
+            let native = self.trading.population.sign(resting, None);
             let block = block(&self.ledger, native);
             self.execute(block)?;
         }
@@ -66,7 +66,7 @@ impl Scene {
 
     fn trade(&mut self, transactions: usize) -> Result<f64, Error> {
         let unsigned = self.trading.block(&self.ledger, transactions);
-        let native = self.trading.population.sign(unsigned, false);
+        let native = self.trading.population.sign(unsigned, None);
         let block = block(&self.ledger, native);
         self.execute(block)
     }

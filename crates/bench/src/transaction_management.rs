@@ -114,8 +114,9 @@ fn measure(options: &TransactionManagementOptions, measures: &Measures) -> Resul
     let store = &mut settings.config.store;
     store.cached_bodies = kept(measures.bodies, store.cached_bodies);
     store.cached_receipts = kept(measures.receipts, store.cached_receipts);
-    let sent = transactions(settings.traders, 0, options.transactions);
+    let traders = settings.traders;
     let cluster = Cluster::start(settings, directory.path())?;
+    let sent = transactions(&cluster.identity(), traders, 0, options.transactions);
     let others = options.validators - 1;
     wait_until(|| cluster.running().all(|node| node.status().is_some_and(|status| status.connected == others)));
     let (wire_before, processor_before) = (wire(&cluster), processor_seconds());

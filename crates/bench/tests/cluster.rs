@@ -34,7 +34,8 @@ struct Load<'a> {
 impl Load<'_> {
     /// Sends so many transactions, each account to one validator of those that take them.
     fn send(&mut self, count: u64) {
-        for (number, transaction) in (self.next..).zip(transactions(TRADERS, self.next, count)) {
+        let signed = transactions(&self.cluster.identity(), TRADERS, self.next, count);
+        for (number, transaction) in (self.next..).zip(signed) {
             let node = self.cluster.nodes[self.to[number as usize % self.to.len()]].as_ref().expect("it runs");
             node.submit(vec![transaction], false).expect("room").blocking_recv().expect("an answer");
         }

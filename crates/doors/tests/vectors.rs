@@ -232,7 +232,7 @@ fn contradiction(contradiction: &Contradiction) -> Value {
 
 fn vector((number, body): (u8, Body)) -> Value {
     let secret = key(number);
-    let transaction: Transaction = body.clone().sign(&secret);
+    let transaction: Transaction = body.clone().sign(&NETWORK, &secret);
     let mut asked = operation(&body.operation);
     asked["type"] = body.operation.name().into();
     let SignedBy::Key { signature, .. } = transaction.signed_by else { unreachable!("a key signs") };
@@ -241,10 +241,11 @@ fn vector((number, body): (u8, Body)) -> Value {
         "signer": secret.public().to_string(),
         "account": body.account.to_string(),
         "chain": body.chain.to_string(),
+        "network": NETWORK.to_string(),
         "sequence": body.sequence.to_string(),
         "operation": asked,
         "body": encoded(&body),
-        "signing_bytes": hex(&body.signing_bytes()),
+        "signing_bytes": hex(&body.signing_bytes(&NETWORK)),
         "signature": hex(&signature.0),
         "transaction": encoded(&transaction),
         "id": transaction.id().to_string(),

@@ -71,7 +71,7 @@ fn operations() -> Vec<Operation> {
 
 fn transactions() -> Vec<Transaction> {
     let own = |(sequence, operation)| {
-        Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&key(1))
+        Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&Digest([7; 32]), &key(1))
     };
     let wallet = WalletKey::from_bytes([3; 32]).expect("in range");
     let typed = |(sequence, operation)| {
@@ -96,7 +96,7 @@ fn transactions_and_blocks() {
     let seeds = transactions().iter().map(encoded).collect();
     Target::new("transaction", seeds).run(|bytes| {
         let transaction: Transaction = canonical(bytes)?;
-        let signed = verify_transactions(&[&transaction])[0];
+        let signed = verify_transactions(&Digest([7; 32]), &[&transaction])[0];
         Ok(format!("{signed} {:?}", std::mem::discriminant(&transaction.body.operation)))
     });
     let payloads = vec![sub_block().to_payload(), SubBlock::default().to_payload()];

@@ -235,8 +235,8 @@ impl Ledger {
     /// in order, why the filter would remove it, if it would.
     pub fn judge(&self, block: &Superblock, signatures: Signatures) -> Vec<Option<Refusal>> {
         let transactions = native(block);
-        let checked =
-            matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_transactions(&transactions));
+        let checked = matches!(signatures, Signatures::Unchecked)
+            .then(|| primitives::verify_transactions(&self.network(), &transactions));
         self.filter(&transactions, signatures.known(checked.as_deref()), &beyond_quota(block)).refusals
     }
 
@@ -258,8 +258,8 @@ impl Ledger {
         self.check_succession(block)?;
         let digest = Superblock::digest(&block.to_bytes());
         let transactions = native(block);
-        let checked =
-            matches!(signatures, Signatures::Unchecked).then(|| primitives::verify_transactions(&transactions));
+        let checked = matches!(signatures, Signatures::Unchecked)
+            .then(|| primitives::verify_transactions(&self.network(), &transactions));
         stage(Stage::Signatures);
         let filtered = self.filter(&transactions, signatures.known(checked.as_deref()), &beyond_quota(block));
         stage(Stage::Filter);

@@ -13,8 +13,10 @@ use crate::account::WindowError;
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize, thiserror::Error,
 )]
 pub enum Refusal {
-    /// The signature is not the signer's on this body.
-    #[error("the signature does not fit the transaction and its signer")]
+    /// The signature is not the signer's on this body, for this network.
+    #[error(
+        "the signature does not fit the transaction and its signer, or is for another network; see `network` under /v1/limits"
+    )]
     BadSignature,
     /// Signed for another chain.
     #[error("the transaction is for another chain; see `chain` under /v1/limits")]

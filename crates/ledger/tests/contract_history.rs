@@ -46,7 +46,7 @@ fn earlier_heights_are_told_as_they_were() {
             let operation = Operation::Pay { to, asset: AssetId(0), amount: 1_000 };
             let body = Body { chain: CHAIN, account: holder.public().address(), sequence, operation };
             let lanes = block.sub_blocks.iter().map(|sub| sub.ethereum.clone()).collect();
-            let mixed = chain.block(vec![body.sign(&holder)], lanes);
+            let mixed = chain.block(vec![body.sign(&NETWORK, &holder)], lanes);
             let applied = chain.apply(&mixed);
             known.extend(applied.contracts.receipts.iter().filter_map(|receipt| receipt.contract));
         }
@@ -120,7 +120,7 @@ fn blocks_execute_again_as_they_did() {
         let operation = Operation::Pay { to: key((sequence % 4) as u8).address(), asset, amount: 1_000 };
         let body = Body { chain: CHAIN, account: holder.public().address(), sequence, operation };
         let lanes = block.sub_blocks.iter().map(|sub| sub.ethereum.clone()).collect();
-        let mixed = chain.block(vec![body.sign(&holder)], lanes);
+        let mixed = chain.block(vec![body.sign(&NETWORK, &holder)], lanes);
         let receipts = chain.apply(&mixed).contracts;
         applied.push((mixed, receipts));
     }

@@ -1,6 +1,9 @@
 //! Transaction ids: what stands under one in the receipts of a block.
 
-use ledger::{BlockReceipts, Genesis, Ledger, Listing, Outcome, ReceiptsTrie, Refusal, Signatures, outcomes_by_id};
+use ledger::{
+    BlockReceipts, Genesis, Ledger, Listing, Outcome, ReceiptsTrie, Refusal, Restart, Signatures, Snapshot,
+    outcomes_by_id,
+};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, SecretKey, Signature, SubBlock, Superblock, Transaction, TransactionId,
 };
@@ -9,24 +12,33 @@ fn key(seed: u8) -> SecretKey {
     SecretKey::from_seed([seed; 32])
 }
 
-fn ledger() -> Ledger {
+fn genesis() -> Genesis {
     let me = key(1).public().address();
     let (mu, assets) = (Fraction::power_of_two(10), vec![Listing::new("USD", 2, me)]);
     let balances = vec![(me, AssetId(0), 100), (key(2).public().address(), AssetId(0), 100)];
-    Ledger::new(&Genesis { chain: 1, fee: 1, mu, assets, balances, ..Genesis::default() }).expect("sound")
+    Genesis { chain: 1, fee: 1, mu, assets, balances, ..Genesis::default() }
+}
+
+fn ledger() -> Ledger {
+    Ledger::new(&genesis()).expect("sound")
 }
 
 fn payment(sequence: u64, amount: u64) -> Transaction {
     let operation = Operation::Pay { to: Address([9; 20]), asset: AssetId(0), amount };
-    Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&key(1))
+    Body { chain: 1, account: key(1).public().address(), sequence, operation }.sign(&ledger().network(), &key(1))
+}
+
+fn block(ledger: &Ledger, native: Vec<Transaction>) -> Superblock {
+    let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
+    let (height, parent) = (ledger.height() + 1, ledger.last_block());
+    Superblock { height, parent, sub_blocks, ..Superblock::default() }
 }
 
 /// What a block of these transactions says of each.
 fn receipts(native: Vec<Transaction>) -> BlockReceipts {
     let mut ledger = ledger();
     let ids: Vec<TransactionId> = native.iter().map(Transaction::id).collect();
-    let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
-    let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
+    let block = block(&ledger, native);
     let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
     BlockReceipts {
         height: 1,
@@ -50,7 +62,7 @@ fn the_id_names_body_and_signer_and_not_the_signature() {
     let original = payment(1, 5);
     let forged = Transaction::by_key(original.body.clone(), key(1).public(), Signature([7; 64]));
     assert_eq!(forged.id(), original.id());
-    let other = original.body.clone().sign(&key(2));
+    let other = original.body.clone().sign(&ledger().network(), &key(2));
     assert_ne!(other.id(), original.id());
     assert_ne!(payment(2, 5).id(), original.id());
 }
@@ -97,6 +109,23 @@ fn of_several_outcomes_an_effect_counts_and_then_the_lowest_refusal() {
     }
 }
 
+/// A key signs for one network: not for another of the same chain number and accounts, nor for one that began again.
+#[test]
+fn what_a_key_signs_for_one_network_is_forged_in_another() {
+    let outcome = |ledger: &mut Ledger, transaction: &Transaction| {
+        let block = block(ledger, vec![transaction.clone()]);
+        ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies").outcomes[0]
+    };
+    let signed = payment(1, 5);
+    let mut restarted = ledger();
+    let (first, snapshot) = (restarted.network(), Snapshot::digest(&restarted));
+    restarted.begin_again(&first, &Restart { number: 1, snapshot }).expect("the state agreed on");
+    let mut other = Ledger::new(&Genesis { fee: 2, ..genesis() }).expect("sound");
+    assert_eq!(outcome(&mut restarted, &signed), Outcome::Refused(Refusal::BadSignature));
+    assert_eq!(outcome(&mut other, &signed), Outcome::Refused(Refusal::BadSignature));
+    assert_eq!(outcome(&mut ledger(), &signed), Outcome::Applied);
+}
+
 /// Both conflict, a copy of one stands apart from it in the block, and no order changes what the ids say.
 #[test]
 fn copies_in_a_conflict_say_the_same_in_every_order() {
@@ -116,7 +145,8 @@ fn an_account_that_two_create_comes_into_being_and_both_pay() {
     let new = key(3).public();
     let create = |person: u8| {
         let operation = Operation::CreateAccount { account: new.address(), key: new };
-        Body { chain: 1, account: key(person).public().address(), sequence: 1, operation }.sign(&key(person))
+        Body { chain: 1, account: key(person).public().address(), sequence: 1, operation }
+            .sign(&ledger().network(), &key(person))
     };
     let mut ledger = ledger();
     let sub_blocks = vec![SubBlock { native: vec![create(1), create(2)], ..SubBlock::default() }];

@@ -221,7 +221,8 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
         None => person,
     };
     let signer = if rng.random_ratio(1, 60) { signer + 1 } else { signer };
-    let mut transaction = Body { chain, account, sequence, operation }.sign(&key(signer));
+    let network = if rng.random_ratio(1, 60) { Digest([43; 32]) } else { model.network };
+    let mut transaction = Body { chain, account, sequence, operation }.sign(&network, &key(signer));
     if rng.random_ratio(1, 60)
         && let SignedBy::Key { signature, .. } = &mut transaction.signed_by
     {

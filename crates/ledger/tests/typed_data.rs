@@ -136,7 +136,7 @@ fn a_registered_key_signs_beside_the_wallet() {
     let account = wallet(1).address();
     let register = body(1, 1, Operation::CreateAccount { account, key: key(5).public() });
     assert_eq!(apply(&mut ledger, vec![register.sign_typed(network, &wallet(1))]), [Outcome::Applied]);
-    let by_key = body(1, 2, pay(5)).sign(&key(5));
+    let by_key = body(1, 2, pay(5)).sign(&network, &key(5));
     let by_wallet = body(1, 2, pay(5)).sign_typed(network, &wallet(1));
     assert_ne!(by_key.id(), by_wallet.id());
     let outcomes = apply(&mut ledger, vec![by_key, by_wallet.clone()]);
@@ -144,7 +144,7 @@ fn a_registered_key_signs_beside_the_wallet() {
     assert_eq!(outcomes.iter().filter(|outcome| outcome.refusal() == Some(Refusal::Duplicate)).count(), 1);
     assert_eq!(has(&ledger, Address([7; 20]), EUR), 5);
     assert_eq!(apply(&mut ledger, vec![body(1, 3, pay(5)).sign_typed(network, &wallet(1))]), [Outcome::Applied]);
-    assert_eq!(apply(&mut ledger, vec![body(1, 4, pay(5)).sign(&key(6))]), refused(Refusal::WrongSigner));
+    assert_eq!(apply(&mut ledger, vec![body(1, 4, pay(5)).sign(&network, &key(6))]), refused(Refusal::WrongSigner));
 }
 
 /// Recoveries are dear: what is beyond the quota of its sub-block is not looked at.
@@ -153,7 +153,7 @@ fn recoveries_are_bounded() {
     let ledger = ledger(1);
     let mut quota = ledger::Quota::default();
     let typed = body(1, 1, pay(1)).sign_typed(ledger.network(), &wallet(1));
-    let plain = body(1, 1, pay(1)).sign(&key(1));
+    let plain = body(1, 1, pay(1)).sign(&ledger.network(), &key(1));
     for _ in 0..TYPED_DATA_PER_SUB_BLOCK {
         assert!(quota.admits(&typed));
     }

@@ -52,7 +52,7 @@ fn ledger(limits: Limits) -> Ledger {
 }
 
 fn sign(person: u16, sequence: u64, operation: Operation) -> Transaction {
-    Body { chain: 1, account: account(person), sequence, operation }.sign(&key(person))
+    Body { chain: 1, account: account(person), sequence, operation }.sign(&NETWORK, &key(person))
 }
 
 /// Applies one sub-block of each founder; returns the refusals.

@@ -561,11 +561,13 @@ impl LaneHost {
         let account = self.member.account.public().address();
         let used = ledger.accounts().get(&account).map_or(0, |account| account.window().highest());
         let due = self.posts.iter_mut().filter(|post| post.sent.is_none_or(|sent| sent + POST_AGAIN <= height));
-        let mut transactions = Vec::new();
+        let (network, mut transactions) = (ledger.network(), Vec::new());
         for (sequence, post) in (used + 1..).zip(due) {
             post.sent = Some(height);
             let operation = Operation::Lane(post.operation.encode().into());
-            transactions.push(Body { chain: ledger.chain(), account, sequence, operation }.sign(&self.member.account));
+            transactions.push(
+                Body { chain: ledger.chain(), account, sequence, operation }.sign(&network, &self.member.account),
+            );
         }
         drop(ledger);
         // If intake is full they are sent again after some blocks.

@@ -70,7 +70,7 @@ pub(crate) fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) 
             gathered.push(next);
         }
         let transactions: Vec<&Transaction> = gathered.iter().flat_map(|s| &s.transactions).collect();
-        let valid = verify_transactions(&transactions);
+        let valid = verify_transactions(&shared.network, &transactions);
         let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
         let mut checked = ids.into_iter().zip(valid);
         for mut submission in gathered {

@@ -101,6 +101,8 @@ pub(crate) struct RootsAt {
 /// What the threads of a node share.
 pub(crate) struct Shared {
     pub config: Config,
+    /// The identity of the network, for which transactions are signed.
+    pub network: Digest,
     pub ledger: RwLock<Ledger>,
     pub mempool: Mutex<Mempool>,
     pub published: Published,
@@ -160,6 +162,7 @@ impl Shared {
     /// Of a node that has just recovered.
     pub(crate) fn new(config: Config, recovered: Recovered) -> Shared {
         let Recovered { ledger, roots, store, views } = recovered;
+        let network = ledger.network();
         let mut roots = RootsAt { height: ledger.height(), root: Digest::default(), roots };
         roots.root = roots.roots.parts().root();
         Shared {
@@ -167,6 +170,7 @@ impl Shared {
             bodies: Cache::new(config.store.cached_bodies),
             receipts: Cache::new(config.store.cached_receipts),
             config,
+            network,
             ledger: RwLock::new(ledger),
             published: Published::new(views),
             unpublished: Unpublished::default(),
@@ -181,7 +185,7 @@ impl Shared {
             stopping: AtomicBool::new(false),
             failure: Mutex::default(),
             failed: tokio::sync::Notify::new(),
-            verified: Verified::default(),
+            verified: Verified::new(network),
             certificates: OnceLock::new(),
             certified: AtomicU64::new(0),
             certified_durably: AtomicU64::new(u64::MAX),

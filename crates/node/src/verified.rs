@@ -23,8 +23,8 @@ pub(crate) const WAITING_MAX: usize = 64;
 
 /// Sub-blocks whose signatures are checked, are being checked, or wait to be, by proposer and digest: each is checked
 /// once, by the verifier as it arrives or by the executor if that is sooner there.
-#[derive(Default)]
 pub(crate) struct Verified {
+    network: Digest,
     known: Mutex<HashMap<(Index, Digest), Check>>,
     /// Signalled when a check ends.
     done: Condvar,
@@ -39,6 +39,11 @@ enum Check {
 }
 
 impl Verified {
+    /// Nothing yet; signatures are those of a network.
+    pub fn new(network: Digest) -> Verified {
+        Verified { network, known: Mutex::default(), done: Condvar::new() }
+    }
+
     /// Notes a sub-block that is on its way to the verifier; false if it is known already.
     pub fn announce(&self, of: (Index, Digest)) -> bool {
         let mut known = kept(self.known.lock());
@@ -82,7 +87,7 @@ impl Verified {
         drop(known);
         match found {
             Some(Check::Done(sub_block)) => sub_block,
-            _ => checked(proposer, payload),
+            _ => checked(&self.network, proposer, payload),
         }
     }
 }
@@ -91,7 +96,7 @@ impl Verified {
 pub(crate) fn verify_ahead(verified: &Verified, unverified: Receiver<(Index, Digest, Payload)>) {
     for (proposer, digest, payload) in unverified {
         if verified.begin((proposer, digest)) {
-            verified.put((proposer, digest), checked(proposer, &payload));
+            verified.put((proposer, digest), checked(&verified.network, proposer, &payload));
         }
     }
 }
@@ -105,7 +110,7 @@ mod tests {
         let payload = SubBlock { time_ms: 5, ..SubBlock::default() }.to_payload();
         let sub_block = |proposer| SubBlock::from_payload(proposer, &payload).expect("sound");
         let of = |proposer| (proposer, payload_digest(&payload));
-        let verified = Verified::default();
+        let verified = Verified::new(Digest::default());
         assert!(verified.announce(of(1)) && !verified.announce(of(1)) && verified.announce(of(2)));
         // The executor is first: nothing is left for the verifier.
         assert_eq!(verified.take(1, &payload), sub_block(1));
@@ -125,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_nobody_takes_does_not_pile_up() {
-        let verified = Verified::default();
+        let verified = Verified::new(Digest::default());
         for number in 0..10_000u32 {
             verified.announce((1, Digest::of("test", &number.to_le_bytes())));
             assert!(verified.known.lock().expect("no panic").len() <= 4 * WAITING_MAX);

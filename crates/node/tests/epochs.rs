@@ -141,9 +141,9 @@ impl Net {
     }
 }
 
-fn signed(index: usize, sequence: u64, operation: Operation) -> Transaction {
-    let key = account(index);
-    Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(&key)
+fn signed(net: &Net, index: usize, sequence: u64, operation: Operation) -> Transaction {
+    let (key, network) = (account(index), net.founding.digest(&genesis()));
+    Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(&network, &key)
 }
 
 #[test]
@@ -151,17 +151,17 @@ fn a_stranger_stakes_is_drawn_and_validates() {
     let mut net = Net::start();
     let stranger = account(4).public().address();
     net.wait_until("it follows before it has staked", || net.follows(4) && net.node(0).read(|l| l.height()) > 2);
-    let refused = net.node(4).submit(vec![signed(4, 9, Operation::Unstake { units: 1 })], false);
+    let refused = net.node(4).submit(vec![signed(&net, 4, 9, Operation::Unstake { units: 1 })], false);
     assert_eq!(refused.err(), Some(node::Closed::Follows));
     // So much more than the founders that no draw leaves it out.
     let stake = Stake::new(900_000, net.addresses[4].to_string(), CHAIN, &stranger, &secret(4));
-    net.submit(0, signed(4, 1, Operation::Stake(Box::new(stake))));
+    net.submit(0, signed(&net, 4, 1, Operation::Stake(Box::new(stake))));
     net.wait_until("it validates", || net.epoch(4) > 0 && !net.follows(4));
     let founders_that_follow = || (0..FOUNDERS).filter(|index| net.follows(*index)).count();
     net.wait_until("one founder follows", || founders_that_follow() == 1);
     // What it is given is proposed by it, and known to all.
     let friend = Address([7; 20]);
-    net.submit(4, signed(4, 2, Operation::Pay { to: friend, asset: AssetId(0), amount: 77 }));
+    net.submit(4, signed(&net, 4, 2, Operation::Pay { to: friend, asset: AssetId(0), amount: 77 }));
     let balance = || net.node(1).read(|l| l.accounts().get(&friend).map_or(0, |one| one.balance(AssetId(0))));
     net.wait_until("paid", || balance() == 77);
     // One is away for more than an epoch, forgets what it has voted, and finds the way to the present, where it votes.

@@ -70,7 +70,7 @@ fn block(ledger: &Ledger, parent_root: Digest) -> Superblock {
     let height = ledger.height() + 1;
     let sign = |person: u8, sequence: u64, operation: Operation| {
         let account = key(person).public().address();
-        Body { chain: 7, account, sequence, operation }.sign(&key(person))
+        Body { chain: 7, account, sequence, operation }.sign(&ledger.network(), &key(person))
     };
     let offer = |sell: u32, limit: &str| Operation::CreateOffer {
         sell: AssetId(sell),
@@ -155,7 +155,7 @@ fn files_of_format_1_are_refused_by_version() {
     let (store, _) = Store::open(RealDisk::existing(&data).expect("a directory"), Options::default()).expect("opens");
     let block = borsh::from_slice::<Superblock>(&store.block(1).expect("sound").expect("there"));
     let message = block.expect_err("refused").to_string();
-    assert!(message.contains("a block of format 1, and this program reads 3"), "{message}");
+    assert!(message.contains("a block of format 1, and this program reads 4"), "{message}");
     let receipts = borsh::from_slice::<BlockReceipts>(&store.receipts(1).expect("sound").expect("there"));
     let message = receipts.expect_err("refused").to_string();
     assert!(message.contains("receipts of format 1, and this program reads 3"), "{message}");

@@ -115,7 +115,7 @@ fn code(server: SocketAddr, path: &str) -> (u16, String) {
 }
 
 fn signed(person: u8, sequence: Sequence, operation: Operation) -> Transaction {
-    Body { chain: 7, account: address(person), sequence, operation }.sign(&key(person))
+    Body { chain: 7, account: address(person), sequence, operation }.sign(&genesis().digest(), &key(person))
 }
 
 fn pay(person: u8, sequence: Sequence, amount: u64) -> Transaction {
@@ -264,8 +264,8 @@ fn every_refusal_has_its_code_and_changes_nothing() {
         if let SignedBy::Key { signature, .. } = &mut bad_signature.signed_by {
             signature.0[0] ^= 1;
         }
-        let other_chain = Body { chain: 8, ..pay(1, 2, 1).body }.sign(&key(1));
-        let other_signer = pay(1, 2, 1).body.sign(&key(2));
+        let other_chain = Body { chain: 8, ..pay(1, 2, 1).body }.sign(&genesis().digest(), &key(1));
+        let other_signer = pay(1, 2, 1).body.sign(&genesis().digest(), &key(2));
         let new_key = key(50).public();
         let cancel = |person, sequence, id| {
             let limit = "3".parse().expect("a price");

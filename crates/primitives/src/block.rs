@@ -9,9 +9,9 @@ use crate::{Address, Digest, Transaction, read_format, write_format};
 
 const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
 /// The version of the encoding of superblocks.
-const BLOCK_FORMAT: u8 = 3;
+const BLOCK_FORMAT: u8 = 4;
 /// The version of the encoding of sub-blocks.
-const SUB_BLOCK_FORMAT: u8 = 2;
+const SUB_BLOCK_FORMAT: u8 = 3;
 /// The lane of native transactions, which every sub-block has.
 const NATIVE_LANE: u8 = 0;
 /// The lane of Ethereum transactions, which a sub-block has if there are some.

@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// The bytes before a signed transaction body: what is signed here is signed for nothing else.
-const SIGNING_TAG: &[u8] = b"walras native transaction v1\0";
-const ID_CONTEXT: &str = "walras 2026 native transaction id v2";
-const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v1";
+const SIGNING_TAG: &[u8] = b"walras native transaction v2\0";
+const ID_CONTEXT: &str = "walras 2026 native transaction id v3";
+const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v2";
 
 /// Bytes of the largest post about the payment lane.
 pub const LANE_POST_BYTES_MAX: usize = 128 << 10;
@@ -180,17 +180,19 @@ pub enum Malformed {
 }
 
 impl Body {
-    /// The bytes that the account signs.
-    pub fn signing_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(160);
+    /// The bytes that the account signs, for the network of this identity. A network that was restarted and its
+    /// predecessor, or two of one chain number, share no signature.
+    pub fn signing_bytes(&self, network: &Digest) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(192);
         bytes.extend_from_slice(SIGNING_TAG);
+        bytes.extend_from_slice(&network.0);
         self.serialize(&mut bytes).expect("writing to memory cannot fail");
         bytes
     }
 
-    /// Signs with `key`.
-    pub fn sign(self, key: &SecretKey) -> Transaction {
-        let signature = key.sign(&self.signing_bytes());
+    /// Signs with `key`, for a network.
+    pub fn sign(self, network: &Digest, key: &SecretKey) -> Transaction {
+        let signature = key.sign(&self.signing_bytes(network));
         Transaction::by_key(self, key.public(), signature)
     }
 
@@ -280,7 +282,8 @@ impl Transaction {
     /// The id by which receipts and clients name this transaction. The signature is no part of it, since a signer can
     /// make many for one body; so an id names what was asked for only once the signature is known to be valid.
     pub fn id(&self) -> TransactionId {
-        let mut bytes = self.body.signing_bytes();
+        let mut bytes = Vec::with_capacity(192);
+        self.body.serialize(&mut bytes).expect("writing to memory cannot fail");
         let (context, signer) = match &self.signed_by {
             SignedBy::Key { signer, .. } => (ID_CONTEXT, &signer.0),
             SignedBy::TypedData { network, .. } => (TYPED_ID_CONTEXT, &network.0),
@@ -289,10 +292,11 @@ impl Transaction {
         Digest::of(context, &bytes)
     }
 
-    /// Whether the signature is valid; [`verify_transactions`] is faster for many.
-    pub fn is_signed(&self) -> bool {
+    /// Whether the signature is valid in the network of this identity; [`verify_transactions`] is faster for many. Typed
+    /// data names its network, and the filter holds that against its own.
+    pub fn is_signed(&self, network: &Digest) -> bool {
         match &self.signed_by {
-            SignedBy::Key { signer, signature } => signer.verify(&self.body.signing_bytes(), signature),
+            SignedBy::Key { signer, signature } => signer.verify(&self.body.signing_bytes(network), signature),
             SignedBy::TypedData { network, signature } => {
                 let hash = TypedData::of(&self.body).hash(self.body.chain, network);
                 signature.recover(&hash) == Some(self.body.account)
@@ -328,6 +332,7 @@ impl Transaction {
 
 /// A transaction that an ed25519 key signed.
 struct ByKey<'t> {
+    network: &'t Digest,
     body: &'t Body,
     signer: PublicKey,
     signature: Signature,
@@ -339,23 +344,23 @@ impl Signed for ByKey<'_> {
     }
 
     fn signed_bytes(&self) -> Vec<u8> {
-        self.body.signing_bytes()
+        self.body.signing_bytes(self.network)
     }
 }
 
-/// Checks the signature of each transaction, on all threads of the current rayon pool; `true` where it is valid.
-/// Ed25519 signatures are checked in batches, those on typed data one by one.
-pub fn verify_transactions<T: Borrow<Transaction> + Sync>(transactions: &[T]) -> Vec<bool> {
+/// Checks the signature of each transaction for a network, on all threads of the current rayon pool; `true` where it is
+/// valid. Ed25519 signatures are checked in batches, those on typed data one by one.
+pub fn verify_transactions<T: Borrow<Transaction> + Sync>(network: &Digest, transactions: &[T]) -> Vec<bool> {
     let transactions = || transactions.iter().map(Borrow::borrow);
     let by_key = |transaction: &'_ Transaction| match transaction.signed_by {
         SignedBy::Key { signer, signature } => Some((signer, signature)),
         SignedBy::TypedData { .. } => None,
     };
     let keyed: Vec<ByKey> = transactions()
-        .filter_map(|one| by_key(one).map(|(signer, signature)| ByKey { body: &one.body, signer, signature }))
+        .filter_map(|one| by_key(one).map(|(signer, signature)| ByKey { network, body: &one.body, signer, signature }))
         .collect();
     let typed: Vec<&Transaction> = transactions().filter(|one| by_key(one).is_none()).collect();
-    let check_typed = || typed.par_iter().map(|one| one.is_signed()).collect::<Vec<bool>>();
+    let check_typed = || typed.par_iter().map(|one| one.is_signed(network)).collect::<Vec<bool>>();
     let (keyed, typed) = rayon::join(|| verify_all(&keyed), check_typed);
     let (mut keyed, mut typed) = (keyed.into_iter(), typed.into_iter());
     let mut next = |one| if by_key(one).is_some() { keyed.next() } else { typed.next() };

@@ -60,9 +60,11 @@ fn evidence(contradiction: Contradiction) -> Evidence {
     Evidence { epoch: 4, member: 2, height: 77, contradiction }
 }
 
+const NETWORK: Digest = Digest([2; 32]);
+
 fn signed(operation: Operation) -> Transaction {
     let key = SecretKey::from_seed([1; 32]);
-    Body { chain: 31_337, account: key.public().address(), sequence: 42, operation }.sign(&key)
+    Body { chain: 31_337, account: key.public().address(), sequence: 42, operation }.sign(&NETWORK, &key)
 }
 
 fn golden<T: borsh::BorshSerialize>(value: &T) -> String {
@@ -136,10 +138,10 @@ fn the_signature_covers_every_field() {
     bodies[3].operation = operations().remove(2);
     for body in bodies {
         let changed = Transaction { body, ..original.clone() };
-        assert!(!changed.is_signed());
+        assert!(!changed.is_signed(&NETWORK));
         assert_ne!(changed.id(), original.id());
     }
-    assert!(original.is_signed());
+    assert!(original.is_signed(&NETWORK) && !original.is_signed(&Digest([3; 32])));
 }
 
 proptest! {
@@ -165,7 +167,7 @@ proptest! {
         mutated[position] ^= flip;
         if let Ok(transaction) = borsh::from_slice::<Transaction>(&mutated) {
             prop_assert_eq!(borsh::to_vec(&transaction).unwrap(), mutated);
-            prop_assert!(!transaction.is_signed());
+            prop_assert!(!transaction.is_signed(&NETWORK));
         }
     }
 

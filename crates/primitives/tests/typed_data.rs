@@ -147,7 +147,7 @@ fn hashes_and_signatures_are_those_of_viem_and_ethers() {
         let signature = WalletSignature::from_bytes(&bytes(signature)).expect("a signature");
         let signed_by = SignedBy::TypedData { network: NETWORK, signature };
         let transaction = Transaction { body: body.clone(), signed_by };
-        assert!(transaction.is_signed(), "{name}");
+        assert!(transaction.is_signed(&NETWORK), "{name}");
         assert_eq!(body.sign_typed(NETWORK, &wallet()), transaction, "{name}");
     }
 }
@@ -175,13 +175,13 @@ fn a_changed_field_or_another_network_is_not_signed() {
         ];
         for other in others {
             let changed = Transaction { body: other, ..signed.clone() };
-            assert!(!changed.is_signed(), "{changed:?}");
+            assert!(!changed.is_signed(&NETWORK), "{changed:?}");
             assert_ne!(changed.id(), signed.id());
         }
         let SignedBy::TypedData { signature, .. } = signed.signed_by else { panic!("it is typed data") };
         let elsewhere = SignedBy::TypedData { network: Digest([0x43; 32]), signature };
         let elsewhere = Transaction { signed_by: elsewhere, ..signed.clone() };
-        assert!(!elsewhere.is_signed());
+        assert!(!elsewhere.is_signed(&NETWORK));
         assert_ne!(elsewhere.id(), signed.id());
     }
 }
@@ -194,7 +194,7 @@ fn every_bit_is_signed_for() {
         let mut changed = bytes.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
         if let Ok(transaction) = borsh::from_slice::<Transaction>(&changed) {
-            assert!(!transaction.is_signed(), "bit {bit}");
+            assert!(!transaction.is_signed(&NETWORK), "bit {bit}");
         }
     }
 }
@@ -221,7 +221,7 @@ fn a_high_s_is_refused() {
         // In the compact form the bit of the parity hides that of a high s: it is another signature, of nobody.
         let compact = WalletSignature(other[..64].try_into().expect("64 bytes"));
         let signed_by = SignedBy::TypedData { network: NETWORK, signature: compact };
-        assert!(!Transaction { body, signed_by }.is_signed());
+        assert!(!Transaction { body, signed_by }.is_signed(&NETWORK));
     }
     // The few high values that leave the bit free.
     let mut edge = [0x7f; 64];
@@ -252,7 +252,7 @@ fn both_kinds_are_checked_together() {
             let body = Body { chain: 1, account, sequence: number, operation };
             let mut signed = match number % 3 {
                 0 => body.sign_typed(NETWORK, &wallet()),
-                _ => body.sign(&key),
+                _ => body.sign(&NETWORK, &key),
             };
             if number % 100 < 2 {
                 signed.body.sequence += 1;
@@ -261,8 +261,8 @@ fn both_kinds_are_checked_together() {
         })
         .collect();
     let expected: Vec<bool> = (0..700).map(|number| number % 100 >= 2).collect();
-    assert_eq!(verify_transactions(&transactions), expected);
-    let one_by_one: Vec<bool> = transactions.iter().map(Transaction::is_signed).collect();
+    assert_eq!(verify_transactions(&NETWORK, &transactions), expected);
+    let one_by_one: Vec<bool> = transactions.iter().map(|one| one.is_signed(&NETWORK)).collect();
     assert_eq!(one_by_one, expected);
-    assert!(verify_transactions::<Transaction>(&[]).is_empty());
+    assert!(verify_transactions::<Transaction>(&NETWORK, &[]).is_empty());
 }

@@ -48,10 +48,10 @@ impl Accusations {
     ) -> Vec<Transaction> {
         self.0.retain(|_, accusation| ledger.convicts(&accusation.evidence).is_ok());
         let idle = self.0.values_mut().filter(|accusation| !accusation.sent.is_some_and(|id| waits(&id)));
-        let (chain, account) = (ledger.chain(), key.public().address());
+        let (chain, network, account) = (ledger.chain(), ledger.network(), key.public().address());
         let sign = |(sequence, accusation): (Sequence, &mut Accusation)| {
             let operation = Operation::Accuse(Box::new(accusation.evidence));
-            let transaction = Body { chain, account, sequence, operation }.sign(key);
+            let transaction = Body { chain, account, sequence, operation }.sign(&network, key);
             accusation.sent = Some(transaction.id());
             transaction
         };

@@ -238,7 +238,7 @@ mod tests {
 
     fn entry(sequence: Sequence, operation: Operation) -> PoolEntry {
         let body = Body { chain: 1, account: key().public().address(), sequence, operation };
-        let transaction = body.sign(&key());
+        let transaction = body.sign(&primitives::Digest::default(), &key());
         PoolEntry { id: transaction.id(), arrived_ms: sequence, transaction }
     }
 

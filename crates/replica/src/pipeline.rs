@@ -73,10 +73,10 @@ impl Agreed {
 ///
 /// # Panics
 /// If it is not a sub-block.
-pub fn checked(proposer: Index, payload: &[u8]) -> SubBlock {
+pub fn checked(network: &Digest, proposer: Index, payload: &[u8]) -> SubBlock {
     let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
     let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
-    let valid = verify_transactions(&transactions);
+    let valid = verify_transactions(network, &transactions);
     sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
     sub_block.senders = recover_senders(&sub_block.ethereum);
     sub_block

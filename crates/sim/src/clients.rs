@@ -201,7 +201,7 @@ impl Clients {
         let body = Body { chain: CHAIN, account: person.address, sequence: person.next, operation };
         person.next += 1;
         let key = if dice.once_in(10) { dice.index(person.keys.len()) } else { person.keys.len() - 1 };
-        body.sign(&person.keys[key])
+        body.sign(&NETWORK, &person.keys[key])
     }
 
     fn bad(&mut self, dice: &mut Dice) -> Drawn {
@@ -228,7 +228,7 @@ impl Clients {
             5 => body.operation = Operation::Pay { to: account, asset, amount: 1 },
             _ => body.operation = Operation::Burn { asset, amount: u64::MAX },
         }
-        let transaction = transaction.body.sign(person.keys.last().expect("a key"));
+        let transaction = transaction.body.sign(&NETWORK, person.keys.last().expect("a key"));
         Drawn { transaction, must_refuse: true }
     }
 

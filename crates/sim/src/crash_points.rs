@@ -84,7 +84,7 @@ impl Script {
 /// A few transactions that the ledger would take, as they come out of a mempool.
 fn some(clients: &mut Clients, ledger: &Ledger, dice: &mut Dice) -> Vec<primitives::Transaction> {
     let drawn: Vec<_> = (0..1 + dice.below(12)).map(|_| clients.draw(ledger, dice).transaction).collect();
-    let valid = primitives::verify_transactions(&drawn.iter().collect::<Vec<_>>());
+    let valid = primitives::verify_transactions(&ledger.network(), &drawn.iter().collect::<Vec<_>>());
     drawn.into_iter().zip(valid).filter(|(_, valid)| *valid).map(|(transaction, _)| transaction).collect()
 }
 

@@ -114,7 +114,8 @@ impl SimNode {
     /// The intake's step.
     pub fn submit(&mut self, transaction: Transaction, now_ms: u64) -> Answer {
         let id = transaction.id();
-        let valid = verify_transactions(&[&transaction])[0] || self.has(Bug::SignaturesUnchecked);
+        let valid =
+            verify_transactions(&self.ledger.network(), &[&transaction])[0] || self.has(Bug::SignaturesUnchecked);
         match self.index.get(&id) {
             _ if !valid => Answer::Refused(Refusal::BadSignature),
             Some((height, outcome)) if outcome.refusal().is_none() => Answer::Committed(*height, *outcome),

@@ -195,7 +195,7 @@ impl Demo {
             owed = (owed + passed * self.rate as f64).min(self.rate as f64);
             let count = owed as usize;
             owed -= count as f64;
-            let acts = traders.act(count);
+            let acts = traders.act(network.identity(), count);
             tally.rejected += self.submit(network, &mut traders, acts);
             network.tend(say)?;
             for (block, utility) in network.new_blocks() {

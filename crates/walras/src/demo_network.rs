@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use ledger::{BlockReceipts, Genesis};
 use node::founding::{Founder, Founding};
-use primitives::{Address, AssetId, Transaction};
+use primitives::{Address, AssetId, Digest, Transaction};
 use serde_json::Value;
 use store::RealDisk;
 use zeroize::Zeroizing;
@@ -47,6 +47,8 @@ struct Validator {
 /// The validators of a demo.
 pub struct DemoNetwork {
     folder: PathBuf,
+    /// The identity of the network, for which transactions are signed.
+    identity: Digest,
     validators: Vec<Validator>,
     agent: ureq::Agent,
     next_height: u64,
@@ -100,9 +102,20 @@ impl DemoNetwork {
         }
         let config =
             ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(5)));
-        let network = DemoNetwork { folder: folder.into(), validators, agent: config.build().into(), next_height: 1 };
+        let network = DemoNetwork {
+            folder: folder.into(),
+            identity: founding.digest(genesis),
+            validators,
+            agent: config.build().into(),
+            next_height: 1,
+        };
         network.wait_until_ready()?;
         Ok(network)
+    }
+
+    /// The identity of the network, for which transactions are signed.
+    pub fn identity(&self) -> &Digest {
+        &self.identity
     }
 
     fn wait_until_ready(&self) -> anyhow::Result<()> {

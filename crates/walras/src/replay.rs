@@ -154,12 +154,13 @@ impl ReplayCommand {
         });
         let mut operations: Vec<(usize, Operation)> = creations.collect();
         operations.extend(self.cancellations(ledger, traders, random));
+        let network = ledger.network();
         let native = operations.into_iter().map(|(trader, operation)| {
             let trader = &mut traders[trader];
             let body = Body { chain: 1, account: trader.address, sequence: trader.next, operation };
             trader.next += 1;
             match self.signed {
-                true => body.sign(&trader.key),
+                true => body.sign(&network, &trader.key),
                 false => Transaction::by_key(body, trader.key.public(), Signature([0; 64])),
             }
         });

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 
 use clearing::workload::Seeded;
 use ledger::{Genesis, Limits, Listing, usual_fee};
-use primitives::{Address, AssetId, Body, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction};
+use primitives::{
+    Address, AssetId, Body, Digest, Fraction, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction,
+};
 
 use crate::developers::developer_balances;
 use crate::init::DEMO_CHAIN;
@@ -140,12 +142,12 @@ impl Traders {
         }
     }
 
-    /// The next transactions.
-    pub fn act(&mut self, count: usize) -> Vec<(Sent, Transaction)> {
-        (0..count).map(|_| self.one()).collect()
+    /// The next transactions, signed for a network.
+    pub fn act(&mut self, network: &Digest, count: usize) -> Vec<(Sent, Transaction)> {
+        (0..count).map(|_| self.one(network)).collect()
     }
 
-    fn one(&mut self) -> (Sent, Transaction) {
+    fn one(&mut self, network: &Digest) -> (Sent, Transaction) {
         let point = self.random.between(0.0, *self.weights.last().expect("at least one trader"));
         let trader = self.weights.partition_point(|weight| *weight < point).min(self.traders.len() - 1);
         let operation = match self.random.below(100) {
@@ -160,7 +162,7 @@ impl Traders {
             trader_state.resting.push_back((sell, buy, limit, sequence));
         }
         let body = Body { chain: DEMO_CHAIN, account: trader_state.address, sequence, operation };
-        (Sent { trader, sequence }, body.sign(&trader_state.key))
+        (Sent { trader, sequence }, body.sign(network, &trader_state.key))
     }
 
     fn pay(&mut self, trader: usize) -> Operation {

@@ -25,10 +25,9 @@ fn address(number: u8) -> Address {
     key(number).public().address()
 }
 
-fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
-    let home = folder.join(name);
+fn genesis() -> ledger::Genesis {
     let holdings = |number| (0..ASSETS).map(move |asset| (address(number), AssetId(asset), 1_000_000));
-    let genesis = ledger::Genesis {
+    ledger::Genesis {
         chain: CHAIN,
         fee: 2,
         epsilon: Fraction::power_of_two(15),
@@ -36,9 +35,13 @@ fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
         assets: (0..ASSETS).map(|asset| ledger::Listing::new(format!("A{asset}"), 2, address(1))).collect(),
         balances: (1..=3).flat_map(holdings).collect(),
         ..ledger::Genesis::default()
-    };
+    }
+}
+
+fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
+    let home = folder.join(name);
     std::fs::create_dir(&home).expect("a home");
-    node::genesis_file::write(&home.join("genesis.json"), &genesis).expect("written");
+    node::genesis_file::write(&home.join("genesis.json"), &genesis()).expect("written");
     home
 }
 
@@ -48,7 +51,7 @@ fn trade(server: &str, sequence: u64) -> u64 {
         let limit = Price::from_f64(if sequence.is_multiple_of(3) { 1.5 } else { 0.9 }).expect("in range");
         let operation =
             Operation::CreateOffer { sell: AssetId(sell), buy: AssetId((sell + 1) % ASSETS), amount, limit };
-        Body { chain: CHAIN, account: address(account), sequence, operation }.sign(&key(account))
+        Body { chain: CHAIN, account: address(account), sequence, operation }.sign(&genesis().digest(), &key(account))
     };
     let transactions: Vec<_> = (1..=3).map(|n| offer(n, u32::from(n) - 1, 5_000 + sequence * 10)).collect();
     let body = borsh::to_vec(&transactions).expect("encodes");

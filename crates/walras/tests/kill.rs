@@ -123,7 +123,7 @@ impl Client {
             account.offers.push(Operation::CancelOffer { sell, buy, limit, offer: account.next });
         }
         account.next += 1;
-        body.sign(&account.key)
+        body.sign(&genesis().digest(), &account.key)
     }
 
     fn pay(&mut self, account: usize) -> Operation {

@@ -64,6 +64,8 @@ pub struct MempoolStatus {
 pub struct LimitsBody {
     /// The chain's number, to be signed into every transaction.
     pub chain: u64,
+    /// The identity of the network, for which every transaction is signed.
+    pub network: String,
     /// Units of the fee asset that a transaction costs.
     pub fee: String,
     /// The asset that fees are paid in.

@@ -37,12 +37,14 @@ pub fn limits() -> Limits {
     Limits { block_gas: 120_000_000, sub_block_gas: 30_000_000, least_base_fee: GWEI as u64, ..Limits::default() }
 }
 
+pub const NETWORK: Digest = Digest([4; 32]);
+
 pub fn genesis() -> Genesis {
     let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 6, Address([9; 20]))).to_vec();
     let rich = (0..8).map(|number| key(number).address()).chain([validator(9).public().address()]);
     let balances = rich.flat_map(|one| [0, 1].map(|asset| (one, AssetId(asset), 1_000_000_000))).collect();
     let terms = Terms {
-        network: Digest([4; 32]),
+        network: NETWORK,
         schedule: Schedule::default(),
         committee: VALIDATORS.into(),
         minimum_stake: 1,

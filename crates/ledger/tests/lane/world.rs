@@ -102,7 +102,8 @@ impl World {
     pub fn sign(&mut self, person: u8, operation: Operation) -> Transaction {
         let sequence = self.sequences.entry(person).or_default();
         *sequence += 1;
-        Body { chain: 1, account: address(person), sequence: *sequence, operation }.sign(&key(person))
+        Body { chain: 1, account: address(person), sequence: *sequence, operation }
+            .sign(&self.ledger.network(), &key(person))
     }
 
     /// One block of these sub-blocks, by solving and by following the result, which must come to the same; then the

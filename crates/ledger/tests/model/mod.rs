@@ -27,6 +27,7 @@ pub struct ModelAccount {
 #[derive(Clone)]
 pub struct Model {
     pub chain: u64,
+    pub network: Digest,
     pub fee: Amount,
     pub genesis: Genesis,
     pub assets: Vec<Asset>,
@@ -50,12 +51,13 @@ impl Model {
         }
         let assets = genesis.issued_assets().expect("a sound genesis");
         let (chain, fee) = (genesis.chain, genesis.fee);
+        let network = genesis.membership.as_ref().map_or_else(|| genesis.digest(), |all| all.terms.network);
         let membership = genesis.membership.clone().unwrap_or_default();
         for founder in &membership.founders {
             accounts.entry(founder.account).or_default();
         }
         let validators = ModelValidators::new(chain, &membership, genesis.limits.validators as usize);
-        Model { chain, fee, genesis: genesis.clone(), assets, accounts, offers: BTreeMap::new(), validators }
+        Model { chain, network, fee, genesis: genesis.clone(), assets, accounts, offers: BTreeMap::new(), validators }
     }
 
     fn balance(&self, account: &Address, asset: AssetId) -> Amount {
@@ -68,7 +70,7 @@ impl Model {
         if *chain != self.chain {
             return Err(Refusal::WrongChain);
         }
-        if !t.is_signed() {
+        if !t.is_signed(&self.network) {
             return Err(Refusal::BadSignature);
         }
         let held = self.accounts.get(account).ok_or(Refusal::UnknownAccount)?;

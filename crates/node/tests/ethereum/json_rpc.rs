@@ -132,7 +132,7 @@ fn transactions_are_traced_as_they_were() {
             sequence: 1,
             operation: Operation::Pay { to: key(1).address(), asset: AssetId(0), amount: 5 },
         };
-        let native = borsh::to_vec(&body.sign(&holder())).expect("in memory");
+        let native = borsh::to_vec(&body.sign(&genesis().digest(), &holder())).expect("in memory");
         let kind = "Content-Type: application/octet-stream\r\n";
         assert_eq!(post_to(server.http, "/v1/transactions", kind, &native).0, 202);
         let call = key(1).sign(&payment(1, Some(counter)));

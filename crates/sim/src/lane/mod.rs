@@ -365,7 +365,7 @@ impl LaneWorld {
         let sequence = self.sequences.entry(account).or_insert(0);
         *sequence += 1;
         let body = Body { chain: self.ledger.chain(), account, sequence: *sequence, operation };
-        let transaction = body.sign(key);
+        let transaction = body.sign(&self.ledger.network(), key);
         let id = transaction.id();
         self.waiting.push(transaction);
         id

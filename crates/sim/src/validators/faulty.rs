@@ -42,7 +42,7 @@ impl SimNetwork {
         let Frame::Proposal(Proposal { height, .. }, _) = *frame else { return self.answer_at_random(me, frame) };
         self.send_all(me, |network, _| {
             let which = network.dice.below(3);
-            let payload = ledgers::payload_of([1_000_000 + height * 10 + which], network.trades);
+            let payload = ledgers::payload_of(&network.identity, [1_000_000 + height * 10 + which], network.trades);
             let secret = network.secrets[usize::from(me)].clone();
             let epoch = network.epoch_of(height);
             let slot = network.local(epoch, me);
@@ -60,12 +60,20 @@ impl SimNetwork {
             let asked = (height + u64::from(round)) % chain.keys.len() as u64 == u64::from(slot);
             if asked && self.proposed_falsely.insert((height, round)) {
                 self.send_all(me, |network, to| {
-                    let payload = ledgers::payload_of([1_000_000 + height * 10 + u64::from(to) % 2], network.trades);
+                    let payload = ledgers::payload_of(
+                        &network.identity,
+                        [1_000_000 + height * 10 + u64::from(to) % 2],
+                        network.trades,
+                    );
                     let secret = &network.secrets[usize::from(me)];
                     Some(Frame::Proposal(Proposal::sign(&chain, height, slot, &payload, secret), payload))
                 });
                 self.send_all(me, |network, to| {
-                    let payload = ledgers::payload_of([1_000_000 + height * 10 + u64::from(to) % 2], network.trades);
+                    let payload = ledgers::payload_of(
+                        &network.identity,
+                        [1_000_000 + height * 10 + u64::from(to) % 2],
+                        network.trades,
+                    );
                     let value = Value { slot, digest: payload_digest(&payload) };
                     let signature = Signature([0; 64]);
                     let proposal =
@@ -167,7 +175,9 @@ impl SimNetwork {
                 commit.statement.root = Digest([3; 32]);
                 Frame::Commit(commit)
             }
-            (4, Frame::Proposal(proposal, _)) => Frame::Proposal(*proposal, ledgers::payload_of([1], self.trades)),
+            (4, Frame::Proposal(proposal, _)) => {
+                Frame::Proposal(*proposal, ledgers::payload_of(&self.identity, [1], self.trades))
+            }
             _ => Frame::SyncRequest { from: self.dice.below(5), to: self.dice.below(1 << 40) },
         };
         self.send(me, to, &answer);

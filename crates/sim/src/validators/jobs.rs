@@ -147,7 +147,7 @@ impl SimNetwork {
 
     /// A client's transaction; it is sent again until it is in a block.
     pub(super) fn admit(&mut self, of: Index, number: u64) {
-        let transaction = ledgers::transaction(number, self.trades);
+        let transaction = ledgers::transaction(&self.identity, number, self.trades);
         match self.enter(of, transaction) {
             None | Some(Ok(()) | Err(Reject::Waiting)) => {}
             Some(Err(Reject::Full)) => self.push(100_000, of, Event::Submit(number)),
@@ -192,9 +192,9 @@ impl SimNetwork {
     }
 
     /// Checks each sub-block once for all.
-    fn checked_once(&mut self, slot: Index, payload: &Payload) -> SubBlock {
+    fn checked_once(&mut self, network: &Digest, slot: Index, payload: &Payload) -> SubBlock {
         let known = self.checked.entry((slot, payload_digest(payload)));
-        known.or_insert_with(|| replica::checked(slot, payload)).clone()
+        known.or_insert_with(|| replica::checked(network, slot, payload)).clone()
     }
 
     fn apply(&mut self, of: Index) {
@@ -212,8 +212,9 @@ impl SimNetwork {
             process.handovers.keep(epoch, &process.ledger, &mut process.roots, root).expect("a disk without faults");
         }
         let foundation = Foundation::of(&process.ledger, process.newest.1);
+        let network = process.ledger.network();
         let checked: Vec<SubBlock> =
-            agreed.sub_blocks.iter().map(|(slot, payload)| self.checked_once(*slot, payload)).collect();
+            agreed.sub_blocks.iter().map(|(slot, payload)| self.checked_once(&network, *slot, payload)).collect();
         let mut checked = checked.into_iter().map(|mut sub_block| {
             self.trust_own(of, &mut sub_block);
             sub_block
@@ -322,7 +323,7 @@ impl SimNetwork {
         // One lies about what is in a block.
         if self.liars && of == 0 && !blocks.is_empty() {
             let which = self.dice.below(blocks.len() as u64) as usize;
-            let false_payload = ledgers::payload_of([0], self.trades);
+            let false_payload = ledgers::payload_of(&self.identity, [0], self.trades);
             match self.dice.below(3) {
                 0 => blocks[which].sub_blocks.clear(),
                 1 => blocks[which].certificate.statement.superblock = Digest([9; 32]),

@@ -60,7 +60,7 @@ pub(super) fn genesis(
 }
 
 /// The transaction of a number: an offer around one price if clients trade, else a payment.
-pub(super) fn transaction(number: u64, trades: bool) -> Transaction {
+pub(super) fn transaction(network: &Digest, number: u64, trades: bool) -> Transaction {
     let (who, sequence) = (number % TRADERS, number / TRADERS + 1);
     let sell = AssetId((number % u64::from(ASSETS)) as u32);
     let operation = if trades {
@@ -75,7 +75,7 @@ pub(super) fn transaction(number: u64, trades: bool) -> Transaction {
         }
     };
     let key = &KEYS[who as usize];
-    Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(key)
+    Body { chain: CHAIN, account: key.public().address(), sequence, operation }.sign(network, key)
 }
 
 /// The number of a transaction; `None` of what a validator does.
@@ -85,8 +85,8 @@ pub(super) fn number_of(transaction: &Transaction) -> Option<u64> {
 }
 
 /// A sub-block of these transactions.
-pub(super) fn payload_of(numbers: impl IntoIterator<Item = u64>, trades: bool) -> consensus::Payload {
-    let native = numbers.into_iter().map(|number| transaction(number, trades)).collect();
+pub(super) fn payload_of(network: &Digest, numbers: impl IntoIterator<Item = u64>, trades: bool) -> consensus::Payload {
+    let native = numbers.into_iter().map(|number| transaction(network, number, trades)).collect();
     SubBlock { native, ..SubBlock::default() }.to_payload().into()
 }
 

@@ -527,7 +527,7 @@ impl SimNetwork {
         // What was applied above the state is sent again by who sent it first.
         for number in 1..=self.transactions {
             let mut pool = replica::Mempool::new(1);
-            let transaction = ledgers::transaction(number, self.trades);
+            let transaction = ledgers::transaction(&self.identity, number, self.trades);
             let entry = replica::PoolEntry { id: transaction.id(), arrived_ms: 0, transaction };
             match pool.admit(entry, &state) {
                 Err(replica::Reject::Refused(_)) => drop(network.effective.insert(number)),

@@ -279,7 +279,7 @@ impl Wallet {
                 sender.send(json, |server, account, assets| {
                     let units = staked_units(&amount, assets)?;
                     let address = address.map_or_else(|| network_address(server, account), Ok)?;
-                    let chain = server.chain()?;
+                    let (chain, _) = server.chain()?;
                     let address = with_link_key(&address, &key, &passphrase)?;
                     let validator = keystore::open(&key, &passphrase)?;
                     Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))

@@ -110,9 +110,9 @@ impl Sender {
                 state["sequence"]["next"].as_u64().context("the node names no next sequence number")?
             }
         };
-        let chain = server.chain()?;
+        let (chain, network) = server.chain()?;
         let key = keystore::open(&self.key, &self.passphrase)?;
-        let transaction = Body { chain, account, sequence, operation }.sign(&key);
+        let transaction = Body { chain, account, sequence, operation }.sign(&network, &key);
         pending.keep(&transaction)?;
         Ok((transaction, assets))
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use primitives::{Amount, AssetId};
+use primitives::{Amount, AssetId, Digest};
 use serde_json::Value;
 
 use crate::decimal::from_units;
@@ -73,8 +73,11 @@ impl Server {
         Ok(Some((text(&value["error"]["code"]).into(), text(&value["error"]["message"]).into())))
     }
 
-    pub fn chain(&self) -> anyhow::Result<u64> {
-        self.get("/v1/limits")?["chain"].as_u64().context("the node names no chain")
+    /// The chain's number and the identity of the network, for which transactions are signed.
+    pub fn chain(&self) -> anyhow::Result<(u64, Digest)> {
+        let limits = self.get("/v1/limits")?;
+        let chain = limits["chain"].as_u64().context("the node names no chain")?;
+        Ok((chain, text(&limits["network"]).parse().context("the node names no network")?))
     }
 
     pub fn assets(&self) -> anyhow::Result<Assets> {
