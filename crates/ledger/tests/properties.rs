@@ -221,9 +221,12 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
         None => person,
     };
     let signer = if rng.random_ratio(1, 60) { signer + 1 } else { signer };
-    let network = if rng.random_ratio(1, 60) { Digest([43; 32]) } else { model.network };
+    // A false signature has a wrong bit, or is for another network.
+    let (is_false, is_elsewhere) = (rng.random_ratio(1, 60), sequence.is_multiple_of(2));
+    let network = if is_false && is_elsewhere { Digest([43; 32]) } else { model.network };
     let mut transaction = Body { chain, account, sequence, operation }.sign(&network, &key(signer));
-    if rng.random_ratio(1, 60)
+    if is_false
+        && !is_elsewhere
         && let SignedBy::Key { signature, .. } = &mut transaction.signed_by
     {
         signature.0[40] ^= 1;

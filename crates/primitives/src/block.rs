@@ -270,13 +270,13 @@ mod tests {
     #[test]
     fn other_formats_and_lanes_are_refused_by_name() {
         let payload = SubBlock { time_ms: 7, ..SubBlock::default() }.to_payload();
-        assert_eq!(payload, [&[2][..], &7u64.to_le_bytes(), &[1, 0], &[0; 4]].concat());
+        assert_eq!(payload, [&[SUB_BLOCK_FORMAT][..], &7u64.to_le_bytes(), &[1, 0], &[0; 4]].concat());
         let refused = |at: usize, byte: u8| {
             let mut other = payload.clone();
             other[at] = byte;
             SubBlock::from_payload(0, &other).expect_err("refused").to_string()
         };
-        assert!(refused(0, 1).contains("a sub-block of format 1, and this program reads 2"));
+        assert!(refused(0, 1).contains("a sub-block of format 1, and this program reads 3"));
         assert!(refused(9, 0).contains("0 lanes") && refused(9, 3).contains("3 lanes"));
         assert!(refused(10, 1).contains("lane 1 of a sub-block is none by the rules in force"));
         let with_lane = |lane: &[u8]| {

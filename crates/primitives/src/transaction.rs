@@ -292,8 +292,8 @@ impl Transaction {
         Digest::of(context, &bytes)
     }
 
-    /// Whether the signature is valid in the network of this identity; [`verify_transactions`] is faster for many. Typed
-    /// data names its network, and the filter holds that against its own.
+    /// Whether the signature is valid in the network of this identity; [`verify_transactions`] is faster for many.
+    /// Typed data names its network, and the filter holds that against its own.
     pub fn is_signed(&self, network: &Digest) -> bool {
         match &self.signed_by {
             SignedBy::Key { signer, signature } => signer.verify(&self.body.signing_bytes(network), signature),
