@@ -295,7 +295,7 @@ mod tests {
         block[0] = 9;
         let error = borsh::from_slice::<Superblock>(&block).expect_err("refused").to_string();
         assert!(
-            error.contains("a block of format 9, and this program reads 3: use the version that wrote it"),
+            error.contains("a block of format 9, and this program reads 4: use the version that wrote it"),
             "{error}"
         );
     }
