@@ -183,7 +183,7 @@ impl Arena {
             let native = maker.trading.population.sign(resting, None);
             drop(apply(&mut ledger, &mut roots, native));
             // What cannot rest, or is too far from any price, is left out of the book.
-            if ledger.book().len() <= before + self.options.resting / 50 {
+            if ledger.book().len() <= before + self.options.resting / 10 {
                 break;
             }
         }

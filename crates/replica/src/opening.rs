@@ -201,3 +201,49 @@ fn start<D: Disk>(
     }
     Ok(Start { height, superblock, benches, applied, roots })
 }
+
+#[cfg(test)]
+mod tests {
+    use consensus::Contents;
+    use ledger::TYPED_DATA_PER_SUB_BLOCK;
+    use ledger::contracts::{EthereumKey, EthereumRequest};
+    use primitives::{Address, AssetId, Body, Digest, Operation, SignedBy, SubBlock, Transaction, WalletSignature};
+
+    use super::check_payload;
+    use crate::EthereumLane;
+
+    const LANE: EthereumLane = EthereumLane { chain: 7, sub_block_gas: 100_000 };
+
+    fn checked(native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Option<Contents> {
+        let sub_block = SubBlock { time_ms: 5, native, ethereum, ..SubBlock::default() };
+        check_payload(LANE)(&sub_block.to_payload())
+    }
+
+    /// Whoever votes for a sub-block looks at no more signatures of wallets than the quota allows.
+    #[test]
+    fn a_sub_block_of_too_many_recoveries_gets_no_vote() {
+        let operation = Operation::Pay { to: Address([2; 20]), asset: AssetId(0), amount: 1 };
+        let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, operation };
+        let signed_by = SignedBy::TypedData { network: Digest::default(), signature: WalletSignature([1; 64]) };
+        let typed = Transaction { body, signed_by };
+        let quota = TYPED_DATA_PER_SUB_BLOCK as usize;
+        let transactions = |count| checked(vec![typed.clone(); count], Vec::new()).map(|found| found.transactions);
+        assert_eq!(transactions(quota), Some(quota));
+        assert_eq!(transactions(quota + 1), None);
+    }
+
+    #[test]
+    fn a_sub_block_of_ethereum_transactions_that_no_state_accepts_gets_no_vote() {
+        let key = EthereumKey::from_seed([3; 32]).expect("a key");
+        let signed = |chain, gas_limit| {
+            key.sign(&EthereumRequest { chain, gas_limit, to: Some(Address([2; 20])), ..EthereumRequest::default() })
+        };
+        let transfer = signed(7, 50_000);
+        let contents = checked(Vec::new(), vec![transfer.clone(); 2]).expect("as much gas as the quota");
+        assert_eq!((contents.transactions, contents.time_ms), (2, Some(5)));
+        for refused in [vec![transfer; 3], vec![signed(8, 50_000)], vec![signed(7, 20_999)], vec![vec![1, 2, 3]]] {
+            assert!(checked(Vec::new(), refused.clone()).is_none(), "{refused:?}");
+        }
+        assert!(check_payload(LANE)(b"no sub-block").is_none());
+    }
+}

@@ -29,6 +29,8 @@ const TRIAL: usize = 512;
 const RUN_AT_MOST: usize = 1 << 20;
 /// Locations that a transaction is expected to touch, for the first size of the index.
 const EXPECTED_LOCATIONS: usize = 4;
+/// Writes that room is made for before the first.
+const RESERVED_WRITES: usize = 1 << 16;
 
 /// How blocks are executed. None of it changes a result.
 #[derive(Clone, Copy, Debug)]
@@ -234,6 +236,8 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
     fn execute_sequentially(&mut self, at_least: usize, threads: usize) -> End {
         let first = self.next;
         let last = self.size.min(first.saturating_add(at_least));
+        // Most transactions write somewhere: to grow step by step would move all of that again and again.
+        self.writes.overlay.reserve((last - first).min(RESERVED_WRITES));
         // What panics is known from what was going on then.
         let (next, in_sink) = (Cell::new(first), Cell::new(false));
         let mut gauge = self.gauge(threads);

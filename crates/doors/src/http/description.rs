@@ -87,7 +87,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
         let properties = json!({
             "account": {"type": "string", "pattern": ADDRESS},
             "sequence": {"type": "integer", "minimum": 0, "maximum": INTEGER_MAX},
-            "operation": {"type": "object", "required": ["type"], "description": "see docs/api.md"},
+            "operation": {"oneOf": OPERATIONS.map(described_operation)},
         });
         let required = ["account", "operation"];
         let body =
@@ -113,6 +113,37 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     content.insert("application/json".into(), json!({"schema": body}));
     let bytes = json!({"type": "string", "format": "binary", "description": "see docs/specification.md"});
     content.insert("application/octet-stream".into(), json!({"schema": bytes}));
+}
+
+/// Operations that a wallet can ask for, with the pattern of each field.
+const OPERATIONS: [(&str, &[(&str, &str)]); 9] = [
+    ("create_account", &[("account", ADDRESS), ("key", DIGEST)]),
+    ("create_offer", &[("sell", SYMBOL), ("buy", SYMBOL), ("amount", UNITS), ("limit", PRICE)]),
+    ("cancel_offer", &[("sell", SYMBOL), ("buy", SYMBOL), ("limit", PRICE), ("offer", NUMBER)]),
+    ("pay", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
+    ("issue", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
+    ("burn", &[("asset", SYMBOL), ("amount", UNITS)]),
+    ("unstake", &[("units", UNITS)]),
+    ("withdraw", &[("to", ADDRESS), ("asset", SYMBOL), ("amount", UNITS)]),
+    ("encoded", &[("bytes", TRANSACTION)]),
+];
+/// Amounts, as decimal strings of units.
+const UNITS: &str = "^(0|[1-9][0-9]{0,17})$";
+/// Stands for a number that is no string.
+const NUMBER: &str = "";
+
+fn described_operation((name, fields): (&str, &[(&str, &str)])) -> Value {
+    let mut properties = Map::new();
+    properties.insert("type".into(), json!({"type": "string", "enum": [name]}));
+    for &(field, pattern) in fields {
+        let schema = match pattern {
+            NUMBER => json!({"type": "integer", "minimum": 0, "maximum": INTEGER_MAX}),
+            pattern => json!({"type": "string", "pattern": pattern}),
+        };
+        properties.insert(field.into(), schema);
+    }
+    let required: Vec<&String> = properties.keys().collect();
+    json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
 }
 
 /// What a status means here.

@@ -1,12 +1,10 @@
 //! Random programs of offers, cancels and transfers against plain bookkeeping, on several threads.
 
-mod evm;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use evm::asked::*;
-use evm::offering::*;
-use evm::*;
+use crate::evm::asked::*;
+use crate::evm::offering::*;
+use crate::evm::*;
 use ledger::contracts::ethereum::U256;
 use ledger::contracts::{
     EthereumReceipt, EthereumRequest, EvmStatus, OFFERS, OfferName, contract_address, token_address,

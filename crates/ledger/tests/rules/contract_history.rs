@@ -1,11 +1,9 @@
 //! What is told of earlier heights.
 
-mod evm;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use evm::*;
+use crate::evm::*;
 use ledger::contracts::ethereum::{self, B256, U256};
 use ledger::contracts::{
     AccountInfo, EthereumTransaction, EvmCode, EvmJob, EvmOutcome, EvmState, EvmStatus, EvmView, HISTORY_BLOCKS,

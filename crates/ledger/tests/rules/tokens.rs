@@ -1,9 +1,7 @@
 //! Assets as tokens: what they move, what they refuse, and that nothing comes or goes whatever frame it happens in.
 
-mod evm;
-
-use evm::asked::*;
-use evm::*;
+use crate::evm::asked::*;
+use crate::evm::*;
 use ledger::contracts::ethereum::{B256, U256, keccak256};
 use ledger::contracts::{EthereumRequest, EvmStatus, contract_address, token_address};
 use ledger::{Applied, Outcome, Refusal};

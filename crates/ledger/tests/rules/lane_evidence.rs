@@ -1,19 +1,14 @@
 //! Members of the lane that contradict themselves: the stake that answers for them is slashed, once, and nobody else's.
 
-// Each test binary uses a part of it.
-#[allow(dead_code)]
-#[path = "lane/world.rs"]
-mod world;
-
 use std::collections::BTreeSet;
 
+use crate::world::*;
 use ledger::{Genesis, LaneTerms, Member, Membership, Outcome, Refusal, Schedule, Terms};
 use payments::{
     BridgeEvent, BridgeOperation, EvidenceFinder, LaneAnswer, LaneEvidence, LaneRegistration, Payment, PaymentBody,
     PaymentCertificate, StatementKind, view_digest,
 };
 use primitives::{Address, Digest, Fraction, Operation};
-use world::*;
 
 const STAKE: u64 = 1_000;
 const POOL: u64 = 100;

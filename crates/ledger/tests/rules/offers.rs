@@ -1,13 +1,11 @@
 //! Offers that contracts place: what they lock, when they rest and fill, what is refused by which name, and that
 //! nothing comes or goes whatever frame it happens in.
 
-mod evm;
-
 use std::collections::BTreeMap;
 
-use evm::asked::*;
-use evm::offering::*;
-use evm::*;
+use crate::evm::asked::*;
+use crate::evm::offering::*;
+use crate::evm::*;
 use ledger::contracts::ethereum::{U256, keccak256};
 use ledger::contracts::{
     Bloom, EthereumReceipt, EthereumRequest, EvmStatus, OFFERS, OfferEvent, OfferName, contract_address,

@@ -1,15 +1,12 @@
 //! The bridge to the payment lane on the ledger: money goes into escrow and comes out once, whatever a block holds.
 
-#[path = "lane/world.rs"]
-mod world;
-
 use std::collections::BTreeMap;
 
+use crate::world::*;
 use ledger::{GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, Refusal, Restore, Roots, Snapshot};
 use payments::{BridgeEvent, BridgeOperation, CaseEvent, ConfirmedBy, PaymentCertificate, Verdict};
 use primitives::{Amount, Operation};
 use proptest::prelude::*;
-use world::*;
 
 #[test]
 fn money_goes_into_the_lane_and_comes_back() {

@@ -1,7 +1,5 @@
 //! A chain with contracts for tests: keys, small programs, blocks of lanes, and what must hold after each block.
 
-#![allow(dead_code, reason = "not every test uses all of it")]
-
 pub mod asked;
 pub mod offering;
 

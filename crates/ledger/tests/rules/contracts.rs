@@ -1,9 +1,7 @@
 //! The contract phase on a chain: what each kind of transaction comes to, and what must hold whatever comes.
 
-mod evm;
-
-use evm::asked::*;
-use evm::*;
+use crate::evm::asked::*;
+use crate::evm::*;
 use ledger::contracts::ethereum::U256;
 use ledger::contracts::{
     EthereumFault, EthereumRequest, EvmStatus, Skip, WETH9, check_in_lane, contract_address, recover_senders,

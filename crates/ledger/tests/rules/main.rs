@@ -1,0 +1,19 @@
+//! The rules of the ledger, one module each: one program, so that the ledger is linked once.
+
+mod attached;
+mod contract_history;
+mod contracts;
+mod evm;
+mod ids;
+mod lane;
+mod lane_evidence;
+mod minima;
+mod offers;
+mod offers_model;
+mod poison;
+mod restart;
+mod tokens;
+mod typed_data;
+mod unpaid;
+mod validators;
+mod world;
