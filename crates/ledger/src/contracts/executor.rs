@@ -115,8 +115,8 @@ impl<S: EvmState> EvmProgram<S> {
     }
 }
 
-/// Puts writes in order. They are long: so numbers of them are sorted, by the beginnings of their addresses, which alone
-/// tell most of them apart.
+/// Puts writes in order. They are long: so their numbers are sorted, by the beginnings of addresses, which tell most of
+/// them apart.
 fn sorted(writes: Vec<(EvmPlace, EvmContent)>) -> Vec<(EvmPlace, EvmContent)> {
     let beginning = |place: &EvmPlace| u64::from_be_bytes(*place.address.first_chunk().expect("20 bytes"));
     let mut order: Vec<(u32, u64, usize)> =
