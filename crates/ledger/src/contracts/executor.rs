@@ -115,18 +115,20 @@ impl<S: EvmState> EvmProgram<S> {
     }
 }
 
-/// Puts writes in order. They are long: so their numbers are sorted, by the beginnings of addresses, which tell most of
-/// them apart.
+/// Puts writes in order. They are long: so their numbers are sorted, by the beginnings of addresses and slots, which
+/// tell most of them apart.
 fn sorted(writes: Vec<(EvmPlace, EvmContent)>) -> Vec<(EvmPlace, EvmContent)> {
-    let beginning = |place: &EvmPlace| u64::from_be_bytes(*place.address.first_chunk().expect("20 bytes"));
-    let mut order: Vec<(u32, u64, usize)> =
-        writes.iter().enumerate().map(|(at, (place, _))| (place.space, beginning(place), at)).collect();
-    order.sort_unstable_by(|one, other| {
-        let by_beginning = (one.0, one.1).cmp(&(other.0, other.1));
-        by_beginning.then_with(|| writes[one.2].0.cmp(&writes[other.2].0))
+    let beginning = |bytes: &[u8]| u64::from_be_bytes(*bytes.first_chunk().expect("longer than that"));
+    let key = |place: &EvmPlace| {
+        let slot = place.slot.map(|slot| slot.as_limbs()[3]);
+        (place.space, beginning(place.address.as_slice()), slot)
+    };
+    let mut order: Vec<_> = writes.iter().enumerate().map(|(at, (place, _))| (key(place), at)).collect();
+    order.sort_unstable_by(|(key, at), (other_key, other_at)| {
+        key.cmp(other_key).then_with(|| writes[*at].0.cmp(&writes[*other_at].0))
     });
     let mut writes: Vec<_> = writes.into_iter().map(Some).collect();
-    order.into_iter().map(|(.., at)| writes[at].take().expect("each once")).collect()
+    order.into_iter().map(|(_, at)| writes[at].take().expect("each once")).collect()
 }
 
 /// Threads for Block-STM over the EVM, the caller's among them. Frames of the interpreter lie on the heap, so that a
