@@ -10,6 +10,11 @@ log=$(mktemp)
 "$walras" demo --listen 127.0.0.1:0 >"$log" 2>&1 &
 demo=$!
 stop() {
+    # Tests that fail because nobody answers do not say why the demo ended.
+    if ! kill -0 "$demo" 2>/dev/null; then
+        echo "the demo ended before its tests did; its last words:" >&2
+        tail -n 40 "$log" >&2
+    fi
     kill -INT "$demo" 2>/dev/null || true
     wait "$demo" 2>/dev/null || true
     rm -f "$log"
