@@ -3,6 +3,7 @@
 use stm::{Blocked, CommitSink, Proceed, Tally, TransactionView, Tuning, Vm, Workers};
 
 use hashbrown::HashMap;
+use revm::primitives::U256;
 
 use super::evm::{Access, EvmContent, EvmJob, EvmOutcome, EvmPlace, EvmState, Waits, execute};
 
@@ -115,13 +116,11 @@ impl<S: EvmState> EvmProgram<S> {
     }
 }
 
-/// Puts writes in order. They are long: so their numbers are sorted, by the beginnings of addresses and slots, which
+/// Puts writes in order. They are long: so their numbers are sorted, by addresses and the beginnings of slots, which
 /// tell most of them apart.
 fn sorted(writes: Vec<(EvmPlace, EvmContent)>) -> Vec<(EvmPlace, EvmContent)> {
-    let beginning = |bytes: &[u8]| u64::from_be_bytes(*bytes.first_chunk().expect("longer than that"));
-    let key = |place: &EvmPlace| {
-        let slot = place.slot.map(|slot| slot.as_limbs()[3]);
-        (place.space, beginning(place.address.as_slice()), slot)
+    let key = |EvmPlace { space, address, slot }: &EvmPlace| {
+        (*space, address.into_array(), slot.map(|slot| slot.as_limbs()[U256::LIMBS - 1]))
     };
     let mut order: Vec<_> = writes.iter().enumerate().map(|(at, (place, _))| (key(place), at)).collect();
     order.sort_unstable_by(|(key, at), (other_key, other_at)| {
@@ -149,4 +148,25 @@ pub fn evm_tuning(jobs: &[EvmJob]) -> Tuning {
 /// Everything in parallel, however small the block: for tests.
 pub fn parallel_tuning() -> Tuning {
     Tuning { transactions_per_thread: 0, adaptive: false, ..Tuning::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revm::primitives::Address;
+
+    /// Addresses and slots that differ in one byte alone, whichever it is, come in the order of places.
+    #[test]
+    fn writes_come_in_the_order_of_places() {
+        let byte = |at: usize, value: u8| Address::new(std::array::from_fn(|here| if here == at { value } else { 7 }));
+        let addresses = (0..20).flat_map(|at| [byte(at, 3), byte(at, 7), byte(at, 9)]);
+        let slots = (0..32).flat_map(|at| [3u8, 9].map(|value| U256::from(value) << (8 * at)));
+        let slots: Vec<Option<U256>> = slots.map(Some).chain([None]).collect();
+        let place = |address| slots.iter().map(move |&slot| EvmPlace { space: 0, address, slot });
+        let mut places: Vec<EvmPlace> = addresses.flat_map(place).collect();
+        let written = places.iter().rev().map(|place| (place.clone(), EvmContent::Account(None))).collect();
+        let found: Vec<EvmPlace> = sorted(written).into_iter().map(|(place, _)| place).collect();
+        places.sort_unstable();
+        assert_eq!(found, places);
+    }
 }
