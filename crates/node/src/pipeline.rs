@@ -476,7 +476,10 @@ pub(crate) fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>
     for (height, changes) in changes {
         let begun = Instant::now();
         let mut at = poisoned(shared.roots.lock());
-        at.root = at.roots.apply(&changes);
+        at.root = match replica::hash(&mut at.roots, height, &changes) {
+            Ok(root) => root,
+            Err(error) => return shared.fail(&error),
+        };
         at.height = height;
         let root = at.root;
         drop(at);

@@ -84,7 +84,7 @@ pub use mempool::{Mempool, PoolEntry, Reject};
 pub use network::{EthereumLane, Network, OwnKeys, PeerAddress};
 pub use opening::{Opened, check_payload, create_votes};
 pub use past::Past;
-pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, forget, log, settle};
+pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, forget, hash, log, settle};
 pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,

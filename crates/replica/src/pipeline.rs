@@ -3,7 +3,7 @@
 
 use consensus::Index;
 use ledger::contracts::recover_senders;
-use ledger::{Applied, Attached, Batch, BlockReceipts, Ledger, Signatures, Stage, block_time};
+use ledger::{Applied, Attached, Batch, BlockReceipts, Changes, Ledger, Roots, Signatures, Stage, block_time};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_transactions};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
@@ -112,6 +112,14 @@ pub fn follow(ledger: &mut Ledger, block: &Superblock, batch: &Batch) -> Result<
     let signatures = known.as_ref().map_or(Signatures::Valid, |valid| Signatures::Known(valid));
     let run = || ledger.apply_attached(block, &Attached::of(batch), signatures, &mut |_| {});
     Ok(named(block.height, run)??)
+}
+
+/// Carries what a block changed into the tries; returns the state root.
+///
+/// # Errors
+/// [`ReplicaError::Panicked`].
+pub fn hash(roots: &mut Roots, height: Height, changes: &Changes) -> Result<Digest, ReplicaError> {
+    named(height, || roots.apply(changes))
 }
 
 /// Runs what works on the block of a height, and names that height should it panic.

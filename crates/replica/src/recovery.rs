@@ -12,7 +12,7 @@ use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
 use store::{Blocks, CheckpointReader, CheckpointWriter, Disk, Options, Repair, Store};
 
-use crate::{ReplicaError, apply, encode, follow};
+use crate::{ReplicaError, apply, encode, follow, hash};
 
 /// The state that a store holds.
 pub struct Restored<D: Disk> {
@@ -124,7 +124,7 @@ impl Replay {
             Some(batch) => follow(&mut self.ledger, &block, batch)?,
             None => apply(&mut self.ledger, &block, &mut |_| {})?,
         };
-        self.root = self.roots.apply(&applied.changes);
+        self.root = hash(&mut self.roots, height, &applied.changes)?;
         Ok((block, applied))
     }
 }
