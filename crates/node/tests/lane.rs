@@ -1,6 +1,6 @@
 //! Money moves ledger → lane → lane → ledger through one node that is the whole committee of its lane.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,14 +57,7 @@ fn genesis() -> Genesis {
 
 /// An address with as many free ports above it as a shard takes.
 fn free_address() -> SocketAddr {
-    loop {
-        let first = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("an address");
-        let ports = (1..HOME_PORTS).filter_map(|more| first.port().checked_add(more));
-        let free = ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).count();
-        if free == usize::from(HOME_PORTS) - 1 {
-            return first;
-        }
-    }
+    transport::free_ports(HOME_PORTS).expect("free ports")
 }
 
 /// A directory that nobody else reads, as a node demands.

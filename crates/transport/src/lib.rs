@@ -56,7 +56,7 @@ mod wire;
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -112,29 +112,41 @@ pub struct TransportSettings {
     pub clock: fn() -> u64,
 }
 
-/// An address on loopback that nobody listens at, for networks on one machine. It stays free until it is used, because
-/// its port is none of those that systems give to who asks for any: between 10,000 and 32,767, each once per process.
+/// An address on loopback that nobody listens at, for networks on one machine: [`free_ports`] for one port.
 ///
 /// # Errors
 /// If none is free.
 pub fn free_address() -> io::Result<SocketAddr> {
+    free_ports(1)
+}
+
+/// The first of `count` ports in a row on loopback that nobody listens at, by UDP or TCP. They stay free until they are
+/// used, because they are none of those that systems give to who asks for any: they lie between 10,000 and 32,000, and
+/// are given once per process.
+///
+/// # Errors
+/// If there are no such ports.
+pub fn free_ports(count: u16) -> io::Result<SocketAddr> {
     const FIRST: u16 = 10_000;
-    const PORTS: u16 = 22_000;
+    /// Of the first port. The last ones of a row may lie above.
+    const PORTS: u32 = 21_000;
     /// Processes that run at a time begin far apart.
     const APART: u32 = 7_919;
     static TAKEN: AtomicU16 = AtomicU16::new(0);
-    let begin = std::process::id().wrapping_mul(APART) % u32::from(PORTS);
-    let mut last = Err(io::ErrorKind::AddrNotAvailable.into());
+    let begin = std::process::id().wrapping_mul(APART) % PORTS;
     for _ in 0..PORTS {
-        let taken = TAKEN.fetch_add(1, Ordering::Relaxed) % PORTS;
-        let address =
-            SocketAddr::from((Ipv4Addr::LOCALHOST, FIRST + ((begin + u32::from(taken)) % u32::from(PORTS)) as u16));
-        last = UdpSocket::bind(address).map(|_| address);
-        if last.is_ok() {
-            break;
+        let taken = u32::from(TAKEN.fetch_add(count, Ordering::Relaxed));
+        let first = FIRST + ((begin + taken) % PORTS) as u16;
+        if (first..first + count).all(is_free) {
+            return Ok((Ipv4Addr::LOCALHOST, first).into());
         }
     }
-    last
+    Err(io::ErrorKind::AddrNotAvailable.into())
+}
+
+fn is_free(port: u16) -> bool {
+    let address = (Ipv4Addr::LOCALHOST, port);
+    UdpSocket::bind(address).is_ok() && TcpListener::bind(address).is_ok()
 }
 
 /// How urgent a frame is.

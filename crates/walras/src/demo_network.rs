@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use ledger::{BlockReceipts, Genesis};
+use node::HOME_PORTS;
 use node::founding::{Founder, Founding};
 use primitives::{Address, AssetId, Digest, Transaction};
 use serde_json::Value;
@@ -66,7 +67,7 @@ impl DemoNetwork {
     ) -> anyhow::Result<DemoNetwork> {
         let https = door_addresses(listen[0], count)?;
         let ethereums = door_addresses(listen[1], count)?;
-        let listens = network_addresses(count)?;
+        let listens = free_addresses(count, 1)?;
         let homes: Vec<PathBuf> = (0..count).map(|index| folder.join(format!("validator-{index}"))).collect();
         let passphrase = Zeroizing::new(PASSPHRASE.to_string());
         let payer = keystore::create_under(&folder.join(PAYER_KEY), &passphrase)?.public().address();
@@ -83,8 +84,8 @@ impl DemoNetwork {
             founders.push(Founder { key: keys.votes, address, account: keys.account.address(), stake: 1 });
         }
         let genesis = &with_lane(genesis, &lane_keys, payer, &founders);
-        let lanes: Vec<String> = lane::free_addresses(count)?.iter().map(|at| format!("\"{at}\"")).collect();
-        let lanes = lanes.join(", ");
+        let lanes = free_addresses(count, HOME_PORTS)?;
+        let lanes = lanes.iter().map(|at| format!("\"{at}\"")).collect::<Vec<_>>().join(", ");
         let founding = Founding::new(node::founding::FoundingEngine::Dbft, founders);
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {
@@ -282,15 +283,19 @@ fn spawn(home: &Path) -> anyhow::Result<Child> {
 
 /// Addresses for a door: from `listen` on if those ports are free, else any.
 fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<SocketAddr>> {
-    let wanted = (0..count as u16).map(|index| SocketAddr::new(listen.ip(), listen.port().saturating_add(index)));
-    let held: Vec<TcpListener> = match wanted.map(TcpListener::bind).collect() {
-        Ok(held) => held,
-        Err(_) => (0..count).map(|_| TcpListener::bind((listen.ip(), 0))).collect::<Result<_, _>>()?,
-    };
-    Ok(held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?)
+    let ports = (0..count as u16).map(|index| listen.port().checked_add(index));
+    let wanted = ports.map(|port| port.map(|port| SocketAddr::new(listen.ip(), port))).collect::<Option<Vec<_>>>();
+    let is_free = |wanted: &Vec<SocketAddr>| wanted.iter().all(|address| TcpListener::bind(address).is_ok());
+    match wanted.filter(|wanted| listen.port() != 0 && is_free(wanted)) {
+        Some(wanted) => Ok(wanted),
+        None => {
+            let any = free_addresses(count, 1)?;
+            Ok(any.iter().map(|address| SocketAddr::new(listen.ip(), address.port())).collect())
+        }
+    }
 }
 
-/// Addresses for the validators among themselves.
-fn network_addresses(count: usize) -> anyhow::Result<Vec<SocketAddr>> {
-    Ok((0..count).map(|_| transport::free_address()).collect::<Result<_, _>>()?)
+/// Addresses on this machine whose ports, so many each, nobody uses now.
+fn free_addresses(count: usize, ports: u16) -> anyhow::Result<Vec<SocketAddr>> {
+    (0..count).map(|_| transport::free_ports(ports).context("no ports are free on this machine")).collect()
 }

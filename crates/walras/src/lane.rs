@@ -1,9 +1,9 @@
 //! The payment lane of a home: its key, its part of the genesis, and how a node takes part.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use ledger::{Genesis, LaneAsset, LaneTerms};
 use node::{Config, HOME_PORTS, LaneKeySafe, LaneMember, Node};
 use primitives::{Address, AssetId, PublicKey, SecretKey};
@@ -89,23 +89,6 @@ pub fn addresses(validators: &[String], count: usize) -> anyhow::Result<Vec<Sock
         Ok(SocketAddr::new(numbers.ip(), LANE_PORT))
     };
     validators.iter().map(address).collect()
-}
-
-/// Addresses on this machine whose ports, eight each, nobody uses now.
-///
-/// # Errors
-/// If there are not enough.
-pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddr>> {
-    let is_free = |first: &u16| {
-        let held: std::io::Result<Vec<_>> =
-            (*first..first + HOME_PORTS).map(|port| TcpListener::bind(("127.0.0.1", port))).collect();
-        held.is_ok()
-    };
-    let ports = (LANE_PORT..u16::MAX - HOME_PORTS).step_by(HOME_PORTS.into());
-    let found: Vec<SocketAddr> =
-        ports.filter(is_free).take(count).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
-    ensure!(found.len() == count, "no ports are free for the payment lane");
-    Ok(found)
 }
 
 /// The configuration of a home whose validator is this member of the lane; as it was where there is none.

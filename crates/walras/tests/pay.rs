@@ -4,11 +4,11 @@
 mod process;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use process::{Process, agent, get, walras};
@@ -17,21 +17,6 @@ use tempfile::TempDir;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Ports for the lane that nobody uses: eight each, from an address on.
-fn lane_addresses(count: usize) -> Vec<SocketAddr> {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Other processes that run this at the same time begin elsewhere.
-    let first = 12_000 + (std::process::id() % 64) as u16 * 256;
-    let mut found = Vec::new();
-    while found.len() < count {
-        let port = first + NEXT.fetch_add(8, Ordering::Relaxed);
-        if (port..port + 8).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
-            found.push(SocketAddr::from(([127, 0, 0, 1], port)));
-        }
-    }
-    found
 }
 
 /// A network of validators with a lane, each a process.
@@ -54,7 +39,8 @@ impl Network {
         }
         let output = init.arg("--home").arg(folder.path()).output().expect("walras runs");
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let addresses: Vec<String> = lane_addresses(validators).iter().map(ToString::to_string).collect();
+        let lane_address = |_| transport::free_ports(node::HOME_PORTS).expect("free ports").to_string();
+        let addresses: Vec<String> = (0..validators).map(lane_address).collect();
         let mut network = Network { folder, addresses: addresses.join(","), nodes: Vec::new() };
         network.nodes = (0..validators).map(|index| network.start(index)).collect();
         network
