@@ -115,7 +115,8 @@ pub(crate) struct Shared(Arc<Maps>);
 
 impl EvmState for Shared {
     fn account(&self, _: u32, address: &Address) -> Option<AccountInfo> {
-        self.0.accounts.get(address).cloned()
+        let AccountInfo { balance, nonce, code_hash, .. } = *self.0.accounts.get(address)?;
+        Some(AccountInfo { balance, nonce, code_hash, account_id: None, code: None })
     }
 
     fn slot(&self, _: u32, address: &Address, slot: &U256) -> U256 {

@@ -62,7 +62,7 @@ impl EvmState for PastState {
             balance: U256::from(account.wei),
             nonce: account.nonce,
             code_hash: if has_code { B256::new(account.code.0) } else { KECCAK_EMPTY },
-            code: (!has_code).then(EvmCode::default),
+            code: None,
             ..AccountInfo::default()
         };
         (!info.is_empty()).then_some(info)

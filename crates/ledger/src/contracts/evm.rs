@@ -8,14 +8,16 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use revm::context::result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction};
+use revm::context::result::{EVMError, ExecutionResult, HaltReason};
 use revm::context::{Block as _, ContextTr};
 use revm::context::{Context, Evm, FrameStack, Journal, JournalEntry, JournalInner, LocalContext, Transaction};
 use revm::database_interface::{DBErrorMarker, Database};
-use revm::handler::instructions::EthInstructions;
+use revm::handler::instructions::InstructionProvider;
 use revm::handler::{EthFrame, EvmTr, FrameResult, Handler};
+use revm::interpreter::Host;
+use revm::interpreter::instructions::{GasTable, InstructionTable, gas_table_spec, instruction_table};
 use revm::interpreter::interpreter::EthInterpreter;
-use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, Log, U256};
+use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, U256};
 use revm::state::Account;
 
 pub use revm::context::{BlockEnv, CfgEnv, TxEnv};
@@ -27,8 +29,10 @@ use stm::Blocked;
 
 use super::assets::TokenFacts;
 use super::offers::{BookFacts, OFFERS, locked_gas_units};
+use super::outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
 use super::reserved::{ReservedPrecompiles, evm_address};
 use super::state::GAS_ASSET;
+use super::transfer::transfer;
 use crate::book::{Pair, Place};
 
 /// Maps of the journal with room for more entries than this are not kept for the next transaction: clearing them takes
@@ -40,7 +44,7 @@ const KEPT_MEMORY: usize = 1 << 20;
 /// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*,
 /// which is a state of its own. A ledger has the space 0.
 pub trait EvmState: Send + Sync + 'static {
-    /// The account at an address, unless it is empty.
+    /// The account at an address, unless it is empty. Its code may be left out: it is then asked for by its hash.
     fn account(&self, space: u32, address: &Address) -> Option<AccountInfo>;
     /// The value of a slot; zero if it was never written.
     fn slot(&self, space: u32, address: &Address, slot: &U256) -> U256;
@@ -127,91 +131,10 @@ pub(super) struct Waits(#[from] pub Blocked);
 
 impl DBErrorMarker for Waits {}
 
-/// What became of a transaction.
-#[derive(Clone, Debug, PartialEq)]
-pub enum EvmOutcome {
-    /// It was executed and paid for.
-    Executed(Box<EvmExecution>),
-    /// It had no effect, and its sender paid nothing.
-    Skipped(Skip),
-}
-
-/// How an executed transaction ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, borsh::BorshSerialize, borsh::BorshDeserialize)]
-pub enum EvmStatus {
-    /// It took effect.
-    Succeeded,
-    /// It reverted: of its effects only the fee remains.
-    Reverted,
-    /// It ran out of gas or did what is not allowed: of its effects only the fee remains, for all gas of its limit.
-    Halted,
-}
-
-impl EvmStatus {
-    /// A word for programs, which stays.
-    pub fn name(self) -> &'static str {
-        match self {
-            EvmStatus::Succeeded => "succeeded",
-            EvmStatus::Reverted => "reverted",
-            EvmStatus::Halted => "halted",
-        }
-    }
-}
-
-/// What an executed transaction did beside its writes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EvmExecution {
-    /// How it ended.
-    pub status: EvmStatus,
-    /// Gas that it paid for.
-    pub gas_used: u64,
-    /// Wei that it paid for each unit of gas.
-    pub gas_price: u128,
-    /// Wei for the proposer.
-    pub tip: U256,
-    /// Wei that left all accounts and offers: the tip, the burnt part of the fee, and what was destroyed.
-    pub lost: U256,
-    /// Whether a contract destroyed itself, so that more than the fee may have been burnt.
-    pub is_destructive: bool,
-    /// What it logged.
-    pub logs: Vec<Log>,
-    /// What it returned.
-    pub output: Bytes,
-    /// The contract that it created itself.
-    pub created: Option<Address>,
-    /// All contracts that came to be, by address.
-    pub contracts: Vec<Address>,
-}
-
-/// Why a transaction was skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, borsh::BorshSerialize, borsh::BorshDeserialize)]
-pub enum Skip {
-    /// Its bytes are no transaction that the chain knows.
-    Malformed,
-    /// Its signature is not valid.
-    BadSignature,
-    /// The same transaction stands before it.
-    Duplicate,
-    /// Its nonce has been used.
-    NonceTooLow,
-    /// A lower nonce of its sender is missing.
-    NonceTooHigh,
-    /// Its sender cannot pay for its gas and value.
-    Funds,
-    /// It offers less for gas than the base fee.
-    Price,
-    /// Its sender is a contract.
-    SenderHasCode,
-    /// The quota of gas of its sub-block was used up.
-    OverQuota,
-    /// It is invalid by itself.
-    Invalid,
-}
-
 pub(super) type Machine<'a, S, A, I = ()> = Evm<
     EvmFrameContext<'a, S, A>,
     I,
-    EthInstructions<EthInterpreter, EvmFrameContext<'a, S, A>>,
+    Instructions<EvmFrameContext<'a, S, A>>,
     ReservedPrecompiles,
     EthFrame<EthInterpreter>,
 >;
@@ -271,9 +194,29 @@ impl<'a, S: EvmState, A: Access> Handler for Rewardless<'a, S, A> {
     }
 }
 
+/// Ethereum's instructions. Their table is the same for all transactions, so that none makes one of its own.
+pub(super) struct Instructions<C> {
+    gas: Box<GasTable>,
+    context: std::marker::PhantomData<fn(C)>,
+}
+
+impl<C: Host> InstructionProvider for Instructions<C> {
+    type Context = C;
+    type InterpreterTypes = EthInterpreter;
+
+    fn instruction_table(&self) -> &InstructionTable<EthInterpreter, C> {
+        const { &instruction_table::<EthInterpreter, C>() }
+    }
+
+    fn gas_table(&self) -> &GasTable {
+        &self.gas
+    }
+}
+
 /// What a thread keeps from transaction to transaction.
 pub(super) struct Parts {
     spec: SpecId,
+    gas: Box<GasTable>,
     journal: JournalInner<JournalEntry>,
     local: LocalContext,
     frames: FrameStack<EthFrame<EthInterpreter>>,
@@ -283,7 +226,8 @@ pub(super) struct Parts {
 impl Parts {
     pub(super) fn new(spec: SpecId) -> Parts {
         let (journal, local) = (JournalInner::new(), LocalContext::default());
-        Parts { spec, journal, local, frames: FrameStack::new_prealloc(8), precompiles: ReservedPrecompiles::new(spec) }
+        let (gas, frames) = (Box::new(gas_table_spec(spec)), FrameStack::new_prealloc(8));
+        Parts { spec, gas, journal, local, frames, precompiles: ReservedPrecompiles::new(spec) }
     }
 }
 
@@ -316,7 +260,7 @@ where
     S: EvmState,
     A: Access,
 {
-    let Parts { spec, journal, local, frames, precompiles } = parts;
+    let Parts { gas, journal, local, frames, precompiles, .. } = parts;
     Evm {
         ctx: Context {
             block: &job.context.block,
@@ -328,13 +272,21 @@ where
             error: Ok(()),
         },
         inspector,
-        instruction: EthInstructions::new_mainnet_with_spec(spec),
+        instruction: Instructions { gas, context: std::marker::PhantomData },
         precompiles,
         frame_stack: frames,
     }
 }
 
 fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
+    if let Some(execution) = transfer(job, access)? {
+        return Ok(EvmOutcome::Executed(Box::new(execution)));
+    }
+    interpret(state, job, access)
+}
+
+/// Executes a transaction by the interpreter.
+pub(super) fn interpret<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     let spec = *job.context.rules.spec();
     let parts = PARTS.take().filter(|parts| parts.spec == spec).unwrap_or_else(|| Parts::new(spec));
     let reader = Reader { state, space: job.space, access: &mut *access };
@@ -342,7 +294,7 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
     let mut handler = Rewardless { tip: Cell::new(U256::ZERO), evm: std::marker::PhantomData };
     let result = handler.run(&mut evm);
     let tip = handler.tip.get();
-    let Evm { ctx, precompiles, frame_stack, .. } = evm;
+    let Evm { ctx, instruction: Instructions { gas, .. }, precompiles, frame_stack, .. } = evm;
     let Context { journaled_state, mut local, .. } = ctx;
     let mut journal = journaled_state.into_init();
     let mut touched = std::mem::take(&mut journal.state);
@@ -354,7 +306,7 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
             let written = written.without_locked(|| state.token(job.space, GAS_ASSET));
             Ok(EvmOutcome::Executed(Box::new(executed(job, result, tip, written))))
         }
-        Err(EVMError::Transaction(fault)) => Ok(EvmOutcome::Skipped(skip(&fault))),
+        Err(EVMError::Transaction(fault)) => Ok(EvmOutcome::Skipped(Skip::of(&fault))),
         Err(EVMError::Database(waits)) => Err(waits),
         Err(EVMError::Header(_)) => Ok(EvmOutcome::Skipped(Skip::Invalid)),
         Err(EVMError::Custom(_) | EVMError::CustomAny(_)) => halt(job, access),
@@ -369,7 +321,7 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
     if local.shared_memory_buffer.borrow().capacity() > KEPT_MEMORY {
         local = LocalContext::default();
     }
-    PARTS.set(Some(Parts { spec, journal, local, frames: frame_stack, precompiles }));
+    PARTS.set(Some(Parts { spec, gas, journal, local, frames: frame_stack, precompiles }));
     outcome
 }
 
@@ -400,7 +352,9 @@ fn write_all<'a, A: Access>(
         lost = lost.wrapping_add(before.as_ref().map_or(U256::ZERO, |info| info.balance));
         lost = lost.wrapping_sub(after.map_or(U256::ZERO, |info| info.balance));
         if before.as_ref() != after {
-            access.write(EvmPlace { space, address, slot: None }, EvmContent::Account(after.cloned()));
+            let known = before.as_ref().is_some_and(|before| before.code.is_none());
+            let after = after.map(|info| without_known_code(info, before.as_ref().filter(|_| known)));
+            access.write(EvmPlace { space, address, slot: None }, EvmContent::Account(after));
         }
         if !is_gone {
             if account.is_created() {
@@ -418,6 +372,15 @@ fn write_all<'a, A: Access>(
     }
     contracts.sort_unstable();
     Written { lost, locked, is_destructive, contracts }
+}
+
+/// A record as it is written: code that the state before the block has is left to be asked for by its hash, so that
+/// threads do not count the users of one code all the time.
+fn without_known_code(info: &AccountInfo, known: Option<&AccountInfo>) -> AccountInfo {
+    let AccountInfo { balance, nonce, code_hash, .. } = *info;
+    let is_known = code_hash == KECCAK_EMPTY || known.is_some_and(|known| known.code_hash == code_hash);
+    let code = if is_known { None } else { info.code.clone() };
+    AccountInfo { balance, nonce, code_hash, account_id: None, code }
 }
 
 impl Written {
@@ -475,19 +438,6 @@ fn halt<A: Access>(job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
         created: None,
         contracts: Vec::new(),
     })))
-}
-
-fn skip(fault: &InvalidTransaction) -> Skip {
-    match fault {
-        InvalidTransaction::NonceTooLow { .. } => Skip::NonceTooLow,
-        InvalidTransaction::NonceTooHigh { .. } => Skip::NonceTooHigh,
-        InvalidTransaction::LackOfFundForMaxFee { .. } | InvalidTransaction::OverflowPaymentInTransaction => {
-            Skip::Funds
-        }
-        InvalidTransaction::GasPriceLessThanBasefee => Skip::Price,
-        InvalidTransaction::RejectCallerWithCode => Skip::SenderHasCode,
-        _ => Skip::Invalid,
-    }
 }
 
 /// The hash of no code.

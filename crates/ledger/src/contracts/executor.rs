@@ -5,7 +5,8 @@ use stm::{Blocked, CommitSink, Proceed, Tally, TransactionView, Tuning, Vm, Work
 use hashbrown::HashMap;
 use revm::primitives::U256;
 
-use super::evm::{Access, EvmContent, EvmJob, EvmOutcome, EvmPlace, EvmState, Waits, execute};
+use super::evm::{Access, EvmContent, EvmJob, EvmPlace, EvmState, Waits, execute};
+use super::outcome::EvmOutcome;
 
 /// Blocks whose transactions declare less gas than this, on average, run sequentially.
 const WORTHWHILE_GAS: u64 = 30_000;
@@ -117,8 +118,8 @@ impl<S: EvmState> EvmProgram<S> {
 }
 
 /// Puts writes in order. They are long: so their numbers are sorted, by addresses and the beginnings of slots, which
-/// tell most of them apart.
-fn sorted(writes: Vec<(EvmPlace, EvmContent)>) -> Vec<(EvmPlace, EvmContent)> {
+/// tell most of them apart, and each write is moved once.
+fn sorted(mut writes: Vec<(EvmPlace, EvmContent)>) -> Vec<(EvmPlace, EvmContent)> {
     let key = |EvmPlace { space, address, slot }: &EvmPlace| {
         (*space, address.into_array(), slot.map(|slot| slot.as_limbs()[U256::LIMBS - 1]))
     };
@@ -126,8 +127,19 @@ fn sorted(writes: Vec<(EvmPlace, EvmContent)>) -> Vec<(EvmPlace, EvmContent)> {
     order.sort_unstable_by(|(key, at), (other_key, other_at)| {
         key.cmp(other_key).then_with(|| writes[*at].0.cmp(&writes[*other_at].0))
     });
-    let mut writes: Vec<_> = writes.into_iter().map(Some).collect();
-    order.into_iter().map(|(_, at)| writes[at].take().expect("each once")).collect()
+    for first in 0..order.len() {
+        // Around the cycle of places, each of which takes what stands at the next one.
+        let mut at = first;
+        loop {
+            let next = std::mem::replace(&mut order[at].1, at);
+            if next == first || next == at {
+                break;
+            }
+            writes.swap(at, next);
+            at = next;
+        }
+    }
+    writes
 }
 
 /// Threads for Block-STM over the EVM, the caller's among them. Frames of the interpreter lie on the heap, so that a

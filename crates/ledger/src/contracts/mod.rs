@@ -2,6 +2,7 @@
 //!
 //! The phase follows *Smart Red Belly Blockchain: Reducing Congestion for Web3* (§2–4) for blocks of many proposers and
 //! runs by Block-STM (`stm`). revm executes single transactions; `evm` is the only file that names it beside types.
+//! Transfers of ether that nothing runs for are executed without it (`transfer`).
 //!
 //! # The protocol
 //!
@@ -85,6 +86,7 @@ mod history;
 mod key;
 mod offers;
 mod order;
+mod outcome;
 mod phase;
 mod receipt;
 mod reserved;
@@ -93,13 +95,13 @@ mod state;
 mod tests;
 mod trace;
 mod transaction;
+mod transfer;
 mod view;
 mod wrapped;
 
 pub use assets::{TokenFacts, token_address, token_at};
 pub use evm::{
-    AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, EvmPlace,
-    EvmState, EvmStatus, Skip, SpecId, TxEnv, evm_code,
+    AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, SpecId, TxEnv, evm_code,
 };
 pub use executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers, parallel_tuning};
 pub use history::{EthereumAccount, HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
@@ -107,6 +109,7 @@ pub(crate) use history::{History, SeenBefore, Undo};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
 pub use offers::{BookFacts, FIRST_CONTRACT_OFFER, OFFERS, OfferEvent, OfferName};
 pub use order::{check_in_lane, recover_senders};
+pub use outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
 pub(crate) use phase::{EvmEngine, Phase};
 pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
 pub use reserved::is_reserved;

@@ -34,7 +34,8 @@ use revm::context::{Block as _, ContextTr};
 use revm::primitives::{Address, B256, U256, keccak256};
 
 use super::assets::{TokenFacts, asset_at};
-use super::evm::{Access, EvmState, EvmStatus};
+use super::evm::{Access, EvmState};
+use super::outcome::EvmStatus;
 use super::receipt::{EthereumLog, EthereumReceipt};
 use super::reserved::{Arguments, Call, CallFault, Called, READ_GAS, evm_address, number, plain_address, word};
 use super::state::GAS_ASSET;

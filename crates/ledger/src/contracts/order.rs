@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use primitives::{Address, Digest, Superblock};
 use rayon::prelude::*;
 
-use super::evm::Skip;
+use super::outcome::Skip;
 use super::transaction::{EthereumFault, EthereumTransaction};
 
 /// A transaction that will be executed.

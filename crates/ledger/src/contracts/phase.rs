@@ -9,11 +9,12 @@ use revm::primitives::{Address as EvmAddress, B256, U256, U256 as Wei};
 use stm::Workers;
 
 use super::assets::{TokenFacts, holder_of, token_at};
-use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmExecution, EvmJob, EvmOutcome, SpecId};
+use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmJob, SpecId};
 use super::executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers};
 use super::history::Undo;
 use super::offers::{BookEdit, BookFacts, OFFERS, OffersSlot, settlement};
 use super::order::{Ordered, in_order};
+use super::outcome::{EvmExecution, EvmOutcome};
 use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::state::{
     BLOCK_HASHES, GAS_ASSET, LedgerState, SlotKey, seen, shown_nonce, slot_key, split, units_slot, wei_of,

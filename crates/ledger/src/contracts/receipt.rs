@@ -4,8 +4,8 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Digest, TransactionId};
 use revm::primitives::keccak256;
 
-use super::evm::{EvmStatus, Skip};
 use super::offers::OfferEvent;
+use super::outcome::{EvmStatus, Skip};
 
 const RECEIPT_CONTEXT: &str = "walras 2026 ethereum receipt v1";
 const REST_CONTEXT: &str = "walras 2026 contract phase v1";

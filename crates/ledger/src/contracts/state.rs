@@ -252,7 +252,7 @@ impl EvmState for LedgerState {
             nonce: shown_nonce(account),
             code_hash: if code == Digest::default() { NO_CODE } else { B256::new(code.0) },
             account_id: None,
-            code: (code == Digest::default()).then(EvmCode::default),
+            code: None,
         };
         (!info.is_empty()).then_some(info)
     }

@@ -19,10 +19,10 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::{Bytes, Log};
 
 use super::evm::{
-    Access, EvmContext, EvmFrameContext, EvmJob, EvmOutcome, EvmState, EvmStatus, Machine, Parts, Reader, TxEnv, Waits,
-    execute, machine,
+    Access, EvmContext, EvmFrameContext, EvmJob, EvmState, Machine, Parts, Reader, TxEnv, Waits, execute, machine,
 };
 use super::executor::Above;
+use super::outcome::{EvmOutcome, EvmStatus};
 use super::trace::Tracer;
 
 /// What a call came to.
