@@ -221,6 +221,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
             window: tuning.window.max(1),
             held_from: tuning.held_from.max(1),
             expected_locations: size * EXPECTED_LOCATIONS,
+            threads: workers.threads(),
             yields: tuning.adaptive,
             sequential: tuning.clock.zip(sequential_ns),
         };

@@ -15,10 +15,9 @@ use crate::workers::Work;
 const LOOKS_BEFORE_PARKING: u32 = if cfg!(test) { 1 } else { 200 };
 /// The ladder judges whether running in parallel pays once in so many commits.
 const JUDGED_COMMITS: u32 = 64;
-/// Of those so many may have run alone at the head of the block.
-const ALONE_AT_MOST: u32 = 57;
-/// Running alone is the transactions' doing, not the helpers', if there were so many conflicts, too.
-const CONFLICTS_AT_LEAST: u32 = 16;
+/// So many conflicts in that time, for each helper, undo what a helper gains: each is an execution, or most of one, that
+/// was in vain.
+const CONFLICTS_AT_MOST: u32 = JUDGED_COMMITS / 2;
 /// The time of a run is judged in spells of so many nanoseconds: the system needs some to give helpers a processor.
 const PATIENCE_NS: u64 = 10_000_000;
 /// Vectors of read sets that a thread keeps for use again.
@@ -33,6 +32,7 @@ pub(crate) struct Plan {
     pub window: u32,
     pub held_from: u32,
     pub expected_locations: usize,
+    pub threads: usize,
     /// End the run when its transactions run one after another because of conflicts.
     pub yields: bool,
     /// A clock, and the nanoseconds that a transaction cost sequentially: end the run when it is not faster.
@@ -67,9 +67,8 @@ pub(crate) enum End {
 struct Ladder<S> {
     sink: Option<S>,
     end: End,
-    /// Of the commits since the last judgement so many, and so many of them ran alone at the head.
+    /// Commits since the last judgement.
     judged: u32,
-    alone: u32,
     /// The time is judged from here on: by the clock, and by what was committed.
     timed_from: Option<(u64, u32)>,
     committed: u32,
@@ -156,7 +155,6 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 sink: Some(sink),
                 end: End::Exhausted,
                 judged: 0,
-                alone: 0,
                 timed_from: None,
                 committed: 0,
             }),
@@ -331,7 +329,6 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 if !self.scheduler.try_commit(version) {
                     continue;
                 }
-                ladder.alone += u32::from(record.ran_at_head);
                 if !self.commit(ladder, txn, record, &mut own.spare_reads) || self.ends_after(ladder) {
                     self.scheduler.counters.set_done();
                     return None;
@@ -394,9 +391,8 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
             return false;
         }
         ladder.judged = 0;
-        let alone = std::mem::take(&mut ladder.alone) > ALONE_AT_MOST;
-        let conflicting = self.conflicts.swap(0, Ordering::Relaxed) >= CONFLICTS_AT_LEAST;
-        alone && conflicting || self.is_slow(ladder)
+        let at_most = (self.plan.threads as u32).saturating_sub(1).saturating_mul(CONFLICTS_AT_MOST);
+        self.conflicts.swap(0, Ordering::Relaxed) > at_most || self.is_slow(ladder)
     }
 
     /// Whether the run has not been faster than a sequential execution for a while.
