@@ -77,7 +77,8 @@ test-ethereum: ## viem, ethers and web3.py, unmodified, against a node
 	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ]; then \
 	  $(MAKE) --no-print-directory --silent $(CLIENTS)/node_modules/.ready $(CLIENTS)/.venv/.ready && \
 	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) node $(CLIENTS)/compile.mjs && \
-	  $(CLIENTS)/with-demo.sh target/debug/walras ./test.sh; \
+	  $(CLIENTS)/with-demo.sh target/debug/walras ./test.sh && \
+	  $(CLIENTS)/with-demo.sh --developer target/debug/walras ./test-developer.sh; \
 	else echo "Node.js 20 and Python 3.10 are needed: Ethereum's libraries are not tested."; fi
 
 # What the Python package is built and tested with; installed again when the list changes.

@@ -1,15 +1,22 @@
 #!/bin/sh
 # Starts a demo of one validator, runs a command against its door for Ethereum's tools, and stops it.
-# Usage: sdk/ethereum/with-demo.sh path/to/walras command…
+# Usage: sdk/ethereum/with-demo.sh [--developer] path/to/walras command…
+# With --developer it is the demo for people who develop contracts.
 # The command finds its address in WALRAS_ETHEREUM, and that of the native interface in WALRAS_HTTP.
 set -eu
 
+kind="--validators 1 --traders 2 --rate 1 --interval-ms 50"
+if [ "${1:-}" = --developer ]; then
+    kind=$1
+    shift
+fi
 walras=$(realpath "${1:?usage: with-demo.sh path/to/walras command…}")
 shift
 cd "$(dirname "$0")"
 log=$(mktemp)
 
-"$walras" demo --validators 1 --traders 2 --assets 2 --rate 1 --interval-ms 50 \
+# shellcheck disable=SC2086
+"$walras" demo $kind --assets 2 \
     --listen 127.0.0.1:0 --ethereum-listen 127.0.0.1:0 >"$log" 2>&1 &
 demo=$!
 stop() {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use consensus::Certificate;
-use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
+use ledger::contracts::{BookFacts, DeveloperEdit, EthereumAccount, EthereumFault, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, SlotProof, ValidatorsProof,
 };
@@ -180,7 +180,73 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// [`ReadError::Archive`] if they cannot be read.
     fn handovers(&self, from: u64) -> Result<Option<HandoverPage>, ReadError>;
+
+    /// Whether this is a developers' chain.
+    fn is_developers(&self) -> bool {
+        false
+    }
+
+    /// Takes in an Ethereum transaction of an account that did not sign it; on a developers' chain alone.
+    ///
+    /// # Errors
+    /// [`Closed`] if the node cannot take it now.
+    fn impersonate(&self, _: &Address, _: Vec<u8>) -> Result<Result<TransactionId, EthereumReject>, Closed> {
+        Ok(Err(EthereumReject::Fault(EthereumFault::Signature)))
+    }
+
+    /// Does what a developer asks of the chain, between two blocks. What it answers depends on the order.
+    ///
+    /// # Errors
+    /// [`DeveloperRefusal`] says why not; always on any other chain.
+    fn develop(&self, _: DeveloperOrder) -> Result<u64, DeveloperRefusal> {
+        Err(DeveloperRefusal("this is no developers' chain".into()))
+    }
 }
+
+/// What a developer asks of a developers' chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeveloperOrder {
+    /// Blocks, and seconds that pass after each of them.
+    Mine(u64, u64),
+    /// Keeps the present state; answers by a number.
+    Snapshot,
+    /// Goes back to the state that was kept under a number; answers 1, or 0 where there is none.
+    Revert(u64),
+    /// Goes back to the genesis.
+    Reset,
+    /// Edits an account, in a block of its own.
+    Edit(DeveloperEdit),
+    /// Lets seconds pass; answers how many the chain is ahead of the machine's clock.
+    IncreaseTime(u64),
+    /// The next block's time, in seconds since 1970.
+    NextTime(u64),
+    /// Seconds between blocks, whatever the clock says; `None` follows the clock again.
+    StepTime(Option<u64>),
+    /// When blocks are made.
+    Mining(Mining),
+    /// Answers 1 if blocks are made as soon as transactions wait, else 0.
+    IsInstant,
+    /// Takes a transaction out of the pool; answers 1 if it was there, else 0.
+    Drop(TransactionId),
+    /// Nothing. Blocks that were due are made before it is answered.
+    Settle,
+}
+
+/// When a developers' chain makes blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mining {
+    /// As soon as transactions wait.
+    Instant,
+    /// Every so many milliseconds, whether transactions wait or not.
+    Interval(u64),
+    /// When it is told to.
+    Manual,
+}
+
+/// Why a developers' chain does not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DeveloperRefusal(pub String);
 
 /// A moment of the chain, as Ethereum sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

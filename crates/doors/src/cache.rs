@@ -55,6 +55,14 @@ impl<T> Cache<T> {
         }
     }
 
+    /// Forgets what is above a height: a developers' chain goes back to it.
+    pub fn cut_above(&self, height: Height) {
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        while kept.blocks.back().is_some_and(|(above, _, _)| *above > height) {
+            kept.weight -= kept.blocks.pop_back().map_or(0, |(_, count, _)| count);
+        }
+    }
+
     /// What is kept of a height.
     pub fn get(&self, height: Height) -> Option<Arc<T>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);

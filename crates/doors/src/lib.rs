@@ -30,7 +30,7 @@ mod stream;
 mod tls;
 pub mod views;
 
-pub use backend::{Answer, Backend, Closed, Found, ReadError};
+pub use backend::{Answer, Backend, Closed, DeveloperOrder, DeveloperRefusal, Found, Mining, ReadError};
 pub use outline::Outline;
 pub use page::is_embedded as page_is_embedded;
 pub use published::Published;

@@ -38,6 +38,12 @@ impl Published {
         Published { views: RwLock::new(views), candles: RwLock::default(), events, pending }
     }
 
+    /// Begins again with the views of an earlier state, without candles: a developers' chain goes back to it.
+    pub fn begin_again(&self, views: Views) {
+        *self.views.write().unwrap_or_else(PoisonError::into_inner) = views;
+        *self.candles.write().unwrap_or_else(PoisonError::into_inner) = Candles::default();
+    }
+
     /// Takes in a block that was just committed, with its native transactions in order and what its Ethereum
     /// transactions came to. Whoever is told "committed" after this finds the block.
     pub fn commit(&self, committed: &CommittedBlock, transactions: &[&Transaction], contracts: &ContractReceipts) {

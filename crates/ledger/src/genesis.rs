@@ -11,6 +11,9 @@ use crate::validators::{Member, STAKED, Terms};
 
 const CONTEXT: &str = "walras 2026 genesis v1";
 const LANE_CONTEXT: &str = "walras 2026 genesis with a payment lane v1";
+const DEVELOPERS_CONTEXT: &str = "walras 2026 genesis of a developers' chain v1";
+/// The number of every developers' chain. Everybody knows keys of accounts there, and signs for it carelessly.
+pub const DEVELOPERS_CHAIN: u64 = 31_337;
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block does.
 /// A change of results is a new number. A chain names the rules in force in its genesis.
 pub const RULES: u32 = 3;
@@ -92,6 +95,9 @@ pub struct Genesis {
     pub membership: Option<Membership>,
     /// The payment lane, if the chain has one.
     pub lane: Option<LaneTerms>,
+    /// Whether it is a developers' chain: its one node may edit accounts, choose the time, and go back to earlier
+    /// heights. See [`crate::contracts::DeveloperEdit`].
+    pub is_developers: bool,
 }
 
 impl Default for Genesis {
@@ -108,6 +114,7 @@ impl Default for Genesis {
             balances: Vec::new(),
             membership: None,
             lane: None,
+            is_developers: false,
         }
     }
 }
@@ -160,6 +167,9 @@ pub enum GenesisError {
     /// A payment lane that cannot be.
     #[error("lane: {0}")]
     Lane(&'static str),
+    /// A developers' chain that others could take for a real one.
+    #[error("a developers' chain {0}: leave \"developers\" out of the genesis, or change what does not fit")]
+    Developers(&'static str),
     /// A founder who cannot be one.
     #[error("validator {0}: {1}")]
     Founder(usize, &'static str),
@@ -209,7 +219,8 @@ impl Genesis {
             .expect("writing to memory cannot fail");
         let digest = Digest::of(CONTEXT, &bytes);
         let with = |lane| borsh::to_vec(&(digest, lane)).expect("writing to memory cannot fail");
-        self.lane.as_ref().map_or(digest, |lane| Digest::of(LANE_CONTEXT, &with(lane)))
+        let digest = self.lane.as_ref().map_or(digest, |lane| Digest::of(LANE_CONTEXT, &with(lane)));
+        if self.is_developers { Digest::of(DEVELOPERS_CONTEXT, &digest.0) } else { digest }
     }
 
     /// The assets with what is issued of each at the start.
@@ -266,11 +277,25 @@ impl Genesis {
         }
         self.membership.as_ref().map_or(Ok(()), Membership::check)?;
         self.check_limits()?;
+        self.check_developers()?;
         Ok(assets)
     }
 }
 
 impl Genesis {
+    /// What stands on a developers' chain is worth nothing, and others must not be able to rely on it.
+    fn check_developers(&self) -> Result<(), GenesisError> {
+        let fault = match () {
+            _ if !self.is_developers => return Ok(()),
+            _ if self.chain != DEVELOPERS_CHAIN => "has the number 31337",
+            _ if self.membership.is_some() => "has one node and no validators",
+            _ if self.lane.is_some() => "has no payment lane, whose certificates outlive the heights that are undone",
+            _ if !self.limits.has_contracts() => "has contracts (limits.block_gas above 0)",
+            _ => return Ok(()),
+        };
+        Err(GenesisError::Developers(fault))
+    }
+
     /// Limits must leave room for what there is from the start, and for each other.
     fn check_limits(&self) -> Result<(), GenesisError> {
         let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee } = self.limits;

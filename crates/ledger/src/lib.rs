@@ -48,7 +48,7 @@ pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
 pub use bridge::{BridgeChange, LaneAsset, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
-pub use genesis::{Asset, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
+pub use genesis::{Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK,
     TYPED_DATA_PER_SUB_BLOCK, VOTES_BYTES_MAX, votes_bytes,
@@ -97,6 +97,8 @@ pub struct Ledger {
     history: History,
     /// Whether as many offers rest as may before no more are taken.
     is_book_full: bool,
+    /// Whether blocks may edit accounts; the genesis says so, and no checkpoint.
+    is_developers: bool,
 }
 
 impl Ledger {
@@ -150,7 +152,18 @@ impl Ledger {
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full: false,
+            is_developers: genesis.is_developers,
         })
+    }
+
+    /// The same state under what the genesis alone says, after it was restored from a checkpoint.
+    pub fn under(self, genesis: &Genesis) -> Ledger {
+        Ledger { is_developers: genesis.is_developers, ..self }
+    }
+
+    /// Whether this is a developers' chain, whose blocks may edit accounts.
+    pub fn is_developers(&self) -> bool {
+        self.is_developers
     }
 
     /// Height of the last block applied; 0 at genesis.

@@ -375,6 +375,7 @@ impl Restore {
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full,
+            is_developers: false,
         };
         if !is_counted || ledger.limits.has_contracts() != ledger.contracts.head().is_some() {
             return Err(AuditError::Code.into());

@@ -27,6 +27,9 @@ struct File {
     balances: Vec<BalanceEntry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lane: Option<LanePart>,
+    /// Whether it is a developers' chain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    developers: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     consensus: Option<Part>,
 }
@@ -184,6 +187,7 @@ impl File {
             assets: genesis.assets.iter().map(asset).collect(),
             balances: genesis.balances.iter().map(balance).collect(),
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
+            developers: genesis.is_developers,
             consensus: None,
         }
     }
@@ -235,6 +239,7 @@ impl File {
             assets,
             balances: balances.collect::<Result<_, GenesisFileError>>()?,
             membership: None,
+            is_developers: self.developers,
         })
     }
 }
@@ -266,6 +271,7 @@ mod tests {
             balances: vec![(Address([3; 20]), AssetId(1), u64::MAX >> 1)],
             membership: None,
             lane: None,
+            is_developers: false,
         }
     }
 
@@ -316,6 +322,27 @@ mod tests {
             let message = read(&path).expect_err("refused").to_string();
             assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
         }
+    }
+
+    /// A developers' chain says so in its file, is another network for it, and can be nothing else.
+    #[test]
+    fn a_developers_chain_round_trips_and_is_no_network() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("genesis.json");
+        write(&path, &genesis()).expect("written");
+        assert!(!std::fs::read_to_string(&path).expect("there").contains("developers"), "others do not name it");
+        let developers = Genesis { is_developers: true, ..genesis() };
+        assert_ne!(developers.digest(), genesis().digest());
+        write(&path, &developers).expect("written");
+        assert_eq!(read(&path).expect("sound"), developers);
+        let refused = |genesis: &Genesis, founding: Option<&Founding>, expected: &str| {
+            write_with_founding(&path, genesis, founding).expect("written");
+            let message = read(&path).expect_err("refused").to_string();
+            assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
+        };
+        refused(&Genesis { chain: 31_338, ..developers.clone() }, None, "has the number 31337");
+        refused(&Genesis { limits: Limits::default(), ..developers.clone() }, None, "has contracts");
+        refused(&developers, Some(&founding()), "has one node and no validators");
     }
 
     #[test]

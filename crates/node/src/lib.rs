@@ -5,10 +5,12 @@
 
 mod candles;
 pub mod config;
+mod developer;
 pub mod exchange;
 pub mod founding;
 pub mod genesis_file;
 mod inbox;
+mod intake;
 mod lane_evidence;
 mod lane_keys;
 mod lane_member;
@@ -57,6 +59,12 @@ pub enum StartError {
     /// The pipeline.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
+    /// Doors of a developers' chain that strangers could come through.
+    #[error(
+        "{0}: everybody at this address could change any account of this developers' chain: listen on loopback, or set \
+         [http] submit_token_file"
+    )]
+    Developers(SocketAddr),
     /// An address that the doors should listen on.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -73,6 +81,13 @@ impl Node {
         data: &Path,
         network: Option<Network>,
     ) -> Result<Node, StartError> {
+        let is_open = |listen: &SocketAddr| config.http.behind_proxy || !listen.ip().is_loopback();
+        if let Some(listen) = [config.http.listen, config.ethereum.listen].into_iter().find(is_open)
+            && genesis.is_developers
+            && config.http.submit_token_file.is_none()
+        {
+            return Err(StartError::Developers(listen));
+        }
         let bound = Bound::new(config.http.clone()).await?;
         let bound = match genesis.limits.has_contracts() {
             true => bound.with_ethereum(config.ethereum.listen).await?,

@@ -7,12 +7,13 @@
 //!           signatures                            └─► roots (tries follow, one block behind)
 //! ```
 //!
-//! Four in one direction. *Intake* checks signatures in batches and admits. The *producer* of a solo node makes a block
+//! Four in one direction. *Intake* ([`crate::intake`]) checks signatures in batches and admits. The *producer* of a solo node makes a block
 //! when enough wait or one has waited long enough, writes it to the log and applies it at the same time, and lets
 //! nobody see the new state before both are done. The *publisher* answers those who wait: whoever hears "committed" can
 //! be sure that the block is on disk. *Roots* works the changes into the tries while the next block fills.
 //!
 //! Among several validators the *executor* takes the place of the producer: blocks come decided ([`crate::validator`]).
+//! On a developers' chain one thread is producer, publisher and roots ([`crate::developer`]).
 //! The *candles* thread reads old blocks from the archive when the node has started. Locks are taken in this order:
 //! ledger, roots, mempool, published state, waiters, store.
 
@@ -21,30 +22,24 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
-use ledger::contracts::EthereumFault;
-use ledger::{Applied, Changes, Ledger, Refusal, Stage, outcomes_by_id};
-use primitives::{Digest, Height, Superblock, Transaction, TransactionId, verify_transactions};
+use ledger::{Applied, Changes, Ledger, Stage, outcomes_by_id};
+use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
-use replica::{
-    Agreed, EthereumCandidate, EthereumReject, Foundation, HandoverLog, Input, Past, PoolEntry, Reject, receipts_with,
-};
+use replica::{Agreed, Foundation, HandoverLog, Input, Past, PoolEntry, ReplicaError, receipts_with};
 use store::{RealDisk, StoreError};
-use tokio::sync::oneshot;
 
 use crate::inbox::InboxSender;
 use crate::lane_evidence;
 use crate::payment_lane::LaneHeard;
-use crate::shared::{ExchangeError, Shared, Submission, clock_ms, poisoned};
+use crate::shared::{ExchangeError, Shared, clock_ms, poisoned};
 use doors::cache::ProvenReceipts;
-use doors::{Answer, CommittedBlock, Found, Outline};
+use doors::{CommittedBlock, Found, Outline};
 
-/// Transactions whose signatures are checked together.
-const INTAKE_BATCH: usize = 8_192;
 /// Between two looks for receipts that are being archived, once an epoch.
 const WAIT_FOR_RECEIPTS: Duration = Duration::from_millis(1);
 
 /// Bytes of Ethereum transactions in a block of a validator that makes its own.
-const LANE_BYTES: usize = 8 << 20;
+pub(crate) const LANE_BYTES: usize = 8 << 20;
 
 /// A block that is durable and applied, on its way to the publisher.
 pub(crate) struct Made {
@@ -56,125 +51,6 @@ pub(crate) struct Made {
     /// The state, if a checkpoint of it is due. It is begun once the receipts up to it are archived: recovery does not
     /// make those again.
     checkpoint: Option<Ledger>,
-}
-
-/// The intake thread.
-pub(crate) fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) {
-    while !shared.stopping.load(Ordering::Acquire) {
-        let Ok(first) = submissions.recv_timeout(Duration::from_millis(100)) else { continue };
-        let mut gathered = vec![first];
-        let mut count = gathered[0].transactions.len();
-        while count < INTAKE_BATCH {
-            let Ok(next) = submissions.try_recv() else { break };
-            count += next.transactions.len();
-            gathered.push(next);
-        }
-        let transactions: Vec<&Transaction> = gathered.iter().flat_map(|s| &s.transactions).collect();
-        let valid = verify_transactions(&shared.network, &transactions);
-        let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
-        let mut checked = ids.into_iter().zip(valid);
-        for mut submission in gathered {
-            let ethereum = std::mem::take(&mut submission.ethereum);
-            if !ethereum.is_empty() {
-                // Another validator cannot get them in: what is refused here is that one's to tell.
-                drop(admit_ethereum(shared, ethereum));
-            }
-            let answers = admit(shared, submission.transactions, &mut checked, submission.wait);
-            // Whoever asked may have gone away.
-            drop(submission.reply.send(answers));
-        }
-    }
-}
-
-fn admit(
-    shared: &Shared,
-    transactions: Vec<Transaction>,
-    checked: &mut impl Iterator<Item = (TransactionId, bool)>,
-    wait: bool,
-) -> Vec<Answer> {
-    let ledger = shared.read_ledger();
-    let mut mempool = shared.lock_mempool();
-    let views = shared.published.views();
-    let mut waiters = poisoned(shared.waiters.lock());
-    let arrived_ms = shared.now_ms();
-    let mut entries = Vec::with_capacity(transactions.len());
-    let mut known = Vec::with_capacity(transactions.len());
-    for transaction in transactions {
-        let (id, valid) = checked.next().expect("one for each transaction");
-        let answer = match views.find(&id) {
-            _ if !valid => Some(Answer::Refused(Refusal::BadSignature)),
-            Some(found) if found.outcome.refusal().is_none() => Some(Answer::Committed(id, found)),
-            _ => None,
-        };
-        if answer.is_none() {
-            entries.push(PoolEntry { id, arrived_ms, transaction });
-        }
-        known.push((id, answer));
-    }
-    let mut entered = mempool.admit_all(entries, &ledger).into_iter();
-    let mut answer = |(id, known): (TransactionId, Option<Answer>)| {
-        let answer = known.unwrap_or_else(|| match entered.next().expect("one for each entry") {
-            Ok(()) | Err(Reject::Waiting) => {
-                let receiver = wait.then(|| {
-                    let (sender, receiver) = oneshot::channel();
-                    waiters.entry(id).or_default().push(sender);
-                    receiver
-                });
-                Answer::Pending(id, receiver)
-            }
-            Err(Reject::Full) => Answer::Full,
-            Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
-        });
-        shared.metrics.submitted(&answer);
-        answer
-    };
-    let answers = known.into_iter().map(&mut answer).collect();
-    drop(mempool);
-    shared.note_pool();
-    shared.fill.notify_all();
-    answers
-}
-
-/// Takes Ethereum transactions in, as [`crate::Exchange::submit_ethereum`] says.
-pub(crate) fn admit_ethereum(
-    shared: &Shared,
-    transactions: Vec<Vec<u8>>,
-) -> Vec<Result<TransactionId, EthereumReject>> {
-    let (chain, has_contracts) = {
-        let ledger = shared.read_ledger();
-        (ledger.chain(), ledger.contracts().head().is_some())
-    };
-    if !has_contracts {
-        return transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect();
-    }
-    let recover = |bytes| EthereumCandidate::recover(bytes, chain);
-    let candidates: Vec<_> = transactions.into_par_iter().map(recover).collect();
-    let ledger = shared.read_ledger();
-    let mut mempool = shared.lock_mempool();
-    let views = shared.published.views();
-    let now_ms = shared.now_ms();
-    let mut entered = Vec::new();
-    let mut enter = |candidate: Result<EthereumCandidate, EthereumFault>| {
-        let candidate = candidate?;
-        let id = candidate.id();
-        if views.ethereum().receipt(&id).is_some() {
-            return Ok(id);
-        }
-        match mempool.ethereum.enter(candidate, now_ms, &ledger) {
-            Err(EthereumReject::Waiting) => Ok(id),
-            Err(reject) => Err(reject),
-            Ok(id) => {
-                entered.push(id);
-                Ok(id)
-            }
-        }
-    };
-    let answers = candidates.into_iter().map(&mut enter).collect();
-    drop((views, mempool, ledger));
-    shared.published.announce_pending(&entered);
-    shared.note_pool();
-    shared.fill.notify_all();
-    answers
 }
 
 /// The producer thread.
@@ -266,7 +142,7 @@ fn receipts_root(shared: &Shared, height: Height) -> Result<Option<Digest>, Exch
     }
 }
 
-fn apply_threads(shared: &Shared) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
+pub(crate) fn apply_threads(shared: &Shared) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
     let threads = shared.config.blocks.threads;
     rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("apply-{i}")).build()
 }
@@ -279,14 +155,26 @@ fn make(
     made: &SyncSender<Made>,
     changed: &SyncSender<(Height, Changes)>,
 ) -> Result<bool, ExchangeError> {
-    let (applied, changes, stages_ms) = commit(shared, &block, &ids)?;
     let height = block.height;
+    let (block, changes) = make_durable(shared, block, ids)?;
+    Ok(made.send(block).is_ok() && changed.send((height, changes)).is_ok())
+}
+
+/// Commits a block; what is left is to publish it, and to let the tries follow. A developers' chain writes no
+/// checkpoints, because it may go back below them.
+pub(crate) fn make_durable(
+    shared: &Shared,
+    block: Superblock,
+    entries: Vec<TransactionId>,
+) -> Result<(Made, Changes), ExchangeError> {
+    let (applied, changes, stages_ms) = commit(shared, &block, &entries)?;
     let every = shared.config.store.checkpoint_blocks;
-    let due = every != 0 && height.is_multiple_of(every);
-    let checkpoint = due.then(|| shared.read_ledger().clone());
-    let outline = Outline::of(&shared.read_ledger());
-    let sent = made.send(Made { block, entries: ids, applied, outline, stages_ms, checkpoint }).is_ok();
-    Ok(sent && changed.send((height, changes)).is_ok())
+    let ledger = shared.read_ledger();
+    let due = every != 0 && block.height.is_multiple_of(every) && !ledger.is_developers();
+    let checkpoint = due.then(|| ledger.clone());
+    let outline = Outline::of(&ledger);
+    drop(ledger);
+    Ok((Made { block, entries, applied, outline, stages_ms, checkpoint }, changes))
 }
 
 /// Waits until a block is due. `None` when the node stops and nothing waits, or has failed.
@@ -415,46 +303,57 @@ fn checkpoint(shared: &Arc<Shared>, state: Ledger) {
 
 /// The publisher thread.
 pub(crate) fn publish(shared: &Arc<Shared>, blocks: &Receiver<Made>, consensus: Option<&InboxSender>) {
-    for Made { block, entries, applied, outline, stages_ms, checkpoint: state } in blocks {
-        let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
-        let (block, receipts_root) = (Arc::new(block), receipts.root);
-        let transactions = entries.len() + block.ethereum_len();
-        shared.bodies.put(block.height, transactions, block.clone());
-        shared.receipts.put(block.height, transactions, receipts.clone());
-        let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
-        let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
-        shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);
-        shared.unpublished.end();
-        shared.metrics.committed(&committed);
-        answer_waiters(shared, &committed);
-        if let Err(error) = replica::archive(&mut shared.lock_store(), &receipts.receipts) {
+    for made in blocks {
+        if let Err(error) = publish_one(shared, made, consensus) {
             return shared.fail(&error);
         }
-        if let Some(state) = state {
-            checkpoint(shared, state);
-        }
-        // Nobody listens when the node stops.
-        if let Some(host) = shared.lane_facts.get() {
-            let posts = lane_evidence::posts_of(&block, &applied.outcomes);
-            drop(host.send(LaneHeard::Block(block.height, applied.lane.clone(), posts)));
-        }
-        // Nobody listens when the node stops.
-        consensus.map(|consensus| consensus.put_result(Input::ReceiptsRoot(block.height, receipts_root)));
-        let summary = &committed.summary;
-        tracing::info!(
-            height = summary.height,
-            transactions = summary.transactions,
-            refused = summary.transactions - summary.applied,
-            fills = summary.fills,
-            pairs = summary.pairs,
-            full = summary.full,
-            ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log")
-                .map(|(_, ms)| ms).sum::<f64>()),
-            log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
-            "block"
-        );
-        shared.published.announce(committed);
     }
+}
+
+/// Publishes a block, and archives its receipts.
+pub(crate) fn publish_one(
+    shared: &Arc<Shared>,
+    made: Made,
+    consensus: Option<&InboxSender>,
+) -> Result<(), StoreError> {
+    let Made { block, entries, applied, outline, stages_ms, checkpoint: state } = made;
+    let receipts = Arc::new(ProvenReceipts::new(receipts_with(&applied, &entries)));
+    let (block, receipts_root) = (Arc::new(block), receipts.root);
+    let transactions = entries.len() + block.ethereum_len();
+    shared.bodies.put(block.height, transactions, block.clone());
+    shared.receipts.put(block.height, transactions, receipts.clone());
+    let committed = Arc::new(CommittedBlock::new(&block, &applied, &entries, receipts_root, outline, stages_ms));
+    let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+    shared.published.commit(&committed, &transactions, &receipts.receipts.contracts);
+    shared.unpublished.end();
+    shared.metrics.committed(&committed);
+    answer_waiters(shared, &committed);
+    replica::archive(&mut shared.lock_store(), &receipts.receipts)?;
+    if let Some(state) = state {
+        checkpoint(shared, state);
+    }
+    // Nobody listens when the node stops.
+    if let Some(host) = shared.lane_facts.get() {
+        let posts = lane_evidence::posts_of(&block, &applied.outcomes);
+        drop(host.send(LaneHeard::Block(block.height, applied.lane.clone(), posts)));
+    }
+    // Nobody listens when the node stops.
+    consensus.map(|consensus| consensus.put_result(Input::ReceiptsRoot(block.height, receipts_root)));
+    let summary = &committed.summary;
+    tracing::info!(
+        height = summary.height,
+        transactions = summary.transactions,
+        refused = summary.transactions - summary.applied,
+        fills = summary.fills,
+        pairs = summary.pairs,
+        full = summary.full,
+        ms = %format_args!("{:.1}", summary.stages_ms.iter().filter(|(name, _)| *name != "log")
+            .map(|(_, ms)| ms).sum::<f64>()),
+        log_ms = %format_args!("{:.1}", summary.stages_ms.last().map_or(0.0, |(_, ms)| *ms)),
+        "block"
+    );
+    shared.published.announce(committed);
+    Ok(())
 }
 
 fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
@@ -474,19 +373,25 @@ fn answer_waiters(shared: &Shared, committed: &CommittedBlock) {
 /// The roots thread.
 pub(crate) fn follow(shared: &Arc<Shared>, changes: &Receiver<(Height, Changes)>, consensus: Option<&InboxSender>) {
     for (height, changes) in changes {
-        let begun = Instant::now();
-        let mut at = poisoned(shared.roots.lock());
-        at.root = match replica::hash(&mut at.roots, height, &changes) {
+        let root = match follow_one(shared, height, &changes) {
             Ok(root) => root,
             Err(error) => return shared.fail(&error),
         };
-        at.height = height;
-        let root = at.root;
-        drop(at);
-        shared.rooted.notify_all();
-        shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
-        shared.published.set_state_root(height, root);
         // Nobody listens when the node stops.
         consensus.map(|consensus| consensus.put_result(Input::StateRoot(height, root)));
     }
+}
+
+/// Lets the tries follow a block; their root.
+pub(crate) fn follow_one(shared: &Shared, height: Height, changes: &Changes) -> Result<Digest, ReplicaError> {
+    let begun = Instant::now();
+    let mut at = poisoned(shared.roots.lock());
+    at.root = replica::hash(&mut at.roots, height, changes)?;
+    at.height = height;
+    let root = at.root;
+    drop(at);
+    shared.rooted.notify_all();
+    shared.metrics.hashing.observe(begun.elapsed().as_secs_f64());
+    shared.published.set_state_root(height, root);
+    Ok(root)
 }

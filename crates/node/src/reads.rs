@@ -10,7 +10,7 @@ use doors::backend::{
 };
 use doors::cache::ProvenReceipts;
 use doors::metrics::Metrics;
-use doors::{Answer, Closed, Found, Published};
+use doors::{Answer, Closed, DeveloperOrder, DeveloperRefusal, Found, Published};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{AccountProof, Ledger, OfferProof, Pair, Place, Roots, SlotProof, ValidatorsProof};
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
@@ -234,6 +234,28 @@ impl Backend for Reads {
         };
         let finality: consensus::Finality = borsh::from_slice(&bytes).map_err(archive)?;
         Ok(Some(CertifiedOutcome { state_root, receipts_root, certificate: finality.certificate }))
+    }
+
+    fn is_developers(&self) -> bool {
+        self.exchange.shared.is_developers
+    }
+
+    fn impersonate(
+        &self,
+        sender: &Address,
+        transaction: Vec<u8>,
+    ) -> Result<Result<TransactionId, EthereumReject>, Closed> {
+        if self.room.is_full() {
+            return Err(Closed::DiskFull);
+        }
+        self.exchange.impersonate(sender, transaction)
+    }
+
+    fn develop(&self, order: DeveloperOrder) -> Result<u64, DeveloperRefusal> {
+        if self.room.is_full() {
+            return Err(DeveloperRefusal(Closed::DiskFull.to_string()));
+        }
+        self.exchange.shared.order(order)
     }
 
     fn handovers(&self, from: u64) -> Result<Option<HandoverPage>, ReadError> {

@@ -49,7 +49,7 @@ pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result
 
 /// Reads the newest archived receipts back, as many as the index holds. Of blocks too old to be shown, only where their
 /// transactions went.
-fn recover_views(
+pub(crate) fn recover_views(
     config: &Config,
     ledger: &Ledger,
     store: &Store<RealDisk>,

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use transport::Transport;
 
 use crate::config::Config;
+use crate::developer::Orders;
 use crate::payment_lane::LaneHeard;
 use crate::recovery::Recovered;
 use crate::verified::Verified;
@@ -144,6 +145,10 @@ pub(crate) struct Shared {
     waiting: Mutex<Waiting>,
     /// Hears what blocks say of the payment lane; nobody in a node that takes no part in it.
     pub(crate) lane_facts: OnceLock<SyncSender<LaneHeard>>,
+    /// Whether it is a developers' chain.
+    pub is_developers: bool,
+    /// What the developer of a developers' chain asks for.
+    pub(crate) orders: Mutex<Orders>,
 }
 
 /// The present links, for other threads than the one that holds them.
@@ -162,7 +167,7 @@ impl Shared {
     /// Of a node that has just recovered.
     pub(crate) fn new(config: Config, recovered: Recovered) -> Shared {
         let Recovered { ledger, roots, store, views } = recovered;
-        let network = ledger.network();
+        let (network, is_developers) = (ledger.network(), ledger.is_developers());
         let mut roots = RootsAt { height: ledger.height(), root: Digest::default(), roots };
         roots.root = roots.roots.parts().root();
         Shared {
@@ -196,6 +201,8 @@ impl Shared {
             links: Mutex::default(),
             waiting: Mutex::default(),
             lane_facts: OnceLock::new(),
+            is_developers,
+            orders: Mutex::default(),
             status: Mutex::default(),
         }
     }

@@ -141,6 +141,16 @@ impl EthereumCandidate {
         Ok(EthereumCandidate { bytes, transaction, sender })
     }
 
+    /// The same of an account that did not sign it, which only a developers' chain takes.
+    ///
+    /// # Errors
+    /// [`EthereumFault`] names what no state could make valid.
+    pub fn impersonating(bytes: Vec<u8>, chain: u64, sender: Address) -> Result<EthereumCandidate, EthereumFault> {
+        let transaction = EthereumTransaction::decode(&bytes)?;
+        transaction.check(chain)?;
+        Ok(EthereumCandidate { bytes, transaction, sender })
+    }
+
     /// The hash of the transaction.
     pub fn id(&self) -> TransactionId {
         self.transaction.hash()
@@ -319,6 +329,15 @@ impl EthereumPool {
         }
         self.waits_since_ms = self.waits_since_ms.filter(|_| is_rest);
         taken
+    }
+
+    /// Takes a transaction out that waits; whether it was there.
+    pub fn forget(&mut self, id: &TransactionId) -> bool {
+        let Some((address, nonce)) = self.ids.remove(id) else { return false };
+        if let Some(sender) = self.senders.get_mut(&address) {
+            sender.waiting.remove(&nonce);
+        }
+        true
     }
 
     /// Forgets what has waited for longer than [`GAP_MS`] and cannot be proposed.

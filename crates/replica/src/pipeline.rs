@@ -34,8 +34,18 @@ impl Foundation {
         ethereum: ProposedLane,
         wall_ms: u64,
     ) -> Superblock {
-        let Foundation { parent, parent_ms, parent_root } = *self;
-        let time_ms = block_time(parent_ms, &[wall_ms], 1);
+        self.block_at(height, native, ethereum, block_time(self.parent_ms, &[wall_ms], 1))
+    }
+
+    /// The next block of a developers' chain, whose time is what its developer says.
+    pub fn block_at(
+        &self,
+        height: Height,
+        native: Vec<Transaction>,
+        ethereum: ProposedLane,
+        time_ms: u64,
+    ) -> Superblock {
+        let Foundation { parent, parent_root, .. } = *self;
         let ProposedLane { transactions: ethereum, senders } = ethereum;
         let sub_blocks = vec![SubBlock { time_ms, native, ethereum, senders, ..SubBlock::default() }];
         Superblock { height, parent, time_ms, parent_root, sub_blocks }

@@ -59,7 +59,7 @@ pub fn recover_state<D: Disk>(disk: D, options: Options, genesis: &Genesis) -> R
 pub fn begin<D: Disk>(checkpoint: Option<CheckpointReader<D>>, genesis: &Genesis) -> Result<Ledger, ReplicaError> {
     let ledger = match checkpoint {
         None => Ledger::new(genesis)?,
-        Some(checkpoint) => restore(checkpoint)?,
+        Some(checkpoint) => restore(checkpoint)?.under(genesis),
     };
     if ledger.chain() != genesis.chain {
         return Err(ReplicaError::OtherChain { stored: ledger.chain(), genesis: genesis.chain });

@@ -9,6 +9,7 @@
 //! | `checkpoint-HEIGHT.ckpt` | the whole state after this block, the last two of them |
 //! | `*.tmp` | a checkpoint that is being written; removed when the store is opened |
 //! | `forgotten-HEIGHT` | empty: blocks and receipts below this height may be missing at the front of their logs |
+//! | `cut-HEIGHT` | empty: blocks and receipts above this height are being cut off |
 //! | `lock` | locked while the store is open, so that two processes never share it |
 //!
 //! The log of a validator's votes lies in a directory of its own, see [`VoteLog`].
@@ -38,6 +39,8 @@
 //! - A state from elsewhere can take the place of all that is here ([`Store::begin_replacement`]): a checkpoint that
 //!   names no block, above all blocks. Once it has its name the logs that begin at its height or below are void, and
 //!   are removed when the store is opened next; before that nothing has changed.
+//! - Blocks and receipts can be *cut off* at the end ([`Store::cut_above`]), all above a height or none, whatever a crash
+//!   leaves. This takes back what was durable: it is for chains on which nothing is promised.
 //!
 //! # Torn tail or damage?
 //!

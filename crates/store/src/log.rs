@@ -203,6 +203,34 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
+    /// Cuts off what comes after this height, which is not before the first record. Readers find none of it any more
+    /// when this begins.
+    pub(crate) fn cut_above(&mut self, height: u64) -> Result<(), StoreError> {
+        let kept = self.files.read(height)?;
+        let gone: Vec<u64> = {
+            let mut segments = self.files.segments_mut();
+            let kept = segments.partition_point(|segment| segment.header.first <= height);
+            let gone = segments.split_off(kept);
+            if let Some(Segment { header, offsets: Some(offsets) }) = segments.last_mut() {
+                offsets.truncate((height + 1 - header.first) as usize);
+            }
+            gone.into_iter().map(|segment| segment.header.first).collect()
+        };
+        self.tail = None;
+        // The newest first, so that what a crash leaves has no gap.
+        gone.iter().rev().try_for_each(|first| remove(&*self.files.disk, &self.files.kind.file_name(*first)))?;
+        (self.last, self.durable) = (height, Arc::new(AtomicU64::new(height)));
+        let header = self.files.segments().last().map(|segment| segment.header.clone());
+        if let Some((FileHeader { first, number, salt, .. }, Record { end, digest, .. })) = header.zip(kept) {
+            let file = self.files.open(first, true)?;
+            let path = self.files.path(first);
+            file.truncate(end).map_err(StoreError::io("truncate", &path))?;
+            file.sync().map_err(StoreError::io("sync", &path))?;
+            self.tail = Some(Tail { file: Arc::new(file), first, number, salt, end, digest });
+        }
+        self.mark()
+    }
+
     /// Leaves the current file, durable and without a mark, and begins the next.
     fn roll(&mut self) -> Result<(), StoreError> {
         let (mut number, mut previous) = (0, [0; 32]);

@@ -7,6 +7,9 @@
 //! A *replacement* ([`crate::Store::begin_replacement`]) is a checkpoint that names no block, above all that the logs
 //! hold. From the moment that it has its name the logs below it are void: they are removed when the store is opened, as
 //! often as it takes. Nothing else leaves such a checkpoint above files that begin at it or below.
+//!
+//! A *cut* ([`crate::Store::cut_above`]) takes blocks and receipts off the end of the logs. An empty file `cut-HEIGHT` is
+//! made durable first and removed last; whoever opens a store that has one keeps nothing above that height.
 
 use crate::archive::{Kind, path};
 use crate::checkpoint::{self, CheckpointReader};
@@ -15,14 +18,24 @@ use crate::error::StoreError;
 use crate::log::{list, remove};
 
 const STEM: &str = "forgotten-";
+const CUT_STEM: &str = "cut-";
 
 fn name(height: u64) -> String {
     format!("{STEM}{height:020}")
 }
 
+fn cut_name(height: u64) -> String {
+    format!("{CUT_STEM}{height:020}")
+}
+
 fn heights(disk: &impl Disk) -> Result<Vec<u64>, StoreError> {
+    heights_of(disk, STEM)
+}
+
+/// The heights in the names of empty files that begin so, in order.
+fn heights_of(disk: &impl Disk, stem: &str) -> Result<Vec<u64>, StoreError> {
     let listed = disk.list().map_err(StoreError::io("list", &disk.place()))?;
-    let height = |name: &str| name.strip_prefix(STEM)?.parse().ok();
+    let height = |name: &str| name.strip_prefix(stem)?.parse().ok();
     let mut heights: Vec<u64> = listed.iter().filter_map(|(name, _)| height(name)).collect();
     heights.sort_unstable();
     Ok(heights)
@@ -43,6 +56,23 @@ pub(crate) fn set_floor(disk: &impl Disk, height: u64) -> Result<(), StoreError>
     disk.create(&name(height)).map_err(StoreError::io("create", &path))?;
     disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))?;
     before.into_iter().try_for_each(|old| remove(disk, &name(old)))
+}
+
+/// The height of a cut that was begun and not finished.
+pub(crate) fn cut(disk: &impl Disk) -> Result<Option<u64>, StoreError> {
+    Ok(heights_of(disk, CUT_STEM)?.first().copied())
+}
+
+/// Says, durably, that nothing above this height is kept.
+pub(crate) fn set_cut(disk: &impl Disk, height: u64) -> Result<(), StoreError> {
+    let path = path(disk, &cut_name(height));
+    disk.create(&cut_name(height)).map_err(StoreError::io("create", &path))?;
+    disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))
+}
+
+/// Says that the cut is made.
+pub(crate) fn remove_cut(disk: &impl Disk, height: u64) -> Result<(), StoreError> {
+    remove(disk, &cut_name(height))
 }
 
 /// Removes the logs whose place the newest checkpoint has taken.

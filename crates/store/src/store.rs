@@ -101,19 +101,22 @@ impl<D: Disk> Store<D> {
         let lock = disk.lock().map_err(StoreError::io("lock", &place))?.ok_or(StoreError::Locked(place))?;
         remove_temporaries(&*disk)?;
         retention::remove_replaced(&disk)?;
+        let cut = retention::cut(&*disk)?;
         let segment_bytes = options.segment_bytes.min(SEGMENT_BYTES_MAX);
         let mut repairs = Vec::new();
         let checkpoint = checkpoint::list(&*disk)?.pop();
         let checkpoint = checkpoint.map(|height| CheckpointReader::open(disk.clone(), height)).transpose()?;
         let header = checkpoint.as_ref().map(|checkpoint| checkpoint.header.clone()).unwrap_or_default();
         let base = header.height;
-        let known = Known { durable: header.archived(), ..Known::NOTHING };
+        let limit = cut.unwrap_or(Known::NOTHING.limit);
+        let known = Known { durable: header.archived(), limit };
         let mut blocks = Log::open(&disk, Kind::Blocks, known, segment_bytes, &mut repairs)?;
         join(&mut blocks, &header)?;
         let known = Known { durable: header.archived(), limit: blocks.last() };
         let mut receipts = Log::open(&disk, Kind::Receipts, known, segment_bytes, &mut repairs)?;
         join_receipts(&mut receipts, &header)?;
         disk.sync_directory().map_err(StoreError::io("sync the directory", &disk.place()))?;
+        cut.map_or(Ok(()), |height| retention::remove_cut(&*disk, height))?;
         let replay = Blocks { files: blocks.files.clone(), next: base + 1, last: blocks.last() };
         let meeting = Arc::new(Meeting::new(disk.clone(), receipts.last(), receipts.syncer()));
         let store = Store {
@@ -302,6 +305,37 @@ impl<D: Disk> Store<D> {
         retention::set_floor(&*self.disk, floor)?;
         self.blocks.remove_first(blocks)?;
         self.receipts.remove_first(receipts)
+    }
+}
+
+impl<D: Disk> Store<D> {
+    /// Cuts off all blocks and receipts above a height, at once and durably: a crash leaves all of them or none. Only
+    /// where nobody has been promised anything, as on a chain for developers.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfOrder`] if the height is above the last block, or below the newest checkpoint or what was
+    /// forgotten: nothing has changed then. [`StoreError::Io`]; the store then refuses.
+    pub fn cut_above(&mut self, height: u64) -> Result<(), StoreError> {
+        self.health.check()?;
+        let least = self.blocks.first().map_or(self.blocks.last(), |first| first - 1).max(self.checkpoint_height);
+        for (is_wrong, expected) in [(height > self.blocks.last(), self.blocks.last()), (height < least, least)] {
+            if is_wrong {
+                return Err(StoreError::OutOfOrder { what: "cut above", height, expected });
+            }
+        }
+        let cut = self.cut(height);
+        self.health.note(cut)
+    }
+
+    fn cut(&mut self, height: u64) -> Result<(), StoreError> {
+        // From here on whoever opens the store cuts.
+        retention::set_cut(&*self.disk, height)?;
+        if self.receipts.last() > height {
+            self.receipts.cut_above(height)?;
+        }
+        self.blocks.cut_above(height)?;
+        self.meeting.receipts_put(self.receipts.last(), self.receipts.syncer())?;
+        retention::remove_cut(&*self.disk, height)
     }
 }
 

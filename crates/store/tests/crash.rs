@@ -182,3 +182,78 @@ fn what_survived_a_kill_survives_a_crash_after_it() {
     assert_eq!(store.durable_height(), 3);
     assert_eq!(recover(disk.after_crash(Surviving::Nothing), (3, 0), "kill, recovery, crash"), 3);
 }
+
+/// What another history put after a cut.
+fn other_block(height: u64) -> Vec<u8> {
+    bytes(4, height, 200)
+}
+
+/// A cut that a crash interrupts is made as a whole or not at all, over several files, in place and when opened anew;
+/// another history goes on from there.
+#[test]
+fn a_cut_is_made_whole_or_not_at_all() {
+    const BLOCKS: u64 = 90;
+    let options = Options { segment_bytes: 4_000 };
+    for to in [0, 1, 7, 40, 41, 89, 90] {
+        let disk = FaultDisk::new(10 + to);
+        let (mut store, _) = Store::open(disk.clone(), options).expect("a new store opens");
+        for height in 1..=BLOCKS {
+            store.append(height, &block(height)).expect("appended");
+            store.sync().expect("synced");
+            store.put_receipts(height, &receipts(height)).expect("put");
+        }
+        let archive = store.archive();
+        let crashes = Arc::new(AtomicUsize::new(0));
+        disk.watch({
+            let crashes = crashes.clone();
+            move |disk| {
+                let torn = [Surviving::Torn(1), Surviving::Some(disk.points())];
+                for way in [Surviving::Nothing, Surviving::Everything].into_iter().chain(torn) {
+                    let (store, recovery) = Store::open(disk.after_crash(way), options).expect("opens");
+                    let last = store.last_height();
+                    assert!(last == to || last == BLOCKS, "{last} blocks, cut above {to} or not");
+                    assert_eq!(recovery.blocks.map(|one| one.expect("sound").0).last().unwrap_or(0), last);
+                    assert!(store.receipts_height() <= last);
+                    crashes.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        store.cut_above(to).expect("cut");
+        disk.watch(|_| {});
+        assert!(crashes.load(Ordering::Relaxed) > 8);
+        assert_eq!((store.last_height(), store.durable_height(), store.receipts_height()), (to, to, to));
+        // Those who read beside find what is left, and nothing of what is gone.
+        for height in 1..=BLOCKS {
+            let kept = (height <= to).then(|| block(height));
+            assert_eq!(archive.block(height).expect("sound"), kept);
+            assert_eq!(archive.receipts(height).expect("sound").is_some(), height <= to);
+        }
+        for height in to + 1..=to + 30 {
+            store.append(height, &other_block(height)).expect("appended");
+            store.sync().expect("synced");
+            store.put_receipts(height, &other_block(height)).expect("put");
+        }
+        drop(store);
+        let (store, recovery) = Store::open(disk.after_crash(Surviving::Nothing), options).expect("opens");
+        assert_eq!((recovery.repairs, store.last_height()), (Vec::new(), to + 30));
+        for height in 1..=to + 30 {
+            let held = if height <= to { block(height) } else { other_block(height) };
+            assert_eq!(store.block(height).expect("sound"), Some(held), "{height} of {to}");
+        }
+    }
+}
+
+#[test]
+fn a_cut_below_a_checkpoint_is_refused() {
+    let (mut store, _) = Store::open(FaultDisk::new(11), OPTIONS).expect("a new store opens");
+    for height in 1..=9 {
+        store.append(height, &block(height)).expect("appended");
+        store.put_receipts(height, &receipts(height)).expect("put");
+    }
+    store.sync().expect("synced");
+    store.begin_checkpoint(5).expect("begun").finish().expect("finished");
+    assert!(store.cut_above(10).is_err() && store.cut_above(4).is_err());
+    assert_eq!(store.last_height(), 9);
+    store.cut_above(5).expect("cut");
+    assert_eq!(store.last_height(), 5);
+}

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use primitives::{AssetId, Transaction};
 use serde_json::json;
 use store::{Options, RealDisk};
 
+use crate::demo_developer::DeveloperDemo;
 use crate::demo_network::{DemoNetwork, KEPT_BLOCKS, PASSPHRASE, PAYER_KEY};
 use crate::developers::{DEVELOPER_KEYS, developers};
 use crate::init::DEMO_CHAIN;
@@ -24,6 +25,8 @@ use crate::traders::{Sent, Traders, genesis};
 const TICK: Duration = Duration::from_millis(50);
 /// How often it is told where each validator stands.
 const STANDING: Duration = Duration::from_secs(5);
+/// Milliseconds between blocks.
+const INTERVAL_MS: u64 = 500;
 
 /// Starts an exchange of four validators, each a process of its own, with simulated traders and the page.
 #[derive(clap::Args)]
@@ -31,12 +34,17 @@ const STANDING: Duration = Duration::from_secs(5);
   walras demo                          # until Ctrl-C, page at the address that it prints
   walras demo --seconds 20 --json      # a summary at the end, for scripts
   walras demo --assets 50 --traders 2000 --rate 10000
+  walras demo --developer              # a chain to develop contracts on, with anvil's methods
 
 Kill any one of the processes that it names: the others go on, and it is started again and catches up.")]
 pub struct Demo {
     /// Stop after so many seconds.
     #[arg(long)]
     seconds: Option<u64>,
+    /// Run a chain for people who develop contracts: one node without traders, a block as soon as a transaction waits,
+    /// and the methods by which anvil and hardhat change accounts and time and go back to snapshots.
+    #[arg(long, conflicts_with_all = ["validators", "traders", "rate", "seed"])]
+    developer: bool,
     /// Number of validators, 1 to 16.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     validators: u8,
@@ -49,9 +57,9 @@ pub struct Demo {
     /// Transactions per second, all traders together.
     #[arg(long, default_value_t = 2_000)]
     rate: u64,
-    /// Milliseconds between blocks.
-    #[arg(long, default_value_t = 500)]
-    interval_ms: u64,
+    /// Milliseconds between blocks: 500, or with --developer none, so that a block follows each transaction.
+    #[arg(long)]
+    interval_ms: Option<u64>,
     /// Decides everything that the traders do.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -110,6 +118,9 @@ impl Demo {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let temporary = tempfile::tempdir().context("a temporary directory")?;
         let folder = self.home.clone().unwrap_or_else(|| temporary.path().to_path_buf());
+        if self.developer {
+            return self.develop(&folder, json);
+        }
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
         let genesis = genesis(&traders, self.assets as usize, self.validators.into());
         let say = |line: String| {
@@ -118,8 +129,9 @@ impl Demo {
         };
         let stopped = stop_flag()?;
         let count = usize::from(self.validators);
+        let interval_ms = self.interval_ms.unwrap_or(INTERVAL_MS);
         let mut network =
-            DemoNetwork::start(&folder, &genesis, count, [self.listen, self.ethereum_listen], self.interval_ms)?;
+            DemoNetwork::start(&folder, &genesis, count, [self.listen, self.ethereum_listen], interval_ms)?;
         self.greet(&network, &say);
         let begun = Instant::now();
         let tally = self.trade(&mut network, traders, &stopped, &say)?;
@@ -132,6 +144,15 @@ impl Demo {
         let sound = audit.is_ok();
         self.report(&tally, seconds, audit, json)?;
         Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn develop(self, folder: &Path, json: bool) -> anyhow::Result<ExitCode> {
+        // Two that hold something of each asset; nobody trades.
+        let holders = Traders::new(2, self.assets as usize, self.seed);
+        let genesis = genesis(&holders, self.assets as usize, 1);
+        let Demo { listen, ethereum_listen, seconds, .. } = self;
+        let interval_ms = self.interval_ms.unwrap_or(0);
+        DeveloperDemo { listen, ethereum_listen, interval_ms, seconds }.run(folder, genesis, json)
     }
 
     fn greet(&self, network: &DemoNetwork, say: &impl Fn(String)) {

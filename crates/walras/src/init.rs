@@ -15,7 +15,7 @@ use crate::lane;
 use std::process::ExitCode;
 
 /// The number of the demo's chain, which is that of everybody's chain for development.
-pub const DEMO_CHAIN: u64 = 31_337;
+pub const DEMO_CHAIN: u64 = ledger::DEVELOPERS_CHAIN;
 
 /// Writes a new node's home.
 #[derive(clap::Args)]

@@ -11,6 +11,7 @@ mod bench_command;
 mod clear;
 mod decimal;
 mod demo;
+mod demo_developer;
 mod demo_network;
 mod developers;
 mod explained;

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::contracts::ethereum::{self, B256, Bytes, KECCAK_EMPTY, TxKind, U256};
 use ledger::contracts::{
-    AccessList, AccessListItem, AccountInfo, Authorization, BookFacts, Either, EvmCalled, EvmCode, EvmContext,
-    EvmState, EvmStatus, EvmView, SignedAuthorization, TRANSACTION_GAS_MAX, TokenFacts, TxEnv, UndoError,
+    AccessList, AccessListItem, AccountInfo, Authorization, BookFacts, Either, EthereumRequest, EvmCalled, EvmCode,
+    EvmContext, EvmState, EvmStatus, EvmView, SignedAuthorization, TRANSACTION_GAS_MAX, TokenFacts, TxEnv, UndoError,
 };
 use ledger::{Pair, Place};
 use primitives::{Address, Amount, AssetId, Digest, Height};
@@ -151,6 +151,33 @@ impl CallRequest {
             input: input.or(older).unwrap_or_default(),
             access_list: read(of("accessList"), "accessList", access_list)?,
             authorizations: read(of("authorizationList"), "authorizationList", authorizations)?,
+        })
+    }
+
+    /// The gas that it names.
+    pub fn gas(&self) -> Option<u64> {
+        self.gas
+    }
+
+    /// The transaction to send, with a nonce, gas, and a fee where it names none.
+    ///
+    /// # Errors
+    /// Says what such a transaction cannot have.
+    pub fn to_request(&self, chain: u64, nonce: u64, gas_limit: u64, max_fee: u128) -> Result<EthereumRequest, String> {
+        let has_list = self.access_list.as_ref().is_some_and(|list| !list.0.is_empty());
+        if has_list || self.authorizations.is_some() {
+            return Err("a transaction with an access list or authorizations has to be signed by its sender".into());
+        }
+        Ok(EthereumRequest {
+            chain,
+            nonce: self.nonce.unwrap_or(nonce),
+            to: self.to,
+            value: u128::try_from(self.value).map_err(|_| "value: more wei than exist".to_string())?,
+            gas_limit,
+            max_fee: if self.max_fee == 0 { max_fee } else { self.max_fee },
+            max_tip: if self.max_fee == 0 { 0 } else { self.max_tip.unwrap_or(0) },
+            data: self.input.clone(),
+            delegations: Vec::new(),
         })
     }
 

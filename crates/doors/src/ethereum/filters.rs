@@ -118,7 +118,12 @@ pub(super) fn uninstall_filter(session: &Session, params: &Params) -> Answer {
 pub(super) fn get_filter_changes(session: &Session, params: &Params) -> Answer {
     let latest = session.latest();
     let due = session.rpc.filters.with(params, |filter| {
-        let from = filter.next;
+        let first = match &filter.watched {
+            Watched::Logs(asked) => asked.filter.from,
+            _ => 0,
+        };
+        // A developers' chain may have gone back since.
+        let from = filter.next.min(first.max(latest + 1));
         Ok(match &mut filter.watched {
             Watched::Pending(feed) => Due::Ready(pending(feed)?),
             Watched::Blocks => {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::developer::DEVELOPER_METHODS;
 use super::params::Params;
 use super::wire::Answer;
 use super::{Session, accounts, blocks, calls, chain, filters, logs, traces};
@@ -14,7 +15,7 @@ pub(super) struct Method {
     pub summary: &'static str,
     pub params: &'static [Param],
     /// The schema of its result.
-    result: &'static str,
+    pub result: &'static str,
     pub role: Role,
     /// Whether it executes or scans.
     pub is_heavy: bool,
@@ -25,22 +26,22 @@ pub(super) struct Method {
 pub(super) struct Param {
     pub name: &'static str,
     /// Its schema.
-    schema: &'static str,
-    is_required: bool,
+    pub schema: &'static str,
+    pub is_required: bool,
 }
 
 /// The method by which transactions come in.
 pub(super) const SEND: &str = "eth_sendRawTransaction";
 
-const fn param(name: &'static str, schema: &'static str) -> Param {
+pub(super) const fn param(name: &'static str, schema: &'static str) -> Param {
     Param { name, schema, is_required: true }
 }
 
-const fn option(name: &'static str, schema: &'static str) -> Param {
+pub(super) const fn option(name: &'static str, schema: &'static str) -> Param {
     Param { name, schema, is_required: false }
 }
 
-const fn method(
+pub(super) const fn method(
     name: &'static str,
     summary: &'static str,
     params: &'static [Param],
@@ -135,15 +136,20 @@ pub fn openrpc() -> Value {
     let schema = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     let param =
         |param: &Param| json!({"name": param.name, "required": param.is_required, "schema": schema(param.schema)});
-    let methods = METHODS.iter().map(|method| {
+    let method = |method: &Method, summary: String| {
         json!({
             "name": method.name,
-            "summary": method.summary,
+            "summary": summary,
             "paramStructure": "by-position",
             "params": method.params.iter().map(param).collect::<Vec<_>>(),
             "result": {"name": "result", "schema": schema(method.result)},
         })
-    });
+    };
+    let everywhere = METHODS.iter().map(|one| method(one, one.summary.into()));
+    // What it does elsewhere, too, is in the document once.
+    let own = DEVELOPER_METHODS.iter().filter(|one| find(one.name).is_none());
+    let own = own.map(|one| method(one, format!("On a developers' chain alone. {}", one.summary)));
+    let methods = everywhere.chain(own);
     let quantity = "^0x(0|[1-9a-f][0-9a-f]*)$";
     json!({
         "openrpc": "1.2.6",
@@ -152,7 +158,9 @@ pub fn openrpc() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "license": {"name": "Apache-2.0"},
             "description": "Ethereum's JSON-RPC over HTTP and WebSocket. Over a WebSocket there are `eth_subscribe` \
-                and `eth_unsubscribe` (newHeads, logs, newPendingTransactions) too.",
+                and `eth_unsubscribe` (newHeads, logs, newPendingTransactions) too. Methods of a developers' chain \
+                (`walras demo --developer`) are unknown on every other one; there `anvil_`, `evm_` and `hardhat_` \
+                before the same word mean the same.",
         },
         "methods": methods.collect::<Vec<_>>(),
         "components": {"schemas": {
@@ -163,6 +171,10 @@ pub fn openrpc() -> Value {
             "uint256": {"type": "string", "pattern": "^0x[0-9a-fA-F]{0,64}$"},
             "string": {"type": "string"},
             "boolean": {"type": "boolean"},
+            "integer": {"type": "integer"},
+            "number": {"type": ["integer", "string"]},
+            "any": {},
+            "null": {"type": "null"},
             "list": {"type": "array"},
             "object": {"type": ["object", "null"]},
             "syncing": {"oneOf": [{"type": "boolean"}, {"type": "object"}]},
@@ -210,8 +222,11 @@ mod tests {
     fn names_are_unique_and_schemas_are_there() {
         let document = openrpc();
         let schemas = document["components"]["schemas"].as_object().expect("schemas");
-        for (at, method) in METHODS.iter().enumerate() {
-            assert_eq!(METHODS.iter().position(|other| other.name == method.name), Some(at));
+        for methods in [METHODS, DEVELOPER_METHODS] {
+            let names: std::collections::BTreeSet<&str> = methods.iter().map(|method| method.name).collect();
+            assert_eq!(names.len(), methods.len());
+        }
+        for method in METHODS.iter().chain(DEVELOPER_METHODS) {
             assert!(schemas.contains_key(method.result), "{}", method.name);
             assert!(method.params.iter().all(|param| schemas.contains_key(param.schema)), "{}", method.name);
             let required = method.params.iter().map(|param| param.is_required);

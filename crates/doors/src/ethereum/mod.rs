@@ -25,6 +25,7 @@ mod accounts;
 mod blocks;
 mod calls;
 mod chain;
+mod developer;
 mod filters;
 mod logs;
 mod methods;
@@ -35,6 +36,7 @@ mod values;
 mod wire;
 
 pub(crate) use blocks::transaction_at;
+pub use developer::DEVELOPERS;
 pub use methods::openrpc;
 pub(crate) use traces::replay;
 
@@ -55,6 +57,7 @@ use tokio::sync::Semaphore;
 use crate::http::{self, Api, Failure};
 use crate::outline::{ContractsOutline, Outline};
 use crate::roles::Role;
+use developer::{Impersonated, find_developers};
 use filters::Filters;
 use methods::{Method, find};
 use params::Params;
@@ -72,6 +75,8 @@ const GAS_MAX: u64 = 16 * TRANSACTION_GAS_MAX;
 pub(crate) struct Rpc {
     api: Api,
     filters: Arc<Filters>,
+    /// Accounts that a developers' chain sends for.
+    impersonated: Arc<Impersonated>,
     /// Permits for bodies that are worked on.
     workers: Arc<Semaphore>,
 }
@@ -90,7 +95,8 @@ impl Rpc {
     /// Over a node.
     pub(crate) fn new(api: Api) -> Rpc {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Rpc { api, filters: Arc::default(), workers: Arc::new(Semaphore::new(4 * cores)) }
+        let (filters, impersonated) = (Arc::default(), Arc::default());
+        Rpc { api, filters, impersonated, workers: Arc::new(Semaphore::new(4 * cores)) }
     }
 
     fn outline(&self) -> Arc<Outline> {
@@ -169,7 +175,8 @@ impl<'a> Session<'a> {
     }
 
     fn call(&self, name: &str, params: &[Value]) -> Answer {
-        let method = find(name).ok_or_else(|| RpcError::unknown_method(name))?;
+        let own = || find_developers(name).filter(|_| self.rpc.api.backend.is_developers());
+        let method = own().or_else(|| find(name)).ok_or_else(|| RpcError::unknown_method(name))?;
         self.check_role(method)?;
         let params = Params::new(params, method)?;
         let result = (method.run)(self, &params)?;

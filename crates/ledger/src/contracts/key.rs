@@ -67,17 +67,7 @@ impl EthereumKey {
         if !request.delegations.is_empty() {
             return self.sign_envelope(with_delegations(request));
         }
-        self.sign_envelope(TxEip1559 {
-            chain_id: request.chain,
-            nonce: request.nonce,
-            gas_limit: request.gas_limit,
-            max_fee_per_gas: request.max_fee,
-            max_priority_fee_per_gas: request.max_tip,
-            to: request.to.map_or(TxKind::Create, |to| TxKind::Call(EvmAddress::new(to.0))),
-            value: U256::from(request.value),
-            access_list: Default::default(),
-            input: request.data.clone().into(),
-        })
+        self.sign_envelope(with_fee(request))
     }
 
     /// Signs that the account runs the code of another one, on a chain and at a nonce of its own (EIP-7702).
@@ -93,6 +83,29 @@ impl EthereumKey {
     {
         let signature = self.sign_hash(transaction.signature_hash());
         transaction.into_signed(signature).encoded_2718()
+    }
+}
+
+impl EthereumRequest {
+    /// The transaction of an account that did not sign it, for a developers' chain; without delegations. Its signature
+    /// is nobody's, and another one for each account, so that each transaction has an id of its own.
+    pub fn unsigned(&self, sender: &Address) -> Vec<u8> {
+        let nobodys = Signature::new(U256::from_be_slice(&sender.0), U256::from(1), false);
+        with_fee(self).into_signed(nobodys).encoded_2718()
+    }
+}
+
+fn with_fee(request: &EthereumRequest) -> TxEip1559 {
+    TxEip1559 {
+        chain_id: request.chain,
+        nonce: request.nonce,
+        gas_limit: request.gas_limit,
+        max_fee_per_gas: request.max_fee,
+        max_priority_fee_per_gas: request.max_tip,
+        to: request.to.map_or(TxKind::Create, |to| TxKind::Call(EvmAddress::new(to.0))),
+        value: U256::from(request.value),
+        access_list: Default::default(),
+        input: request.data.clone().into(),
     }
 }
 

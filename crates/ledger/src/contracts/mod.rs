@@ -76,10 +76,13 @@
 //! Assets are tokens too: each is an ERC-20 at a reserved address, over the same balances, see [`token_address`].
 //! Contracts place offers at another one ([`OFFERS`]), and each genesis has a [`WETH9`].
 //!
+//! On a developers' chain blocks hold edits of accounts, too: see [`DeveloperEdit`]. Nowhere else.
+//!
 //! Deviations from Ethereum: tips are credited after the last transaction of the block; legacy transactions without a
 //! chain id, delegations for any chain and blobs are refused; block hashes are digests of superblocks.
 
 mod assets;
+mod developer;
 mod evm;
 mod executor;
 mod history;
@@ -100,6 +103,7 @@ mod view;
 mod wrapped;
 
 pub use assets::{TokenFacts, token_address, token_at};
+pub use developer::{DeveloperEdit, EDIT_TYPE, EditError};
 pub use evm::{
     AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, SpecId, TxEnv, evm_code,
 };

@@ -8,6 +8,7 @@ use hashbrown::HashSet;
 use primitives::{Address, Digest, Superblock};
 use rayon::prelude::*;
 
+use super::developer::DeveloperEdit;
 use super::outcome::Skip;
 use super::transaction::{EthereumFault, EthereumTransaction};
 
@@ -41,9 +42,20 @@ pub fn recover_senders(lane: &[Vec<u8>]) -> Vec<Option<Address>> {
     lane.par_iter().map(sender).collect()
 }
 
-/// The transactions to execute, in order, and those that are skipped, by position.
-pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64) -> (Vec<Ordered>, Vec<(u32, Skip)>) {
-    let (mut standing, mut skipped) = (Vec::new(), Vec::new());
+/// What stands in the lanes of a block.
+#[derive(Default)]
+pub(super) struct Lanes {
+    /// The transactions to execute, in order.
+    pub standing: Vec<Ordered>,
+    /// Those that are skipped, by position.
+    pub skipped: Vec<(u32, Skip)>,
+    /// Edits of a developers' chain, by position.
+    pub edits: Vec<(u32, DeveloperEdit)>,
+}
+
+/// Sorts out what stands in the lanes of a block. Only a developers' chain knows edits.
+pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers: bool) -> Lanes {
+    let (mut standing, mut skipped, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     let mut seen: HashSet<Digest> = HashSet::new();
     let count = block.sub_blocks.len();
     let starts: Vec<usize> = block
@@ -61,6 +73,10 @@ pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64) -> (Vec<Order
         let mut gas_left = quota;
         for (at, bytes) in sub.ethereum.iter().enumerate() {
             let position = (starts[sub_block] + at) as u32;
+            if let Some(edit) = is_developers.then(|| DeveloperEdit::decode(bytes)).flatten() {
+                edits.push((position, edit));
+                continue;
+            }
             let judged = check_in_lane(bytes, chain, &mut gas_left).and_then(|transaction| {
                 let sender = match sub.senders.get(at) {
                     Some(sender) => sender.ok_or(EthereumFault::Signature)?,
@@ -77,7 +93,7 @@ pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64) -> (Vec<Order
             }
         }
     }
-    (by_nonce(standing), skipped)
+    Lanes { standing: by_nonce(standing), skipped, edits }
 }
 
 /// Gives the positions that each sender holds to its transactions in the order of their nonces.

@@ -13,7 +13,7 @@ use super::evm::{BlockEnv, CfgEnv, EvmContent, EvmContext, EvmJob, SpecId};
 use super::executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers};
 use super::history::Undo;
 use super::offers::{BookEdit, BookFacts, OFFERS, OffersSlot, settlement};
-use super::order::{Ordered, in_order};
+use super::order::{Lanes, Ordered, in_order};
 use super::outcome::{EvmExecution, EvmOutcome};
 use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::state::{
@@ -54,7 +54,7 @@ pub(crate) struct Phase {
 
 /// Books of a phase, in wei.
 #[derive(Default)]
-struct Books {
+pub(super) struct Books {
     /// Change of what accounts hold.
     held: i128,
     /// Taken from accounts by transactions.
@@ -87,8 +87,11 @@ impl Ledger {
     }
 
     fn execute_lanes(&mut self, block: &Superblock, base_fee: u64, phase: &mut Phase) -> Result<(), Fault> {
-        let (standing, skipped) = in_order(block, self.chain, self.limits.sub_block_gas);
+        let Lanes { standing, skipped, edits } =
+            in_order(block, self.chain, self.limits.sub_block_gas, self.is_developers);
         phase.receipts.skipped = skipped;
+        let is_edited = !edits.is_empty();
+        self.make_edits(edits, phase);
         let contexts: Vec<Arc<EvmContext>> =
             (0..block.sub_blocks.len()).map(|sub| Arc::new(self.ethereum_context(block, sub, base_fee))).collect();
         let job = |one: &Ordered| EvmJob {
@@ -133,6 +136,12 @@ impl Ledger {
             account.set_evm(EvmRecord { is_contract: true, ..account.evm() });
         }
         self.pay_tips(block, &tips, &mut books, phase);
+        if is_edited {
+            // The later of two writes is the one that stays.
+            phase.slots.reverse();
+            phase.slots.sort_by_key(|(key, _)| *key);
+            phase.slots.dedup_by_key(|(key, _)| *key);
+        }
         self.burn_wei(block.height, &books, phase)
     }
 
@@ -191,7 +200,7 @@ impl Ledger {
                     let key = slot_key(&address, &slot);
                     if let Some((asset, holder)) = token_at(&address).zip(holder_of(&slot)) {
                         let before = self.write_balance(asset, &holder, value, books);
-                        phase.undo.slots.insert(key, before);
+                        phase.undo.slots.entry(key).or_insert(before);
                         phase.accounts.push(holder);
                         continue;
                     }
@@ -205,7 +214,7 @@ impl Ledger {
                     }
                     let value = (!value.is_zero()).then(|| value.to_be_bytes());
                     let before = self.contracts.set_slot(key, value);
-                    phase.undo.slots.insert(key, before);
+                    phase.undo.slots.entry(key).or_insert(before);
                     phase.slots.push((key, value));
                 }
                 (None, EvmContent::Slot(_)) | (Some(_), EvmContent::Account(_)) => {
@@ -249,7 +258,7 @@ impl Ledger {
         books.locked = self.book.edit(&phase.pairs);
     }
 
-    fn write_account(
+    pub(super) fn write_account(
         &mut self,
         address: &Address,
         info: Option<super::AccountInfo>,

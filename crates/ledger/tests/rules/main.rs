@@ -3,6 +3,7 @@
 mod attached;
 mod contract_history;
 mod contracts;
+mod developer;
 mod evm;
 mod ids;
 mod lane;

@@ -53,9 +53,18 @@ pub struct Server {
 }
 
 pub fn with_node<T: Send + 'static>(config: Config, data: &Path, test: impl FnOnce(Server) -> T + Send + 'static) -> T {
+    with_node_of(&genesis(), config, data, test)
+}
+
+pub fn with_node_of<T: Send + 'static>(
+    genesis: &Genesis,
+    config: Config,
+    data: &Path,
+    test: impl FnOnce(Server) -> T + Send + 'static,
+) -> T {
     let runtime = tokio::runtime::Runtime::new().expect("threads");
     runtime.block_on(async {
-        let node = Node::start(config, &genesis(), data, None).await.expect("starts");
+        let node = Node::start(config, genesis, data, None).await.expect("starts");
         let server = Server { http: node.address(), ethereum: node.ethereum_address().expect("there are contracts") };
         let result = tokio::task::spawn_blocking(move || test(server)).await.expect("the test passes");
         node.stop().await;

@@ -2,5 +2,6 @@
 
 mod abuse;
 mod contracts_over_http;
+mod developer;
 mod door;
 mod json_rpc;

@@ -1,0 +1,371 @@
+//! What developers of contracts ask a developers' chain for, in the words of anvil and hardhat.
+//!
+//! These methods are in a table of their own, which only a developers' chain looks at: everywhere else they are unknown
+//! (-32601). All of them take the role of who submits. Each has one name in the table; `anvil_`, `hardhat_` and `evm_`
+//! before the same word mean the same, unless both are there.
+//!
+//! **Deviations from anvil.** An edit of an account is a block of its own. A time is chosen for the next block that is
+//! mined, not for one of an edit. Gas is paid for as on any chain, by accounts that are impersonated too. There is
+//! nothing to fork, and the state is not dumped: the node's home is.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ledger::contracts::DeveloperEdit;
+use ledger::contracts::ethereum::U256;
+use primitives::Address;
+use serde_json::{Value, json};
+
+use super::Session;
+use super::calls::{CallRequest, estimate_gas};
+use super::methods::{Method, Param, method, option, param};
+use super::params::Params;
+use super::values::{data, quantity, read_address, read_data, read_digest, read_slot, read_u64};
+use super::wire::{Answer, RpcError};
+use crate::backend::{DeveloperOrder, DeveloperRefusal, Mining, Moment};
+use crate::roles::Role;
+
+/// The accounts of the mnemonic "test test test test test test test test test test test junk".
+pub const DEVELOPERS: [&str; 10] = [
+    "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+    "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+    "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+    "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
+    "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65",
+    "0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
+    "0x976ea74026e726554db657fa54763abd0c3a0aa9",
+    "0x14dc79964da2c08b23698b3d3cc7ca32193d9955",
+    "0x23618e81e3f5cdf7f54c3d65f7fbc0abf5b21e8f",
+    "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
+];
+
+/// Accounts that are impersonated at a time at most, beside those.
+const IMPERSONATED_MAX: usize = 1_000;
+
+const ADDRESS: Param = param("address", "address");
+const NUMBER: Param = param("number", "number");
+const SECONDS: Param = param("seconds", "number");
+
+const fn own(
+    name: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    result: &'static str,
+    run: fn(&Session, &Params) -> Answer,
+) -> Method {
+    Method { role: Role::Submit, ..method(name, summary, params, result, run) }
+}
+
+/// Every method that only a developers' chain has.
+#[rustfmt::skip]
+pub(super) const DEVELOPER_METHODS: &[Method] = &[
+    own("evm_mine", "Makes a block, or `blocks` of an object, at a time that may be given.",
+        &[option("timestampOrOptions", "any")], "string", evm_mine),
+    own("anvil_mine", "Makes blocks, between which seconds pass.",
+        &[option("blocks", "number"), option("interval", "number")], "null", anvil_mine),
+    own("evm_snapshot", "Keeps the present state; its number.", &[], "uint", snapshot),
+    own("evm_revert", "Goes back to a state that was kept; false if there is none of this number.", &[NUMBER],
+        "boolean", revert),
+    own("anvil_reset", "Goes back to the genesis.", &[option("forking", "object")], "null", reset),
+    own("anvil_setBalance", "Gives an account so many wei.", &[ADDRESS, param("wei", "number")], "null", set_balance),
+    own("anvil_setNonce", "Sets an account's nonce, to none below the present one.", &[ADDRESS, NUMBER], "null",
+        set_nonce),
+    own("anvil_setCode", "Sets an account's code.", &[ADDRESS, param("code", "bytes")], "null", set_code),
+    own("anvil_setStorageAt", "Sets a slot of an account's storage.",
+        &[ADDRESS, param("slot", "uint256"), param("value", "uint256")], "boolean", set_storage_at),
+    own("evm_increaseTime", "Lets seconds pass; by how many the chain is ahead of the clock.", &[SECONDS], "integer",
+        increase_time),
+    own("evm_setNextBlockTimestamp", "The time of the next block.", &[SECONDS], "null", next_time),
+    own("anvil_setBlockTimestampInterval", "Seconds between blocks, whatever the clock says.", &[SECONDS], "null",
+        step_time),
+    own("anvil_removeBlockTimestampInterval", "Lets the time of blocks follow the clock again.", &[], "boolean",
+        follow_clock),
+    own("evm_setAutomine", "Whether a block is made as soon as a transaction waits.", &[param("enabled", "boolean")],
+        "null", set_automine),
+    own("anvil_getAutomine", "Whether a block is made as soon as a transaction waits.", &[], "boolean", get_automine),
+    own("evm_setIntervalMining", "Makes a block every so many seconds; none by itself at 0.", &[SECONDS], "null",
+        set_interval),
+    own("anvil_dropTransaction", "Takes a transaction out of the pool; its hash, if it was there.",
+        &[param("hash", "hash32")], "object", drop_transaction),
+    own("anvil_impersonateAccount", "Lets `eth_sendTransaction` send for an account.", &[ADDRESS], "null", impersonate),
+    own("anvil_stopImpersonatingAccount", "Ends that.", &[ADDRESS], "null", stop_impersonating),
+    own("anvil_autoImpersonateAccount", "Lets `eth_sendTransaction` send for every account, or ends that.",
+        &[param("enabled", "boolean")], "null", auto_impersonate),
+    own("anvil_setLoggingEnabled", "Nothing: the node's log is the operator's.", &[option("enabled", "boolean")],
+        "null", |_, _| Ok(Value::Null)),
+    own("anvil_nodeInfo", "The newest block, and the rules in force.", &[], "object", node_info),
+    own("eth_accounts", "Accounts that the node sends for.", &[], "list", accounts),
+    own("eth_sendTransaction", "Sends for an account whose key the node need not have.",
+        &[param("transaction", "call")], "hash32", send_transaction),
+];
+
+/// The method of this name on a developers' chain.
+pub(super) fn find_developers(name: &str) -> Option<&'static Method> {
+    let by_name = |name: &str| DEVELOPER_METHODS.iter().find(|method| method.name == name);
+    let (prefix, word) = name.split_once('_')?;
+    by_name(name).or_else(|| match prefix {
+        "anvil" | "hardhat" | "evm" => ["anvil", "evm"].iter().find_map(|prefix| by_name(&format!("{prefix}_{word}"))),
+        _ => None,
+    })
+}
+
+/// Accounts that the node sends for.
+#[derive(Default)]
+pub(super) struct Impersonated(Mutex<(BTreeSet<Address>, bool)>);
+
+impl Impersonated {
+    fn lock(&self) -> MutexGuard<'_, (BTreeSet<Address>, bool)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn developers() -> impl Iterator<Item = Address> {
+    DEVELOPERS.iter().filter_map(|address| address.parse().ok())
+}
+
+impl Session<'_> {
+    fn order(&self, order: DeveloperOrder) -> Result<u64, RpcError> {
+        Ok(self.rpc.api.backend.develop(order)?)
+    }
+
+    /// Does it, and answers nothing.
+    fn done(&self, order: DeveloperOrder) -> Answer {
+        self.order(order).map(|_| Value::Null)
+    }
+}
+
+impl From<DeveloperRefusal> for RpcError {
+    fn from(refusal: DeveloperRefusal) -> RpcError {
+        RpcError::server(refusal.0)
+    }
+}
+
+/// A number as tools write them: hexadecimal or decimal in a string, or a number of JSON.
+fn read_number(value: &Value) -> Result<U256, String> {
+    let read = match value {
+        Value::Number(number) => number.as_u64().map(U256::from),
+        Value::String(text) => match text.strip_prefix("0x") {
+            Some(digits) if !digits.is_empty() => U256::from_str_radix(digits, 16).ok(),
+            Some(_) => None,
+            None if text.is_empty() => None,
+            None => U256::from_str_radix(text, 10).ok(),
+        },
+        _ => None,
+    };
+    read.ok_or_else(|| "a whole number is expected, as 7, \"7\" or \"0x7\"".into())
+}
+
+fn read_small(value: &Value) -> Result<u64, String> {
+    u64::try_from(read_number(value)?).map_err(|_| "a number of at most 64 bits is expected".into())
+}
+
+fn read_bool(value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| "true or false is expected".into())
+}
+
+fn evm_mine(session: &Session, params: &Params) -> Answer {
+    let asked = params.read_if(0, |value| {
+        let Some(fields) = value.as_object() else { return Ok((Some(read_small(value)?), 1)) };
+        let of = |name: &str| fields.get(name).filter(|value| !value.is_null()).map(read_small).transpose();
+        Ok((of("timestamp")?, of("blocks")?.unwrap_or(1)))
+    })?;
+    let (time, blocks) = asked.unwrap_or((None, 1));
+    if let Some(seconds) = time {
+        session.order(DeveloperOrder::NextTime(seconds))?;
+    }
+    session.order(DeveloperOrder::Mine(blocks, 0))?;
+    Ok("0x0".into())
+}
+
+fn anvil_mine(session: &Session, params: &Params) -> Answer {
+    let blocks = params.read_if(0, read_small)?.unwrap_or(1);
+    session.done(DeveloperOrder::Mine(blocks, params.read_if(1, read_small)?.unwrap_or(0)))
+}
+
+fn snapshot(session: &Session, _: &Params) -> Answer {
+    Ok(quantity(session.order(DeveloperOrder::Snapshot)?))
+}
+
+fn revert(session: &Session, params: &Params) -> Answer {
+    let number = params.read(0, read_small)?;
+    Ok((session.order(DeveloperOrder::Revert(number))? == 1).into())
+}
+
+fn reset(session: &Session, params: &Params) -> Answer {
+    let forks = params.get(0).and_then(Value::as_object).is_some_and(|options| !options.is_empty());
+    if forks {
+        return Err(RpcError::server("this chain forks no other one: reset it without options"));
+    }
+    session.done(DeveloperOrder::Reset)
+}
+
+fn set_balance(session: &Session, params: &Params) -> Answer {
+    let account = params.address(0)?;
+    // More than fits is more than may exist, and the ledger says how much that is.
+    let wei = params.read(1, read_number)?.saturating_to::<u128>();
+    session.done(DeveloperOrder::Edit(DeveloperEdit::Balance { account, wei }))
+}
+
+fn set_nonce(session: &Session, params: &Params) -> Answer {
+    let (account, nonce) = (params.address(0)?, params.read(1, read_small)?);
+    session.done(DeveloperOrder::Edit(DeveloperEdit::Nonce { account, nonce }))
+}
+
+fn set_code(session: &Session, params: &Params) -> Answer {
+    let (account, code) = (params.address(0)?, params.read(1, read_data)?);
+    session.done(DeveloperOrder::Edit(DeveloperEdit::Code { account, code }))
+}
+
+fn set_storage_at(session: &Session, params: &Params) -> Answer {
+    let (account, slot, value) = (params.address(0)?, params.read(1, read_slot)?, params.read(2, read_slot)?);
+    session.order(DeveloperOrder::Edit(DeveloperEdit::Slot { account, slot, value }))?;
+    Ok(true.into())
+}
+
+fn increase_time(session: &Session, params: &Params) -> Answer {
+    Ok(session.order(DeveloperOrder::IncreaseTime(params.read(0, read_small)?))?.into())
+}
+
+fn next_time(session: &Session, params: &Params) -> Answer {
+    session.done(DeveloperOrder::NextTime(params.read(0, read_small)?))
+}
+
+fn step_time(session: &Session, params: &Params) -> Answer {
+    session.done(DeveloperOrder::StepTime(Some(params.read(0, read_small)?)))
+}
+
+fn follow_clock(session: &Session, _: &Params) -> Answer {
+    session.order(DeveloperOrder::StepTime(None))?;
+    Ok(true.into())
+}
+
+fn set_automine(session: &Session, params: &Params) -> Answer {
+    let mining = if params.read(0, read_bool)? { Mining::Instant } else { Mining::Manual };
+    session.done(DeveloperOrder::Mining(mining))
+}
+
+fn get_automine(session: &Session, _: &Params) -> Answer {
+    Ok((session.order(DeveloperOrder::IsInstant)? == 1).into())
+}
+
+fn set_interval(session: &Session, params: &Params) -> Answer {
+    let mining = match params.read(0, read_small)? {
+        0 => Mining::Manual,
+        seconds => Mining::Interval(seconds.saturating_mul(1_000)),
+    };
+    session.done(DeveloperOrder::Mining(mining))
+}
+
+fn drop_transaction(session: &Session, params: &Params) -> Answer {
+    let hash = params.read(0, read_digest)?;
+    let was_there = session.order(DeveloperOrder::Drop(hash))? == 1;
+    Ok(if was_there { data(hash.0) } else { Value::Null })
+}
+
+fn impersonate(session: &Session, params: &Params) -> Answer {
+    let address = params.address(0)?;
+    let mut impersonated = session.rpc.impersonated.lock();
+    if impersonated.0.len() >= IMPERSONATED_MAX {
+        return Err(RpcError::limit(format!(
+            "at most {IMPERSONATED_MAX} accounts at a time; stop impersonating others"
+        )));
+    }
+    impersonated.0.insert(address);
+    Ok(Value::Null)
+}
+
+fn stop_impersonating(session: &Session, params: &Params) -> Answer {
+    session.rpc.impersonated.lock().0.remove(&params.address(0)?);
+    Ok(Value::Null)
+}
+
+fn auto_impersonate(session: &Session, params: &Params) -> Answer {
+    session.rpc.impersonated.lock().1 = params.read(0, read_bool)?;
+    Ok(Value::Null)
+}
+
+fn accounts(session: &Session, _: &Params) -> Answer {
+    let impersonated = session.rpc.impersonated.lock();
+    Ok(developers().chain(impersonated.0.iter().copied()).map(|account| data(account.0)).collect())
+}
+
+fn send_transaction(session: &Session, params: &Params) -> Answer {
+    let request = params.read(0, CallRequest::read)?;
+    let from = params.read(0, |value| read_address(&value["from"]))?;
+    let is_known = {
+        let impersonated = session.rpc.impersonated.lock();
+        impersonated.1 || impersonated.0.contains(&from) || developers().any(|developer| developer == from)
+    };
+    if !is_known {
+        return Err(RpcError::server(format!(
+            "no signer for {from}: sign the transaction, or impersonate the account"
+        )));
+    }
+    let backend = &session.rpc.api.backend;
+    let gas = match request.gas() {
+        Some(gas) => gas,
+        None => read_u64(&estimate_gas(session, params)?).map_err(RpcError::internal)?,
+    };
+    let nonce = backend.ethereum_account(&from, Moment::After(session.latest()))?.nonce;
+    let nonce = backend.ethereum_nonce_above(&from, nonce);
+    let base_fee = session.terms()?.base_fee;
+    let sent = request.to_request(session.rpc.outline().chain, nonce, gas, 2 * u128::from(base_fee));
+    let sent = sent.map_err(RpcError::invalid_params)?;
+    Ok(data(backend.impersonate(&from, sent.unsigned(&from))??.0))
+}
+
+fn node_info(session: &Session, _: &Params) -> Answer {
+    let (outline, terms, height) = (session.rpc.outline(), session.terms()?, session.latest());
+    let block = session.load(height)?.ok_or_else(|| RpcError::internal("the newest block is missing"))?;
+    let header = block.header();
+    Ok(json!({
+        "currentBlockNumber": quantity(height),
+        "currentBlockTimestamp": header["timestamp"],
+        "currentBlockHash": header["hash"],
+        "hardFork": "osaka",
+        "transactionOrder": "fifo",
+        "environment": {
+            "baseFee": quantity(terms.base_fee),
+            "chainId": outline.chain,
+            "gasLimit": quantity(terms.block_gas),
+            "gasPrice": quantity(terms.base_fee),
+        },
+        "forkConfig": {},
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_tools_mean_the_same() {
+        let name = |name: &str| find_developers(name).map(|method| method.name);
+        for (asked, found) in [
+            ("evm_mine", "evm_mine"),
+            ("anvil_mine", "anvil_mine"),
+            ("hardhat_mine", "anvil_mine"),
+            ("hardhat_setBalance", "anvil_setBalance"),
+            ("anvil_setNextBlockTimestamp", "evm_setNextBlockTimestamp"),
+            ("anvil_snapshot", "evm_snapshot"),
+        ] {
+            assert_eq!(name(asked), Some(found), "{asked}");
+        }
+        for unknown in ["mine", "eth_mine", "ganache_mine", "hardhat_accounts", "anvil_", "_mine", "evm_setEverything"]
+        {
+            assert_eq!(name(unknown), None, "{unknown}");
+        }
+        assert_eq!(developers().count(), DEVELOPERS.len());
+    }
+
+    #[test]
+    fn numbers_are_read_as_tools_write_them() {
+        for seven in [json!(7), json!("7"), json!("0x7"), json!("0x07")] {
+            assert_eq!(read_small(&seven), Ok(7), "{seven}");
+        }
+        for wrong in [json!(-7), json!(7.5), json!("0x"), json!(""), json!("seven"), json!(null), json!([7])] {
+            assert!(read_number(&wrong).is_err(), "{wrong}");
+        }
+        assert!(read_small(&json!("18446744073709551616")).is_err());
+    }
+}

@@ -1,0 +1,408 @@
+//! The pipeline of a developers' chain: one node, whose developer decides when blocks are made, what accounts have,
+//! what time it is, and what never happened.
+//!
+//! # What it promises
+//!
+//! - *Nowhere else.* The genesis says that a chain is a developers'; that is part of its identity, it has the number
+//!   31337, one node and no validators, and only doors on loopback, or with tokens
+//!   ([`StartError::Developers`](crate::StartError)). On every other chain the methods do not exist.
+//! - *Blocks are the only source of state.* An edit of an account is a block of its own
+//!   ([`ledger::contracts::DeveloperEdit`]); a chosen time is the time of a block. So a restart replays to the same root,
+//!   and proofs and `walras inspect` work.
+//! - *A reverted block never was.* The log is cut at the height of the snapshot, all of it or nothing whatever a crash
+//!   leaves ([`store::Store::cut_above`]); then ledger, tries, pool, views and caches begin again there, while the
+//!   doors stay open. What waited in the pool is dropped. Filters go on from that height.
+//! - *Orders come one at a time*, between two blocks, on the thread that makes blocks. Whoever is answered sees what
+//!   was done.
+//!
+//! # How
+//!
+//! One thread is producer, publisher and roots, so that nothing is on its way when the chain goes back. It makes a block
+//! as soon as transactions wait ([`Mining::Instant`], where `[blocks] interval_ms` is 0), at an interval, or when it is
+//! told to. A transaction is answered when the block that was due has been made.
+//!
+//! A snapshot is a copy of the ledger, which shares its memory with the present one: [`SNAPSHOTS_MAX`] are kept, the
+//! newest. Their numbers mean nothing after a restart. There are no checkpoints, because the chain may go back below
+//! them: a restart replays every block.
+//!
+//! *Time* is the machine's clock and an offset. What the developer says of time moves the offset; it is not held
+//! to a minute a block, as that of other chains is, but time never goes back. A block of an edit comes one
+//! millisecond after its parent, so that a time that was chosen for the next block stays possible.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use doors::{DeveloperOrder, DeveloperRefusal, Mining};
+use ledger::contracts::DeveloperEdit;
+use ledger::{Genesis, Ledger, Roots, TIME_MAX_MS};
+use replica::{Foundation, Mempool, PoolEntry, ProposedLane};
+
+use crate::candles::remember_candles;
+use crate::pipeline::{LANE_BYTES, apply_threads, follow_one, make_durable, publish_one};
+use crate::recovery::recover_views;
+use crate::shared::{ExchangeError, RootsAt, Shared, clock_ms, poisoned};
+
+/// Snapshots that are kept.
+const SNAPSHOTS_MAX: usize = 1_000;
+/// Blocks of one order at most.
+const BLOCKS_MAX: u64 = 100_000;
+/// Orders that wait at most.
+const ORDERS_MAX: usize = 256;
+/// Between two looks whether the node stops.
+const LOOK: Duration = Duration::from_millis(100);
+
+type Answered = Result<u64, DeveloperRefusal>;
+
+/// Orders that wait, with who waits for the answer; `None` where nobody takes them.
+#[derive(Default)]
+pub(crate) struct Orders(Option<VecDeque<(DeveloperOrder, SyncSender<Answered>)>>);
+
+impl Shared {
+    /// Takes orders from now on.
+    pub(crate) fn open_orders(&self) {
+        poisoned(self.orders.lock()).0 = Some(VecDeque::new());
+    }
+
+    /// On a developers' chain, waits for the block that is due: who sends a transaction expects it there.
+    pub(crate) fn settle(&self) {
+        if self.is_developers {
+            // Why there is no block is another's to say.
+            drop(self.order(DeveloperOrder::Settle));
+        }
+    }
+
+    /// Gives an order to a developers' chain, and waits until it is done.
+    pub(crate) fn order(&self, order: DeveloperOrder) -> Answered {
+        let refused = |why: &str| Err(DeveloperRefusal(why.into()));
+        let (reply, answer) = sync_channel(1);
+        match &mut poisoned(self.orders.lock()).0 {
+            None => return refused("the node is stopping"),
+            Some(waiting) if waiting.len() >= ORDERS_MAX => return refused("too many orders wait; try again"),
+            Some(waiting) => waiting.push_back((order, reply)),
+        }
+        // Whoever looks for work under this lock sees the order, or is woken.
+        drop(self.lock_mempool());
+        self.fill.notify_all();
+        answer.recv().unwrap_or_else(|_| refused("the node is stopping"))
+    }
+}
+
+/// Answers everybody who waits when the thread ends.
+struct Closing<'a>(&'a Shared);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        poisoned(self.0.orders.lock()).0 = None;
+    }
+}
+
+/// The producer thread of a developers' chain.
+pub(crate) fn develop(shared: &Arc<Shared>, genesis: &Genesis) {
+    let closing = Closing(shared);
+    let done = DevelopersChain::new(shared, genesis.clone()).and_then(|mut chain| chain.run());
+    drop(closing);
+    if let Err(error) = done {
+        shared.fail(&error);
+    }
+}
+
+/// A state to go back to.
+struct Kept {
+    ledger: Ledger,
+    ahead_ms: i64,
+}
+
+/// What is due.
+enum Due {
+    Block,
+    Order,
+    Stop,
+}
+
+struct DevelopersChain<'a> {
+    shared: &'a Arc<Shared>,
+    genesis: Genesis,
+    pool: rayon::ThreadPool,
+    mining: Mining,
+    /// When the next block of an interval is made.
+    next_block: Instant,
+    /// Milliseconds that the chain is ahead of the machine's clock.
+    ahead_ms: i64,
+    /// The time of the next block, where it was chosen.
+    next_ms: Option<u64>,
+    /// Milliseconds from block to block, where they were chosen.
+    step_ms: Option<u64>,
+    snapshots: BTreeMap<u64, Kept>,
+    /// The number of the last snapshot.
+    snapshot: u64,
+}
+
+impl<'a> DevelopersChain<'a> {
+    fn new(shared: &'a Arc<Shared>, genesis: Genesis) -> Result<DevelopersChain<'a>, ExchangeError> {
+        let pool = apply_threads(shared).map_err(|error| ExchangeError::Thread(std::io::Error::other(error)))?;
+        let (height, time_ms) = {
+            let ledger = shared.read_ledger();
+            (ledger.height(), ledger.time_ms())
+        };
+        remember_candles(shared, height);
+        let mining = match shared.config.blocks.interval_ms {
+            0 => Mining::Instant,
+            interval => Mining::Interval(interval),
+        };
+        Ok(DevelopersChain {
+            shared,
+            genesis,
+            pool,
+            mining,
+            next_block: Instant::now(),
+            // A chain that was sent into the future stays there.
+            ahead_ms: time_ms.saturating_sub(clock_ms()) as i64,
+            next_ms: None,
+            step_ms: None,
+            snapshots: BTreeMap::new(),
+            snapshot: 0,
+        })
+    }
+
+    /// Blocks and orders in turn, so that neither keeps the other waiting.
+    fn run(&mut self) -> Result<(), ExchangeError> {
+        loop {
+            match self.wait() {
+                Due::Stop => return Ok(()),
+                Due::Block => self.make_due()?,
+                Due::Order => {}
+            }
+            let order = poisoned(self.shared.orders.lock()).0.as_mut().and_then(VecDeque::pop_front);
+            if let Some((order, reply)) = order {
+                let answer = self.perform(order)?;
+                // Whoever asked may have gone away.
+                drop(reply.send(answer));
+            }
+        }
+    }
+
+    /// Waits until something is due. What waits is put into last blocks before the node stops, where blocks are
+    /// made without being asked for.
+    fn wait(&self) -> Due {
+        let shared = self.shared;
+        let mut mempool = shared.lock_mempool();
+        loop {
+            let waits = mempool.ready() > 0 || mempool.ethereum.waits_since_ms().is_some();
+            let left = match self.mining {
+                _ if poisoned(shared.failure.lock()).is_some() => return Due::Stop,
+                Mining::Instant if waits => return Due::Block,
+                _ if shared.stopping.load(Ordering::Acquire) => return Due::Stop,
+                Mining::Interval(_) => self.next_block.saturating_duration_since(Instant::now()),
+                Mining::Instant | Mining::Manual => LOOK,
+            };
+            if left.is_zero() {
+                return Due::Block;
+            }
+            if poisoned(shared.orders.lock()).0.as_ref().is_some_and(|orders| !orders.is_empty()) {
+                return Due::Order;
+            }
+            mempool = poisoned(shared.fill.wait_timeout(mempool, left.min(LOOK))).0;
+        }
+    }
+
+    /// The block that is due: at an interval also one of nothing.
+    fn make_due(&mut self) -> Result<(), ExchangeError> {
+        if let Mining::Interval(interval) = self.mining {
+            self.next_block = Instant::now() + Duration::from_millis(interval);
+            return self.mine();
+        }
+        let (entries, lane) = self.take();
+        // A transaction above a gap waits, and makes no block.
+        if entries.is_empty() && lane.transactions.is_empty() { Ok(()) } else { self.commit(entries, lane, None) }
+    }
+
+    /// A block of what waits, if only of nothing.
+    fn mine(&mut self) -> Result<(), ExchangeError> {
+        let (entries, lane) = self.take();
+        self.commit(entries, lane, None)
+    }
+
+    fn take(&self) -> (Vec<PoolEntry>, ProposedLane) {
+        let mut mempool = self.shared.lock_mempool();
+        let mut quota = ledger::Quota::default();
+        let admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
+        let entries = mempool.take_while(self.shared.config.blocks.transactions, admits);
+        (entries, mempool.ethereum.take(LANE_BYTES, self.shared.now_ms()))
+    }
+
+    /// Makes a block durable, applies and publishes it. Its time is the next one, unless it is given.
+    fn commit(
+        &mut self,
+        entries: Vec<PoolEntry>,
+        lane: ProposedLane,
+        time_ms: Option<u64>,
+    ) -> Result<(), ExchangeError> {
+        let shared = self.shared;
+        let (height, foundation) = {
+            let ledger = shared.read_ledger();
+            (ledger.height() + 1, Foundation::of(&ledger, shared.newest_root().1))
+        };
+        let time_ms = time_ms.unwrap_or_else(|| self.next_time(foundation.parent_ms));
+        let ids = entries.iter().map(|entry| entry.id).collect();
+        let native = entries.into_iter().map(|entry| entry.transaction).collect();
+        let block = foundation.block_at(height, native, lane, time_ms);
+        self.pool.install(|| {
+            let (made, changes) = make_durable(shared, block, ids)?;
+            follow_one(shared, height, &changes)?;
+            Ok(publish_one(shared, made, None)?)
+        })
+    }
+
+    /// The time of a block after one of `parent_ms`.
+    fn next_time(&mut self, parent_ms: u64) -> u64 {
+        let clock = clock_ms();
+        let wanted = match (self.next_ms.take(), self.step_ms.filter(|_| parent_ms > 0)) {
+            (Some(chosen), _) => {
+                self.ahead_ms = chosen as i64 - clock as i64;
+                chosen
+            }
+            (None, Some(step)) => parent_ms.saturating_add(step),
+            (None, None) => clock.saturating_add_signed(self.ahead_ms),
+        };
+        wanted.max(parent_ms + 1).min(TIME_MAX_MS)
+    }
+
+    fn perform(&mut self, order: DeveloperOrder) -> Result<Answered, ExchangeError> {
+        let refused = |why: String| Ok(Err(DeveloperRefusal(why)));
+        Ok(Ok(match order {
+            DeveloperOrder::Mine(blocks, _) if blocks > BLOCKS_MAX => {
+                return refused(format!("{blocks} blocks; at most {BLOCKS_MAX} at a time"));
+            }
+            DeveloperOrder::Mine(blocks, seconds) => {
+                for _ in 0..blocks {
+                    if !self.shared.is_ready() {
+                        return refused("the node is stopping".into());
+                    }
+                    self.mine()?;
+                    if let Err(late) = self.increase_time(seconds) {
+                        return Ok(Err(late));
+                    }
+                }
+                0
+            }
+            DeveloperOrder::Snapshot => self.keep(),
+            DeveloperOrder::Revert(snapshot) => self.revert(snapshot)?.into(),
+            DeveloperOrder::Reset => match Ledger::new(&self.genesis) {
+                Err(error) => return refused(error.to_string()),
+                Ok(ledger) => {
+                    self.snapshots.clear();
+                    self.begin_again(Kept { ledger, ahead_ms: 0 })?;
+                    0
+                }
+            },
+            DeveloperOrder::Edit(edit) => {
+                let possible = self.shared.read_ledger().check_edit(&edit);
+                if let Err(error) = possible {
+                    return refused(error.to_string());
+                }
+                self.edit(&edit)?;
+                0
+            }
+            DeveloperOrder::IncreaseTime(seconds) => return Ok(self.increase_time(seconds)),
+            DeveloperOrder::NextTime(seconds) => {
+                let (next_ms, parent_ms) = (seconds.saturating_mul(1_000), self.shared.read_ledger().time_ms());
+                if next_ms <= parent_ms || next_ms > TIME_MAX_MS {
+                    let last = parent_ms / 1_000;
+                    return refused(format!(
+                        "{seconds} is no time for the next block: the last one was made at {last}, and no year is above 9999"
+                    ));
+                }
+                self.next_ms = Some(next_ms);
+                0
+            }
+            DeveloperOrder::StepTime(seconds) => {
+                self.step_ms = seconds.map(|seconds| seconds.saturating_mul(1_000));
+                0
+            }
+            DeveloperOrder::Mining(mining) => {
+                self.mining = mining;
+                if let Mining::Interval(interval) = mining {
+                    self.next_block = Instant::now() + Duration::from_millis(interval);
+                }
+                0
+            }
+            DeveloperOrder::IsInstant => (self.mining == Mining::Instant).into(),
+            DeveloperOrder::Drop(id) => self.shared.lock_mempool().ethereum.forget(&id).into(),
+            DeveloperOrder::Settle => 0,
+        }))
+    }
+
+    /// How many seconds the chain is ahead of the clock once so many more have passed.
+    fn increase_time(&mut self, seconds: u64) -> Answered {
+        let ahead_ms = i64::try_from(seconds.saturating_mul(1_000)).ok().and_then(|ms| self.ahead_ms.checked_add(ms));
+        match ahead_ms.filter(|ahead| clock_ms().saturating_add_signed(*ahead) <= TIME_MAX_MS) {
+            None => Err(DeveloperRefusal(format!("in {seconds} seconds the year is above 9999"))),
+            Some(ahead_ms) => {
+                self.ahead_ms = ahead_ms;
+                Ok(u64::try_from(ahead_ms / 1_000).unwrap_or(0))
+            }
+        }
+    }
+
+    fn edit(&mut self, edit: &DeveloperEdit) -> Result<(), ExchangeError> {
+        let parent_ms = self.shared.read_ledger().time_ms();
+        let lane = ProposedLane { transactions: vec![edit.encode()], senders: vec![None] };
+        self.commit(Vec::new(), lane, Some(parent_ms + 1).filter(|_| parent_ms > 0))
+    }
+
+    /// Keeps the present state; its number.
+    fn keep(&mut self) -> u64 {
+        self.snapshot += 1;
+        let ledger = self.shared.read_ledger().clone();
+        self.snapshots.insert(self.snapshot, Kept { ledger, ahead_ms: self.ahead_ms });
+        if self.snapshots.len() > SNAPSHOTS_MAX {
+            self.snapshots.pop_first();
+        }
+        self.snapshot
+    }
+
+    /// Goes back to a snapshot; it and all later ones are used up. False if there is none of this number.
+    fn revert(&mut self, snapshot: u64) -> Result<bool, ExchangeError> {
+        if !self.snapshots.contains_key(&snapshot) {
+            return Ok(false);
+        }
+        let mut gone = self.snapshots.split_off(&snapshot);
+        let kept = gone.remove(&snapshot).expect("it is there");
+        self.begin_again(kept)?;
+        Ok(true)
+    }
+
+    /// Begins again with an earlier state. Nothing is on its way meanwhile: this thread does it all.
+    fn begin_again(&mut self, kept: Kept) -> Result<(), ExchangeError> {
+        let (shared, Kept { ledger, ahead_ms }) = (self.shared, kept);
+        let height = ledger.height();
+        let mut roots = Roots::of(&ledger);
+        let root = roots.parts().root();
+        let views = {
+            let mut store = shared.lock_store();
+            store.cut_above(height)?;
+            recover_views(&shared.config, &ledger, &store, root)?
+        };
+        {
+            let mut present = poisoned(shared.ledger.write());
+            let mut at = poisoned(shared.roots.lock());
+            let mut mempool = shared.lock_mempool();
+            *present = ledger;
+            *at = RootsAt { height, root, roots };
+            *mempool = Mempool::new(shared.config.mempool.transactions);
+            shared.published.begin_again(views);
+            // Nobody will answer them.
+            poisoned(shared.waiters.lock()).clear();
+            shared.bodies.cut_above(height);
+            shared.receipts.cut_above(height);
+        }
+        shared.note_pool();
+        remember_candles(shared, height);
+        (self.ahead_ms, self.next_ms) = (ahead_ms, None);
+        tracing::info!(height, "the chain has gone back");
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! How transactions come in: signatures are checked in batches, and the pool is asked.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use doors::Answer;
+use ledger::Refusal;
+use ledger::contracts::EthereumFault;
+use primitives::{Transaction, TransactionId, verify_transactions};
+use rayon::prelude::*;
+use replica::{EthereumCandidate, EthereumReject, PoolEntry, Reject};
+use tokio::sync::oneshot;
+
+use crate::shared::{Shared, Submission, poisoned};
+
+/// Transactions whose signatures are checked together.
+const INTAKE_BATCH: usize = 8_192;
+
+/// The intake thread.
+pub(crate) fn take_in(shared: &Arc<Shared>, submissions: &Receiver<Submission>) {
+    while !shared.stopping.load(Ordering::Acquire) {
+        let Ok(first) = submissions.recv_timeout(Duration::from_millis(100)) else { continue };
+        let mut gathered = vec![first];
+        let mut count = gathered[0].transactions.len();
+        while count < INTAKE_BATCH {
+            let Ok(next) = submissions.try_recv() else { break };
+            count += next.transactions.len();
+            gathered.push(next);
+        }
+        let transactions: Vec<&Transaction> = gathered.iter().flat_map(|s| &s.transactions).collect();
+        let valid = verify_transactions(&shared.network, &transactions);
+        let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
+        let mut checked = ids.into_iter().zip(valid);
+        for mut submission in gathered {
+            let ethereum = std::mem::take(&mut submission.ethereum);
+            if !ethereum.is_empty() {
+                // Another validator cannot get them in: what is refused here is that one's to tell.
+                drop(admit_ethereum(shared, ethereum));
+            }
+            let answers = admit(shared, submission.transactions, &mut checked, submission.wait);
+            // Whoever asked may have gone away.
+            drop(submission.reply.send(answers));
+        }
+    }
+}
+
+fn admit(
+    shared: &Shared,
+    transactions: Vec<Transaction>,
+    checked: &mut impl Iterator<Item = (TransactionId, bool)>,
+    wait: bool,
+) -> Vec<Answer> {
+    let ledger = shared.read_ledger();
+    let mut mempool = shared.lock_mempool();
+    let views = shared.published.views();
+    let mut waiters = poisoned(shared.waiters.lock());
+    let arrived_ms = shared.now_ms();
+    let mut entries = Vec::with_capacity(transactions.len());
+    let mut known = Vec::with_capacity(transactions.len());
+    for transaction in transactions {
+        let (id, valid) = checked.next().expect("one for each transaction");
+        let answer = match views.find(&id) {
+            _ if !valid => Some(Answer::Refused(Refusal::BadSignature)),
+            Some(found) if found.outcome.refusal().is_none() => Some(Answer::Committed(id, found)),
+            _ => None,
+        };
+        if answer.is_none() {
+            entries.push(PoolEntry { id, arrived_ms, transaction });
+        }
+        known.push((id, answer));
+    }
+    let mut entered = mempool.admit_all(entries, &ledger).into_iter();
+    let mut answer = |(id, known): (TransactionId, Option<Answer>)| {
+        let answer = known.unwrap_or_else(|| match entered.next().expect("one for each entry") {
+            Ok(()) | Err(Reject::Waiting) => {
+                let receiver = wait.then(|| {
+                    let (sender, receiver) = oneshot::channel();
+                    waiters.entry(id).or_default().push(sender);
+                    receiver
+                });
+                Answer::Pending(id, receiver)
+            }
+            Err(Reject::Full) => Answer::Full,
+            Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
+        });
+        shared.metrics.submitted(&answer);
+        answer
+    };
+    let answers = known.into_iter().map(&mut answer).collect();
+    drop(mempool);
+    shared.note_pool();
+    shared.fill.notify_all();
+    answers
+}
+
+/// Takes Ethereum transactions in, as [`crate::Exchange::submit_ethereum`] says.
+pub(crate) fn admit_ethereum(
+    shared: &Shared,
+    transactions: Vec<Vec<u8>>,
+) -> Vec<Result<TransactionId, EthereumReject>> {
+    let (chain, has_contracts) = {
+        let ledger = shared.read_ledger();
+        (ledger.chain(), ledger.contracts().head().is_some())
+    };
+    if !has_contracts {
+        return transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect();
+    }
+    let recover = |bytes| EthereumCandidate::recover(bytes, chain);
+    enter(shared, transactions.into_par_iter().map(recover).collect())
+}
+
+/// Gives Ethereum transactions whose senders are known to the pool.
+pub(crate) fn enter(
+    shared: &Shared,
+    candidates: Vec<Result<EthereumCandidate, EthereumFault>>,
+) -> Vec<Result<TransactionId, EthereumReject>> {
+    let ledger = shared.read_ledger();
+    let mut mempool = shared.lock_mempool();
+    let views = shared.published.views();
+    let now_ms = shared.now_ms();
+    let mut entered = Vec::new();
+    let mut enter = |candidate: Result<EthereumCandidate, EthereumFault>| {
+        let candidate = candidate?;
+        let id = candidate.id();
+        if views.ethereum().receipt(&id).is_some() {
+            return Ok(id);
+        }
+        match mempool.ethereum.enter(candidate, now_ms, &ledger) {
+            Err(EthereumReject::Waiting) => Ok(id),
+            Err(reject) => Err(reject),
+            Ok(id) => {
+                entered.push(id);
+                Ok(id)
+            }
+        }
+    };
+    let answers = candidates.into_iter().map(&mut enter).collect();
+    drop((views, mempool, ledger));
+    shared.published.announce_pending(&entered);
+    shared.note_pool();
+    shared.fill.notify_all();
+    answers
+}

@@ -1,0 +1,332 @@
+//! A developers' chain over real sockets: what tools for development ask for, and that it exists nowhere else.
+
+use std::path::Path;
+
+use crate::door::*;
+use ledger::Genesis;
+use ledger::contracts::{EthereumRequest, contract_address};
+use node::{Config, Node, StartError};
+use primitives::Address;
+use serde_json::{Value, json};
+use store::{Options, RealDisk};
+
+const CHAIN: u64 = 31_337;
+
+fn developers() -> Genesis {
+    Genesis { chain: CHAIN, is_developers: true, ..genesis() }
+}
+
+/// A block follows each transaction.
+fn instant() -> Config {
+    let mut config = config();
+    config.blocks.interval_ms = 0;
+    config
+}
+
+fn with_developers<T: Send + 'static>(data: &Path, test: impl FnOnce(Server) -> T + Send + 'static) -> T {
+    with_node_of(&developers(), instant(), data, test)
+}
+
+fn signed(person: u8, request: EthereumRequest) -> Vec<u8> {
+    key(person).sign(&EthereumRequest { chain: CHAIN, ..request })
+}
+
+/// Sends a transaction, whose receipt is there at once.
+fn mined(server: Server, bytes: &[u8]) -> Value {
+    let hash = send(server, bytes);
+    let receipt = ask(server, "eth_getTransactionReceipt", json!([hash]));
+    assert!(receipt.is_object(), "{hash} is in a block when it is answered");
+    receipt
+}
+
+fn height(server: Server) -> u128 {
+    number(&ask(server, "eth_blockNumber", json!([])))
+}
+
+fn wei(server: Server, account: &Address) -> u128 {
+    number(&ask(server, "eth_getBalance", json!([account.to_string(), "latest"])))
+}
+
+fn time(server: Server) -> u128 {
+    number(&ask(server, "eth_getBlockByNumber", json!(["latest", false]))["timestamp"])
+}
+
+fn root(server: Server) -> Value {
+    ask(server, "eth_getProof", json!([key(1).address().to_string(), [], "latest"]))["stateRoot"].clone()
+}
+
+/// All that a reader can see of the chain.
+fn picture(server: Server, counter: &Address) -> Value {
+    let (owner, other) = (key(1).address().to_string(), Address([0xaa; 20]).to_string());
+    json!([
+        ask(server, "eth_getBlockByNumber", json!(["latest", true])),
+        ask(server, "eth_getTransactionCount", json!([owner, "pending"])),
+        ask(server, "eth_getBalance", json!([owner, "latest"])),
+        ask(server, "eth_getBalance", json!([other, "latest"])),
+        ask(server, "eth_getStorageAt", json!([counter.to_string(), "0x0", "latest"])),
+        ask(server, "eth_getLogs", json!([{"fromBlock": "0x0"}])),
+        ask(server, "eth_feeHistory", json!([5, "latest", []])),
+        root(server),
+    ])
+}
+
+#[test]
+fn what_is_reverted_never_was() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let (counter, after) = with_developers(&data, |server| {
+        let counter = contract_address(&key(1).address(), 0);
+        assert_eq!(mined(server, &signed(1, creation(0)))["status"], "0x1");
+        mined(server, &signed(1, payment(1, Some(counter))));
+        let before = picture(server, &counter);
+        let snapshot = ask(server, "evm_snapshot", json!([]));
+        let filter = ask(server, "eth_newFilter", json!([{"address": counter.to_string()}]));
+        let blocks = ask(server, "eth_newBlockFilter", json!([]));
+        // Whatever comes: transactions, edits, time, blocks of nothing, another snapshot, one that waits.
+        let call = signed(1, payment(2, Some(counter)));
+        let undone = mined(server, &call);
+        ask(server, "anvil_setBalance", json!([Address([0xaa; 20]).to_string(), "0x5"]));
+        ask(server, "evm_increaseTime", json!([100_000]));
+        ask(server, "hardhat_mine", json!(["0x5"]));
+        let later = ask(server, "evm_snapshot", json!([]));
+        ask(server, "evm_setAutomine", json!([false]));
+        let waiting = send(server, &signed(2, payment(0, Some(counter))));
+        assert_ne!(picture(server, &counter), before);
+        assert_eq!(ask(server, "eth_getFilterChanges", json!([filter])).as_array().map(Vec::len), Some(1));
+        assert_eq!(ask(server, "evm_revert", json!([snapshot])), true);
+        assert_eq!(picture(server, &counter), before, "everything is as it was");
+        for gone in [&undone["transactionHash"], &waiting] {
+            assert_eq!(ask(server, "eth_getTransactionReceipt", json!([gone])), Value::Null);
+            assert_eq!(ask(server, "eth_getTransactionByHash", json!([gone])), Value::Null);
+        }
+        assert_eq!(ask(server, "eth_getBlockByHash", json!([undone["blockHash"], false])), Value::Null);
+        assert_eq!(ask(server, "eth_getBlockByNumber", json!([undone["blockNumber"], false])), Value::Null);
+        assert!(time(server) < 99_000 + number(&before[0]["timestamp"]), "time is back, too");
+        for used in [snapshot, later, json!("0x63")] {
+            assert_eq!(ask(server, "evm_revert", json!([used])), false, "{used} is no snapshot any more");
+        }
+        // The same transaction again, in another block; filters tell of it.
+        ask(server, "evm_setAutomine", json!([true]));
+        let again = mined(server, &call);
+        assert_eq!(again["transactionHash"], undone["transactionHash"]);
+        assert_eq!(again["blockNumber"], undone["blockNumber"]);
+        let told = ask(server, "eth_getFilterChanges", json!([filter]));
+        assert_eq!(told[0]["blockHash"], again["blockHash"], "{told}");
+        assert_eq!(ask(server, "eth_getFilterChanges", json!([blocks])), json!([again["blockHash"]]));
+        (counter, picture(server, &counter))
+    });
+    // What the log tells is the chain that is left.
+    let restored = node::recover_state(RealDisk::existing(&data).expect("there"), Options::default(), &developers())
+        .expect("sound");
+    restored.ledger.audit().expect("all wei are there");
+    drop(restored);
+    with_developers(&data, move |server| {
+        assert_eq!(picture(server, &counter), after, "a restart comes to the same");
+        assert_eq!(ask(server, "evm_revert", json!(["0x1"])), false, "snapshots end with the process");
+        ask(server, "anvil_reset", json!([]));
+        assert_eq!((height(server), wei(server, &key(1).address())), (0, 1_000 * ETHER));
+        assert_eq!(mined(server, &signed(1, creation(0)))["blockNumber"], "0x1");
+    });
+}
+
+#[test]
+fn accounts_are_edited_and_every_wei_is_accounted_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let root_before = with_developers(&data, |server| {
+        let (poor, counter) = (key(77).address(), Address([0xcc; 20]));
+        ask(server, "anvil_setBalance", json!([poor.to_string(), format!("{:#x}", 3 * ETHER + 7)]));
+        assert_eq!(wei(server, &poor), 3 * ETHER + 7);
+        let spent = mined(server, &signed(77, EthereumRequest { value: ETHER, ..payment(0, Some(counter)) }));
+        assert_eq!((&spent["status"], wei(server, &counter)), (&json!("0x1"), ETHER));
+        ask(server, "hardhat_setBalance", json!([poor.to_string(), 0]));
+        assert_eq!(wei(server, &poor), 0);
+        // Code and storage of an address that nobody created.
+        ask(server, "anvil_setCode", json!([counter.to_string(), hex(COUNTER)]));
+        assert_eq!(ask(server, "eth_getCode", json!([counter.to_string(), "latest"])), hex(COUNTER));
+        let word = |number: u8| format!("0x{number:064x}");
+        assert_eq!(ask(server, "anvil_setStorageAt", json!([counter.to_string(), "0x0", word(41)])), true);
+        mined(server, &signed(1, payment(0, Some(counter))));
+        assert_eq!(ask(server, "eth_getStorageAt", json!([counter.to_string(), "0x0", "latest"])), word(42));
+        ask(server, "anvil_setCode", json!([counter.to_string(), "0x"]));
+        assert_eq!(ask(server, "eth_getCode", json!([counter.to_string(), "latest"])), "0x");
+        ask(server, "anvil_setNonce", json!([poor.to_string(), "0x9"]));
+        assert_eq!(ask(server, "eth_getTransactionCount", json!([poor.to_string(), "latest"])), "0x9");
+        // What cannot be is refused with the reason, and changes nothing.
+        let at = height(server);
+        for (method, params, why) in [
+            ("anvil_setBalance", json!([poor.to_string(), format!("{:#x}", u128::MAX)]), "wei: more units"),
+            ("anvil_setBalance", json!([poor.to_string(), format!("0x{}", "f".repeat(64))]), "wei: more units"),
+            ("anvil_setNonce", json!([poor.to_string(), 3]), "the nonce is 9 already"),
+            ("anvil_setCode", json!([poor.to_string(), format!("0x{}", "00".repeat(24_577))]), "24577 bytes of code"),
+            ("anvil_setCode", json!(["0x57616c7261730000000000000000000100000000", "0x00"]), "belongs to the exchange"),
+            ("anvil_reset", json!([{"forking": {}}]), "forks no other one"),
+            ("anvil_mine", json!(["0x989680"]), "at a time"),
+        ] {
+            let (code, message) = refused(server, method, params);
+            assert!(code == -32_000 && message.contains(why), "{method}: {message}");
+        }
+        assert_eq!(refused(server, "anvil_setBalance", json!([poor.to_string(), "much"])).0, -32_602);
+        assert_eq!(height(server), at);
+        // Earlier heights are told as they were.
+        let early = json!([counter.to_string(), "0x0", "0x3"]);
+        assert_eq!(ask(server, "eth_getStorageAt", early), word(0));
+        assert_eq!(ask(server, "eth_getBalance", json!([poor.to_string(), "0x1"])), format!("{:#x}", 3 * ETHER + 7));
+        root(server)
+    });
+    let disk = RealDisk::existing(&data).expect("there");
+    let restored = node::recover_state(disk, Options::default(), &developers()).expect("sound");
+    restored.ledger.audit().expect("what was given is issued, what was taken is not");
+    assert_eq!(json!(restored.root.to_string()), root_before);
+}
+
+#[test]
+fn blocks_and_time_are_the_developers() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let last = with_developers(&data, |server| {
+        assert_eq!(ask(server, "evm_mine", json!([])), "0x0");
+        assert_eq!(ask(server, "anvil_mine", json!(["0x3", "0x3c"])), Value::Null);
+        assert_eq!(height(server), 4);
+        let times: Vec<u128> = (2..5)
+            .map(|at| number(&ask(server, "eth_getBlockByNumber", json!([format!("{at:#x}"), false]))["timestamp"]))
+            .collect();
+        assert!(times.windows(2).all(|two| two[1] - two[0] >= 59), "{times:?}");
+        let (year, before) = (31_536_000, time(server));
+        assert!(ask(server, "evm_increaseTime", json!([year])).as_u64().is_some_and(|ahead| ahead >= year));
+        ask(server, "evm_mine", json!([]));
+        assert!(time(server) >= before + u128::from(year));
+        // The next block has the time that was chosen, edits before it or not.
+        let next = time(server) + 1;
+        ask(server, "evm_setNextBlockTimestamp", json!([format!("{next:#x}")]));
+        ask(server, "anvil_setBalance", json!([key(5).address().to_string(), "0x1"]));
+        mined(server, &signed(1, payment(0, Some(Address([1; 20])))));
+        assert_eq!(time(server), next);
+        ask(server, "evm_mine", json!([{"timestamp": next + 500, "blocks": 2}]));
+        assert!((next + 500..next + 560).contains(&time(server)));
+        let (_, message) = refused(server, "evm_setNextBlockTimestamp", json!([5]));
+        assert!(message.contains("5 is no time for the next block"), "{message}");
+        assert!(refused(server, "evm_increaseTime", json!(["0xffffffffffffffff"])).1.contains("9999"));
+        ask(server, "anvil_setBlockTimestampInterval", json!([10]));
+        ask(server, "hardhat_mine", json!([2]));
+        let stepped = time(server);
+        ask(server, "hardhat_mine", json!([1]));
+        assert_eq!(time(server), stepped + 10);
+        assert_eq!(ask(server, "anvil_removeBlockTimestampInterval", json!([])), true);
+        // Without automatic blocks a transaction waits until it is dropped or mined.
+        assert_eq!(ask(server, "anvil_getAutomine", json!([])), true);
+        ask(server, "evm_setAutomine", json!([false]));
+        assert_eq!(ask(server, "hardhat_getAutomine", json!([])), false);
+        let at = height(server);
+        let dropped = send(server, &signed(1, payment(1, Some(Address([2; 20])))));
+        assert_eq!(ask(server, "anvil_dropTransaction", json!([dropped])), dropped);
+        assert_eq!(ask(server, "anvil_dropTransaction", json!([dropped])), Value::Null);
+        let waiting = send(server, &signed(1, payment(1, Some(Address([3; 20])))));
+        assert_eq!(ask(server, "eth_getTransactionReceipt", json!([waiting])), Value::Null);
+        assert_eq!(height(server), at);
+        ask(server, "evm_mine", json!([]));
+        assert_eq!(ask(server, "eth_getTransactionReceipt", json!([waiting]))["blockNumber"], format!("{:#x}", at + 1));
+        // A nonce above a gap makes no block.
+        ask(server, "evm_setAutomine", json!([true]));
+        send(server, &signed(1, payment(9, Some(Address([3; 20])))));
+        assert_eq!(height(server), at + 1);
+        ask(server, "evm_setIntervalMining", json!([1]));
+        while height(server) == at + 1 {
+            std::thread::yield_now();
+        }
+        let info = ask(server, "anvil_nodeInfo", json!([]));
+        assert_eq!(info["environment"]["chainId"], CHAIN);
+        time(server)
+    });
+    with_developers(&data, move |server| {
+        ask(server, "evm_mine", json!([]));
+        assert!(time(server) >= last, "the future goes on after a restart");
+    });
+}
+
+#[test]
+fn accounts_without_keys_are_impersonated() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let root_before = with_developers(&data, |server| {
+        let (whale, to) = (Address([0x77; 20]), Address([0x88; 20]));
+        ask(server, "anvil_setBalance", json!([whale.to_string(), format!("{:#x}", 9 * ETHER)]));
+        let sent = json!({"from": whale.to_string(), "to": to.to_string(), "value": format!("{ETHER:#x}")});
+        let (_, message) = refused(server, "eth_sendTransaction", json!([sent]));
+        assert!(message.contains("no signer for"), "{message}");
+        ask(server, "anvil_impersonateAccount", json!([whale.to_string()]));
+        let accounts = ask(server, "eth_accounts", json!([]));
+        assert!(accounts.as_array().is_some_and(|all| all.len() == 11 && all.contains(&json!(whale.to_string()))));
+        let hash = ask(server, "eth_sendTransaction", json!([sent]));
+        let receipt = ask(server, "eth_getTransactionReceipt", json!([hash]));
+        assert_eq!((&receipt["status"], &receipt["from"]), (&json!("0x1"), &json!(whale.to_string())));
+        let transaction = ask(server, "eth_getTransactionByHash", json!([hash]));
+        assert_eq!((&transaction["from"], &transaction["nonce"]), (&json!(whale.to_string()), &json!("0x0")));
+        assert_eq!(wei(server, &to), ETHER);
+        // Another one of the same content has an id of its own, and the next nonce.
+        assert_ne!(ask(server, "eth_sendTransaction", json!([sent])), hash);
+        ask(server, "hardhat_stopImpersonatingAccount", json!([whale.to_string()]));
+        refused(server, "eth_sendTransaction", json!([sent]));
+        ask(server, "anvil_autoImpersonateAccount", json!([true]));
+        ask(server, "eth_sendTransaction", json!([sent]));
+        assert_eq!(wei(server, &to), 3 * ETHER);
+        root(server)
+    });
+    let disk = RealDisk::existing(&data).expect("there");
+    let restored = node::recover_state(disk, Options::default(), &developers()).expect("sound");
+    restored.ledger.audit().expect("all wei are there");
+    assert_eq!(json!(restored.root.to_string()), root_before);
+}
+
+/// No other chain knows any of it, chain 31337 or not.
+#[test]
+fn nowhere_else() {
+    let methods = [
+        "evm_mine",
+        "anvil_mine",
+        "hardhat_mine",
+        "evm_snapshot",
+        "evm_revert",
+        "anvil_reset",
+        "anvil_setBalance",
+        "hardhat_setBalance",
+        "anvil_setNonce",
+        "anvil_setCode",
+        "anvil_setStorageAt",
+        "evm_increaseTime",
+        "evm_setNextBlockTimestamp",
+        "evm_setAutomine",
+        "evm_setIntervalMining",
+        "anvil_impersonateAccount",
+        "anvil_nodeInfo",
+        "eth_sendTransaction",
+    ];
+    for chain in [7, CHAIN] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let ordinary = Genesis { chain, ..genesis() };
+        with_node_of(&ordinary, config(), &dir.path().join("data"), move |server| {
+            for method in methods {
+                assert_eq!(refused(server, method, json!([])).0, -32_601, "{method}");
+            }
+            assert_eq!(ask(server, "eth_accounts", json!([])), json!([]));
+            // An edit among the transactions is none.
+            let edit = ledger::contracts::DeveloperEdit::Balance { account: key(1).address(), wei: 1 };
+            assert_eq!(refused(server, "eth_sendRawTransaction", json!([hex(&edit.encode())])).0, -32_602);
+            assert_eq!(height(server), 0);
+        });
+    }
+    // Neither do strangers at an open door of a developers' chain.
+    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    let dir = tempfile::tempdir().expect("a directory");
+    for opened in 0..3 {
+        let mut config = instant();
+        match opened {
+            0 => config.http.listen = "0.0.0.0:0".parse().expect("an address"),
+            1 => config.ethereum.listen = "0.0.0.0:0".parse().expect("an address"),
+            _ => config.http.behind_proxy = true,
+        }
+        let started = runtime.block_on(Node::start(config, &developers(), &dir.path().join("data"), None));
+        let Err(error) = started else { panic!("an open door") };
+        assert!(matches!(error, StartError::Developers(_)), "{error}");
+    }
+}

@@ -1,0 +1,107 @@
+//! `walras demo --developer`: one node for people who develop contracts, in this process.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use ledger::Genesis;
+use node::{Config, Node};
+use serde_json::json;
+use store::{Options, RealDisk};
+
+use crate::developers::{DEVELOPER_KEYS, developers};
+use crate::node_command::StopSignals;
+
+/// What the demo was asked for.
+pub struct DeveloperDemo {
+    pub listen: SocketAddr,
+    pub ethereum_listen: SocketAddr,
+    /// Milliseconds between blocks; 0 makes one as soon as a transaction waits.
+    pub interval_ms: u64,
+    /// Stop after so many seconds.
+    pub seconds: Option<u64>,
+}
+
+impl DeveloperDemo {
+    /// Runs a chain in a home until it is stopped: the one that is there, or else a new one of this genesis.
+    pub fn run(self, home: &Path, genesis: Genesis, json: bool) -> anyhow::Result<ExitCode> {
+        let path = home.join("genesis.json");
+        if !path.exists() {
+            crate::init::make_home(home)?;
+            node::genesis_file::write(&path, &Genesis { is_developers: true, ..genesis })?;
+        }
+        let genesis = node::genesis_file::read(&path)?;
+        ensure!(
+            genesis.is_developers,
+            "{} is of no developers' chain: choose another --home, or leave --developer out",
+            path.display()
+        );
+        let mut config = Config::load(None, std::env::vars())?;
+        config.http.listen = free_or_any(self.listen)?;
+        config.ethereum.listen = free_or_any(self.ethereum_listen)?;
+        config.blocks.interval_ms = self.interval_ms;
+        let data = home.join("data");
+        let runtime = tokio::runtime::Runtime::new().context("threads")?;
+        runtime.block_on(self.serve(config, &genesis, &data, json))?;
+        let restored = node::recover_state(RealDisk::existing(&data)?, Options::default(), &genesis)?;
+        let audit = restored.ledger.audit();
+        let conservation = audit.as_ref().map_or_else(ToString::to_string, |_| "holds".to_string());
+        if json {
+            println!("{}", json!({"blocks": restored.ledger.height(), "conservation": conservation}));
+        } else {
+            println!("\n{} blocks; conservation {conservation}", restored.ledger.height());
+        }
+        Ok(if audit.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    async fn serve(&self, config: Config, genesis: &Genesis, data: &Path, json: bool) -> anyhow::Result<()> {
+        let mut stop = StopSignals::new().context("signals")?;
+        let node = Node::start(config, genesis, data, None).await?;
+        self.greet(&node, json);
+        let over = async {
+            match self.seconds {
+                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                None => std::future::pending().await,
+            }
+        };
+        let failed = tokio::select! {
+            () = stop.next() => None,
+            () = over => None,
+            reason = node.exchange().failed() => Some(reason),
+        };
+        tokio::select! {
+            _ = tokio::spawn(node.stop()) => {}
+            () = stop.next() => std::process::exit(130),
+        }
+        failed.map_or(Ok(()), |reason| anyhow::bail!("the node stopped itself: {reason}"))
+    }
+
+    fn greet(&self, node: &Node, json: bool) {
+        let say = |line: String| {
+            // With --json, standard output belongs to the result.
+            if json { eprintln!("{line}") } else { println!("{line}") }
+        };
+        let ethereum = node.ethereum_address().map_or_else(String::new, |address| address.to_string());
+        say(format!("Walras is running: http://{}", node.address()));
+        say(format!("Ethereum JSON-RPC: http://{ethereum}, chain {}", ledger::DEVELOPERS_CHAIN));
+        say("A developers' chain: evm_, anvil_ and hardhat_ methods change accounts and time, and go back.".into());
+        let blocks = match self.interval_ms {
+            0 => "A block is made as soon as a transaction waits.".into(),
+            interval => format!("A block is made every {interval} ms."),
+        };
+        say(blocks);
+        say("The usual accounts for development. Everybody knows their keys:".into());
+        for (account, key) in developers().zip(DEVELOPER_KEYS) {
+            say(format!("  {}  {key}", account.checked()));
+        }
+        say("Ctrl-C stops.".into());
+    }
+}
+
+/// An address, or one with another port if this one is taken.
+fn free_or_any(listen: SocketAddr) -> anyhow::Result<SocketAddr> {
+    let bound = TcpListener::bind(listen).or_else(|_| TcpListener::bind((listen.ip(), 0)));
+    Ok(bound.with_context(|| listen.to_string())?.local_addr()?)
+}
