@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use consensus::Certificate;
-use ledger::contracts::{BookFacts, DeveloperEdit, EthereumAccount, EthereumFault, EvmCode, EvmContext, TokenFacts, UndoError};
+use ledger::contracts::{
+    BookFacts, DeveloperEdit, EthereumAccount, EthereumFault, EvmCode, EvmContext, TokenFacts, UndoError,
+};
 use ledger::{
     AccountProof, AccountState, Offer, OfferProof, Outcome, Pair, Place, Refusal, SlotProof, ValidatorsProof,
 };
@@ -212,7 +214,7 @@ pub enum DeveloperOrder {
     Snapshot,
     /// Goes back to the state that was kept under a number; answers 1, or 0 where there is none.
     Revert(u64),
-    /// Goes back to the genesis.
+    /// Goes back to the genesis; answers 1.
     Reset,
     /// Edits an account, in a block of its own.
     Edit(DeveloperEdit),

@@ -7,8 +7,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use ledger::Batch;
-use ledger::contracts::ContractReceipts;
+use ledger::contracts::{ContractReceipts, OfferEvent};
+use ledger::{Batch, Ledger};
 use primitives::{Digest, Height, Transaction, TransactionId};
 use tokio::sync::broadcast;
 
@@ -38,7 +38,17 @@ impl Published {
         Published { views: RwLock::new(views), candles: RwLock::default(), events, pending }
     }
 
-    /// Begins again with the views of an earlier state, without candles: a developers' chain goes back to it.
+    /// Goes back to an earlier state, see [`Views::go_back`]. Candles are those of recent blocks.
+    pub fn go_back(&self, ledger: &Ledger, root: Digest, after_batch: Vec<OfferEvent>) -> bool {
+        let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
+        let is_back = views.go_back(ledger, root, after_batch);
+        let mut candles = Candles::default();
+        views.batches().for_each(|batch| candles.add(batch.height, batch.time_ms, &batch.batch));
+        *self.candles.write().unwrap_or_else(PoisonError::into_inner) = candles;
+        is_back
+    }
+
+    /// Begins again with the views of an earlier state, without candles.
     pub fn begin_again(&self, views: Views) {
         *self.views.write().unwrap_or_else(PoisonError::into_inner) = views;
         *self.candles.write().unwrap_or_else(PoisonError::into_inner) = Candles::default();

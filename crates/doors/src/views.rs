@@ -180,6 +180,26 @@ impl Views {
         &self.after_batch
     }
 
+    /// Goes back to an earlier state, with what contracts did to offers after its last batch: a developers' chain does.
+    /// False if no recent block is left; then begin anew.
+    pub fn go_back(&mut self, ledger: &Ledger, root: Digest, after_batch: Vec<OfferEvent>) -> bool {
+        let height = ledger.height();
+        while self.blocks.pop_back_if(|block| block.height > height).is_some() {
+            self.trades -= self.batches.pop_back().map_or(0, |batch| batch.batch.trades.len());
+            self.indexed.pop_back();
+        }
+        self.index.retain(|_, found| found.height <= height);
+        while self.digests.pop_back_if(|digest| self.heights.get(digest).is_some_and(|of| *of > height)).is_some() {}
+        self.heights.retain(|_, of| *of <= height);
+        self.ethereum.cut_above(height);
+        self.offers = OpenOffers::of(ledger.book());
+        self.outline = Arc::new(Outline::of(ledger));
+        self.newest_root = (height, root);
+        self.early_roots.clear();
+        self.after_batch = after_batch;
+        height == 0 || !self.blocks.is_empty()
+    }
+
     /// Takes in a block of the archive, oldest first, without its effects on offers.
     pub fn remember(&mut self, committed: &CommittedBlock) {
         let height = committed.summary.height;

@@ -7,8 +7,8 @@
 //!   31337, one node and no validators, and only doors on loopback, or with tokens
 //!   ([`StartError::Developers`](crate::StartError)). On every other chain the methods do not exist.
 //! - *Blocks are the only source of state.* An edit of an account is a block of its own
-//!   ([`ledger::contracts::DeveloperEdit`]); a chosen time is the time of a block. So a restart replays to the same root,
-//!   and proofs and `walras inspect` work.
+//!   ([`ledger::contracts::DeveloperEdit`]); a chosen time is the time of a block. So a restart replays to the same
+//!   root, and proofs and `walras inspect` work.
 //! - *A reverted block never was.* The log is cut at the height of the snapshot, all of it or nothing whatever a crash
 //!   leaves ([`store::Store::cut_above`]); then ledger, tries, pool, views and caches begin again there, while the
 //!   doors stay open. What waited in the pool is dropped. Filters go on from that height.
@@ -17,9 +17,9 @@
 //!
 //! # How
 //!
-//! One thread is producer, publisher and roots, so that nothing is on its way when the chain goes back. It makes a block
-//! as soon as transactions wait ([`Mining::Instant`], where `[blocks] interval_ms` is 0), at an interval, or when it is
-//! told to. A transaction is answered when the block that was due has been made.
+//! One thread is producer, publisher and roots, so that nothing is on its way when the chain goes back. It makes a
+//! block as soon as transactions wait ([`Mining::Instant`], where `[blocks] interval_ms` is 0), at an interval, or when
+//! it is told to. A transaction is answered when the block that was due has been made.
 //!
 //! A snapshot is a copy of the ledger, which shares its memory with the present one: [`SNAPSHOTS_MAX`] are kept, the
 //! newest. Their numbers mean nothing after a restart. There are no checkpoints, because the chain may go back below
@@ -36,7 +36,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use doors::{DeveloperOrder, DeveloperRefusal, Mining};
-use ledger::contracts::DeveloperEdit;
+use ledger::contracts::{DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots, TIME_MAX_MS};
 use replica::{Foundation, Mempool, PoolEntry, ProposedLane};
 
@@ -112,6 +112,8 @@ pub(crate) fn develop(shared: &Arc<Shared>, genesis: &Genesis) {
 /// A state to go back to.
 struct Kept {
     ledger: Ledger,
+    /// What contracts did to offers after its last batch.
+    after_batch: Vec<OfferEvent>,
     ahead_ms: i64,
 }
 
@@ -294,8 +296,8 @@ impl<'a> DevelopersChain<'a> {
                 Err(error) => return refused(error.to_string()),
                 Ok(ledger) => {
                     self.snapshots.clear();
-                    self.begin_again(Kept { ledger, ahead_ms: 0 })?;
-                    0
+                    self.begin_again(Kept { ledger, after_batch: Vec::new(), ahead_ms: 0 })?;
+                    1
                 }
             },
             DeveloperOrder::Edit(edit) => {
@@ -357,7 +359,8 @@ impl<'a> DevelopersChain<'a> {
     fn keep(&mut self) -> u64 {
         self.snapshot += 1;
         let ledger = self.shared.read_ledger().clone();
-        self.snapshots.insert(self.snapshot, Kept { ledger, ahead_ms: self.ahead_ms });
+        let after_batch = self.shared.published.views().after_batch().to_vec();
+        self.snapshots.insert(self.snapshot, Kept { ledger, after_batch, ahead_ms: self.ahead_ms });
         if self.snapshots.len() > SNAPSHOTS_MAX {
             self.snapshots.pop_first();
         }
@@ -377,30 +380,34 @@ impl<'a> DevelopersChain<'a> {
 
     /// Begins again with an earlier state. Nothing is on its way meanwhile: this thread does it all.
     fn begin_again(&mut self, kept: Kept) -> Result<(), ExchangeError> {
-        let (shared, Kept { ledger, ahead_ms }) = (self.shared, kept);
+        let (shared, Kept { ledger, after_batch, ahead_ms }) = (self.shared, kept);
         let height = ledger.height();
         let mut roots = Roots::of(&ledger);
         let root = roots.parts().root();
-        let views = {
-            let mut store = shared.lock_store();
-            store.cut_above(height)?;
-            recover_views(&shared.config, &ledger, &store, root)?
-        };
-        {
+        shared.lock_store().cut_above(height)?;
+        let are_views_back = {
             let mut present = poisoned(shared.ledger.write());
             let mut at = poisoned(shared.roots.lock());
             let mut mempool = shared.lock_mempool();
             *present = ledger;
             *at = RootsAt { height, root, roots };
             *mempool = Mempool::new(shared.config.mempool.transactions);
-            shared.published.begin_again(views);
-            // Nobody will answer them.
-            poisoned(shared.waiters.lock()).clear();
             shared.bodies.cut_above(height);
             shared.receipts.cut_above(height);
-        }
+            let are_views_back = shared.published.go_back(&present, root, after_batch);
+            // Nobody will answer them.
+            poisoned(shared.waiters.lock()).clear();
+            are_views_back
+        };
         shared.note_pool();
-        remember_candles(shared, height);
+        if !are_views_back {
+            let views = {
+                let ledger = shared.read_ledger();
+                recover_views(&shared.config, &ledger, &shared.lock_store(), root)?
+            };
+            shared.published.begin_again(views);
+            remember_candles(shared, height);
+        }
         (self.ahead_ms, self.next_ms) = (ahead_ms, None);
         tracing::info!(height, "the chain has gone back");
         Ok(())

@@ -17,9 +17,9 @@ use transport::Transport;
 use crate::candles::remember_candles;
 use crate::config::Config;
 use crate::developer::develop;
+use crate::intake::{admit_ethereum, enter, take_in};
 use crate::lane_member::{LaneMember, LaneStartError};
 use crate::payment_lane::LaneHost;
-use crate::intake::{admit_ethereum, enter, take_in};
 use crate::pipeline::{follow, produce, publish};
 use crate::recovery::recover;
 use crate::shared::{ExchangeError, Shared, Submission, poisoned, spawn};
@@ -61,9 +61,7 @@ impl Exchange {
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
         let (made, blocks) = sync_channel(PUBLISH_QUEUE);
         let (changed, changes) = sync_channel(PUBLISH_QUEUE);
-        let mut threads = vec![
-            spawn("intake", &shared, move |shared| take_in(shared, &submissions))?,
-        ];
+        let mut threads = vec![spawn("intake", &shared, move |shared| take_in(shared, &submissions))?];
         if genesis.is_developers {
             let genesis = genesis.clone();
             shared.open_orders();

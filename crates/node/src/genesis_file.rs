@@ -324,27 +324,6 @@ mod tests {
         }
     }
 
-    /// A developers' chain says so in its file, is another network for it, and can be nothing else.
-    #[test]
-    fn a_developers_chain_round_trips_and_is_no_network() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("genesis.json");
-        write(&path, &genesis()).expect("written");
-        assert!(!std::fs::read_to_string(&path).expect("there").contains("developers"), "others do not name it");
-        let developers = Genesis { is_developers: true, ..genesis() };
-        assert_ne!(developers.digest(), genesis().digest());
-        write(&path, &developers).expect("written");
-        assert_eq!(read(&path).expect("sound"), developers);
-        let refused = |genesis: &Genesis, founding: Option<&Founding>, expected: &str| {
-            write_with_founding(&path, genesis, founding).expect("written");
-            let message = read(&path).expect_err("refused").to_string();
-            assert!(message.contains(expected) && message.contains("genesis.json"), "{message}");
-        };
-        refused(&Genesis { chain: 31_338, ..developers.clone() }, None, "has the number 31337");
-        refused(&Genesis { limits: Limits::default(), ..developers.clone() }, None, "has contracts");
-        refused(&developers, Some(&founding()), "has one node and no validators");
-    }
-
     #[test]
     fn a_payment_lane_round_trips_and_mistakes_are_named() {
         let dir = tempfile::tempdir().expect("a directory");

@@ -156,10 +156,27 @@ impl EthereumIndex {
             self.receipts.remove(id);
         }
         for log in &block.logs {
-            forget(&mut self.addresses, log.address);
-            log.topics.iter().enumerate().for_each(|(at, topic)| forget(&mut self.topics, (at, *topic)));
+            forget(&mut self.addresses, log.address, Postings::pop_front);
+            let topics = log.topics.iter().enumerate();
+            topics.for_each(|(at, topic)| forget(&mut self.topics, (at, *topic), Postings::pop_front));
         }
         self.first += 1;
+    }
+
+    /// Forgets what is above a height: a developers' chain goes back to it.
+    pub fn cut_above(&mut self, height: Height) {
+        while self.next() > height + 1
+            && let Some(block) = self.blocks.pop_back()
+        {
+            self.weight -= block.weight();
+            block.ids.iter().for_each(|id| drop(self.receipts.remove(id)));
+            for log in &block.logs {
+                forget(&mut self.addresses, log.address, Postings::pop_back);
+                let topics = log.topics.iter().enumerate();
+                topics.for_each(|(at, topic)| forget(&mut self.topics, (at, *topic), Postings::pop_back));
+            }
+        }
+        self.first = self.first.min(height + 1);
     }
 
     /// Where the receipt of a transaction is.
@@ -253,10 +270,10 @@ impl LogFilter {
     }
 }
 
-/// Forgets the oldest posting of a key.
-fn forget<K: Hash + Eq>(lists: &mut HashMap<K, Postings>, key: K) {
+/// Forgets a posting of a key, from one end of its list.
+fn forget<K: Hash + Eq>(lists: &mut HashMap<K, Postings>, key: K, from: fn(&mut Postings) -> Option<(Height, u32)>) {
     let list = lists.get_mut(&key).expect("each log is listed");
-    list.pop_front();
+    from(list);
     if list.is_empty() {
         lists.remove(&key);
     }
@@ -312,6 +329,37 @@ mod tests {
     }
 
     proptest! {
+        /// What is left after a cut is what was there before the blocks above came.
+        #[test]
+        fn a_cut_leaves_what_was_there_before(
+            blocks in blocks(),
+            filters in prop::collection::vec(filters(), 1..20),
+            kept in 0u64..12,
+        ) {
+            let of = |height: Height, block: &Block| ContractReceipts {
+                receipts: (0..).zip(block).map(|(number, logs)| receipt(height, number, logs)).collect(),
+                ..Default::default()
+            };
+            let (mut index, mut before) = (EthereumIndex::new(0, 10_000), EthereumIndex::new(0, 10_000));
+            for (height, block) in (1..).zip(&blocks) {
+                index.add(&of(height, block));
+                if height <= kept {
+                    before.add(&of(height, block));
+                }
+            }
+            index.cut_above(kept);
+            // Another history goes on from there.
+            let more = of(before.next(), &blocks[0]);
+            index.add(&more);
+            before.add(&more);
+            prop_assert_eq!((index.next(), index.weight), (before.next(), before.weight));
+            prop_assert_eq!(&index.receipts, &before.receipts);
+            prop_assert_eq!((&index.addresses, &index.topics), (&before.addresses, &before.topics));
+            for filter in &filters {
+                prop_assert_eq!(index.logs(filter), before.logs(filter));
+            }
+        }
+
         /// Against a list of all logs that is looked through from end to end.
         #[test]
         fn a_search_finds_what_a_walk_over_all_logs_finds(

@@ -39,8 +39,8 @@
 //! - A state from elsewhere can take the place of all that is here ([`Store::begin_replacement`]): a checkpoint that
 //!   names no block, above all blocks. Once it has its name the logs that begin at its height or below are void, and
 //!   are removed when the store is opened next; before that nothing has changed.
-//! - Blocks and receipts can be *cut off* at the end ([`Store::cut_above`]), all above a height or none, whatever a crash
-//!   leaves. This takes back what was durable: it is for chains on which nothing is promised.
+//! - Blocks and receipts can be *cut off* at the end ([`Store::cut_above`]), all above a height or none, whatever a
+//!   crash leaves. This takes back what was durable: it is for chains on which nothing is promised.
 //!
 //! # Torn tail or damage?
 //!

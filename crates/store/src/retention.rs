@@ -8,8 +8,8 @@
 //! hold. From the moment that it has its name the logs below it are void: they are removed when the store is opened, as
 //! often as it takes. Nothing else leaves such a checkpoint above files that begin at it or below.
 //!
-//! A *cut* ([`crate::Store::cut_above`]) takes blocks and receipts off the end of the logs. An empty file `cut-HEIGHT` is
-//! made durable first and removed last; whoever opens a store that has one keeps nothing above that height.
+//! A *cut* ([`crate::Store::cut_above`]) takes blocks and receipts off the end of the logs. An empty file `cut-HEIGHT`
+//! is made durable first and removed last; whoever opens a store that has one keeps nothing above that height.
 
 use crate::archive::{Kind, path};
 use crate::checkpoint::{self, CheckpointReader};

@@ -40,7 +40,10 @@ mod tests {
 
     #[test]
     fn the_accounts_are_those_that_everybody_knows() {
-        assert_eq!(developers().map(|developer| developer.to_string()).collect::<Vec<_>>(), doors::ethereum::DEVELOPERS);
+        assert_eq!(
+            developers().map(|developer| developer.to_string()).collect::<Vec<_>>(),
+            doors::ethereum::DEVELOPERS
+        );
         assert_eq!(developers().next().expect("ten").checked(), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
     }
 }

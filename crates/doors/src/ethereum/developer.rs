@@ -128,6 +128,15 @@ impl Session<'_> {
         Ok(self.rpc.api.backend.develop(order)?)
     }
 
+    /// Goes back as an order says; whether there was where to.
+    fn go_back(&self, order: DeveloperOrder) -> Result<bool, RpcError> {
+        let is_back = self.order(order)? == 1;
+        if is_back {
+            self.rpc.filters.go_back(self.latest());
+        }
+        Ok(is_back)
+    }
+
     /// Does it, and answers nothing.
     fn done(&self, order: DeveloperOrder) -> Answer {
         self.order(order).map(|_| Value::Null)
@@ -188,7 +197,7 @@ fn snapshot(session: &Session, _: &Params) -> Answer {
 
 fn revert(session: &Session, params: &Params) -> Answer {
     let number = params.read(0, read_small)?;
-    Ok((session.order(DeveloperOrder::Revert(number))? == 1).into())
+    Ok(session.go_back(DeveloperOrder::Revert(number))?.into())
 }
 
 fn reset(session: &Session, params: &Params) -> Answer {
@@ -196,7 +205,8 @@ fn reset(session: &Session, params: &Params) -> Answer {
     if forks {
         return Err(RpcError::server("this chain forks no other one: reset it without options"));
     }
-    session.done(DeveloperOrder::Reset)
+    session.go_back(DeveloperOrder::Reset)?;
+    Ok(Value::Null)
 }
 
 fn set_balance(session: &Session, params: &Params) -> Answer {

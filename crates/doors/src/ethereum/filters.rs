@@ -70,6 +70,17 @@ impl Filters {
         Ok(id.into())
     }
 
+    /// A developers' chain has gone back to a height: what comes above it is new.
+    pub(super) fn go_back(&self, height: Height) {
+        for filter in self.lock().filters.values_mut() {
+            let first = match &filter.watched {
+                Watched::Logs(asked) => asked.filter.from,
+                Watched::Blocks | Watched::Pending(_) => 0,
+            };
+            filter.next = filter.next.min(first.max(height + 1));
+        }
+    }
+
     /// Looks at a filter that is not forgotten.
     fn with<T>(
         &self,
@@ -118,12 +129,7 @@ pub(super) fn uninstall_filter(session: &Session, params: &Params) -> Answer {
 pub(super) fn get_filter_changes(session: &Session, params: &Params) -> Answer {
     let latest = session.latest();
     let due = session.rpc.filters.with(params, |filter| {
-        let first = match &filter.watched {
-            Watched::Logs(asked) => asked.filter.from,
-            _ => 0,
-        };
-        // A developers' chain may have gone back since.
-        let from = filter.next.min(first.max(latest + 1));
+        let from = filter.next;
         Ok(match &mut filter.watched {
             Watched::Pending(feed) => Due::Ready(pending(feed)?),
             Watched::Blocks => {

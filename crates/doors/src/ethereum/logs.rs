@@ -85,9 +85,13 @@ impl Session<'_> {
             let height = of_block[0].height;
             let gone = || RpcError::server(format!("the receipts of block {height} are not held here any more"));
             let block = self.load(height)?.ok_or_else(gone)?;
+            // The number of the first log of the receipt at hand.
+            let (mut first, mut counted) = (0, 0);
             for of_receipt in of_block.chunk_by(|one, other| one.receipt == other.receipt) {
                 let at = of_receipt[0].receipt as usize;
-                let (receipt, first) = (&block.receipts()[at], block.first_log(at));
+                first += block.receipts()[counted..at].iter().map(|one| one.logs.len()).sum::<usize>();
+                counted = at;
+                let receipt = &block.receipts()[at];
                 for LogPlace { log, .. } in of_receipt {
                     let of = &receipt.logs[*log as usize];
                     bytes += of.data.len();

@@ -278,6 +278,31 @@ fn accounts_without_keys_are_impersonated() {
     assert_eq!(json!(restored.root.to_string()), root_before);
 }
 
+/// A developers' chain says so in its file, is another network for it, and can be nothing else.
+#[test]
+fn its_genesis_says_so() {
+    use node::genesis_file::{parse, read, write};
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("genesis.json");
+    let ordinary = Genesis { is_developers: false, ..developers() };
+    write(&path, &ordinary).expect("written");
+    assert!(!std::fs::read_to_string(&path).expect("there").contains("developers"), "others do not name it");
+    write(&path, &developers()).expect("written");
+    assert_eq!(read(&path).expect("sound"), developers());
+    assert_ne!(developers().digest(), ordinary.digest());
+    let text = std::fs::read_to_string(&path).expect("there");
+    for (from, to, expected) in [
+        ("\"chain\": 31337", "\"chain\": 31338", "has the number 31337"),
+        ("\"developers\": true", "\"developers\": 1", "invalid type"),
+        ("\"developers\": true", "\"developer\": true", "unknown field `developer`"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let error = parse("genesis.json", text.replacen(from, to, 1).as_bytes()).expect_err("refused").to_string();
+        assert!(error.contains(expected) && error.contains("genesis.json"), "{error}");
+    }
+}
+
 /// No other chain knows any of it, chain 31337 or not.
 #[test]
 fn nowhere_else() {
