@@ -184,12 +184,16 @@ impl Views {
     /// False if no recent block is left; then begin anew.
     pub fn go_back(&mut self, ledger: &Ledger, root: Digest, after_batch: Vec<OfferEvent>) -> bool {
         let height = ledger.height();
-        while self.blocks.pop_back_if(|block| block.height > height).is_some() {
+        while self.blocks.back().is_some_and(|block| block.height > height) {
+            self.blocks.pop_back();
             self.trades -= self.batches.pop_back().map_or(0, |batch| batch.batch.trades.len());
             self.indexed.pop_back();
         }
         self.index.retain(|_, found| found.height <= height);
-        while self.digests.pop_back_if(|digest| self.heights.get(digest).is_some_and(|of| *of > height)).is_some() {}
+        let is_above = |digest: &Digest| self.heights.get(digest).is_some_and(|of| *of > height);
+        while self.digests.back().is_some_and(is_above) {
+            self.digests.pop_back();
+        }
         self.heights.retain(|_, of| *of <= height);
         self.ethereum.cut_above(height);
         self.offers = OpenOffers::of(ledger.book());

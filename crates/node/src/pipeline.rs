@@ -7,14 +7,15 @@
 //!           signatures                            └─► roots (tries follow, one block behind)
 //! ```
 //!
-//! Four in one direction. *Intake* ([`crate::intake`]) checks signatures in batches and admits. The *producer* of a solo
-//! node makes a block when enough wait or one has waited long enough, writes it to the log and applies it at the same
-//! time, and lets nobody see the new state before both are done. The *publisher* answers those who wait: whoever hears "committed" can
-//! be sure that the block is on disk. *Roots* works the changes into the tries while the next block fills.
+//! Four in one direction. *Intake* ([`crate::intake`]) checks signatures in batches and admits. The *producer* of a
+//! solo node makes a block when enough wait or one has waited long enough, writes it to the log and applies it at the
+//! same time, and lets nobody see the new state before both are done. The *publisher* answers those who wait: whoever
+//! hears "committed" can be sure that the block is on disk. *Roots* works the changes into the tries while the next
+//! block fills.
 //!
 //! Among several validators the *executor* takes the place of the producer: blocks come decided ([`crate::validator`]).
-//! On a developers' chain one thread is producer, publisher and roots ([`crate::developer`]). The *candles* thread reads
-//! old blocks from the archive when the node has started. Locks are taken in this order: ledger, roots, mempool,
+//! On a developers' chain one thread is producer, publisher and roots ([`crate::developer`]). The *candles* thread
+//! reads old blocks from the archive when the node has started. Locks are taken in this order: ledger, roots, mempool,
 //! published state, waiters, store.
 
 use std::sync::Arc;

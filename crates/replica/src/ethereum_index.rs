@@ -169,7 +169,9 @@ impl EthereumIndex {
             && let Some(block) = self.blocks.pop_back()
         {
             self.weight -= block.weight();
-            block.ids.iter().for_each(|id| drop(self.receipts.remove(id)));
+            for id in &block.ids {
+                self.receipts.remove(id);
+            }
             for log in &block.logs {
                 forget(&mut self.addresses, log.address, Postings::pop_back);
                 let topics = log.topics.iter().enumerate();
