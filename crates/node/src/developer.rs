@@ -39,6 +39,7 @@ use doors::{DeveloperOrder, DeveloperRefusal, Mining};
 use ledger::contracts::{DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots, TIME_MAX_MS};
 use replica::{Foundation, Mempool, PoolEntry, ProposedLane};
+use store::StoreError;
 
 use crate::candles::remember_candles;
 use crate::pipeline::{LANE_BYTES, apply_threads, follow_one, make_durable, publish_one};
@@ -291,13 +292,12 @@ impl<'a> DevelopersChain<'a> {
                 0
             }
             DeveloperOrder::Snapshot => self.keep(),
-            DeveloperOrder::Revert(snapshot) => self.revert(snapshot)?.into(),
+            DeveloperOrder::Revert(snapshot) => return self.revert(snapshot),
             DeveloperOrder::Reset => match Ledger::new(&self.genesis) {
                 Err(error) => return refused(error.to_string()),
                 Ok(ledger) => {
                     self.snapshots.clear();
-                    self.begin_again(Kept { ledger, after_batch: Vec::new(), ahead_ms: 0 })?;
-                    1
+                    return self.begin_again(Kept { ledger, after_batch: Vec::new(), ahead_ms: 0 });
                 }
             },
             DeveloperOrder::Edit(edit) => {
@@ -367,24 +367,26 @@ impl<'a> DevelopersChain<'a> {
         self.snapshot
     }
 
-    /// Goes back to a snapshot; it and all later ones are used up. False if there is none of this number.
-    fn revert(&mut self, snapshot: u64) -> Result<bool, ExchangeError> {
+    /// Goes back to a snapshot; it and all later ones are used up. 0 if there is none of this number.
+    fn revert(&mut self, snapshot: u64) -> Result<Answered, ExchangeError> {
         if !self.snapshots.contains_key(&snapshot) {
-            return Ok(false);
+            return Ok(Ok(0));
         }
         let mut gone = self.snapshots.split_off(&snapshot);
-        let kept = gone.remove(&snapshot).expect("it is there");
-        self.begin_again(kept)?;
-        Ok(true)
+        self.begin_again(gone.remove(&snapshot).expect("it is there"))
     }
 
-    /// Begins again with an earlier state. Nothing is on its way meanwhile: this thread does it all.
-    fn begin_again(&mut self, kept: Kept) -> Result<(), ExchangeError> {
+    /// Begins again with an earlier state; 1 when it is done. Nothing is on its way meanwhile: this thread does it all.
+    fn begin_again(&mut self, kept: Kept) -> Result<Answered, ExchangeError> {
         let (shared, Kept { ledger, after_batch, ahead_ms }) = (self.shared, kept);
         let height = ledger.height();
         let mut roots = Roots::of(&ledger);
         let root = roots.parts().root();
-        shared.lock_store().cut_above(height)?;
+        match shared.lock_store().cut_above(height) {
+            // A home that was made from a snapshot holds nothing below it.
+            Err(error @ StoreError::OutOfOrder { .. }) => return Ok(Err(DeveloperRefusal(error.to_string()))),
+            cut => cut?,
+        }
         let are_views_back = {
             let mut present = poisoned(shared.ledger.write());
             let mut at = poisoned(shared.roots.lock());
@@ -410,6 +412,6 @@ impl<'a> DevelopersChain<'a> {
         }
         (self.ahead_ms, self.next_ms) = (ahead_ms, None);
         tracing::info!(height, "the chain has gone back");
-        Ok(())
+        Ok(Ok(1))
     }
 }

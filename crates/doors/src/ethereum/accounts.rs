@@ -74,14 +74,21 @@ impl Session<'_> {
         answers.into_iter().map(answered).collect()
     }
 
+    /// Whether transactions are taken.
+    pub(super) fn check_intake(&self) -> Result<(), RpcError> {
+        if self.rpc.api.is_draining() {
+            return Err(RpcError::server("the operator has stopped the intake of this node; submit to another"));
+        }
+        Ok(())
+    }
+
     fn submit(&self, transactions: Vec<Vec<u8>>) -> Vec<Answer> {
         let count = transactions.len();
-        let api = &self.rpc.api;
         let refused = |error: RpcError| (0..count).map(|_| Err(error.clone())).collect();
-        if api.is_draining() {
-            return refused(RpcError::server("the operator has stopped the intake of this node; submit to another"));
+        if let Err(error) = self.check_intake() {
+            return refused(error);
         }
-        match api.backend.submit_ethereum(transactions) {
+        match self.rpc.api.backend.submit_ethereum(transactions) {
             Err(closed) => refused(closed.into()),
             Ok(answers) => {
                 let answer = |answer: Result<TransactionId, EthereumReject>| match answer {

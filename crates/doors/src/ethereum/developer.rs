@@ -311,6 +311,7 @@ fn send_transaction(session: &Session, params: &Params) -> Answer {
             "no signer for {from}: sign the transaction, or impersonate the account"
         )));
     }
+    session.check_intake()?;
     let backend = &session.rpc.api.backend;
     let gas = match request.gas() {
         Some(gas) => gas,
