@@ -1,6 +1,6 @@
 //! `walras demo --developer`: one node for people who develop contracts, in this process.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use node::{Config, Node};
 use serde_json::json;
 use store::{Options, RealDisk};
 
+use crate::demo_network::door_addresses;
 use crate::developers::{DEVELOPER_KEYS, developers};
 use crate::node_command::StopSignals;
 
@@ -39,8 +40,8 @@ impl DeveloperDemo {
             path.display()
         );
         let mut config = Config::load(None, std::env::vars())?;
-        config.http.listen = free_or_any(self.listen)?;
-        config.ethereum.listen = free_or_any(self.ethereum_listen)?;
+        config.http.listen = door_addresses(self.listen, 1)?[0];
+        config.ethereum.listen = door_addresses(self.ethereum_listen, 1)?[0];
         config.blocks.interval_ms = self.interval_ms;
         let data = home.join("data");
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
@@ -98,10 +99,4 @@ impl DeveloperDemo {
         }
         say("Ctrl-C stops.".into());
     }
-}
-
-/// An address, or one with another port if this one is taken.
-fn free_or_any(listen: SocketAddr) -> anyhow::Result<SocketAddr> {
-    let bound = TcpListener::bind(listen).or_else(|_| TcpListener::bind((listen.ip(), 0)));
-    Ok(bound.with_context(|| listen.to_string())?.local_addr()?)
 }

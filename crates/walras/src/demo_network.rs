@@ -282,7 +282,7 @@ fn spawn(home: &Path) -> anyhow::Result<Child> {
 }
 
 /// Addresses for a door: from `listen` on if those ports are free, else any.
-fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<SocketAddr>> {
+pub fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<SocketAddr>> {
     let ports = (0..count as u16).map(|index| listen.port().checked_add(index));
     let wanted = ports.map(|port| port.map(|port| SocketAddr::new(listen.ip(), port))).collect::<Option<Vec<_>>>();
     let is_free = |wanted: &Vec<SocketAddr>| wanted.iter().all(|address| TcpListener::bind(address).is_ok());
