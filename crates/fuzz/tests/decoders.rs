@@ -9,6 +9,7 @@ use consensus::{
     Statement, Status, Vote, Votes,
 };
 use fuzz::{Room, Target};
+use ledger::contracts::DeveloperEdit;
 use ledger::{
     AccountProof, BlockReceipts, Genesis, Ledger, Listing, Member, Membership, ModifiedProof, OfferProof, Pair,
     ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures, Snapshot, Terms, ValidatorsProof,
@@ -161,6 +162,25 @@ fn frames() -> Vec<Frame> {
         Frame::Rounds(rounds()),
         Frame::Transactions(payload),
     ]
+}
+
+/// Edits of a developers' chain, as bytes of the lane of Ethereum transactions.
+#[test]
+fn edits() {
+    let account = Address([7; 20]);
+    let edits = [
+        DeveloperEdit::Balance { account, wei: 1 << 70 },
+        DeveloperEdit::Nonce { account, nonce: 9 },
+        DeveloperEdit::Code { account, code: vec![0x60; 90] },
+        DeveloperEdit::Slot { account, slot: [1; 32], value: [2; 32] },
+    ];
+    let seeds = edits.iter().map(DeveloperEdit::encode).collect();
+    let target = Target { room: Some(Room::default()), ..Target::new("edit", seeds) };
+    target.run(|bytes| {
+        let edit = DeveloperEdit::decode(bytes).ok_or("no edit")?;
+        assert_eq!(edit.encode(), bytes, "one encoding");
+        Ok(format!("{:?}", std::mem::discriminant(&edit)))
+    });
 }
 
 /// Whatever an engine is sent by whomever, it goes on; and it keeps no more of it than heights and slots allow.
