@@ -38,11 +38,12 @@ use std::time::{Duration, Instant};
 use doors::{DeveloperOrder, DeveloperRefusal, Mining};
 use ledger::contracts::{DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots, TIME_MAX_MS};
+use primitives::Superblock;
 use replica::{Foundation, Mempool, PoolEntry, ProposedLane};
-use store::StoreError;
+use store::{RealDisk, Store, StoreError};
 
 use crate::candles::remember_candles;
-use crate::pipeline::{LANE_BYTES, apply_threads, follow_one, make_durable, publish_one};
+use crate::pipeline::{LANE_BYTES, Log, apply_threads, follow_one, log_and_apply, publish_one};
 use crate::recovery::recover_views;
 use crate::shared::{ExchangeError, RootsAt, Shared, clock_ms, poisoned};
 
@@ -123,6 +124,15 @@ enum Due {
     Block,
     Order,
     Stop,
+}
+
+fn is_nothing(entries: &[PoolEntry], lane: &ProposedLane) -> bool {
+    entries.is_empty() && lane.transactions.is_empty()
+}
+
+/// Writes a block to the log, to be synced with one that follows.
+fn append(store: &mut Store<RealDisk>, block: &Superblock) -> Result<(), StoreError> {
+    store.append(block.height, &block.to_bytes())
 }
 
 struct DevelopersChain<'a> {
@@ -215,17 +225,19 @@ impl<'a> DevelopersChain<'a> {
     fn make_due(&mut self) -> Result<(), ExchangeError> {
         if let Mining::Interval(interval) = self.mining {
             self.next_block = Instant::now() + Duration::from_millis(interval);
-            return self.mine();
+            return self.mine(true);
         }
         let (entries, lane) = self.take();
         // A transaction above a gap waits, and makes no block.
-        if entries.is_empty() && lane.transactions.is_empty() { Ok(()) } else { self.commit(entries, lane, None) }
+        if is_nothing(&entries, &lane) { Ok(()) } else { self.commit(entries, lane, None, replica::log) }
     }
 
-    /// A block of what waits, if only of nothing.
-    fn mine(&mut self) -> Result<(), ExchangeError> {
+    /// A block of what waits, if only of nothing. Of several blocks of nothing in a row the last one is synced, and
+    /// the others with it, before the order for them is answered.
+    fn mine(&mut self, is_last: bool) -> Result<(), ExchangeError> {
         let (entries, lane) = self.take();
-        self.commit(entries, lane, None)
+        let log: Log = if is_last || !is_nothing(&entries, &lane) { replica::log } else { append };
+        self.commit(entries, lane, None, log)
     }
 
     fn take(&self) -> (Vec<PoolEntry>, ProposedLane) {
@@ -242,6 +254,7 @@ impl<'a> DevelopersChain<'a> {
         entries: Vec<PoolEntry>,
         lane: ProposedLane,
         time_ms: Option<u64>,
+        log: Log,
     ) -> Result<(), ExchangeError> {
         let shared = self.shared;
         let (height, foundation) = {
@@ -253,7 +266,7 @@ impl<'a> DevelopersChain<'a> {
         let native = entries.into_iter().map(|entry| entry.transaction).collect();
         let block = foundation.block_at(height, native, lane, time_ms);
         self.pool.install(|| {
-            let (made, changes) = make_durable(shared, block, ids)?;
+            let (made, changes) = log_and_apply(shared, block, ids, log)?;
             follow_one(shared, height, &changes)?;
             Ok(publish_one(shared, made, None)?)
         })
@@ -280,11 +293,11 @@ impl<'a> DevelopersChain<'a> {
                 return refused(format!("{blocks} blocks; at most {BLOCKS_MAX} at a time"));
             }
             DeveloperOrder::Mine(blocks, seconds) => {
-                for _ in 0..blocks {
+                for left in (0..blocks).rev() {
                     if !self.shared.is_ready() {
                         return refused("the node is stopping".into());
                     }
-                    self.mine()?;
+                    self.mine(left == 0)?;
                     if let Err(late) = self.increase_time(seconds) {
                         return Ok(Err(late));
                     }
@@ -352,7 +365,7 @@ impl<'a> DevelopersChain<'a> {
     fn edit(&mut self, edit: &DeveloperEdit) -> Result<(), ExchangeError> {
         let parent_ms = self.shared.read_ledger().time_ms();
         let lane = ProposedLane { transactions: vec![edit.encode()], senders: vec![None] };
-        self.commit(Vec::new(), lane, Some(parent_ms + 1).filter(|_| parent_ms > 0))
+        self.commit(Vec::new(), lane, Some(parent_ms + 1).filter(|_| parent_ms > 0), replica::log)
     }
 
     /// Keeps the present state; its number.

@@ -27,7 +27,7 @@ use ledger::{Applied, Changes, Ledger, Stage, outcomes_by_id};
 use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use rayon::prelude::*;
 use replica::{Agreed, Foundation, HandoverLog, Input, Past, PoolEntry, ReplicaError, receipts_with};
-use store::{RealDisk, StoreError};
+use store::{RealDisk, Store, StoreError};
 
 use crate::inbox::InboxSender;
 use crate::lane_evidence;
@@ -157,18 +157,19 @@ fn make(
     changed: &SyncSender<(Height, Changes)>,
 ) -> Result<bool, ExchangeError> {
     let height = block.height;
-    let (block, changes) = make_durable(shared, block, ids)?;
+    let (block, changes) = log_and_apply(shared, block, ids, replica::log)?;
     Ok(made.send(block).is_ok() && changed.send((height, changes)).is_ok())
 }
 
 /// Commits a block; what is left is to publish it, and to let the tries follow. A developers' chain writes no
 /// checkpoints, because it may go back below them.
-pub(crate) fn make_durable(
+pub(crate) fn log_and_apply(
     shared: &Shared,
     block: Superblock,
     entries: Vec<TransactionId>,
+    log: Log,
 ) -> Result<(Made, Changes), ExchangeError> {
-    let (applied, changes, stages_ms) = commit(shared, &block, &entries)?;
+    let (applied, changes, stages_ms) = commit(shared, &block, &entries, log)?;
     let every = shared.config.store.checkpoint_blocks;
     let ledger = shared.read_ledger();
     let due = every != 0 && block.height.is_multiple_of(every) && !ledger.is_developers();
@@ -232,14 +233,17 @@ fn assemble(shared: &Shared, entries: &[PoolEntry]) -> Option<Superblock> {
 
 type Commit = (Applied, Changes, Vec<(&'static str, f64)>);
 
+/// Writes a block to the log.
+pub(crate) type Log = fn(&mut Store<RealDisk>, &Superblock) -> Result<(), StoreError>;
+
 /// Logs and applies a block side by side. Nobody reads the new state before it is durable.
-fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId]) -> Result<Commit, ExchangeError> {
+fn commit(shared: &Shared, block: &Superblock, ids: &[TransactionId], log: Log) -> Result<Commit, ExchangeError> {
     let mut ledger = poisoned(shared.ledger.write());
     let mut stages = Stages::new();
     let (applied, logged) = std::thread::scope(|scope| {
         let logged = scope.spawn(|| {
             let begun = Instant::now();
-            replica::log(&mut shared.lock_store(), block)?;
+            log(&mut shared.lock_store(), block)?;
             Ok::<_, StoreError>(milliseconds(begun.elapsed()))
         });
         let applied = replica::apply(&mut ledger, block, &mut |stage| stages.end(stage));
