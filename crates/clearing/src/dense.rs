@@ -114,10 +114,9 @@ impl Matrix {
             let pivot = self.ground[k] + leaves;
             let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
             (pivots[k], panel.grounded[k - first]) = (pivot, grounded);
-            if pivot > 0.0 {
+            // Where nothing leaves, there is nothing to subtract either.
+            if leaves > 0.0 {
                 below.iter_mut().for_each(|cell| *cell /= pivot);
-            } else {
-                below.fill(0.0);
             }
             for (column, other) in (k + 1..).zip(later) {
                 let cell = other[k];
