@@ -119,8 +119,9 @@ impl Genes {
         changed
     }
 
+    /// Every digit, so that the block can be made again.
     fn json(&self) -> Value {
-        GENES.iter().zip(self.0).map(|(name, gene)| (name.to_string(), json!((gene * 100.0).round() / 100.0))).collect()
+        GENES.iter().zip(self.0).map(|(name, gene)| (name.to_string(), json!(gene))).collect()
     }
 }
 
