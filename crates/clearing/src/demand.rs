@@ -85,7 +85,7 @@ pub(crate) struct Demand<'a> {
     known: Vec<Known>,
     offered: Vec<Offered>,
     ends: Vec<[End; 2]>,
-    /// The offers of all pairs of one run, one pair after the other. So a search of one reads few lines of memory.
+    /// The offers of all pairs that have a few, one pair after the other. So a search of one reads few lines of memory.
     limits: Vec<Price>,
     amounts: Vec<Amount>,
     /// The pairs that sold something at the last evaluation, what each sold, y, and its slope e.
@@ -125,7 +125,7 @@ struct Offered {
     /// Units in the band, and Σ amount · limit of them.
     amount: f64,
     value: f64,
-    /// Where the offers of a pair of one run stand among those of all; no offers for another pair.
+    /// Where the offers of a pair that has a few stand among those of all; no offers for another pair.
     first: u32,
     count: u32,
     /// The ends of the band among these offers, and the units before it.
@@ -152,7 +152,7 @@ impl<'a> Demand<'a> {
         let (mut limits, mut amounts, mut offered) = (Vec::new(), Vec::new(), vec![UNKNOWN; sources.len()]);
         for (offered, source) in offered.iter_mut().zip(&sources) {
             let Source::Offers(curve) = source else { continue };
-            if let Some((own_limits, own_amounts)) = curve.only_run() {
+            if let Some((own_limits, own_amounts)) = curve.only_few() {
                 (offered.first, offered.count) = (limits.len() as u32, own_limits.len() as u32);
                 limits.extend_from_slice(own_limits);
                 amounts.extend_from_slice(own_amounts);
@@ -218,7 +218,7 @@ impl<'a> Demand<'a> {
                 let own = offered.first as usize..(offered.first + offered.count) as usize;
                 *looks += match &sources[at] {
                     Source::Offers(curve) if own.is_empty() => offered.search(curve, &mut ends[at], low, high),
-                    _ => offered.search_run(&limits[own.clone()], &amounts[own], low, high),
+                    _ => offered.search_few(&limits[own.clone()], &amounts[own], low, high),
                 };
                 known[at] = offered.known(*band);
             }
@@ -368,8 +368,8 @@ impl Offered {
         cost(curve.offers_before(ends[1].place).saturating_sub(curve.offers_before(ends[0].place)))
     }
 
-    /// The same among the offers of the only run of a pair.
-    fn search_run(&mut self, limits: &[Price], amounts: &[Amount], low: f64, high: f64) -> u64 {
+    /// The same among the few offers of a pair.
+    fn search_few(&mut self, limits: &[Price], amounts: &[Amount], low: f64, high: f64) -> u64 {
         let place = |hint: u32, price: f64| {
             let threshold = Threshold::new(price);
             gallop(limits, hint as usize, |limit| threshold.is_above(*limit))

@@ -11,13 +11,17 @@
 //! other rows, eight cells at a time in registers. A cell has the same products subtracted in the same order as when
 //! columns are eliminated one by one, so that the solution is the same to the last bit, at a fraction of the time.
 //!
-//! In a thin book most pairs have no offers, and most cells are zero until elimination fills them. Rows and tiles that
-//! are all zero are left out: that changes no result either, as no cell is ever −0.
+//! In a thin book most pairs have no offers, and most cells are zero until elimination fills them. Thin columns are
+//! eliminated one by one and cell by cell, and rows and tiles that are all zero are left out: that changes no result
+//! either, as no cell is ever −0.
 
 use std::ops::Range;
 
 /// Columns that are eliminated together, and cells of a row that are kept in registers.
 const WIDTH: usize = 8;
+
+/// Columns of which fewer than one in so many cells are filled are thin.
+const THIN: usize = 4;
 
 /// So many cells side by side.
 type Cells = [f64; WIDTH];
@@ -81,6 +85,10 @@ impl Matrix {
         let mut panel = Panel { columns: vec![vec![0.0; n]; WIDTH], grounded: [0.0; WIDTH] };
         for first in (0..n).step_by(WIDTH) {
             let block = first..(first + WIDTH).min(n);
+            if self.is_thin(&block) {
+                block.for_each(|k| pivots[k] = self.eliminate(k, right));
+                continue;
+            }
             self.eliminate_among_themselves(block.clone(), &mut panel, &mut pivots, right);
             if block.end < n {
                 self.finish_rows(block.clone(), &panel);
@@ -92,6 +100,33 @@ impl Matrix {
             let known: f64 = row[k + 1..].iter().zip(&right[k + 1..]).map(|(cell, x)| cell * x).sum();
             right[k] = if pivots[k] > 0.0 { (right[k] - known) / pivots[k] } else { 0.0 };
         }
+    }
+
+    /// Whether few cells of these columns are filled, from the diagonal down.
+    fn is_thin(&self, block: &Range<usize>) -> bool {
+        let rows = self.cells.chunks_exact(self.stride).skip(block.start);
+        let filled: usize = rows.map(|row| row[block.clone()].iter().filter(|cell| **cell != 0.0).count()).sum();
+        filled * THIN < (self.size - block.start) * block.len()
+    }
+
+    /// Eliminates one column alone, and returns its pivot.
+    fn eliminate(&mut self, k: usize, right: &mut [f64]) -> f64 {
+        let (n, stride) = (self.size, self.stride);
+        let (above, below) = self.cells.split_at_mut((k + 1) * stride);
+        let row = &above[k * stride..];
+        let leaves = below.chunks_exact(stride).fold(0.0, |sum, other| sum - other[k]);
+        let pivot = self.ground[k] + leaves;
+        let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
+        let filled: Vec<usize> = (k + 1..n).filter(|column| row[*column] != 0.0).collect();
+        filled.iter().for_each(|&column| self.ground[column] -= grounded * row[column]);
+        for (i, other) in below.chunks_exact_mut(stride).enumerate() {
+            if other[k] != 0.0 && pivot > 0.0 {
+                let factor = other[k] / pivot;
+                filled.iter().for_each(|&column| other[column] -= factor * row[column]);
+                right[k + 1 + i] -= factor * right[k];
+            }
+        }
+        pivot
     }
 
     /// Takes the columns of `block` into `panel` and eliminates them there; `right` follows.

@@ -228,9 +228,10 @@ impl<'a> Curve<'a> {
         self.runs.get(run).map_or(&[], |run| run.0)
     }
 
-    /// The limits and the amounts of all offers, if they are one run.
-    pub(crate) fn only_run(&self) -> Option<(&'a [Price], &'a [Amount])> {
-        if self.runs.len() == 1 { self.runs.get(0) } else { None }
+    /// The limits and the amounts of all offers, if they are one run of a few.
+    pub(crate) fn only_few(&self) -> Option<(&'a [Price], &'a [Amount])> {
+        const FEW: usize = 16;
+        if self.runs.len() == 1 { self.runs.get(0).filter(|run| run.0.len() <= FEW) } else { None }
     }
 
     /// Whether the runs are those of the book.
