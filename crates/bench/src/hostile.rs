@@ -13,15 +13,19 @@
 //! over sub-blocks, who proposes which, and its clock. [`basis_points`] tries all of these on a block and says by how
 //! much a valuation moved at most.
 
+mod prices;
+
 use std::time::Instant;
 
-use ledger::{Applied, LEAST_UNITS, Ledger, Roots, Signatures};
-use primitives::{AssetId, Operation, Price, SubBlock, Superblock, Transaction};
+use ledger::{LEAST_UNITS, Ledger, Roots, Signatures};
+use primitives::{AssetId, Operation, Price, Transaction};
 use serde_json::{Value, json};
 
 use crate::population::{Population, Unsigned, block};
 use crate::trading::Trading;
 use ::clearing::workload::Seeded;
+
+pub use prices::basis_points;
 
 /// How much to measure.
 #[derive(Clone, Debug)]
@@ -46,6 +50,9 @@ pub struct Row {
     /// Assets of the ledger.
     pub assets: u32,
 }
+
+/// How often a block is timed of which much depends.
+const TIMES: usize = 3;
 
 /// The rows that there are.
 pub const ROWS: [Row; 2] = [Row { name: "50 assets", assets: 50 }, Row { name: "200 assets", assets: 200 }];
@@ -112,16 +119,31 @@ impl Genes {
         changed
     }
 
+    /// Every digit, so that the block can be made again.
     fn json(&self) -> Value {
-        GENES.iter().zip(self.0).map(|(name, gene)| (name.to_string(), json!((gene * 100.0).round() / 100.0))).collect()
+        GENES.iter().zip(self.0).map(|(name, gene)| (name.to_string(), json!(gene))).collect()
     }
 }
 
 /// What a block took, in milliseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Took {
     block: f64,
     next: f64,
+    /// Of the block, by stage.
+    stages: Vec<(&'static str, f64)>,
+}
+
+impl Took {
+    /// Each the lesser of two.
+    fn least(self, other: Took) -> Took {
+        let next = self.next.min(other.next);
+        if other.block < self.block { Took { next, ..other } } else { Took { next, ..self } }
+    }
+
+    fn stages(&self) -> Value {
+        self.stages.iter().map(|(name, took)| (name.to_string(), json!(took))).collect()
+    }
 }
 
 /// Runs everything; `say` hears each step.
@@ -149,75 +171,98 @@ pub fn run(options: &HostileOptions, rows: &[Row], say: &mut (dyn FnMut(&str) + 
 struct Arena {
     assets: u32,
     options: HostileOptions,
+    ledger: Ledger,
+    roots: Roots,
+    population: Population,
+}
+
+/// A block that may be timed as often as one likes, and an ordinary one after it.
+struct Timed {
+    ledger: Ledger,
+    roots: Roots,
+    native: Vec<Transaction>,
+    next: Vec<Transaction>,
 }
 
 impl Arena {
-    fn trading(&self, seed: u64) -> (Ledger, Trading) {
-        let population = Population::new(self.options.accounts, self.assets, false);
+    fn new(options: &HostileOptions, assets: u32) -> Arena {
+        let population = Population::new(options.accounts, assets, false);
         let ledger = Ledger::new(&population.genesis()).expect("a sound genesis");
-        (ledger, Trading::new(population, self.assets, seed))
+        Arena { assets, options: options.clone(), roots: Roots::of(&ledger), ledger, population }
     }
 
-    /// The paper's block on the paper's book: what it took, and its bytes.
-    fn ordinary(&self) -> (Took, usize) {
+    fn trading(&self, seed: u64) -> (Ledger, Trading) {
+        (self.ledger.clone(), Trading::new(self.population.clone(), self.assets, seed))
+    }
+
+    /// The paper's block on the paper's book, and its bytes.
+    fn ordinary(&self) -> (Timed, usize) {
         let (mut ledger, mut trading) = self.trading(7);
         let resting = trading.resting(&ledger, self.options.resting);
         let native = trading.population.sign(resting, None);
-        let mut roots = Roots::of(&ledger);
-        drop(apply(&mut ledger, &mut roots, native));
+        let mut roots = self.roots.clone();
+        apply(&mut ledger, &mut roots, native);
         let unsigned = trading.block(&ledger, self.options.transactions);
         let native = trading.population.sign(unsigned, None);
         let bytes = bytes_of(&native);
-        let took = self.timed(ledger, roots, trading, native);
-        (took, bytes)
+        (self.with_next(ledger, roots, trading, native), bytes)
     }
 
     /// The block of these genes, on the book of these genes.
-    fn hostile(&self, genes: &Genes, bytes: usize) -> Took {
+    fn hostile(&self, genes: &Genes, bytes: usize) -> Timed {
         let (mut ledger, trading) = self.trading(7);
         let mut maker = Maker { genes, trading, random: Seeded::new(self.options.seed), assets: self.assets };
-        let mut roots = Roots::of(&ledger);
+        let mut roots = self.roots.clone();
         while ledger.book().len() < self.options.resting {
             let before = ledger.book().len();
             let resting = maker.resting(self.options.resting - before);
             let native = maker.trading.population.sign(resting, None);
-            drop(apply(&mut ledger, &mut roots, native));
+            apply(&mut ledger, &mut roots, native);
             // What cannot rest, or is too far from any price, is left out of the book.
             if ledger.book().len() <= before + self.options.resting / 10 {
                 break;
             }
         }
         let native = maker.block(&ledger, bytes);
-        self.timed(ledger, roots, maker.trading, native)
+        self.with_next(ledger, roots, maker.trading, native)
     }
 
-    /// The least of three times, of the block and of an ordinary small one after it.
-    fn timed(&self, ledger: Ledger, roots: Roots, mut trading: Trading, native: Vec<Transaction>) -> Took {
-        drop(roots);
-        let mut took = Took { block: f64::MAX, next: f64::MAX };
+    fn with_next(&self, ledger: Ledger, roots: Roots, mut trading: Trading, native: Vec<Transaction>) -> Timed {
         let mut after = ledger.clone();
-        drop(apply(&mut after, &mut Roots::of(&ledger), native.clone()));
+        after.apply(&block(&ledger, native.clone()), Signatures::Valid, &mut |_| {}).expect("applies");
         let next = trading.block(&after, self.options.transactions);
-        let next = trading.population.sign(next, None);
-        for _ in 0..3 {
-            let (mut ledger, mut roots) = (ledger.clone(), Roots::of(&ledger));
-            roots.parts();
-            let (_, block) = apply(&mut ledger, &mut roots, native.clone());
-            let (_, next) = apply(&mut ledger, &mut roots, next.clone());
-            took = Took { block: took.block.min(block), next: took.next.min(next) };
-        }
-        took
+        Timed { ledger, roots, native, next: trading.population.sign(next, None) }
     }
 }
 
-/// Applies a block and hashes what it changed; how long that took.
-fn apply(ledger: &mut Ledger, roots: &mut Roots, native: Vec<Transaction>) -> (Applied, f64) {
+impl Timed {
+    fn time(&self) -> Took {
+        let (mut ledger, mut roots) = (self.ledger.clone(), self.roots.clone());
+        let stages = apply(&mut ledger, &mut roots, self.native.clone());
+        let next = apply(&mut ledger, &mut roots, self.next.clone());
+        let sum = |stages: &[(&str, f64)]| stages.iter().map(|stage| stage.1).sum();
+        Took { block: sum(&stages), next: sum(&next), stages }
+    }
+
+    /// The least of several times.
+    fn time_often(&self) -> Took {
+        (1..TIMES).fold(self.time(), |least, _| least.least(self.time()))
+    }
+}
+
+/// Applies a block and hashes what it changed; the milliseconds of each stage.
+fn apply(ledger: &mut Ledger, roots: &mut Roots, native: Vec<Transaction>) -> Vec<(&'static str, f64)> {
     let block = block(ledger, native);
-    let begun = Instant::now();
-    let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+    let (mut stages, mut begun) = (Vec::new(), Instant::now());
+    let mut end = |name: &'static str| {
+        let now = Instant::now();
+        stages.push((name, (now - begun).as_secs_f64() * 1_000.0));
+        begun = now;
+    };
+    let applied = ledger.apply(&block, Signatures::Valid, &mut |stage| end(stage.name())).expect("applies");
     roots.apply(&applied.changes);
-    let took = begun.elapsed().as_secs_f64() * 1_000.0;
-    (applied, took)
+    end("tries");
+    stages
 }
 
 fn bytes_of(native: &[Transaction]) -> usize {
@@ -343,15 +388,58 @@ impl Maker<'_> {
     }
 }
 
+/// How the slowest block so far was made, and how much longer it took than an ordinary one.
+#[derive(Clone)]
+struct Worst {
+    genes: Genes,
+    ratio: f64,
+}
+
+/// Tells which of the two times of a block is meant: its own, or that of the next.
+type Which = fn(&Took) -> f64;
+const WHICH: [Which; 2] = [|took| took.block, |took| took.next];
+
 fn measure(options: &HostileOptions, row: Row, say: &mut (dyn FnMut(&str) + Send)) -> Value {
     say(&format!("an ordinary block, {}", row.name));
-    let arena = Arena { assets: row.assets, options: options.clone() };
+    let arena = Arena::new(options, row.assets);
     let (ordinary, bytes) = arena.ordinary();
-    let mut random = Seeded::new(options.seed);
-    let mut best: Option<(Genes, Took)> = None;
+    let usual = ordinary.time_often();
+    let (worst, kept) = search(&arena, bytes, &usual, &mut |attempt, took| {
+        say(&format!("try {attempt}, {}: {:.1} ms against {:.1}", row.name, took.block, usual.block));
+    });
+    // What is told is measured in turns with the ordinary block: the machine may have changed meanwhile.
+    let [own, next] = worst.map(|worst| {
+        let timed = arena.hostile(&worst.genes, bytes);
+        let in_turns = (0..TIMES).map(|_| (ordinary.time(), timed.time()));
+        let (usual, took) = in_turns.reduce(|a, b| (a.0.least(b.0), a.1.least(b.1))).expect("several times");
+        (worst.genes, usual, took)
+    });
+    json!({
+        "row": row.name,
+        "bytes": bytes,
+        "tries": options.tries,
+        "kept": kept,
+        "ordinary_ms": own.1.block,
+        "worst_ms": own.2.block,
+        "ratio": own.2.block / own.1.block,
+        "genes": own.0.json(),
+        "ordinary_stages_ms": own.1.stages(),
+        "worst_stages_ms": own.2.stages(),
+        "next_ordinary_ms": next.1.next,
+        "next_ms": next.2.next,
+        "next_ratio": next.2.next / next.1.next,
+        "next_genes": next.0.json(),
+    })
+}
+
+/// Looks for the block that takes longest, and for the one after which the next does; and how many steps led on. `say`
+/// hears of each block that is slower than all before.
+fn search(arena: &Arena, bytes: usize, usual: &Took, say: &mut dyn FnMut(usize, &Took)) -> ([Worst; 2], usize) {
+    let mut random = Seeded::new(arena.options.seed);
+    let mut worst = WHICH.map(|_| Worst { genes: Genes::trading(), ratio: 0.0 });
     let mut here: Option<(Genes, f64)> = None;
     let (mut kept, mut stuck) = (0, 0);
-    for attempt in 0..options.tries {
+    for attempt in 0..arena.options.tries {
         // After so many steps that lead nowhere the search begins elsewhere.
         let genes = match &here {
             _ if attempt == 0 => Genes::trading(),
@@ -361,12 +449,21 @@ fn measure(options: &HostileOptions, row: Row, say: &mut (dyn FnMut(&str) + Send
         if stuck >= 12 {
             (here, stuck) = (None, 0);
         }
-        let took = arena.hostile(&genes, bytes);
-        let score = (took.block / ordinary.block).max(took.next / ordinary.next);
-        if best.as_ref().is_none_or(|(_, best)| took.block > best.block) {
-            say(&format!("try {attempt}, {}: {:.1} ms against {:.1}", row.name, took.block, ordinary.block));
-            best = Some((genes.clone(), took));
+        let timed = arena.hostile(&genes, bytes);
+        let mut took = timed.time();
+        let ratios = |took: &Took| WHICH.map(|which| which(took) / which(usual));
+        // One time may be long by chance.
+        if ratios(&took).iter().zip(&worst).any(|(ratio, worst)| *ratio > worst.ratio) {
+            took = took.least(timed.time_often());
         }
+        let ratios = ratios(&took);
+        if ratios[0] > worst[0].ratio {
+            say(attempt, &took);
+        }
+        for (worst, ratio) in worst.iter_mut().zip(ratios).filter(|(worst, ratio)| *ratio > worst.ratio) {
+            *worst = Worst { genes: genes.clone(), ratio };
+        }
+        let score = f64::max(ratios[0], ratios[1]);
         if here.as_ref().is_none_or(|(_, before)| score > *before) {
             (here, stuck) = (Some((genes, score)), 0);
             kept += 1;
@@ -374,60 +471,5 @@ fn measure(options: &HostileOptions, row: Row, say: &mut (dyn FnMut(&str) + Send
             stuck += 1;
         }
     }
-    let (genes, worst) = best.expect("at least one try");
-    json!({
-        "row": row.name,
-        "bytes": bytes,
-        "tries": options.tries,
-        "kept": kept,
-        "ordinary_ms": ordinary.block,
-        "worst_ms": worst.block,
-        "ratio": worst.block / ordinary.block,
-        "next_ordinary_ms": ordinary.next,
-        "next_ms": worst.next,
-        "next_ratio": worst.next / ordinary.next,
-        "genes": genes.json(),
-    })
-}
-
-/// By how many basis points a valuation moves at most if a proposer orders and spreads the transactions of a block, and
-/// sets its clock, in every way that is tried.
-pub fn basis_points(options: &HostileOptions) -> f64 {
-    let arena = Arena { assets: 20, options: options.clone() };
-    let (mut ledger, mut trading) = arena.trading(11);
-    let resting = trading.resting(&ledger, options.resting.min(20_000));
-    let native = trading.population.sign(resting, None);
-    drop(apply(&mut ledger, &mut Roots::default(), native));
-    let unsigned = trading.block(&ledger, options.transactions.min(5_000));
-    let native = trading.population.sign(unsigned, None);
-    let prices = |sub_blocks: Vec<SubBlock>, time_ms: u64| {
-        let mut ledger = ledger.clone();
-        let (height, parent) = (ledger.height() + 1, ledger.last_block());
-        let block = Superblock { height, parent, time_ms, sub_blocks, ..Superblock::default() };
-        let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
-        drop(applied);
-        ledger.assets().iter().map(|asset| asset.valuation.map_or(0.0, Price::to_f64)).collect::<Vec<f64>>()
-    };
-    let first = prices(vec![SubBlock { native: native.clone(), ..SubBlock::default() }], 1);
-    let mut random = Seeded::new(options.seed);
-    let mut most = 0.0f64;
-    for attempt in 0..12u32 {
-        let mut native = native.clone();
-        for at in (1..native.len()).rev() {
-            native.swap(at, random.below(at as u64 + 1) as usize);
-        }
-        let mut sub_blocks = vec![SubBlock::default(); 1 + attempt as usize % 4];
-        for (slot, sub_block) in (0..).zip(&mut sub_blocks) {
-            (sub_block.proposer, sub_block.time_ms) = (slot + attempt, random.bits());
-        }
-        let slots = sub_blocks.len() as u64;
-        for transaction in native {
-            sub_blocks[random.below(slots) as usize].native.push(transaction);
-        }
-        let other = prices(sub_blocks, 1 + random.below(60_000));
-        let moves =
-            first.iter().zip(&other).map(|(a, b)| if a == b { 0.0 } else { 1e4 * ((a - b) / a.max(1e-300)).abs() });
-        most = moves.fold(most, f64::max);
-    }
-    most
+    (worst, kept)
 }

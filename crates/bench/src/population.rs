@@ -15,6 +15,7 @@ use ::clearing::workload::Seeded;
 const NUMBERS_PER_BLOCK: u32 = 60;
 
 /// Accounts `0..len`, each of which starts with two of the assets.
+#[derive(Clone)]
 pub struct Population {
     assets: u32,
     addresses: Vec<Address>,

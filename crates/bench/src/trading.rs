@@ -22,6 +22,7 @@ const SPREAD: f64 = 0.02;
 const BAD: f64 = 0.35;
 
 /// What the market thinks, and who trades on it.
+#[derive(Clone)]
 pub struct Trading {
     /// Who trades.
     pub population: Population,

@@ -8,24 +8,25 @@
 //! where E sums amounts and V sums limit·amount up to a price, and Δ is from α r to β r. Its derivatives by the
 //! logarithms of p_A and p_B are y + e and −e with e = p_B·ΔV / (β − α).
 //!
-//! Offers stand at their effective limits. A pair remembers the band that it was last asked about, and for which prices
-//! nothing of it changes; where the band moves, only the offers that it moves over are read. A pool has two sides,
-//! each like a pair whose supply is a formula, see `pool`.
+//! Offers stand at their effective limits. A pair remembers the band that it was last asked about, and for which rates
+//! nothing of it changes; where the band moves, only the offers that it moves over are read. Most pairs of a large
+//! market offer nothing at its rates: an evaluation sees that from their rates alone, by one product each, and leaves
+//! them out. A pool has two sides, each like a pair whose supply is a formula, see `pool`.
 
-use primitives::Amount;
+use primitives::{Amount, Price};
 
 use crate::book::Book;
 use crate::market::{Pair, Part};
 use crate::pool::Side;
 use crate::rate::approx;
 use crate::run::RUN;
-use crate::supply::{Curve, Place, Supply};
+use crate::supply::{Curve, Place, Supply, gallop};
 use crate::system::System;
 use crate::threshold::Threshold;
 use crate::value::Value;
 
 /// The window in which offers trade in part.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Band {
     /// 1 − μ.
     pub(crate) alpha: f64,
@@ -79,10 +80,18 @@ impl Flows {
 pub(crate) struct Demand<'a> {
     pub(crate) part: &'a Part,
     sources: Vec<Source<'a>>,
-    bands: Vec<Offered>,
+    /// The band of the last evaluation, which `known` is about.
+    band: Band,
+    known: Vec<Known>,
+    offered: Vec<Offered>,
     ends: Vec<[End; 2]>,
-    /// What each pair sells, y, and its slope e, at the last evaluation.
-    slopes: Vec<(f64, f64)>,
+    /// The offers of all pairs that have a few, one pair after the other. So a search of one reads few lines of memory.
+    limits: Vec<Price>,
+    amounts: Vec<Amount>,
+    /// The pairs that sold something at the last evaluation, what each sold, y, and its slope e.
+    slopes: Vec<(u32, f64, f64)>,
+    /// One over each price.
+    inverses: Vec<f64>,
     /// Number of evaluations.
     pub(crate) queries: u32,
     /// Looks at one pair.
@@ -96,6 +105,15 @@ enum Source<'a> {
     Pool(Side),
 }
 
+/// For which rates, strictly between two, a pair offers what it offered at the last search, and whether that is
+/// nothing.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    above: f64,
+    below: f64,
+    is_nothing: bool,
+}
+
 /// What one pair offers below the band and in it, and for which prices that is so.
 #[derive(Clone, Copy, Debug)]
 struct Offered {
@@ -107,6 +125,12 @@ struct Offered {
     /// Units in the band, and Σ amount · limit of them.
     amount: f64,
     value: f64,
+    /// Where the offers of a pair that has a few stand among those of all; no offers for another pair.
+    first: u32,
+    count: u32,
+    /// The ends of the band among these offers, and the units before it.
+    places: (u32, u32),
+    before: Amount,
 }
 
 /// One end of the band: its place, and what is offered before it.
@@ -125,16 +149,84 @@ impl<'a> Demand<'a> {
             index => Source::Pool(book.side(index)),
         };
         let sources: Vec<_> = part.pairs.iter().map(source).collect();
-        let (bands, ends) = (vec![UNKNOWN; sources.len()], vec![[End::default(); 2]; sources.len()]);
-        let slopes = vec![(0.0, 0.0); sources.len()];
-        Demand { part, sources, bands, ends, slopes, queries: 0, looks: 0 }
+        let (mut limits, mut amounts, mut offered) = (Vec::new(), Vec::new(), vec![UNKNOWN; sources.len()]);
+        for (offered, source) in offered.iter_mut().zip(&sources) {
+            let Source::Offers(curve) = source else { continue };
+            if let Some((own_limits, own_amounts)) = curve.only_few() {
+                (offered.first, offered.count) = (limits.len() as u32, own_limits.len() as u32);
+                limits.extend_from_slice(own_limits);
+                amounts.extend_from_slice(own_amounts);
+            }
+        }
+        let known = vec![Known::NEVER; sources.len()];
+        let ends = vec![[End::default(); 2]; sources.len()];
+        let (band, slopes, inverses) = (Band { alpha: 0.0, beta: 0.0 }, Vec::new(), Vec::new());
+        Demand { part, sources, band, known, offered, ends, limits, amounts, slopes, inverses, queries: 0, looks: 0 }
     }
 
-    /// The flows at `prices`: one evaluation.
+    /// The flows at `prices`: one evaluation, which sums up all pairs in their order.
     pub(crate) fn flows(&mut self, prices: &[f64], band: Band, flows: &mut Flows) {
-        let Demand { part, sources, bands, ends, slopes, .. } = self;
-        self.looks += evaluate(part, sources, (bands, ends), prices, band, flows, slopes);
+        self.set_band(band);
+        for sums in [&mut flows.sold, &mut flows.bought, &mut flows.free] {
+            sums.clear();
+            sums.resize(prices.len(), 0.0);
+        }
+        self.slopes.clear();
+        self.inverses.clear();
+        self.inverses.extend(prices.iter().map(|price| 1.0 / price));
+        for at in 0..self.known.len() {
+            let Pair { sell, buy, .. } = self.part.pairs[at];
+            let (a, b) = (sell as usize, buy as usize);
+            let known = self.known[at];
+            if known.is_nothing && known.holds(prices[a] * self.inverses[b]) {
+                continue;
+            }
+            let (must, free, slope) = self.flow(at, prices[a], prices[b]);
+            let sold = must + free;
+            flows.free[a] += free;
+            flows.free[b] += free;
+            flows.sold[a] += sold;
+            flows.bought[b] += sold;
+            self.slopes.push((at as u32, sold, slope));
+        }
+        self.looks += self.known.len() as u64;
         self.queries += 1;
+    }
+
+    /// Makes `band` the one that is known about.
+    fn set_band(&mut self, band: Band) {
+        if self.band != band {
+            self.band = band;
+            for (known, offered) in self.known.iter_mut().zip(&self.offered) {
+                *known = offered.known(band);
+            }
+        }
+    }
+
+    /// The value y that one pair sells at prices `sell` and `buy`, below the band and in it, and the slope e.
+    fn flow(&mut self, at: usize, sell: f64, buy: f64) -> (f64, f64, f64) {
+        let Demand { band, sources, known, offered, ends, limits, amounts, looks, .. } = self;
+        let offered = &mut offered[at];
+        if let (0, Source::Pool(side)) = (offered.count, &sources[at]) {
+            return side.flow(sell, buy, *band);
+        }
+        let rate = sell / buy;
+        if !known[at].holds(rate) {
+            let (low, high) = (rate * band.alpha, rate * band.beta);
+            let within = |price: f64, (over, under): (f64, f64)| price > over && price < under;
+            if !within(low, offered.begins) || !within(high, offered.ends) {
+                let own = offered.first as usize..(offered.first + offered.count) as usize;
+                *looks += match &sources[at] {
+                    Source::Offers(curve) if own.is_empty() => offered.search(curve, &mut ends[at], low, high),
+                    _ => offered.search_few(&limits[own.clone()], &amounts[own], low, high),
+                };
+                known[at] = offered.known(*band);
+            }
+        }
+        let width = 1.0 / (band.beta - band.alpha);
+        let slope = buy * offered.value * width;
+        let free = band.beta * sell * offered.amount * width - slope;
+        (sell * offered.below, free.max(0.0), slope.max(0.0))
     }
 
     /// Sets `system` to the derivatives of (value sold − value bought) of each asset by the logarithm of each price, at
@@ -142,14 +234,26 @@ impl<'a> Demand<'a> {
     /// r·(1−window) to r·(1+window).
     pub(crate) fn derivatives(&self, prices: &[f64], window: Option<f64>, system: &mut System) {
         system.clear();
-        for (at, (pair, (y, narrow))) in self.part.pairs.iter().zip(&self.slopes).enumerate() {
+        let Some(window) = window else {
+            for &(at, y, e) in &self.slopes {
+                let pair = &self.part.pairs[at as usize];
+                system.add(at as usize, pair.sell as usize, pair.buy as usize, y + e, e);
+            }
+            return;
+        };
+        let mut slopes = self.slopes.iter().peekable();
+        for (at, (pair, source)) in self.part.pairs.iter().zip(&self.sources).enumerate() {
             let (a, b) = (pair.sell as usize, pair.buy as usize);
-            let wide = window.map_or(0.0, |w| {
-                let Source::Offers(curve) = &self.sources[at] else { return 0.0 };
-                let rate = prices[a] / prices[b];
-                let supply = |x: f64| curve.amount(curve.place(Threshold::new(x)));
-                prices[a] * (supply(rate * (1.0 + w)) - supply(rate * (1.0 - w))) as f64 / (2.0 * w)
-            });
+            let (y, narrow) =
+                slopes.next_if(|slope| slope.0 as usize == at).map_or((0.0, 0.0), |slope| (slope.1, slope.2));
+            let wide = match source {
+                Source::Offers(curve) => {
+                    let rate = prices[a] / prices[b];
+                    let supply = |x: f64| curve.amount(curve.place(Threshold::new(x)));
+                    prices[a] * (supply(rate * (1.0 + window)) - supply(rate * (1.0 - window))) as f64 / (2.0 * window)
+                }
+                Source::Pool(_) => 0.0,
+            };
             let e = narrow.max(wide);
             system.add(at, a, b, y + e, e);
         }
@@ -158,18 +262,19 @@ impl<'a> Demand<'a> {
     /// The relative imbalance of one `asset` when it alone has `price`; it never falls as the price rises, while the
     /// asset trades. `pairs` are those of the asset.
     pub(crate) fn imbalance_at(&mut self, asset: usize, price: f64, prices: &[f64], band: Band, pairs: &[u32]) -> f64 {
+        self.set_band(band);
         let (mut sold, mut bought) = (0.0, 0.0);
         for at in pairs.iter().map(|at| *at as usize) {
             let (sell, buy) = (self.part.pairs[at].sell as usize, self.part.pairs[at].buy as usize);
             let value = |other: usize| if other == asset { price } else { prices[other] };
-            let seen = (&mut self.bands[at], &mut self.ends[at]);
-            let (must, free, _) = flow(&self.sources[at], seen, value(sell), value(buy), band, &mut self.looks);
+            let (must, free, _) = self.flow(at, value(sell), value(buy));
             if sell == asset {
                 sold += must + free;
             } else {
                 bought += must + free;
             }
         }
+        self.looks += pairs.len() as u64;
         let larger = f64::max(sold, bought);
         if larger > 0.0 { (sold - bought) / larger } else { 0.0 }
     }
@@ -212,73 +317,44 @@ impl Source<'_> {
     }
 }
 
-/// Sums up the flows over all pairs, in their order; `slopes` gets (y, e) of each. Returns the looks that it took.
-fn evaluate(
-    part: &Part,
-    sources: &[Source],
-    (bands, ends): (&mut [Offered], &mut [[End; 2]]),
-    prices: &[f64],
-    band: Band,
-    flows: &mut Flows,
-    slopes: &mut [(f64, f64)],
-) -> u64 {
-    let mut looks = 0;
-    for sums in [&mut flows.sold, &mut flows.bought, &mut flows.free] {
-        sums.clear();
-        sums.resize(prices.len(), 0.0);
-    }
-    let links = part.pairs.iter().zip(sources).zip(bands.iter_mut().zip(ends));
-    for (((pair, source), seen), own) in links.zip(slopes) {
-        let (a, b) = (pair.sell as usize, pair.buy as usize);
-        let (must, free, slope) = flow(source, seen, prices[a], prices[b], band, &mut looks);
-        let sold = must + free;
-        flows.free[a] += free;
-        flows.free[b] += free;
-        flows.sold[a] += sold;
-        flows.bought[b] += sold;
-        *own = (sold, slope);
-    }
-    looks
-}
+impl Known {
+    /// No rate at all.
+    const NEVER: Known = Known { above: f64::INFINITY, below: 0.0, is_nothing: false };
 
-/// The value y that one pair sells at prices `sell` and `buy`, below the band and in it, and the slope e.
-fn flow(
-    source: &Source,
-    (offered, ends): (&mut Offered, &mut [End; 2]),
-    sell: f64,
-    buy: f64,
-    band: Band,
-    looks: &mut u64,
-) -> (f64, f64, f64) {
-    *looks += 1;
-    let curve = match source {
-        Source::Offers(curve) => curve,
-        Source::Pool(side) => return side.flow(sell, buy, band),
-    };
-    let (rate, width) = (sell / buy, 1.0 / (band.beta - band.alpha));
-    let (low, high) = (rate * band.alpha, rate * band.beta);
-    let within = |price: f64, (over, under): (f64, f64)| price > over && price < under;
-    if !within(low, offered.begins) || !within(high, offered.ends) {
-        *looks += offered.search(curve, ends, low, high);
+    fn holds(self, rate: f64) -> bool {
+        rate > self.above && rate < self.below
     }
-    let slope = buy * offered.value * width;
-    let free = band.beta * sell * offered.amount * width - slope;
-    (sell * offered.below, free.max(0.0), slope.max(0.0))
 }
 
 /// Before the first search.
 const NOWHERE: (f64, f64) = (f64::INFINITY, 0.0);
-const UNKNOWN: Offered = Offered { begins: NOWHERE, ends: NOWHERE, below: 0.0, amount: 0.0, value: 0.0 };
+const UNKNOWN: Offered = Offered {
+    begins: NOWHERE,
+    ends: NOWHERE,
+    below: 0.0,
+    amount: 0.0,
+    value: 0.0,
+    first: 0,
+    count: 0,
+    places: (0, 0),
+    before: 0,
+};
 
 impl Offered {
+    /// For which rates `band` begins and ends where nothing changes. A rate that is known up to a few units in its last
+    /// place will do.
+    fn known(&self, band: Band) -> Known {
+        const CLOSE: f64 = 1e-14;
+        Known {
+            above: f64::max(self.begins.0 / band.alpha, self.ends.0 / band.beta) * (1.0 + CLOSE),
+            below: f64::min(self.begins.1 / band.alpha, self.ends.1 / band.beta) * (1.0 - CLOSE),
+            is_nothing: self.below == 0.0 && self.amount == 0.0 && self.value == 0.0,
+        }
+    }
+
     /// Finds the band from `low` to `high`; the searches begin where those before ended. Returns the looks that it
     /// took.
     fn search(&mut self, curve: &Curve, ends: &mut [End; 2], low: f64, high: f64) -> u64 {
-        /// Looks for the search itself; offers that are summed up for the price of one more; and how many there are at
-        /// most.
-        const SEARCH: u64 = 4;
-        const PER_LOOK: u64 = 4;
-        const MOST: u64 = 2 * RUN as u64;
         let first = self.begins == NOWHERE;
         self.begins = ends[0].seek(curve, low);
         if first {
@@ -289,9 +365,51 @@ impl Offered {
         self.amount = (ends[1].amount - ends[0].amount) as f64;
         let narrow = curve.value_within(ends[0].place, ends[1].place);
         self.value = narrow.unwrap_or_else(|| ends[1].value(curve).minus(ends[0].value(curve))).to_f64();
-        let within = curve.offers_before(ends[1].place).saturating_sub(curve.offers_before(ends[0].place));
-        SEARCH + (within as u64).min(MOST) / PER_LOOK
+        cost(curve.offers_before(ends[1].place).saturating_sub(curve.offers_before(ends[0].place)))
     }
+
+    /// The same among the few offers of a pair.
+    fn search_few(&mut self, limits: &[Price], amounts: &[Amount], low: f64, high: f64) -> u64 {
+        let place = |hint: u32, price: f64| {
+            let threshold = Threshold::new(price);
+            gallop(limits, hint as usize, |limit| threshold.is_above(*limit))
+        };
+        let (hint, begin) = (self.places.0 as usize, place(self.places.0, low));
+        let end = place(self.places.1.max(begin as u32), high).max(begin);
+        let sum = |amounts: &[Amount]| amounts.iter().sum::<Amount>();
+        if hint <= begin {
+            self.before += sum(&amounts[hint..begin]);
+        } else {
+            self.before -= sum(&amounts[begin..hint]);
+        }
+        self.places = (begin as u32, end as u32);
+        (self.begins, self.ends) = (bounds(limits, begin), bounds(limits, end));
+        self.below = self.before as f64;
+        self.amount = sum(&amounts[begin..end]) as f64;
+        self.value = if begin == end { 0.0 } else { Value::of(&limits[begin..end], &amounts[begin..end]).to_f64() };
+        cost(end - begin)
+    }
+}
+
+/// The looks of a search that finds so many offers within the band: the search itself, and offers that are summed up
+/// for the price of one more look, as far as they are read one by one.
+fn cost(within: usize) -> u64 {
+    const SEARCH: u64 = 4;
+    const PER_LOOK: u64 = 4;
+    const MOST: u64 = 2 * RUN as u64;
+    SEARCH + (within as u64).min(MOST) / PER_LOOK
+}
+
+/// Bounds of the prices that surely have the place before the offer at `at`.
+fn bounds(limits: &[Price], at: usize) -> (f64, f64) {
+    let over = at.checked_sub(1).map_or(0.0, |before| approx(limits[before]));
+    let under = limits.get(at).map_or(f64::INFINITY, |limit| approx(*limit));
+    surely_between(over, under)
+}
+
+fn surely_between(over: f64, under: f64) -> (f64, f64) {
+    const CLOSE: f64 = 1e-12;
+    (over * (1.0 + CLOSE), under * (1.0 - CLOSE))
 }
 
 impl End {
@@ -304,7 +422,6 @@ impl End {
 
     /// Moves to `price`; returns bounds of the prices that surely have the same place.
     fn seek(&mut self, curve: &Curve, price: f64) -> (f64, f64) {
-        const CLOSE: f64 = 1e-12;
         let place = curve.place_near(self.place, Threshold::new(price));
         if place != self.place {
             self.amount = curve.amount_from(self.place, self.amount, place);
@@ -312,6 +429,6 @@ impl End {
         }
         let over = curve.limit_before(place).map_or(0.0, approx);
         let under = curve.limit(place).map_or(f64::INFINITY, approx);
-        (over * (1.0 + CLOSE), under * (1.0 - CLOSE))
+        surely_between(over, under)
     }
 }

@@ -6,26 +6,49 @@
 //! column and never found by subtraction. Every pivot has so full relative precision, however many decades the flows
 //! span, and no factor exceeds 1. A chain of assets with hardly any volume is solved as well as any other.
 //!
-//! In a thin book most pairs have no offers, and most cells are zero until elimination fills them. What would subtract
-//! zero is left out: that changes no result, to the last bit.
+//! [`WIDTH`] columns are eliminated at a time. First they are taken out and eliminated among themselves, which gives
+//! their pivots and factors; then the rows that belong to them are finished; then all of them are subtracted from the
+//! other rows, eight cells at a time in registers. A cell has the same products subtracted in the same order as when
+//! columns are eliminated one by one, so that the solution is the same to the last bit, at a fraction of the time.
+//!
+//! In a thin book most pairs have no offers, and most cells are zero until elimination fills them. Thin columns are
+//! eliminated one by one and cell by cell, and rows and tiles that are all zero are left out: that changes no result
+//! either, as no cell is ever −0.
 
-/// A row of which fewer than one in so many cells are filled is subtracted cell by cell; else as a whole, which a
-/// processor does several cells at a time.
+use std::ops::Range;
+
+/// Columns that are eliminated together, and cells of a row that are kept in registers.
+const WIDTH: usize = 8;
+
+/// Columns of which fewer than one in so many cells are filled are thin.
 const THIN: usize = 4;
+
+/// So many cells side by side.
+type Cells = [f64; WIDTH];
 
 /// A square matrix of flows, row by row; the diagonal is implied.
 #[derive(Clone, Default)]
 pub(crate) struct Matrix {
     size: usize,
+    /// The length of a row: the size, rounded up to whole tiles. What is beyond the size stays zero.
+    stride: usize,
     /// At row a and column b: what x_b drives to a, as a negative number.
     cells: Vec<f64>,
     /// What each x drives to the ground.
     ground: Vec<f64>,
 }
 
+/// Columns that are eliminated together, by column: below the diagonal the factors of rows, as soon as they are known.
+struct Panel {
+    columns: Vec<Vec<f64>>,
+    /// What goes to the ground of each column, as a share of its pivot.
+    grounded: Cells,
+}
+
 impl Matrix {
     pub(crate) fn zero(size: usize) -> Matrix {
-        Matrix { size, cells: vec![0.0; size * size], ground: vec![0.0; size] }
+        let stride = size.next_multiple_of(WIDTH);
+        Matrix { size, stride, cells: vec![0.0; size * stride], ground: vec![0.0; stride] }
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -39,18 +62,17 @@ impl Matrix {
 
     /// Adds a flow from a to b that grows by `out` with a and falls by `back` with b.
     pub(crate) fn add(&mut self, a: usize, b: usize, out: f64, back: f64) {
-        let n = self.size;
-        self.cells[a * n + b] -= back;
-        self.cells[b * n + a] -= out;
+        self.cells[a * self.stride + b] -= back;
+        self.cells[b * self.stride + a] -= out;
     }
 
     /// Makes `fixed` the ground, so that x of it is 0.
     pub(crate) fn hold(&mut self, fixed: usize) {
-        let n = self.size;
-        for other in 0..n {
-            self.ground[other] -= self.cells[fixed * n + other];
-            self.cells[other * n + fixed] = 0.0;
-            self.cells[fixed * n + other] = 0.0;
+        let stride = self.stride;
+        for other in 0..self.size {
+            self.ground[other] -= self.cells[fixed * stride + other];
+            self.cells[other * stride + fixed] = 0.0;
+            self.cells[fixed * stride + other] = 0.0;
         }
         self.ground[fixed] = 0.0;
     }
@@ -58,48 +80,143 @@ impl Matrix {
     /// Solves `self · x = right` in place; `right` becomes x. Where nothing depends on x_k, it is 0. An x may overflow
     /// to infinity, or to no number, if flows of less than 10^-290 decide it.
     pub(crate) fn solve(&mut self, right: &mut [f64]) {
-        let n = self.size;
+        let (n, stride) = (self.size, self.stride);
         let mut pivots = vec![0.0; n];
-        let mut filled = Vec::with_capacity(n);
-        // What leaves the next column to rows below it, summed up while those rows are at hand.
-        let mut leaves: f64 = self.cells.chunks_exact(n.max(1)).skip(1).map(|row| -row[0]).sum();
-        for k in 0..n {
-            let (above, below) = self.cells.split_at_mut((k + 1) * n);
-            let row = &above[k * n..];
-            filled.clear();
-            filled.extend((k + 1..n).filter(|column| row[*column] != 0.0));
-            let is_thin = filled.len() * THIN < n - k;
-            let pivot = self.ground[k] + leaves;
-            pivots[k] = pivot;
-            let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
-            filled.iter().for_each(|&column| self.ground[column] -= grounded * row[column]);
-            leaves = 0.0;
-            for (i, other) in below.chunks_exact_mut(n).enumerate() {
-                if other[k] != 0.0 && pivot > 0.0 {
-                    let factor = other[k] / pivot;
-                    if is_thin {
-                        filled.iter().for_each(|&column| other[column] -= factor * row[column]);
-                    } else {
-                        other[k + 1..].iter_mut().zip(&row[k + 1..]).for_each(|(cell, own)| *cell -= factor * own);
-                    }
-                    right[k + 1 + i] -= factor * right[k];
-                }
-                if i > 0 {
-                    leaves -= other[k + 1];
-                }
+        let mut panel = Panel { columns: vec![vec![0.0; n]; WIDTH], grounded: [0.0; WIDTH] };
+        for first in (0..n).step_by(WIDTH) {
+            let block = first..(first + WIDTH).min(n);
+            if self.is_thin(&block) {
+                block.for_each(|k| pivots[k] = self.eliminate(k, right));
+                continue;
+            }
+            self.eliminate_among_themselves(block.clone(), &mut panel, &mut pivots, right);
+            if block.end < n {
+                self.finish_rows(block.clone(), &panel);
+                self.subtract(block, &panel);
             }
         }
         for k in (0..n).rev() {
-            let row = &self.cells[k * n..(k + 1) * n];
+            let row = &self.cells[k * stride..k * stride + n];
             let known: f64 = row[k + 1..].iter().zip(&right[k + 1..]).map(|(cell, x)| cell * x).sum();
             right[k] = if pivots[k] > 0.0 { (right[k] - known) / pivots[k] } else { 0.0 };
         }
+    }
+
+    /// Whether few cells of these columns are filled, from the diagonal down.
+    fn is_thin(&self, block: &Range<usize>) -> bool {
+        let rows = self.cells.chunks_exact(self.stride).skip(block.start);
+        let filled: usize = rows.map(|row| row[block.clone()].iter().filter(|cell| **cell != 0.0).count()).sum();
+        filled * THIN < (self.size - block.start) * block.len()
+    }
+
+    /// Eliminates one column alone, and returns its pivot.
+    fn eliminate(&mut self, k: usize, right: &mut [f64]) -> f64 {
+        let (n, stride) = (self.size, self.stride);
+        let (above, below) = self.cells.split_at_mut((k + 1) * stride);
+        let row = &above[k * stride..];
+        let leaves = below.chunks_exact(stride).fold(0.0, |sum, other| sum - other[k]);
+        let pivot = self.ground[k] + leaves;
+        let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
+        let filled: Vec<usize> = (k + 1..n).filter(|column| row[*column] != 0.0).collect();
+        filled.iter().for_each(|&column| self.ground[column] -= grounded * row[column]);
+        for (i, other) in below.chunks_exact_mut(stride).enumerate() {
+            if other[k] != 0.0 && pivot > 0.0 {
+                let factor = other[k] / pivot;
+                filled.iter().for_each(|&column| other[column] -= factor * row[column]);
+                right[k + 1 + i] -= factor * right[k];
+            }
+        }
+        pivot
+    }
+
+    /// Takes the columns of `block` into `panel` and eliminates them there; `right` follows.
+    fn eliminate_among_themselves(
+        &mut self,
+        block: Range<usize>,
+        panel: &mut Panel,
+        pivots: &mut [f64],
+        right: &mut [f64],
+    ) {
+        let (n, stride, first) = (self.size, self.stride, block.start);
+        for row in first..n {
+            let cells = &self.cells[row * stride + first..row * stride + block.end];
+            panel.columns.iter_mut().zip(cells).for_each(|(column, cell)| column[row] = *cell);
+        }
+        for k in block.clone() {
+            let (own, later) = panel.columns[k - first..block.len()].split_first_mut().expect("a column");
+            let below = &mut own[k + 1..n];
+            let leaves = below.iter().fold(0.0, |sum, cell| sum - cell);
+            let pivot = self.ground[k] + leaves;
+            let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
+            (pivots[k], panel.grounded[k - first]) = (pivot, grounded);
+            // Where nothing leaves, there is nothing to subtract either.
+            if leaves > 0.0 {
+                below.iter_mut().for_each(|cell| *cell /= pivot);
+            }
+            for (column, other) in (k + 1..).zip(later) {
+                let cell = other[k];
+                self.ground[column] -= grounded * cell;
+                // The row is finished here.
+                self.cells[k * stride + column] = cell;
+                subtract_scaled(&mut other[k + 1..n], cell, below);
+            }
+            let (done, rest) = right.split_at_mut(k + 1);
+            subtract_scaled(rest, done[k], below);
+        }
+    }
+
+    /// Subtracts the rows of `block` from each other, to the right of it, and lets the ground follow.
+    fn finish_rows(&mut self, block: Range<usize>, panel: &Panel) {
+        let Range { start: first, end } = block;
+        for k in block {
+            let (before, row) = self.cells.split_at_mut(k * self.stride);
+            let row = &mut row[end..self.stride];
+            for (j, column) in (first..k).zip(&panel.columns) {
+                subtract_scaled(row, column[k], &before[j * self.stride + end..(j + 1) * self.stride]);
+            }
+            subtract_scaled(&mut self.ground[end..], panel.grounded[k - first], row);
+        }
+    }
+
+    /// Subtracts the finished rows of `block` from those below it.
+    fn subtract(&mut self, block: Range<usize>, panel: &Panel) {
+        let Range { start: first, end } = block;
+        let (above, below) = self.cells.split_at_mut(end * self.stride);
+        // The tiles of the finished rows that are not all zero, and where they stand.
+        let cells = |row: usize, at: usize| -> &Cells {
+            above[row * self.stride + at..].first_chunk().expect("rows are of whole tiles")
+        };
+        let tile = |at: usize| -> [Cells; WIDTH] { std::array::from_fn(|k| *cells(first + k, at)) };
+        let tiles = (end..self.stride).step_by(WIDTH).map(|at| (at, tile(at)));
+        let tiles: Vec<(usize, [Cells; WIDTH])> =
+            tiles.filter(|(_, tile)| tile.as_flattened().iter().any(|cell| *cell != 0.0)).collect();
+        for (row, cells) in (end..self.size).zip(below.chunks_exact_mut(self.stride)) {
+            let factors: Cells = std::array::from_fn(|k| panel.columns[k][row]);
+            if factors.iter().all(|factor| *factor == 0.0) {
+                continue;
+            }
+            for (at, tile) in &tiles {
+                let own: &mut Cells = cells[*at..].first_chunk_mut().expect("rows are of whole tiles");
+                let mut rest = *own;
+                for (factor, row) in factors.iter().zip(tile) {
+                    rest.iter_mut().zip(row).for_each(|(cell, own)| *cell -= factor * own);
+                }
+                *own = rest;
+            }
+        }
+    }
+}
+
+fn subtract_scaled(from: &mut [f64], factor: f64, other: &[f64]) {
+    if factor != 0.0 {
+        from.iter_mut().zip(other).for_each(|(from, other)| *from -= factor * other);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::Seeded;
 
     /// What all flows at `x` sum up to for every asset.
     fn flows(edges: &[(usize, usize, f64, f64)], x: &[f64]) -> Vec<f64> {
@@ -150,6 +267,63 @@ mod tests {
             let want = (1.0 + below) * 1e8;
             assert!((x / want - 1.0).abs() < 1e-12, "{x:e} {want:e}");
             below = want;
+        }
+    }
+
+    impl Matrix {
+        /// The same column by column.
+        fn solve_plainly(&mut self, right: &mut [f64]) {
+            let (n, stride) = (self.size, self.stride);
+            let mut pivots = vec![0.0; n];
+            for k in 0..n {
+                let (above, below) = self.cells.split_at_mut((k + 1) * stride);
+                let row = &above[k * stride..];
+                let leaves = below.chunks_exact(stride).fold(0.0, |sum, other| sum - other[k]);
+                let pivot = self.ground[k] + leaves;
+                pivots[k] = pivot;
+                let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
+                for column in (k + 1..n).filter(|column| row[*column] != 0.0) {
+                    self.ground[column] -= grounded * row[column];
+                }
+                for (i, other) in below.chunks_exact_mut(stride).enumerate() {
+                    if other[k] != 0.0 && pivot > 0.0 {
+                        let factor = other[k] / pivot;
+                        (k + 1..n).for_each(|column| other[column] -= factor * row[column]);
+                        right[k + 1 + i] -= factor * right[k];
+                    }
+                }
+            }
+            for k in (0..n).rev() {
+                let row = &self.cells[k * stride..k * stride + n];
+                let known: f64 = row[k + 1..].iter().zip(&right[k + 1..]).map(|(cell, x)| cell * x).sum();
+                right[k] = if pivots[k] > 0.0 { (right[k] - known) / pivots[k] } else { 0.0 };
+            }
+        }
+    }
+
+    /// Of every size around whole blocks, thin and full, over many decades, with assets that nothing depends on.
+    #[test]
+    fn blocks_change_no_bit() {
+        let mut random = Seeded::new(5);
+        for size in 1..60 {
+            for edges in [size, 3 * size, size * size] {
+                let mut matrix = Matrix::zero(size);
+                for _ in 0..edges {
+                    let mut asset = || random.below(size as u64) as usize;
+                    let (a, b) = (asset(), asset());
+                    let mut flow = || if random.below(8) == 0 { 0.0 } else { 10f64.powf(random.between(-9.0, 9.0)) };
+                    if a != b {
+                        matrix.add(a, b, flow(), flow());
+                    }
+                }
+                let mut right: Vec<f64> = (0..size).map(|_| random.between(-1.0, 1.0)).collect();
+                matrix.hold(random.below(size as u64) as usize);
+                let (mut plain, mut plainly) = (matrix.clone(), right.clone());
+                plain.solve_plainly(&mut plainly);
+                matrix.solve(&mut right);
+                let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&right), bits(&plainly), "{size} {edges}");
+            }
         }
     }
 }

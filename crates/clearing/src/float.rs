@@ -18,11 +18,38 @@ pub(crate) fn ln(x: f64) -> f64 {
 
 /// e^x for |x| ≤ 700, to about 1e-15 relative.
 pub(crate) fn exp(x: f64) -> f64 {
-    let x = x.clamp(-700.0, 700.0);
-    let power = (x / LN_2).round();
-    let rest = x - power * LN_2;
-    let series = (1..16).rev().fold(1.0, |sum, k| 1.0 + sum * rest / f64::from(k));
-    series * f64::from_bits(((power as i64 + 1023) as u64) << 52)
+    let mut result = [x];
+    exp_all(&mut result);
+    result[0]
+}
+
+/// Replaces every x by e^x, the same as [`exp`] gives. The divisions of one x wait for each other; those of several side
+/// by side do not.
+pub(crate) fn exp_all(xs: &mut [f64]) {
+    const SIDE_BY_SIDE: usize = 8;
+    for xs in xs.chunks_mut(SIDE_BY_SIDE) {
+        let (mut powers, mut rests) = ([0.0; SIDE_BY_SIDE], [0.0; SIDE_BY_SIDE]);
+        for (x, (power, rest)) in xs.iter().zip(powers.iter_mut().zip(&mut rests)) {
+            let x = x.clamp(-700.0, 700.0);
+            *power = whole(x / LN_2);
+            *rest = x - *power * LN_2;
+        }
+        let mut series = [1.0; SIDE_BY_SIDE];
+        for k in (1..16).rev() {
+            let k = f64::from(k);
+            series.iter_mut().zip(&rests).for_each(|(sum, rest)| *sum = 1.0 + *sum * rest / k);
+        }
+        for (x, (series, power)) in xs.iter_mut().zip(series.iter().zip(powers)) {
+            *x = series * f64::from_bits(((power as i64 + 1023) as u64) << 52);
+        }
+    }
+}
+
+/// `x.round()` of an x up to a few thousand, without a call of the library.
+fn whole(x: f64) -> f64 {
+    let down = x as i32;
+    let rest = x - f64::from(down);
+    f64::from(down + i32::from(rest >= 0.5) - i32::from(rest <= -0.5))
 }
 
 #[cfg(test)]
@@ -38,5 +65,28 @@ mod tests {
             assert!((ln(y) - y.ln()).abs() <= 1e-15 * x.abs().max(1.0) * 2.0, "ln {y}");
         }
         assert_eq!((ln(1.0), exp(0.0)), (0.0, 1.0));
+    }
+
+    /// As exponentials were before they were taken side by side: clearings depend on every bit.
+    #[test]
+    fn many_are_as_one_is() {
+        let plainly = |x: f64| {
+            let x = x.clamp(-700.0, 700.0);
+            let power = (x / LN_2).round();
+            let rest = x - power * LN_2;
+            let series = (1..16).rev().fold(1.0, |sum, k| 1.0 + sum * rest / f64::from(k));
+            series * f64::from_bits(((power as i64 + 1023) as u64) << 52)
+        };
+        let halves = (-9..10).map(|k| (f64::from(k) + 0.5) * LN_2);
+        let xs: Vec<f64> =
+            (-5_000..5_000).map(|step| f64::from(step) * 0.1471).chain(halves).chain([0.0, -0.0]).collect();
+        for count in [1, 7, 8, 9, xs.len()] {
+            let mut all = xs[xs.len() - count..].to_vec();
+            exp_all(&mut all);
+            all.iter()
+                .zip(&xs[xs.len() - count..])
+                .for_each(|(got, x)| assert_eq!(got.to_bits(), plainly(*x).to_bits(), "{x}"));
+        }
+        assert_eq!([0.5, -0.5, 2.4999, -1.5, 1009.5].map(whole), [0.5f64, -0.5, 2.4999, -1.5, 1009.5].map(f64::round));
     }
 }

@@ -22,7 +22,7 @@
 
 use crate::book::Params;
 use crate::demand::{Band, Demand, Flows};
-use crate::float::exp;
+use crate::float::exp_all;
 use crate::outcome::Reason;
 use crate::range::{LEAST, MOST, bound, is_at_end};
 use crate::search::{Found, Scene, Target};
@@ -345,9 +345,9 @@ impl<'a, 'b> Search<'a, 'b> {
             if self.is_spent() {
                 return false;
             }
-            for ((trial, price), d) in self.trial.iter_mut().zip(&self.prices).zip(&direction) {
-                *trial = price * exp((length * d).clamp(-cap, cap));
-            }
+            self.trial.iter_mut().zip(&direction).for_each(|(trial, d)| *trial = (length * d).clamp(-cap, cap));
+            exp_all(&mut self.trial);
+            self.trial.iter_mut().zip(&self.prices).for_each(|(trial, price)| *trial *= price);
             bound(&mut self.trial);
             self.demand.flows(&self.trial, band, &mut self.trial_flows);
             if self.trial_flows.merit() < merit {

@@ -137,6 +137,10 @@ impl Rate {
         if units * (self.surely - limit_price) >= 1.0 && units * limit_price < SURELY_EXISTS {
             return true;
         }
+        // Nor need an offer fill whose limit alone, which is the least that it asks for a unit, is clearly beyond.
+        if limit_price > self.surely * (1.0 + 3e-12) {
+            return false;
+        }
         let asked = asked(limit, amount);
         asked <= u128::from(MAX_ISSUED) && self.sure.earns(amount, asked as u64)
     }

@@ -228,6 +228,12 @@ impl<'a> Curve<'a> {
         self.runs.get(run).map_or(&[], |run| run.0)
     }
 
+    /// The limits and the amounts of all offers, if they are one run of a few.
+    pub(crate) fn only_few(&self) -> Option<(&'a [Price], &'a [Amount])> {
+        const FEW: usize = 16;
+        if self.runs.len() == 1 { self.runs.get(0).filter(|run| run.0.len() <= FEW) } else { None }
+    }
+
     /// Whether the runs are those of the book.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.runs, Runs::Plain(_))
@@ -291,7 +297,7 @@ fn leading(limits: &[Price], threshold: Threshold) -> usize {
 }
 
 /// The number of leading elements that are `below`, searched for by steps of growing width from `hint`.
-fn gallop(limits: &[Price], hint: usize, below: impl Fn(&Price) -> bool) -> usize {
+pub(crate) fn gallop(limits: &[Price], hint: usize, below: impl Fn(&Price) -> bool) -> usize {
     let mut step = 1;
     let (low, high) = if hint < limits.len() && below(&limits[hint]) {
         let mut low = hint + 1;

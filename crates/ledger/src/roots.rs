@@ -65,7 +65,7 @@ impl RootParts {
 type OfferTrie = Trie<36, 8>;
 
 /// The tries of the state after some block.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Roots {
     accounts: Trie<20>,
     pairs: BTreeMap<Pair, OfferTrie>,

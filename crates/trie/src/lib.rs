@@ -110,6 +110,7 @@ pub struct TrieUpdate {
 
 /// A Merkle-Patricia trie over keys of `KEY` bytes, 1 to 127, with values of `VALUE` bytes, up to 255: digests of what
 /// lives elsewhere, or what is short enough itself. See the module text.
+#[derive(Clone)]
 pub struct Trie<const KEY: usize, const VALUE: usize = 32> {
     top: subtree::Subtree<KEY, VALUE>,
 }

@@ -73,7 +73,7 @@ impl Node {
 }
 
 /// Blocks of 1 to 16 items in one array.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Blocks<T> {
     items: Vec<T>,
     /// By size less one, where free blocks of that size begin.
@@ -177,7 +177,7 @@ impl<T: Copy> Blocks<T> {
 }
 
 /// A subtree in an arena of its own.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Segment<const KEY: usize, const VALUE: usize> {
     pub(crate) root: Child<KEY, VALUE>,
     pub(crate) len: usize,

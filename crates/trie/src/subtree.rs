@@ -20,14 +20,14 @@ const PARALLEL_LEN: usize = 256;
 const _: () = assert!(MERGE_LEN * 2 < SPLIT_LEN && SPLIT_LEN >= 2, "a cut must not be undone at once");
 
 /// A part of the trie, and at the top all of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Subtree<const KEY: usize, const VALUE: usize> {
     Segment(Box<Segment<KEY, VALUE>>),
     Branch(Box<Branch<KEY, VALUE>>),
 }
 
 /// A node over subtrees; outside of updates none is empty and there are at least two.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Branch<const KEY: usize, const VALUE: usize> {
     /// Meaningful if `fresh`.
     pub(crate) digest: [u8; 32],
