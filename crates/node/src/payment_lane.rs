@@ -27,10 +27,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::time::Duration;
 
 use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardNews, ShardSetup};
-use ledger::{LaneBridge, Ledger};
+use ledger::{LaneBls, LaneBridge, Ledger};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, LaneCommittee, LaneEffect, LaneRegistration,
-    LaneRules, LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts,
+    BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, LaneCommittee, LaneEffect,
+    LaneRegistration, LaneRules, LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts,
 };
 use primitives::{Body, Height, Operation, PublicKey, SecretKey};
 use store::RealDisk;
@@ -194,8 +194,17 @@ impl LaneHost {
         let shards = 0..self.member.shards();
         let keys = shards.map(|shard| self.key(home, shard)).collect::<Result<Option<Vec<SecretKey>>, _>>()?;
         let Some(keys) = keys else { return Ok(()) };
-        let network = lane(&self.shared.read_ledger()).network();
-        let (registration, proofs) = LaneRegistration::make(&network, home, self.member.index, &keys, &registrar);
+        let (network, bls) = {
+            let ledger = self.shared.read_ledger();
+            (lane(&ledger).network(), lane(&ledger).terms().bls)
+        };
+        let bls_keys: Vec<BlsSecretKey> = match bls {
+            LaneBls::None => Vec::new(),
+            LaneBls::Aggregate | LaneBls::Threshold => keys.iter().map(BlsSecretKey::of_shard).collect(),
+        };
+        let index = self.member.index;
+        let (registration, proofs) =
+            LaneRegistration::make_with_bls(&network, home, index, &keys, &bls_keys, &registrar);
         self.posts.push(Post { operation: BridgeOperation::Register { registration, proofs }, sent: None });
         Ok(())
     }
@@ -305,6 +314,9 @@ impl LaneHost {
         let addresses: Vec<Vec<SocketAddr>> = self.member.addresses.iter().map(at).collect();
         let listen = addresses[usize::from(self.member.index)][usize::from(shard)];
         let tls = self.member.tls;
+        let bls_key = BlsSecretKey::of_shard(&key);
+        let is_registered = committee.bls_key(self.member.index, shard) == Ok(&bls_key.public());
+        let bls_key = is_registered.then_some(bls_key);
         let peers = (addresses.len() > 1).then(|| LaneDirectory { committee: committee.clone(), addresses, tls });
         ShardSetup {
             settings: LaneSettings {
@@ -321,8 +333,9 @@ impl LaneHost {
                 checks_per_tick: 16_384,
                 roots_per_validator: 4_096,
             },
+            bls_key,
+            share: None,
             key,
-            bls_key: None,
             listen,
             tls,
             backed,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use doors::Answer;
 use lane::{LaneClient, LaneDirectory};
-use ledger::{Genesis, LaneAsset, LaneTerms, Listing, Outcome};
+use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Listing, Outcome};
 use node::{Config, Exchange, HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address, make_first_lane_keys};
 use payments::{
     BridgeOperation, Claim, ContestedOutput, FastReceipt, Holding, HomeEpoch, LaneAnswer, Output, OutputId,
@@ -48,6 +48,7 @@ fn genesis() -> Genesis {
         lapse_penalty: 0,
         members: vec![vec![shard_key().public()]],
         registrars: Vec::new(),
+        bls: LaneBls::None,
         accounts: Vec::new(),
         assets: vec![LaneAsset { asset: USD, least_units: 1, fee: 0, outflow: None }],
         outputs: vec![],

@@ -47,9 +47,9 @@ use crate::request::verify_claim;
 use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
     BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, Convicted,
-    HomeEpoch, LaneAnswer, LaneClock, LaneCommittee, LaneEvidence, LaneRefusal, LaneRegistration, LaneSchedule, Output,
-    OutputId, OutputProof, PaymentBody, PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput,
-    StatementKind, Verdict, halt_digest, is_redeemable, owner_message, view_digest,
+    HomeEpoch, LaneAnswer, LaneBls, LaneClock, LaneCommittee, LaneEvidence, LaneRefusal, LaneRegistration,
+    LaneSchedule, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate, Quorums, Recipient, RegisteredBls,
+    Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest, is_redeemable, owner_message, view_digest,
 };
 
 /// What a network's genesis says of the bridge.
@@ -67,6 +67,8 @@ pub struct BridgeRules {
     pub outflow: BTreeMap<AssetId, OutflowLimit>,
     /// For each member the key that registers its keys of the next epoch. None: keys never change.
     pub registrars: Vec<PublicKey>,
+    /// What BLS keys they register.
+    pub bls: LaneBls,
 }
 
 /// The state of the bridge.
@@ -248,7 +250,11 @@ impl Bridge {
             BridgeFact::Register(of) => {
                 let known = self.registrations.get(&(of.epoch, of.member));
                 let old = self.registrations.values().filter(|known| known.member == of.member && *known != of);
-                let is_fresh = !old.flat_map(|known| &known.keys).any(|key| of.keys.contains(key));
+                let repeats = |known: &LaneRegistration| {
+                    let bls = |key: &RegisteredBls| of.bls.iter().any(|fresh| fresh.key == key.key);
+                    known.keys.iter().any(|key| of.keys.contains(key)) || known.bls.iter().any(bls)
+                };
+                let is_fresh = !old.into_iter().any(repeats) && self.fits(of);
                 let is_next = of.epoch == now + 1 && usize::from(of.member) < self.rules.registrars.len();
                 let (is_copy, is_sound) = (known == Some(of), !self.convicted.contains(&of.member));
                 if is_copy || is_next && is_fresh && is_sound && known.is_none() {
@@ -260,6 +266,16 @@ impl Bridge {
             // Keys of forgotten epochs may have been sold.
             BridgeFact::Accuse(of) if of.epoch < self.oldest() => Err(BridgeRefusal::EvidenceTooOld(of.epoch)),
             BridgeFact::Accuse(_) => Ok(()),
+        }
+    }
+
+    /// Whether a registration has the BLS keys that the genesis asks for.
+    fn fits(&self, of: &LaneRegistration) -> bool {
+        match self.rules.bls {
+            LaneBls::None => of.bls.is_empty(),
+            LaneBls::Aggregate => of.bls.len() == of.keys.len(),
+            // Owners of all shards have one group key.
+            LaneBls::Threshold => [of.bls.len(), of.keys.len()] == [1, 1],
         }
     }
 

@@ -53,8 +53,9 @@
 //! shards of the validator have, it signs one view. Upon a *verdict* it lifts the bar of a payment that stands. Upon
 //! the end of its third epoch, without an open case, it destroys its key.
 //!
-//! Under the *BLS scheme* it answers each payment with a signature of its own. Upon a broker's *batch* it confirms what
-//! it can and signs the broker's tree together with the list of what it excludes.
+//! Whoever asks for an answer under the *BLS scheme* gets a signature of its own, by the shard's BLS key or by the
+//! validator's share of the group's key. Upon a broker's *batch* it confirms what it can and signs the broker's tree
+//! together with the list of what it excludes.
 //!
 //! A **recipient** verifies output, path and certificate with nothing but the committee's keys. That is a *fast*
 //! receipt ([`FastReceipt`]): no other payment of this money can be confirmed. With q acknowledgements it is *settled*
@@ -101,6 +102,7 @@
 //!             2 · summary · certificate
 //!             3 · count 2 · (length 4 · request)[]              a broker's batch of requests of kind 1
 //!             4 · home 8 · owner 32 · output 32 · signature 64  which payment spends this output?
+//!             5 · scheme 1 (2 BLS key, 3 share) · request       of kind 1 or 2, or of 3 with a BLS key
 //! receipt     output · paid proof
 //! ```
 //!
@@ -229,9 +231,10 @@ pub use payment::{
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
-pub use registration::{LaneRegistration, SHARDS_MAX};
+pub use registration::{BLS_SHARDS_MAX, LaneBls, LaneRegistration, RegisteredBls, SHARDS_MAX};
 pub use request::{
-    KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request, spend_request, spender_request,
+    AnswerScheme, KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request, spend_request,
+    spender_request,
 };
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
 pub use spent::SpentSet;

@@ -42,6 +42,8 @@ pub struct LaneBody {
     pub members: Vec<Vec<String>>,
     /// For each member the key that registers its keys of later epochs; empty if keys do not change.
     pub registrars: Vec<String>,
+    /// Which BLS keys they register besides: "none", "aggregate" or "threshold".
+    pub bls: &'static str,
     /// The keys that were registered for the epochs that count, and for the next one. An epoch begins once a quorum has
     /// registered for it.
     pub registrations: Vec<LaneRegistrationBody>,
@@ -69,8 +71,19 @@ pub struct LaneRegistrationBody {
     pub member: u8,
     /// The key of each shard.
     pub keys: Vec<String>,
+    /// The BLS key of each shard, with the proof that its member has it; none on a lane without them.
+    pub bls: Vec<RegisteredBlsBody>,
     /// The registrar's signature, in hexadecimal.
     pub signature: String,
+}
+
+/// The BLS key of a shard.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RegisteredBlsBody {
+    /// 96 bytes in hexadecimal.
+    pub key: String,
+    /// 48 bytes in hexadecimal.
+    pub proof: String,
 }
 
 /// One asset in the lane.
@@ -129,6 +142,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         waiting_claims: *waiting_claims,
         members: terms.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect(),
         registrars: terms.registrars.iter().map(ToString::to_string).collect(),
+        bls: terms.bls.name(),
         registrations: registrations.iter().map(registration).collect(),
         accounts: terms.accounts.iter().map(ToString::to_string).collect(),
         convicted: convicted.clone(),
@@ -141,6 +155,7 @@ fn registration(of: &LaneRegistration) -> LaneRegistrationBody {
         epoch: of.epoch,
         member: of.member,
         keys: of.keys.iter().map(ToString::to_string).collect(),
+        bls: of.bls.iter().map(|of| RegisteredBlsBody { key: to_hex(&of.key), proof: to_hex(&of.proof.0) }).collect(),
         signature: to_hex(&of.signature.0),
     }
 }

@@ -38,7 +38,7 @@ use payments::{
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence};
 
-pub use payments::LaneRegistration;
+pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
 use crate::orders::Credit;
@@ -108,7 +108,7 @@ impl LaneBridge {
     pub(crate) fn found(terms: &LaneTerms, network: Digest) -> LaneBridge {
         let (bridge, _) = Bridge::new(terms.bridge_rules(network), &terms.genesis_outputs());
         let mut lane = LaneBridge::of(network, terms.clone(), bridge);
-        lane.seat_committees();
+        lane.seat_committees().expect("nobody has registered");
         lane.bridge.begin();
         lane
     }
@@ -139,7 +139,7 @@ impl LaneBridge {
             return Err("the committees that it knows are not those of the epochs that count");
         }
         let mut lane = LaneBridge::of(network, terms, bridge);
-        lane.seat_committees();
+        lane.seat_committees().map_err(|_| "keys are registered that are none")?;
         Ok(lane)
     }
 
@@ -180,27 +180,34 @@ impl LaneBridge {
 
     /// The committees of the epochs that count, and of the next one, which is registered before it begins. The first
     /// epoch has the keys of the genesis, and so has every other one if there are no registrars.
-    fn seat_committees(&mut self) {
+    fn seat_committees(&mut self) -> Result<(), LaneRefusal> {
         let next = self.bridge.clock().epoch() + 1;
         let oldest = self.bridge.oldest().min(next);
         for epoch in oldest..=next {
             self.bridge.register(epoch, Quorums::new(self.terms.members.len()));
             if !self.committees.contains_key(&epoch) {
-                self.committees.insert(epoch, self.committee_of(epoch));
+                self.committees.insert(epoch, self.committee_of(epoch)?);
             }
         }
         self.committees = self.committees.split_off(&oldest);
+        Ok(())
     }
 
-    fn committee_of(&self, epoch: HomeEpoch) -> LaneCommittee {
-        let mut keys = self.terms.members.clone();
-        if epoch > 0 && !self.terms.registrars.is_empty() {
-            keys.iter_mut().for_each(Vec::clear);
-            for registration in self.bridge.registrations(epoch) {
-                keys[usize::from(registration.member)].clone_from(&registration.keys);
-            }
+    fn committee_of(&self, epoch: HomeEpoch) -> Result<LaneCommittee, LaneRefusal> {
+        if epoch == 0 || self.terms.registrars.is_empty() {
+            return Ok(LaneCommittee::new(self.network, epoch, self.terms.members.clone()));
         }
-        LaneCommittee::new(self.network, epoch, keys)
+        let mut committee = LaneCommittee::unregistered(self.network, epoch, self.terms.members.len());
+        self.bridge.registrations(epoch).try_for_each(|registration| committee.seat(registration))?;
+        Ok(committee)
+    }
+
+    /// Gives a member the keys that it has just registered.
+    fn seat(&mut self, epoch: HomeEpoch, member: u8) {
+        let registration = self.bridge.registrations(epoch).find(|of| of.member == member);
+        if let (Some(registration), Some(committee)) = (registration, self.committees.get_mut(&epoch)) {
+            committee.seat(registration).expect("the filter has verified it");
+        }
     }
 
     /// Holds an operation against the state before a block, and checks what it carries.
@@ -247,12 +254,12 @@ impl LaneBridge {
         let facts = edits.iter().map(|(sender, edit)| self.fact(*sender, *edit)).collect();
         let (mut events, entries) = self.bridge.step(facts);
         for event in &events {
-            if let BridgeEvent::Registered(epoch, _) = event {
-                self.committees.insert(*epoch, self.committee_of(*epoch));
+            if let BridgeEvent::Registered(epoch, member) = event {
+                self.seat(*epoch, *member);
             }
         }
         events.extend(self.bridge.begin());
-        self.seat_committees();
+        self.seat_committees().expect("the filter has verified what is registered");
         let forget = BridgeEntry::last_before(self.bridge.oldest()).filter(|_| self.bridge.oldest() > oldest);
         // The last block of an epoch's time may write what is forgotten at its end.
         let stays = |entry: &&BridgeEntry| forget.is_none_or(|last| entry.key > last);

@@ -89,7 +89,7 @@ impl BridgeOperation {
             BridgeOperation::Resolve { proof: OutputProof::Ledger, .. } => 1,
             BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => 1 + proof.certificate.cost(),
             BridgeOperation::Vote { .. } | BridgeOperation::View { .. } | BridgeOperation::Halt { .. } => 1,
-            BridgeOperation::Register { registration, .. } => 1 + registration.keys.len() as u32,
+            BridgeOperation::Register { registration, .. } => registration.cost(),
             BridgeOperation::Accuse { evidence } => evidence.cost(),
         }
     }

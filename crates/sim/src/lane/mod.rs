@@ -29,7 +29,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use ledger::{Genesis, LaneAsset, LaneTerms, Ledger, Listing, Member, Membership, Outcome, Refusal, Signatures, Terms};
+use ledger::{
+    Genesis, LaneAsset, LaneBls, LaneTerms, Ledger, Listing, Member, Membership, Outcome, Refusal, Signatures, Terms,
+};
 use payments::{
     BridgeEvent, BridgeOperation, CaseEvent, EvidenceFinder, HomeEpoch, HomePhase, LaneEvidence, LaneRegistration,
     PaymentBody, Recipient, StatementKind, Verdict,
@@ -205,6 +207,7 @@ impl LaneWorld {
             lapse_penalty: 100_000,
             members: keys.iter().map(|key| vec![key.public()]).collect(),
             registrars: (0..MEMBERS.into()).map(|index| registrar(index).public()).collect(),
+            bls: LaneBls::None,
             assets: vec![LaneAsset { asset: ASSET, least_units: 1, fee: dice.below(2), outflow: None }],
             accounts: (0..MEMBERS).map(|index| answering(index, options.bug)).collect(),
             outputs: Vec::new(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, ensure};
 use ledger::Ledger;
-use payments::{AssetRule, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules};
+use payments::{AssetRule, BlsSignature, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules, RegisteredBls};
 use primitives::{Amount, AssetId, Digest, PublicKey, Signature, from_hex, to_hex};
 use serde_json::{Value, json};
 
@@ -227,14 +227,14 @@ impl LaneNetwork {
 
     /// The committee of an epoch, with the keys that are known.
     pub fn committee(&self, epoch: HomeEpoch) -> LaneCommittee {
-        let mut keys = self.members.clone();
-        if epoch > 0 && !self.registrars.is_empty() {
-            keys.iter_mut().for_each(Vec::clear);
-            for ((_, member), registration) in self.known().range((epoch, 0)..=(epoch, u8::MAX)) {
-                keys[usize::from(*member)].clone_from(&registration.keys);
-            }
+        if epoch == 0 || self.registrars.is_empty() {
+            return LaneCommittee::new(self.id, epoch, self.members.clone());
         }
-        LaneCommittee::new(self.id, epoch, keys)
+        let mut committee = LaneCommittee::unregistered(self.id, epoch, self.members.len());
+        for registration in self.known().range((epoch, 0)..=(epoch, u8::MAX)).map(|(_, registration)| registration) {
+            committee.seat(registration).expect("it was verified when it was admitted");
+        }
+        committee
     }
 
     pub fn rules(&self) -> LaneRules {
@@ -270,18 +270,25 @@ fn registration(told: &Value) -> anyhow::Result<LaneRegistration> {
     let number = |name: &str| told[name].as_u64().with_context(|| format!("a registration has no {name}"));
     let keys = told["keys"].as_array().context("a registration has keys")?;
     let key = |key: &Value| text(key).parse::<PublicKey>().context("the key of a shard");
+    let bls = told["bls"].as_array().map_or(&[][..], Vec::as_slice);
+    let bls_key = |of: &Value| {
+        let key = from_hex(text(&of["key"])).context("the BLS key of a shard")?;
+        Ok(RegisteredBls { key, proof: BlsSignature(from_hex(text(&of["proof"])).context("the proof of a BLS key")?) })
+    };
     Ok(LaneRegistration {
         epoch: number("epoch")?,
         member: u8::try_from(number("member")?)?,
         keys: keys.iter().map(key).collect::<anyhow::Result<_>>()?,
+        bls: bls.iter().map(bls_key).collect::<anyhow::Result<_>>()?,
         signature: Signature(from_hex(text(&told["signature"])).context("a registrar's signature")?),
     })
 }
 
 fn told(registration: &LaneRegistration) -> Value {
     let keys: Vec<String> = registration.keys.iter().map(ToString::to_string).collect();
-    let LaneRegistration { epoch, member, signature, .. } = registration;
-    json!({"epoch": epoch, "member": member, "keys": keys, "signature": to_hex(&signature.0)})
+    let LaneRegistration { epoch, member, bls, signature, .. } = registration;
+    let bls: Vec<Value> = bls.iter().map(|of| json!({"key": to_hex(&of.key), "proof": to_hex(&of.proof.0)})).collect();
+    json!({"epoch": epoch, "member": member, "keys": keys, "bls": bls, "signature": to_hex(&signature.0)})
 }
 
 /// Asks a node of this network how the lane stands, and learns the keys of epochs by it.
