@@ -13,6 +13,7 @@
 //! | withdrawals, redemptions, escrow; footprints of the ledger | `bridge.rs`: [`Bridge`], `outflow.rs` |
 //! | aggregated signatures | `bls.rs`: [`BlsAggregate`] |
 //! | threshold signatures, key generation without a dealer | `threshold.rs`: [`KeyGeneration`], [`GroupKey`] |
+//! | the same over the ledger | `bridge/boards.rs` |
 //! | trees that a broker makes for many clients | `broker.rs`: [`LaneBroker`] |
 //! | evidence, watchers, the audit | `evidence.rs`, `watch.rs`, `audit.rs` |
 //!
@@ -87,7 +88,7 @@
 //!
 //! signed by an owner      "walras-lane\x01" · network 32 · home 8 · kind 1 (1) · digest 32
 //!                         also 7 question, of an output's id
-//! signed to register keys 8 registrar, 9 possession: see `registration.rs`
+//! signed to register keys 8 registrar, 9 possession: see `registration.rs`; to make a group key 10: `threshold.rs`
 //! signed by a validator   "walras-lane\x01" · network 32 · home 8 · kind 1 (2 confirmation, 3 acknowledgement)
 //!                         · validator 1 · shard 2 · size 4 · position 8 · root 32
 //!                         also 4 view, 5 vote to halt; 6 shared tree, whose root is a digest of root and exclusions
@@ -166,6 +167,8 @@
 //!   `a_retry_in_flight_then_a_power_cut_signs_one_payment_only`
 //! * revealed shares of a group key are refused: `threshold`:
 //!   `a_generation_with_revealed_shares_is_refused_beyond_f_and_their_signatures_always`
+//! * a key generation through blocks, with a silent and a lying dealer, restarted at each height: `ledger`,
+//!   `lane_group`: `members_make_a_group_key_although_one_lies_and_one_is_silent`
 //! * rogue key, identity, wrong subgroup: `bls`: `a_rogue_key_is_refused`,
 //!   `keys_and_signatures_outside_the_subgroup_and_the_identity_are_refused`; `threshold`:
 //!   `a_rogue_key_the_identity_and_the_wrong_subgroup_are_refused`
@@ -215,7 +218,10 @@ mod watch;
 
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
-pub use bridge::{Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals};
+pub use bridge::{
+    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals,
+    with_told_board,
+};
 pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
 pub use epochs::{
@@ -241,7 +247,10 @@ pub use spent::SpentSet;
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
 };
-pub use threshold::{Complaint, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing};
+pub use threshold::{
+    Complaint, DKG_MEMBERS_MAX, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing,
+    dealing_of_shard, false_dealing,
+};
 pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 pub use watch::{LaneWatcher, WatchAction};

@@ -6,7 +6,7 @@
 //! registrars from the genesis verifies the keys of an epoch without asking anybody whom to believe.
 //!
 //! Where the genesis has BLS keys, each shard registers one more, with its proof of possession for the address of the
-//! registrar. This proof stays with the key: an aggregate is worth what the proofs of its signers' keys are, and whoever
+//! registrar. This proof stays with the key: an aggregate is worth what the proofs of its signers' keys are, and who
 //! verifies one need not believe that somebody else has checked them.
 //!
 //! ```text

@@ -36,6 +36,8 @@ pub enum StatementKind {
     Registration = 8,
     /// A key's proof that whoever registers it has it.
     Possession = 9,
+    /// A member deals in the key generation of an epoch.
+    Dealing = 10,
 }
 
 const VIEW_CONTEXT: &str = "walras 2026 lane view v1";

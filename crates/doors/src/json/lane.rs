@@ -47,6 +47,8 @@ pub struct LaneBody {
     /// The keys that were registered for the epochs that count, and for the next one. An epoch begins once a quorum has
     /// registered for it.
     pub registrations: Vec<LaneRegistrationBody>,
+    /// The epochs for which the members made a group key: see `/v1/lane/boards/{epoch}`.
+    pub group_keys: Vec<u64>,
     /// For each member the account whose stake answers for it; empty if nothing does.
     pub accounts: Vec<String>,
     /// The members that contradicted themselves, by index: they register no more keys.
@@ -112,6 +114,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         terms,
         escrow,
         registrations,
+        group_keys,
         convicted,
     } = outline.lane.as_ref()?;
     let assets = terms.assets.iter().zip(escrow).map(|(entry, escrow)| LaneAssetBody {
@@ -144,6 +147,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         registrars: terms.registrars.iter().map(ToString::to_string).collect(),
         bls: terms.bls.name(),
         registrations: registrations.iter().map(registration).collect(),
+        group_keys: group_keys.clone(),
         accounts: terms.accounts.iter().map(ToString::to_string).collect(),
         convicted: convicted.clone(),
         assets: assets.collect(),
@@ -173,6 +177,16 @@ pub struct LaneOutputBody {
     pub asset: String,
     /// Units.
     pub amount: String,
+}
+
+/// What the members dealt for the group key of an epoch.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LaneBoardBody {
+    /// The lane epoch.
+    pub epoch: u64,
+    /// Dealings with their dealers' signatures and what came of complaints, in hexadecimal; the layout stands in the
+    /// `payments` crate's documentation.
+    pub board: String,
 }
 
 /// Contested outputs.

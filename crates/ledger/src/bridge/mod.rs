@@ -140,6 +140,8 @@ impl LaneBridge {
         }
         let mut lane = LaneBridge::of(network, terms, bridge);
         lane.seat_committees().map_err(|_| "keys are registered that are none")?;
+        let epochs: Vec<HomeEpoch> = lane.committees.keys().copied().collect();
+        epochs.into_iter().for_each(|epoch| lane.give_group_key(epoch));
         Ok(lane)
     }
 
@@ -172,6 +174,11 @@ impl LaneBridge {
         self.committees.get(&epoch)
     }
 
+    /// The epochs whose members made a group key, ascending.
+    pub fn group_keys(&self) -> impl Iterator<Item = HomeEpoch> + '_ {
+        self.committees.iter().filter(|(_, committee)| committee.group().is_ok()).map(|(epoch, _)| *epoch)
+    }
+
     /// Units of an asset in escrow, deposits of cases among them.
     pub fn held(&self, asset: AssetId) -> u128 {
         let deposits = if asset == DEPOSITED { self.bridge.case_deposits() } else { 0 };
@@ -191,6 +198,16 @@ impl LaneBridge {
         }
         self.committees = self.committees.split_off(&oldest);
         Ok(())
+    }
+
+    /// Gives the committee of an epoch the group key that its members made.
+    fn give_group_key(&mut self, epoch: HomeEpoch) {
+        let generation = self.bridge.generation(epoch).filter(|generation| generation.outcome().is_some());
+        let (Some(generation), Some(committee)) = (generation, self.committees.get_mut(&epoch)) else { return };
+        // It is this committee's: the board opened with the keys of all its members.
+        if let Ok(with) = committee.clone().with_threshold(generation) {
+            *committee = with;
+        }
     }
 
     fn committee_of(&self, epoch: HomeEpoch) -> Result<LaneCommittee, LaneRefusal> {
@@ -221,6 +238,9 @@ impl LaneBridge {
             BridgeEdit::Post(bytes) => bytes,
         };
         let operation = parse(bytes)?;
+        if !self.knows(&operation) {
+            return Err(Refusal::BadLanePost);
+        }
         if operation_deposit(&operation) != self.deposit_of(&operation) {
             return Err(Refusal::WrongCaseDeposit);
         }
@@ -243,6 +263,17 @@ impl LaneBridge {
         }
     }
 
+    /// Whether there are such operations on this chain: one without BLS keys refuses what it always refused.
+    fn knows(&self, operation: &BridgeOperation) -> bool {
+        match operation {
+            BridgeOperation::Register { registration, .. } => {
+                self.terms.bls != LaneBls::None || registration.bls.is_empty()
+            }
+            BridgeOperation::Deal { .. } | BridgeOperation::Complain { .. } => self.terms.bls == LaneBls::Threshold,
+            _ => true,
+        }
+    }
+
     fn deposit_of(&self, operation: &BridgeOperation) -> Amount {
         if matches!(operation, BridgeOperation::Resolve { .. }) { self.terms.case_deposit } else { 0 }
     }
@@ -260,6 +291,11 @@ impl LaneBridge {
         }
         events.extend(self.bridge.begin());
         self.seat_committees().expect("the filter has verified what is registered");
+        for event in &events {
+            if let BridgeEvent::GroupKey(epoch, true) = event {
+                self.give_group_key(*epoch);
+            }
+        }
         let forget = BridgeEntry::last_before(self.bridge.oldest()).filter(|_| self.bridge.oldest() > oldest);
         // The last block of an epoch's time may write what is forgotten at its end.
         let stays = |entry: &&BridgeEntry| forget.is_none_or(|last| entry.key > last);
@@ -356,6 +392,8 @@ impl From<BridgeRefusal> for Refusal {
             BridgeRefusal::WrongRound { .. } => Refusal::WrongHaltRound,
             BridgeRefusal::WrongRegistration(_) => Refusal::WrongLaneKeys,
             BridgeRefusal::EvidenceTooOld(_) => Refusal::EvidenceTooOld,
+            BridgeRefusal::NotAwaited(_) => Refusal::NotAwaited,
+            BridgeRefusal::WrongComplaint => Refusal::UnprovenLanePost,
         }
     }
 }

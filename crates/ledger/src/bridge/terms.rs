@@ -5,15 +5,13 @@ use std::io::{self, Read, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{
-    AssetRule, BLS_SHARDS_MAX, BridgeRules, LaneBls, LaneRules, LaneSchedule, OutflowLimit, Output, Recipient,
-    SHARDS_MAX,
+    AssetRule, BLS_SHARDS_MAX, BridgeRules, DKG_MEMBERS_MAX, LaneBls, LaneRules, LaneSchedule, OutflowLimit, Output,
+    Recipient, SHARDS_MAX,
 };
 use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
 
 const MEMBERS_MAX: usize = payments::VALIDATORS_MAX;
 const PENALTY_MAX: u32 = 1_000_000;
-/// Most members that make a group key: the last block of a generation costs n · q multiplications of points.
-const GROUP_MEMBERS_MAX: usize = 32;
 /// Heights in which a group key can be made, with time for dealings and for complaints.
 const GROUP_HEIGHTS_MIN: u64 = 16;
 /// In the encoding: above the number of heights of an epoch stands which BLS keys there are.
@@ -165,7 +163,7 @@ impl LaneTerms {
                 && outflow
         };
         let shards_max = if self.bls == LaneBls::None { SHARDS_MAX } else { BLS_SHARDS_MAX };
-        let makes_group_keys = self.members.len() <= GROUP_MEMBERS_MAX
+        let makes_group_keys = self.members.len() <= DKG_MEMBERS_MAX
             && self.epoch_heights >= GROUP_HEIGHTS_MIN
             && self.members.iter().all(|shards| shards.len() == 1);
         let backs = |output: &LaneOutput| {

@@ -82,6 +82,8 @@ pub enum Scheme {
     Merkle,
     /// BLS keys: one aggregated signature of 48 bytes and a bitmap of its signers, where the lane epoch has such keys.
     Bls,
+    /// Shares of the group key that the members made for the lane epoch, where they made one: 48 bytes.
+    Threshold,
 }
 
 impl From<Scheme> for AnswerScheme {
@@ -89,6 +91,7 @@ impl From<Scheme> for AnswerScheme {
         match scheme {
             Scheme::Merkle => AnswerScheme::Tree,
             Scheme::Bls => AnswerScheme::Bls,
+            Scheme::Threshold => AnswerScheme::Share,
         }
     }
 }
