@@ -188,8 +188,10 @@ impl Shard {
 
 /// What clients, or their broker, send.
 fn prepare(requests: Vec<Vec<u8>>, scheme: Scheme, committee: &LaneCommittee) -> Vec<Vec<u8>> {
-    if scheme != Scheme::Shared {
-        return requests;
+    match scheme {
+        Scheme::Naive | Scheme::Merkle => return requests,
+        Scheme::Bls => return requests.iter().map(|request| AnswerScheme::Bls.ask(request)).collect(),
+        Scheme::Shared => {}
     }
     let batch = |chunk: &[Vec<u8>]| LaneBroker::new(committee, chunk.to_vec()).expect("a batch").request();
     requests.chunks(LEAVES).map(batch).collect()
@@ -303,6 +305,8 @@ fn shard_cost(n: usize, scheme: Scheme, count: usize) -> ShardCost {
         })
         .collect();
     let request_bytes = second[0].len();
+    let ask = if scheme == Scheme::Bls { AnswerScheme::Bls } else { AnswerScheme::Tree };
+    let settlements: Vec<Vec<u8>> = settlements.iter().map(|request| ask.ask(request)).collect();
     let second = prepare(second, scheme, &committee);
     let mut shard = shards.swap_remove(0);
     let timed = |shard: &mut Shard, requests: &[Vec<u8>]| {

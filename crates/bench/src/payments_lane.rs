@@ -230,6 +230,7 @@ fn start(
             settings,
             key: key(2, validator),
             bls_key: None,
+            share: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             tls: variant == LaneVariant::Tls,
             backed: backed.clone(),

@@ -144,6 +144,9 @@ pub trait Backend: Send + Sync + 'static {
     /// An output that the ledger created in the payment lane; `None` if it did not, or its epoch is over.
     fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead>;
 
+    /// The board on which the members of the payment lane made the group key of an epoch; `None` if they made none.
+    fn lane_board(&self, epoch: u64) -> Option<Vec<u8>>;
+
     /// Contested outputs of the payment lane that have no verdict.
     fn lane_cases(&self) -> Vec<LaneCaseRead>;
 

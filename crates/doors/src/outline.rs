@@ -66,6 +66,8 @@ pub struct LaneOutline {
     pub escrow: Vec<u128>,
     /// Keys of the epochs that count, and of the next one.
     pub registrations: Vec<LaneRegistration>,
+    /// The epochs of these for which the members made a group key.
+    pub group_keys: Vec<u64>,
     /// Members that contradicted themselves.
     pub convicted: Vec<u8>,
 }
@@ -82,6 +84,7 @@ impl LaneOutline {
             open_cases: bridge.resolver().open_cases(),
             waiting_claims: bridge.queue().len(),
             registrations: bridge.all_registrations().cloned().collect(),
+            group_keys: lane.group_keys().collect(),
             convicted: bridge.convicted().iter().copied().collect(),
             escrow: terms.assets.iter().map(|entry| bridge.escrow(entry.asset)).collect(),
             terms,

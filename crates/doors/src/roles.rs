@@ -67,6 +67,7 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/handovers", Role::Read),
     ("GET", "/v1/lane", Role::Read),
     ("GET", "/v1/lane/outputs/{id}", Role::Read),
+    ("GET", "/v1/lane/boards/{epoch}", Role::Read),
     ("GET", "/v1/lane/cases", Role::Read),
     ("GET", "/v1/transactions/{id}", Role::Read),
     ("POST", "/v1/transactions", Role::Submit),

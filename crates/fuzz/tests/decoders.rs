@@ -15,9 +15,10 @@ use ledger::{
     ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures, Snapshot, Terms, ValidatorsProof,
 };
 use payments::{
-    AssetRule, BridgeOperation, LaneAnswer, LaneCommittee, LaneEvidence, LaneInput, LaneLog, LanePeer,
-    LaneRegistration, LaneRules, LaneSettings, LaneValidator, LogOwner, Output, OutputId, OutputProof, Payment,
-    PaymentCertificate, PaymentView, Recipient, SpentOutput, new_log, owner_message, spend_request, spender_request,
+    AssetRule, BlsSecretKey, BridgeOperation, DkgTerms, KeyGeneration, LaneAnswer, LaneCommittee, LaneEvidence,
+    LaneInput, LaneLog, LanePeer, LaneRegistration, LaneRules, LaneSettings, LaneValidator, LogOwner, Output, OutputId,
+    OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, dealing, new_log, owner_message,
+    spend_request, spender_request,
 };
 use primitives::{
     Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Price, Scope, SecretKey,
@@ -533,7 +534,18 @@ fn the_payment_lane() {
     let views = Box::new([BTreeSet::new(), BTreeSet::from([digest])].map(|seen| (seen, answer(1))));
     let said_twice = LaneEvidence::Views { committee: 0, case: id, owner: owner.public(), pair: views };
     let (registration, proofs) = LaneRegistration::make(&network, 1, 0, &[key(30)], &key(31));
+    let bls = BlsSecretKey::of_shard(&key(30));
+    let (with_bls, both) =
+        LaneRegistration::make_with_bls(&network, 1, 0, &[key(30)], std::slice::from_ref(&bls), &key(31));
+    let mut board = KeyGeneration::new(DkgTerms { network, epoch: 1, keys: vec![bls.public()] });
+    let dealt = dealing(board.terms(), 0, &[5; 32]);
+    let signature = dealt.sign(&network, 1, &key(30));
+    board.deal(dealt.clone()).expect("correct");
+    let complaint = board.reveal(0, &bls, 0).expect("it is dealt");
     let posts = [
+        BridgeOperation::Register { registration: with_bls, proofs: both },
+        BridgeOperation::Deal { epoch: 1, dealing: Box::new(dealt), signature },
+        BridgeOperation::Complain { epoch: 1, complaint: Box::new(complaint) },
         BridgeOperation::Redeem { payment: encoded.clone(), certificate: PaymentCertificate::Answers(vec![answer(1)]) },
         BridgeOperation::Vote { case: id, payment: encoded.clone(), answer: answer(1) },
         BridgeOperation::Register { registration, proofs },

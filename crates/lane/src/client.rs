@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use payments::{
-    AnswerCollector, FastReceipt, KnownSpender, LaneCommittee, LaneRefusal, OutputId, PaymentCertificate,
-    PaymentSummary, PaymentView, RootCache, SettledReceipt, SignedPayment, StatementKind, settle_request,
-    spender_request,
+    AnswerCollector, AnswerScheme, BlsCollector, FastReceipt, HomeEpoch, KnownSpender, LaneCommittee, LaneRefusal,
+    OutputId, PaymentCertificate, PaymentSummary, PaymentView, RootCache, SettledReceipt, SignedPayment, StatementKind,
+    settle_request, spender_request,
 };
-use primitives::SecretKey;
+use primitives::{Digest, SecretKey};
 
 use crate::tls::{LaneReceiver, LaneSender, connect};
 use crate::wire::{HEAD_BYTES, PositionOf, PositionQuery, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
@@ -84,6 +84,9 @@ pub enum LaneClientError {
         /// Who refuses, and why.
         refusals: BTreeMap<u8, String>,
     },
+    /// The epoch has no keys for the scheme that is asked for.
+    #[error("the members have no keys for this scheme in lane epoch {0}: pay without it")]
+    NoSuchScheme(HomeEpoch),
     /// The request or the receipt is none.
     #[error(transparent)]
     Malformed(#[from] LaneRefusal),
@@ -121,14 +124,84 @@ pub struct LaneClient {
     told: SyncSender<(u8, u16, u64, Came)>,
     numbers: u32,
     generations: u64,
+    scheme: AnswerScheme,
+}
+
+/// Answers to one request, under the scheme that it asked for.
+enum Collector {
+    Trees(AnswerCollector, BTreeSet<u8>),
+    Bls(BlsCollector),
+}
+
+impl Collector {
+    fn new(scheme: AnswerScheme, kind: StatementKind, summary: PaymentSummary) -> Collector {
+        match scheme {
+            AnswerScheme::Tree => Collector::Trees(AnswerCollector::new(kind, summary), BTreeSet::new()),
+            AnswerScheme::Bls => Collector::Bls(BlsCollector::new(kind, summary)),
+            AnswerScheme::Share => Collector::Bls(BlsCollector::of_shares(kind, summary)),
+        }
+    }
+
+    /// Adds what a shard of this validator replied: the certificate, once there are enough. A false answer is none: its
+    /// validator is asked again. BLS answers are verified only together: nobody answers for another one.
+    fn add(
+        &mut self,
+        from: u8,
+        (kind, digest): (StatementKind, &Digest),
+        committee: &LaneCommittee,
+        roots: &mut RootCache,
+        reply: Reply,
+    ) -> Option<PaymentCertificate> {
+        match (self, reply) {
+            (Collector::Trees(collector, answered), Reply::Answer { kind: of, digest: about, answer })
+                if (of, &about) == (kind, digest) =>
+            {
+                let validator = answer.validator;
+                let certificate = collector.add(committee, roots, answer).ok()?;
+                answered.insert(validator);
+                certificate
+            }
+            (Collector::Bls(collector), Reply::BlsAnswer { kind: of, digest: about, validator, signature })
+                if (of, &about) == (kind, digest) && validator == from && !collector.has(from) =>
+            {
+                collector.add(committee, from, signature)
+            }
+            _ => None,
+        }
+    }
+
+    fn has(&self, validator: u8) -> bool {
+        match self {
+            Collector::Trees(_, answered) => answered.contains(&validator),
+            Collector::Bls(collector) => collector.has(validator),
+        }
+    }
 }
 
 impl LaneClient {
     /// A client of these shards.
     pub fn new(directory: LaneDirectory) -> LaneClient {
         let (told, replies) = sync_channel(REPLIES);
-        let roots = RootCache::new(ROOTS_PER_VALIDATOR);
-        LaneClient { directory, roots, links: HashMap::new(), replies, told, numbers: 0, generations: 0 }
+        let (roots, links, scheme) = (RootCache::new(ROOTS_PER_VALIDATOR), HashMap::new(), AnswerScheme::Tree);
+        LaneClient { directory, roots, links, replies, told, numbers: 0, generations: 0, scheme }
+    }
+
+    /// The same client, which asks for answers under this scheme from now on.
+    ///
+    /// # Errors
+    /// [`LaneClientError::NoSuchScheme`] if the committee has no keys for it.
+    pub fn under(mut self, scheme: AnswerScheme) -> Result<LaneClient, LaneClientError> {
+        let committee = &self.directory.committee;
+        let has_keys = match scheme {
+            AnswerScheme::Tree => true,
+            AnswerScheme::Bls => committee.has_bls(),
+            AnswerScheme::Share => committee.group().is_ok(),
+        };
+        if !has_keys {
+            return Err(LaneClientError::NoSuchScheme(committee.epoch()));
+        }
+        self.scheme = scheme;
+        Ok(self)
     }
 
     /// The committee that it asks.
@@ -236,18 +309,19 @@ impl LaneClient {
     ) -> Result<PaymentCertificate, LaneClientError> {
         let committee = self.directory.committee.clone();
         let (needed, validators) = (committee.quorums().certificate, self.directory.addresses.len());
-        let digest = summary.digest(&committee.network());
-        let mut collector = AnswerCollector::new(kind, summary);
+        let (digest, request) = (summary.digest(&committee.network()), self.scheme.ask(request));
+        let mut collector = Collector::new(self.scheme, kind, summary);
         let until = Instant::now() + patience;
         let mut asked = BTreeMap::new();
-        let (mut answered, mut refusals) = (BTreeSet::new(), BTreeMap::new());
+        // Those whose refusal is their last word.
+        let (mut done, mut refusals) = (BTreeSet::new(), BTreeMap::new());
         let mut send_at = Instant::now();
         loop {
             let now = Instant::now();
             if now >= send_at {
-                for validator in (0..validators as u8).filter(|v| !answered.contains(v)) {
+                for validator in (0..validators as u8).filter(|v| !collector.has(*v) && !done.contains(v)) {
                     let Ok(shard) = committee.shard_of(validator, &summary.owner) else { continue };
-                    if let Some(number) = self.send(validator, shard, request) {
+                    if let Some(number) = self.send(validator, shard, &request) {
                         asked.insert(number, validator);
                     }
                 }
@@ -256,20 +330,6 @@ impl LaneClient {
             let wait = send_at.min(until).saturating_duration_since(Instant::now());
             match self.replies.recv_timeout(wait) {
                 Ok((validator, shard, generation, Came::Gone)) => self.forget(validator, shard, generation),
-                Ok((_, _, _, Came::Reply(Reply::Answer { kind: of, digest: about, answer }))) => {
-                    if (of, about) != (kind, digest) {
-                        continue;
-                    }
-                    let validator = answer.validator;
-                    // A false answer is none: its validator is asked again.
-                    if let Ok(certificate) = collector.add(&committee, &mut self.roots, answer) {
-                        answered.insert(validator);
-                        refusals.remove(&validator);
-                        if let Some(certificate) = certificate {
-                            return Ok(certificate);
-                        }
-                    }
-                }
                 Ok((validator, _, _, Came::Reply(Reply::Refusal { number, again, text }))) => {
                     // A refusal is not signed. It is its own validator's, or nobody's.
                     if asked.get(&number) != Some(&validator) {
@@ -277,18 +337,24 @@ impl LaneClient {
                     }
                     refusals.insert(validator, text);
                     if !again {
-                        answered.insert(validator);
+                        done.insert(validator);
                     }
-                    let left = validators - refusals.keys().filter(|validator| answered.contains(validator)).count();
-                    if left < needed {
+                    let refused = done.iter().filter(|validator| !collector.has(**validator)).count();
+                    if validators - refused < needed {
                         return Err(LaneClientError::Refused { validators, refusals });
                     }
                 }
-                Ok((_, _, _, Came::Reply(_))) => {}
+                Ok((from, _, _, Came::Reply(reply))) => {
+                    let about = (kind, &digest);
+                    if let Some(certificate) = collector.add(from, about, &committee, &mut self.roots, reply) {
+                        return Ok(certificate);
+                    }
+                }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             if Instant::now() >= until {
-                let answered = answered.iter().filter(|validator| !refusals.contains_key(validator)).count();
+                let answered = (0..validators as u8).filter(|validator| collector.has(*validator)).count();
+                refusals.retain(|validator, _| !collector.has(*validator));
                 return Err(LaneClientError::Unanswered { answered, needed, refusals });
             }
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use payments::{
-    BlsSecretKey, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneValidator, LogOwner, MuteReason, Output,
-    OutputId,
+    BlsSecretKey, KeyShare, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneValidator, LogOwner, MuteReason,
+    Output, OutputId,
 };
 use store::{Disk, DiskFile};
 use tokio::sync::mpsc;
@@ -63,7 +63,7 @@ pub(crate) struct Machine<D: Disk> {
 impl<D: Disk> Machine<D> {
     pub(crate) fn new(
         (mut validator, intact): (LaneValidator, Option<u64>),
-        bls_key: Option<BlsSecretKey>,
+        (bls_key, share): (Option<BlsSecretKey>, Option<KeyShare>),
         mut log: FileLog<D>,
         owner: &LogOwner,
         post: Box<dyn FnMut(LaneEffect) + Send>,
@@ -76,6 +76,9 @@ impl<D: Disk> Machine<D> {
         log.cut(intact)?;
         if let Some(key) = bls_key {
             validator = validator.with_bls(key);
+        }
+        if let Some(share) = share {
+            validator = validator.with_share(share);
         }
         let query = PositionQuery { home: owner.home, validator: owner.validator, shard: owner.shard };
         let machine = Machine {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use payments::{
-    BlsSecretKey, ContestedOutput, HomeEpoch, LaneEffect, LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner,
-    MuteReason, Output, OutputId, PaymentBody, Verdict, request_bytes_max,
+    BlsSecretKey, ContestedOutput, HomeEpoch, KeyShare, LaneEffect, LaneLog, LanePeer, LaneSettings, LaneValidator,
+    LogOwner, MuteReason, Output, OutputId, PaymentBody, Verdict, request_bytes_max,
 };
 use primitives::{Digest, SecretKey};
 use store::Disk;
@@ -83,8 +83,10 @@ pub struct ShardSetup {
     pub settings: LaneSettings,
     /// Its registered key.
     pub key: SecretKey,
-    /// Its registered BLS key, for that scheme.
+    /// Its registered BLS key, for clients who ask for such answers.
     pub bls_key: Option<BlsSecretKey>,
+    /// The validator's share of the group's key of this home, for the same.
+    pub share: Option<KeyShare>,
     /// Where it listens.
     pub listen: SocketAddr,
     /// Whether it speaks TLS there, under its key.
@@ -187,7 +189,7 @@ impl LaneShard {
     /// # Panics
     /// If the settings do not fit together, or a key is not the registered one.
     pub fn start<D: Disk>(setup: ShardSetup, disk: &D) -> Result<LaneShard, ShardError> {
-        let ShardSetup { settings, key, bls_key, listen, tls, backed, peers, limits, post } = setup;
+        let ShardSetup { settings, key, bls_key, share, listen, tls, backed, peers, limits, post } = setup;
         let tls = if tls { Some(acceptor(&key)?) } else { None };
         let directory = |error| ShardError::Directory(disk.place(), error);
         let lock = disk.lock().map_err(directory)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
@@ -196,7 +198,7 @@ impl LaneShard {
         let body_max = request_bytes_max(settings.largest_quorum()).max(BATCH_BYTES_MAX);
         let log = FileLog::open(disk, &owner)?.ok_or_else(|| ShardError::missing(disk, &owner))?;
         let opened = LaneValidator::open(settings, key, fingerprint_key, Some(&log));
-        let (machine, query) = Machine::new(opened, bls_key, log, &owner, post, limits.reply_bytes)?;
+        let (machine, query) = Machine::new(opened, (bls_key, share), log, &owner, post, limits.reply_bytes)?;
         let length = machine.log.length();
 
         let (events, heard) = mpsc::channel(BATCHES);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! frame     length 4 of what follows · number 4 · body
-//! request   1 · spend | 2 · settle | 3 · batch | 4 · question for a spender      see `payments`
+//! request   1 · spend | 2 · settle | 3 · batch | 4 · question for a spender | 5 · one under BLS      see `payments`
 //!           16 · home 8 · validator 1 · shard 2         how far has this shard signed?
 //! reply     1 · kind 1 · digest 32 · answer             number 0: an answer belongs to its digest
 //!           2 · again 1 · text                          a refusal, with the number of the request

@@ -79,6 +79,7 @@ fn start(disk: &impl Disk) -> Result<LaneShard, ShardError> {
         settings: settings(),
         key: key(),
         bls_key: None,
+        share: None,
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         tls: false,
         backed,

@@ -109,8 +109,7 @@ impl Network {
     }
 
     fn places(&self) -> Vec<(usize, usize)> {
-        let shards = |validator: usize| (0..self.shards[validator].len()).map(move |shard| (validator, shard));
-        (0..self.shards.len()).flat_map(shards).collect()
+        (0..self.shards.len()).flat_map(|of| (0..self.shards[of].len()).map(move |shard| (of, shard))).collect()
     }
 
     fn owner(&self, validator: usize, shard: usize) -> LogOwner {
@@ -143,6 +142,7 @@ impl Network {
             settings: self.settings(validator, shard),
             key: shard_key(validator, shard),
             bls_key: None,
+            share: None,
             listen: self.directory.addresses[validator][shard],
             tls: self.directory.tls,
             backed: (0..self.coins).map(coin).map(|coin| (coin.id, coin.output)).collect(),

@@ -46,7 +46,7 @@ pub use apply::{Applied, Fault, Signatures, Stage};
 pub use attached::{Attached, AttachedTrade, Violation};
 pub use audit::{Audit, AuditError};
 pub use book::{Offer, OrderBook, Pair, Place};
-pub use bridge::{BridgeChange, LaneAsset, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms};
+pub use bridge::{BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms};
 pub use changes::{Changes, PairChange, account_state_digest, asset_digest, offer_value};
 pub use genesis::{Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{

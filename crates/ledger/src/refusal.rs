@@ -187,6 +187,9 @@ pub enum Refusal {
     /// Keys of the lane are registered for another epoch than the next one, or again.
     #[error("a member of the payment lane registers fresh keys once, for the next lane epoch; see /v1/lane")]
     WrongLaneKeys,
+    /// A dealing or a complaint that no key generation of the lane awaits.
+    #[error("no key generation of the lane awaits this dealing or complaint now; see `lane.bls` in the genesis")]
+    NotAwaited,
 }
 
 impl Refusal {
@@ -249,7 +252,8 @@ impl Refusal {
             | Refusal::UnknownOutput
             | Refusal::NoCase
             | Refusal::WrongHaltRound
-            | Refusal::WrongLaneKeys => false,
+            | Refusal::WrongLaneKeys
+            | Refusal::NotAwaited => false,
         }
     }
 
@@ -312,6 +316,7 @@ impl Refusal {
             Refusal::NoCase => "no_case",
             Refusal::WrongHaltRound => "wrong_halt_round",
             Refusal::WrongLaneKeys => "wrong_lane_keys",
+            Refusal::NotAwaited => "not_awaited",
         }
     }
 }

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use crate::founding::{Founder, FoundingEngine};
     use consensus::Rules;
-    use ledger::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
+    use ledger::{LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms};
     use primitives::{Fraction, SecretKey};
     use std::time::Duration;
 
@@ -338,6 +338,7 @@ mod tests {
             lapse_penalty: 10_000,
             members: vec![vec![key(1), key(2)], vec![key(3)]],
             registrars: Vec::new(),
+            bls: LaneBls::None,
             accounts: Vec::new(),
             assets: vec![asset(0, None), asset(1, outflow)],
             outputs: vec![LaneOutput { to: key(4), asset: AssetId(1), amount: 55 }],

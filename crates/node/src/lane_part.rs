@@ -1,6 +1,6 @@
 //! The payment lane's part of a genesis file.
 
-use ledger::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms, Listing};
+use ledger::{LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms, Listing};
 use primitives::{Address, AssetId, PublicKey};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,9 @@ pub(crate) struct LanePart {
     /// The keys that register the members' keys of later epochs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     registrars: Vec<String>,
+    /// Which BLS keys they register: "aggregate" or "threshold"; none if it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bls: Option<String>,
     /// The accounts whose stakes answer for the members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     accounts: Vec<String>,
@@ -86,6 +89,7 @@ impl LanePart {
             lapse_penalty_millionths: terms.lapse_penalty,
             members: terms.members.iter().map(|shards| shards.iter().map(PublicKey::to_string).collect()).collect(),
             registrars: terms.registrars.iter().map(PublicKey::to_string).collect(),
+            bls: Some(terms.bls).filter(|bls| *bls != LaneBls::None).map(|bls| bls.name().into()),
             accounts: terms.accounts.iter().map(Address::to_string).collect(),
             assets: terms.assets.iter().map(asset).collect(),
             outputs: terms.outputs.iter().map(output).collect(),
@@ -126,6 +130,13 @@ impl LanePart {
             lapse_penalty: self.lapse_penalty_millionths,
             members: self.members.iter().enumerate().map(member).collect::<Result<_, Fault>>()?,
             registrars: self.registrars.iter().enumerate().map(registrar).collect::<Result<_, Fault>>()?,
+            bls: match self.bls {
+                None => LaneBls::None,
+                Some(name) => LaneBls::named(&name).ok_or_else(|| {
+                    let known = format!("{name:?}: write \"aggregate\" or \"threshold\", or leave it out");
+                    ("lane.bls".to_string(), known)
+                })?,
+            },
             accounts: self.accounts.iter().enumerate().map(account).collect::<Result<_, Fault>>()?,
             assets: self.assets.into_iter().enumerate().map(asset).collect::<Result<_, Fault>>()?,
             outputs: self.outputs.into_iter().enumerate().map(output).collect::<Result<_, Fault>>()?,

@@ -17,6 +17,10 @@
 //! *Keys.* Where the genesis has registrars, the keys of the next epoch are made when an epoch begins, durably and
 //! together with their logs, and their registration is posted like a vote. If the ledger has none of it in the last
 //! quarter of the epoch, the node says so loudly. When a home is over its keys are wiped, in memory and on the disk.
+//!
+//! *Group keys.* Where the genesis asks for them the node deals for the next epoch, and complains about wrong shares.
+//! Both follow from its key of that epoch, and its share of the group's secret from this key and the ledger: a restart
+//! has nothing to remember.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -27,10 +31,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::time::Duration;
 
 use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardNews, ShardSetup};
-use ledger::{LaneBridge, Ledger};
+use ledger::{LaneBls, LaneBridge, Ledger};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, LaneCommittee, LaneEffect, LaneRegistration,
-    LaneRules, LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts,
+    BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, KeyGeneration, LaneCommittee,
+    LaneEffect, LaneRegistration, LaneRules, LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS,
+    ViewParts, dealing_of_shard,
 };
 use primitives::{Body, Height, Operation, PublicKey, SecretKey};
 use store::RealDisk;
@@ -68,6 +73,8 @@ struct Term {
     rules: LaneRules,
     committee: LaneCommittee,
     previous: Option<LaneCommittee>,
+    /// Of the committee's group key, if it has one.
+    generation: Option<KeyGeneration>,
 }
 
 impl Term {
@@ -75,7 +82,8 @@ impl Term {
     fn of(lane: &LaneBridge, home: HomeEpoch) -> Option<Term> {
         let committee = lane.committee(home)?.clone();
         let previous = home.checked_sub(1).and_then(|before| lane.committee(before)).cloned();
-        Some(Term { rules: lane.rules(), committee, previous })
+        let generation = committee.group().ok().and_then(|_| lane.bridge().generation(home)).cloned();
+        Some(Term { rules: lane.rules(), committee, previous, generation })
     }
 }
 
@@ -106,6 +114,9 @@ pub(crate) struct LaneHost {
     /// Cases that certified blocks opened, with their candidates once they are fixed: a home that begins later hears of
     /// them, too.
     cases: BTreeMap<OutputId, OpenCase>,
+    /// The epochs for whose group keys it has dealt, and looked for wrong shares, since it started.
+    dealt: HomeEpoch,
+    looked: HomeEpoch,
     /// The recovered state, until it is certified.
     recovered: Option<Ledger>,
 }
@@ -139,6 +150,8 @@ impl LaneHost {
             posts,
             witness,
             cases,
+            dealt: 0,
+            looked: 0,
             recovered,
         };
         host.prepare_first(&state)?;
@@ -194,8 +207,17 @@ impl LaneHost {
         let shards = 0..self.member.shards();
         let keys = shards.map(|shard| self.key(home, shard)).collect::<Result<Option<Vec<SecretKey>>, _>>()?;
         let Some(keys) = keys else { return Ok(()) };
-        let network = lane(&self.shared.read_ledger()).network();
-        let (registration, proofs) = LaneRegistration::make(&network, home, self.member.index, &keys, &registrar);
+        let (network, bls) = {
+            let ledger = self.shared.read_ledger();
+            (lane(&ledger).network(), lane(&ledger).terms().bls)
+        };
+        let bls_keys: Vec<BlsSecretKey> = match bls {
+            LaneBls::None => Vec::new(),
+            LaneBls::Aggregate | LaneBls::Threshold => keys.iter().map(BlsSecretKey::of_shard).collect(),
+        };
+        let index = self.member.index;
+        let (registration, proofs) =
+            LaneRegistration::make_with_bls(&network, home, index, &keys, &bls_keys, &registrar);
         self.posts.push(Post { operation: BridgeOperation::Register { registration, proofs }, sent: None });
         Ok(())
     }
@@ -271,7 +293,8 @@ impl LaneHost {
         for home in lane_keys::homes(&self.directory).into_iter().filter(|home| *home < signs && !bridge.needs(*home)) {
             self.remove(home);
         }
-        self.register(self.now + 1)
+        self.register(self.now + 1)?;
+        self.generate()
     }
 
     /// Starts the shards of a home. One whose log does not allow it to sign is left out: the others go on without it.
@@ -299,12 +322,16 @@ impl LaneHost {
     }
 
     fn setup(&self, term: &Term, shard: u16, key: SecretKey, backed: Vec<(OutputId, Output)>) -> ShardSetup {
-        let (told, Term { rules, committee, previous }) = (self.told.clone(), term.clone());
+        let (told, Term { rules, committee, previous, generation }) = (self.told.clone(), term.clone());
         let home = committee.epoch();
         let at = |shards: &Vec<SocketAddr>| shards.iter().map(|of| home_address(*of, home)).collect();
         let addresses: Vec<Vec<SocketAddr>> = self.member.addresses.iter().map(at).collect();
         let listen = addresses[usize::from(self.member.index)][usize::from(shard)];
         let tls = self.member.tls;
+        let bls_key = BlsSecretKey::of_shard(&key);
+        let is_registered = committee.bls_key(self.member.index, shard) == Ok(&bls_key.public());
+        let bls_key = Some(bls_key).filter(|_| is_registered);
+        let share = generation.zip(bls_key.as_ref()).and_then(|(of, key)| of.share(self.member.index, key));
         let peers = (addresses.len() > 1).then(|| LaneDirectory { committee: committee.clone(), addresses, tls });
         ShardSetup {
             settings: LaneSettings {
@@ -321,8 +348,9 @@ impl LaneHost {
                 checks_per_tick: 16_384,
                 roots_per_validator: 4_096,
             },
+            bls_key,
+            share,
             key,
-            bls_key: None,
             listen,
             tls,
             backed,
@@ -358,6 +386,9 @@ impl LaneHost {
                 let (events, posts) = (std::mem::take(events), std::mem::take(posts));
                 self.on_block(events);
                 self.accuse(posts);
+                if let Err(error) = self.generate() {
+                    tracing::error!(%error, "this validator takes no part in the lane's key generation");
+                }
             }
             self.post();
         }
@@ -406,6 +437,12 @@ impl LaneHost {
                 BridgeEvent::Convicted(member) => {
                     tracing::error!(member, "a member of the lane contradicted itself and is convicted");
                 }
+                BridgeEvent::GroupKey(epoch, true) => {
+                    tracing::info!(epoch, "the members have made a group key for a lane epoch");
+                }
+                BridgeEvent::GroupKey(epoch, false) => {
+                    tracing::warn!(epoch, "no group key was made for a lane epoch: aggregates serve");
+                }
                 BridgeEvent::Uncovered(asset) => {
                     tracing::error!(%asset, "claims exceed the escrow of the lane: the lane halts");
                 }
@@ -431,6 +468,51 @@ impl LaneHost {
             }
             self.posts.push(Post { operation, sent: None });
         }
+    }
+
+    /// Takes part in the key generation of the next epoch: deals once everybody has registered, and complains about
+    /// wrong shares when the time to deal is over. The ledger may be ahead of certified blocks, not of decided ones.
+    fn generate(&mut self) -> Result<(), LaneStartError> {
+        let (next, me) = (self.now + 1, self.member.index);
+        let generation = {
+            let ledger = self.shared.read_ledger();
+            let bridge = lane(&ledger).bridge();
+            let open = bridge.generation(next).filter(|_| bridge.clock().epoch() == self.now);
+            let is_due = |of: &&KeyGeneration| {
+                let deals = of.awaits_dealings() && of.dealing_of(me).is_none() && self.dealt < next;
+                deals || of.awaits_complaints() && self.looked < next
+            };
+            open.filter(is_due).cloned()
+        };
+        let Some(generation) = generation else { return Ok(()) };
+        let Some(key) = self.key(next, 0)? else { return Ok(()) };
+        let secret = BlsSecretKey::of_shard(&key);
+        let terms = generation.terms();
+        // The registered key may be lost.
+        let is_own = terms.keys.get(usize::from(me)) == Some(&secret.public());
+        if generation.awaits_dealings() {
+            self.dealt = next;
+            let dealing = is_own.then(|| dealing_of_shard(terms, me, &key));
+            self.posts.extend(dealing.map(|dealing| {
+                let signature = dealing.sign(&terms.network, next, &key);
+                let operation = BridgeOperation::Deal { epoch: next, dealing: Box::new(dealing), signature };
+                Post { operation, sent: None }
+            }));
+            return Ok(());
+        }
+        self.looked = next;
+        for dealer in generation.standing().filter(|_| is_own) {
+            if let Some(complaint) = generation.complaint(me, &secret, dealer) {
+                tracing::warn!(
+                    dealer,
+                    epoch = next,
+                    "a member of the lane dealt a wrong share: it is complained about"
+                );
+                let operation = BridgeOperation::Complain { epoch: next, complaint: Box::new(complaint) };
+                self.posts.push(Post { operation, sent: None });
+            }
+        }
+        Ok(())
     }
 
     /// A lane epoch begins: its shards start, and the logs of the next are made.
@@ -555,6 +637,14 @@ impl LaneHost {
             BridgeOperation::Accuse { evidence } => {
                 let accused = evidence.accused();
                 accused.epoch >= lane.bridge().oldest() && !lane.bridge().convicted().contains(&accused.validator)
+            }
+            BridgeOperation::Deal { epoch, dealing, .. } => {
+                let awaits = |of: &KeyGeneration| of.awaits_dealings() && of.dealing_of(dealing.dealer).is_none();
+                lane.bridge().generation(*epoch).is_some_and(awaits)
+            }
+            BridgeOperation::Complain { epoch, complaint } => {
+                let awaits = |of: &KeyGeneration| of.awaits_complaints() && !of.out().contains(&complaint.dealer);
+                lane.bridge().generation(*epoch).is_some_and(awaits)
             }
             _ => false,
         });

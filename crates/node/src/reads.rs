@@ -185,6 +185,13 @@ impl Backend for Reads {
         Some(LaneOutputRead { home, to, asset, amount })
     }
 
+    fn lane_board(&self, epoch: u64) -> Option<Vec<u8>> {
+        let ledger = self.exchange.shared.read_ledger();
+        let lane = ledger.lane()?;
+        lane.committee(epoch)?.group().ok()?;
+        lane.bridge().board_bytes(epoch)
+    }
+
     fn lane_cases(&self) -> Vec<LaneCaseRead> {
         let ledger = self.exchange.shared.read_ledger();
         let candidate = |body: Arc<PaymentBody>| (body.digest, body.payment.encode());

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use doors::Answer;
 use lane::{LaneClient, LaneDirectory};
-use ledger::{Genesis, LaneAsset, LaneTerms, Listing, Outcome};
+use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Listing, Outcome};
 use node::{Config, Exchange, HOME_PORTS, LaneKeys, LaneMember, LaneStartError, home_address, make_first_lane_keys};
 use payments::{
-    BridgeOperation, Claim, ContestedOutput, FastReceipt, Holding, HomeEpoch, LaneAnswer, Output, OutputId,
-    OutputProof, PaymentBody, PaymentView, Recipient, RootCache, SignedPayment, SpentOutput, StatementKind,
-    build_payment, owner_message,
+    AnswerScheme, BridgeOperation, Claim, ContestedOutput, FastReceipt, Holding, HomeEpoch, LaneAnswer, Output,
+    OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentView, Recipient, RootCache, SignedPayment,
+    SpentOutput, StatementKind, build_payment, owner_message,
 };
 use primitives::{AssetId, Body, Fraction, Operation, PublicKey, SecretKey, Signature};
 
@@ -48,6 +48,7 @@ fn genesis() -> Genesis {
         lapse_penalty: 0,
         members: vec![vec![shard_key().public()]],
         registrars: Vec::new(),
+        bls: LaneBls::None,
         accounts: Vec::new(),
         assets: vec![LaneAsset { asset: USD, least_units: 1, fee: 0, outflow: None }],
         outputs: vec![],
@@ -316,6 +317,56 @@ fn a_lost_key_mutes_for_its_epoch() {
     let (coin, home) = net.withdraw(1, 500);
     let payment = net.pay(1, &coin, [home, home], Recipient::Key(person(2)));
     net.confirm(&mut net.client(home), &payment);
+    net.exchange.stop();
+}
+
+/// The member makes a group key for each epoch over the ledger. Restarts while it deals, while complaints are taken and
+/// while its share signs change nothing.
+#[test]
+fn a_group_key_is_made_over_the_ledger_across_restarts() {
+    let dir = private();
+    let address = free_address();
+    let mut genesis = rotating(dir.path());
+    let terms = genesis.lane.as_mut().expect("it has a lane");
+    (terms.bls, terms.epoch_heights) = (LaneBls::Threshold, 16);
+    let start = || Net::with(&genesis, LaneKeys::Registrar(Box::new(shard_key())), dir.path(), address);
+    let restart = |net: Net| {
+        net.exchange.stop();
+        drop(net);
+        start()
+    };
+    let generation = |net: &Net, epoch: HomeEpoch| {
+        net.exchange.read(|ledger| ledger.lane().expect("there is one").bridge().generation(epoch).cloned())
+    };
+    let mut net = restart(start());
+    for epoch in 1..=2 {
+        // Its own posts make blocks.
+        let begun = Instant::now();
+        while generation(&net, epoch).is_none_or(|of| of.dealing_of(0).is_none()) {
+            assert!(begun.elapsed() < PATIENCE, "nobody deals");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        net = restart(net);
+        while !generation(&net, epoch).expect("a board").awaits_complaints() {
+            net.submit(3, Operation::Pay { to: person(2).address(), asset: USD, amount: 1 });
+        }
+        net = restart(net);
+        net.reach(epoch);
+        if epoch == 2 {
+            net = restart(net);
+        }
+        let (coin, home) = net.withdraw(1, 10 + epoch);
+        let payment = net.pay(1, &coin, [home, home], Recipient::Account(person(3).address()));
+        let mut client = net.client(home).under(AnswerScheme::Share).expect("there is a group key");
+        let receipt = net.confirm(&mut client, &payment);
+        assert!(matches!(receipt.proof.certificate, PaymentCertificate::Threshold(_)));
+        let mut client = net.client(home).under(AnswerScheme::Bls).expect("there are BLS keys");
+        let aggregate = net.confirm(&mut client, &payment).proof.certificate;
+        assert!(matches!(aggregate, PaymentCertificate::Aggregate(_)), "the same payment under the other scheme");
+        let before = net.balance(3);
+        net.redeem(2, &payment, &receipt);
+        assert_eq!(net.balance(3), before + 10 + epoch);
+    }
     net.exchange.stop();
 }
 

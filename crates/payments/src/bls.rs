@@ -19,7 +19,7 @@ use blst::min_sig::{
     AggregatePublicKey, AggregateSignature, PublicKey as Point, SecretKey as Scalar, Signature as Curve,
 };
 use blst::{BLST_ERROR, blst_scalar};
-use primitives::{Address, Digest, PublicKey};
+use primitives::{Address, Digest, PublicKey, SecretKey};
 
 use crate::layout::Reader;
 use crate::statement::TAG;
@@ -27,6 +27,7 @@ use crate::{AGGREGATE_COST, CheckBudget, Claim, HomeEpoch, LaneCommittee, LaneRe
 
 const SIGNATURE_TAG: &[u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
 const POSSESSION_TAG: &[u8] = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_";
+const SHARD_KEY_CONTEXT: &str = "walras 2026 lane bls key of a shard v1";
 const WEIGHTS_CONTEXT: &str = "walras 2026 lane bls weights v1";
 const SCHEME: u8 = 2;
 /// What every signed byte string of the lane begins with.
@@ -66,6 +67,11 @@ impl BlsSecretKey {
     /// The key that the standard derives from a 32-byte seed.
     pub fn from_seed(seed: [u8; 32]) -> BlsSecretKey {
         BlsSecretKey(Scalar::key_gen(&seed, &[]).expect("32 bytes are enough"))
+    }
+
+    /// The BLS key of a shard whose other key is this one. Who holds one holds both, and destroys both together.
+    pub fn of_shard(key: &SecretKey) -> BlsSecretKey {
+        BlsSecretKey::from_seed(blake3::derive_key(SHARD_KEY_CONTEXT, &key.to_seed()))
     }
 
     /// The public half.

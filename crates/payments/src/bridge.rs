@@ -15,6 +15,8 @@
 //! | halt | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Halt`]`)` | fee |
 //! | register | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Registration`]`)` | fee |
 //! | accuse | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Conviction`]`)` | fee |
+//! | deal | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Dealing`]`)` | fee |
+//! | complain | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Complaint`]`)` | fee |
 //!
 //! All keys are `KeepOne`: the effect does not depend on who submits, so a copy pays fee and sequence number and does
 //! nothing, and never removes the original. Signatures are checked at intake and are not checked again in replay; they
@@ -28,15 +30,19 @@
 //! nor in the digest of the state, since each claim, case and deposit is an entry of the ledger's trie
 //! ([`BridgeEntry`]). A case that is touched is hashed whole: at most one payment for each member of its committee.
 
+mod boards;
 mod encoding;
 mod interface;
 mod operation;
+mod owing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest, PublicKey, Signature};
 
+use boards::Board;
+pub use boards::with_told_board;
 pub use interface::{BridgeEvent, BridgeFact, BridgeKey, EscrowClaim, EscrowTotals};
 pub use operation::BridgeOperation;
 pub(crate) use operation::{read_payment, write_payment};
@@ -46,10 +52,11 @@ use crate::outflow::{OutflowLimit, OutflowQueue};
 use crate::request::verify_claim;
 use crate::resolve::{CaseStep, NotHonoured, read_map};
 use crate::{
-    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, ConfirmedBy, ContestedOutput, Convicted,
-    HomeEpoch, LaneAnswer, LaneClock, LaneCommittee, LaneEvidence, LaneRefusal, LaneRegistration, LaneSchedule, Output,
-    OutputId, OutputProof, PaymentBody, PaymentCertificate, Quorums, Recipient, Resolver, RootCache, SpentOutput,
-    StatementKind, Verdict, halt_digest, is_redeemable, owner_message, view_digest,
+    BridgeEntry, BridgeRefusal, CaseEvent, CaseFact, CheckBudget, Claim, Complaint, ConfirmedBy, ContestedOutput,
+    Convicted, DKG_MEMBERS_MAX, Dealing, HomeEpoch, LaneAnswer, LaneBls, LaneClock, LaneCommittee, LaneEvidence,
+    LaneRefusal, LaneRegistration, LaneSchedule, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate,
+    Quorums, Recipient, RegisteredBls, Resolver, RootCache, SpentOutput, StatementKind, Verdict, halt_digest,
+    is_redeemable, owner_message, view_digest,
 };
 
 /// What a network's genesis says of the bridge.
@@ -67,6 +74,8 @@ pub struct BridgeRules {
     pub outflow: BTreeMap<AssetId, OutflowLimit>,
     /// For each member the key that registers its keys of the next epoch. None: keys never change.
     pub registrars: Vec<PublicKey>,
+    /// What BLS keys they register.
+    pub bls: LaneBls,
 }
 
 /// The state of the bridge.
@@ -85,6 +94,8 @@ pub struct Bridge {
     registrations: BTreeMap<(HomeEpoch, u8), LaneRegistration>,
     /// Members that contradicted themselves.
     convicted: BTreeSet<u8>,
+    /// Key generations of the epochs that count, and of the next one.
+    boards: BTreeMap<HomeEpoch, Arc<Board>>,
 }
 
 /// What a block writes, beside what it changes for good.
@@ -120,6 +131,7 @@ impl Bridge {
             queue: OutflowQueue::new(&rules.outflow),
             registrations: BTreeMap::new(),
             convicted: BTreeSet::new(),
+            boards: BTreeMap::new(),
             rules,
         };
         let mut events = Vec::new();
@@ -248,7 +260,11 @@ impl Bridge {
             BridgeFact::Register(of) => {
                 let known = self.registrations.get(&(of.epoch, of.member));
                 let old = self.registrations.values().filter(|known| known.member == of.member && *known != of);
-                let is_fresh = !old.flat_map(|known| &known.keys).any(|key| of.keys.contains(key));
+                let repeats = |known: &LaneRegistration| {
+                    let bls = |key: &RegisteredBls| of.bls.iter().any(|fresh| fresh.key == key.key);
+                    known.keys.iter().any(|key| of.keys.contains(key)) || known.bls.iter().any(bls)
+                };
+                let is_fresh = !old.into_iter().any(repeats) && self.fits(of);
                 let is_next = of.epoch == now + 1 && usize::from(of.member) < self.rules.registrars.len();
                 let (is_copy, is_sound) = (known == Some(of), !self.convicted.contains(&of.member));
                 if is_copy || is_next && is_fresh && is_sound && known.is_none() {
@@ -260,6 +276,18 @@ impl Bridge {
             // Keys of forgotten epochs may have been sold.
             BridgeFact::Accuse(of) if of.epoch < self.oldest() => Err(BridgeRefusal::EvidenceTooOld(of.epoch)),
             BridgeFact::Accuse(_) => Ok(()),
+            BridgeFact::Deal { epoch, dealing, .. } => self.check_deal(*epoch, dealing),
+            BridgeFact::Complain { epoch, complaint } => self.check_complaint(*epoch, complaint),
+        }
+    }
+
+    /// Whether a registration has the BLS keys that the genesis asks for.
+    fn fits(&self, of: &LaneRegistration) -> bool {
+        match self.rules.bls {
+            LaneBls::None => of.bls.is_empty(),
+            LaneBls::Aggregate => of.bls.len() == of.keys.len(),
+            // Owners of all shards have one group key.
+            LaneBls::Threshold => [of.bls.len(), of.keys.len()] == [1, 1],
         }
     }
 
@@ -279,6 +307,7 @@ impl Bridge {
         self.resolver.prune(now);
         self.backed = self.backed.split_off(&self.resolver.oldest());
         self.registrations = self.registrations.split_off(&(self.resolver.oldest(), 0));
+        self.turn_board(&mut events);
         events
     }
 
@@ -290,7 +319,8 @@ impl Bridge {
             .flat_map(|(home, outputs)| outputs.iter().map(|(id, output)| BridgeEntry::backed(*home, id, output)));
         let deposits = self.deposits.iter().map(|(id, deposit)| BridgeEntry::deposit(id, Some(deposit)));
         let registered = self.registrations.values().map(BridgeEntry::registration);
-        backed.chain(self.resolver.entries()).chain(deposits).chain(self.queue.entries()).chain(registered)
+        let open = deposits.chain(self.queue.entries());
+        backed.chain(self.resolver.entries()).chain(open).chain(registered).chain(self.board_entries())
     }
 
     /// The epochs whose committees it knows, ascending, with the number of members of each.
@@ -358,8 +388,13 @@ impl Bridge {
                         events.push(BridgeEvent::Convicted(validator));
                     }
                 }
+                BridgeFact::Deal { epoch, dealing, signature } => {
+                    registered.extend(self.deal(epoch, *dealing, signature));
+                }
+                BridgeFact::Complain { epoch, complaint } => registered.extend(self.complain(epoch, &complaint)),
             }
         }
+        self.open_board();
         // What the ledger backs is listed by id, so that the order of withdrawals changes nothing.
         events.sort_by_key(|event| match event {
             BridgeEvent::Backed(id, _) => (0, *id),
@@ -401,97 +436,6 @@ impl Bridge {
     fn back(&mut self, home: HomeEpoch, id: OutputId, output: Output, events: &mut Vec<BridgeEvent>) {
         self.backed.entry(home).or_default().insert(id, output);
         events.push(BridgeEvent::Backed(id, output));
-    }
-
-    fn follow(&mut self, event: CaseEvent, openers: &mut BTreeMap<OutputId, Vec<Address>>, step: &mut BridgeStep) {
-        match &event {
-            CaseEvent::Opened(contested) => {
-                let id = contested.output.id;
-                if let Some(opener) = first_opener(openers, &id) {
-                    self.deposits.insert(id, (opener, self.rules.case_deposit));
-                    self.deposited += u128::from(self.rules.case_deposit);
-                    step.deposits.insert(id);
-                }
-            }
-            CaseEvent::Stands(body) => self.owe_outputs(body, step),
-            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, step),
-            CaseEvent::Alarm(_) => self.clock.halt(),
-            CaseEvent::Fixed(..) => {}
-        }
-        step.events.push(BridgeEvent::Case(event));
-    }
-
-    /// What a payment that stands pays to accounts is due.
-    fn owe_outputs(&mut self, body: &PaymentBody, step: &mut BridgeStep) {
-        for (id, output) in body.output_ids().zip(&body.payment.outputs) {
-            if let Recipient::Account(to) = output.to {
-                let claim = EscrowClaim { to, asset: output.asset, amount: output.amount, verdict: false };
-                self.owe(id, claim, step);
-            }
-        }
-    }
-
-    fn owe(&mut self, id: OutputId, claim: EscrowClaim, step: &mut BridgeStep) {
-        let height = self.clock.height();
-        self.queue.push(height, id, claim);
-        step.claims.insert((claim.asset, (height, id)));
-    }
-
-    fn owe_verdict(
-        &mut self,
-        contested: &ContestedOutput,
-        verdict: Verdict,
-        openers: &mut BTreeMap<OutputId, Vec<Address>>,
-        step: &mut BridgeStep,
-    ) {
-        let SpentOutput { id, asset, amount } = contested.output;
-        let penalty = (u128::from(amount) * u128::from(self.rules.lapse_penalty.min(1_000_000))).div_ceil(1_000_000);
-        let credit = match verdict {
-            Verdict::Confirmed(..) => None,
-            Verdict::Freed => Some(amount),
-            Verdict::Lapsed => Some(amount - penalty as Amount),
-        };
-        if let Some(amount) = credit.filter(|amount| *amount > 0) {
-            // The claim is the exit's: whoever looks for the output of the exit finds it.
-            let exit = PaymentBody::new(contested.exit(self.rules.network));
-            let output = OutputId::of_payment(contested.home, &exit.digest, 0);
-            let claim = EscrowClaim { to: contested.owner.address(), asset, amount, verdict: true };
-            self.owe(output, claim, step);
-        }
-        let opened_before = self.deposits.remove(&id);
-        if let Some((_, deposit)) = opened_before {
-            self.deposited -= u128::from(deposit);
-            step.deposits.insert(id);
-        }
-        let opened_now = || first_opener(openers, &id).map(|opener| (opener, self.rules.case_deposit));
-        // A case about an output that a certified payment spends is never opened, and costs the deposit.
-        let Some((opener, deposit)) = opened_before.or_else(opened_now) else { return };
-        let needless = matches!(verdict, Verdict::Confirmed(_, by) if by != ConfirmedBy::Votes);
-        step.events.push(match needless {
-            true => BridgeEvent::KeepDeposit(deposit),
-            false => BridgeEvent::ReturnDeposit(opener, deposit),
-        });
-    }
-
-    /// Pays what limits and escrow permit, by height and ascending output id.
-    fn pay(&mut self, step: &mut BridgeStep) {
-        let totals = &mut self.totals;
-        let held = |totals: &BTreeMap<AssetId, EscrowTotals>, asset: &AssetId| {
-            totals.get(asset).and_then(EscrowTotals::held).unwrap_or(0)
-        };
-        let paid = self.queue.pay(|asset| held(totals, &asset));
-        step.looks += paid.looks;
-        for (place, claim) in paid.claims {
-            let totals = totals.entry(claim.asset).or_default();
-            *if claim.verdict { &mut totals.verdicts } else { &mut totals.redemptions } += u128::from(claim.amount);
-            let EscrowClaim { to, asset, amount, .. } = claim;
-            step.claims.insert((asset, place));
-            step.events.push(BridgeEvent::Credit { to, asset, amount });
-        }
-        for asset in paid.uncovered {
-            self.clock.halt();
-            step.events.push(BridgeEvent::Uncovered(asset));
-        }
     }
 }
 

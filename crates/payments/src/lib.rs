@@ -13,6 +13,7 @@
 //! | withdrawals, redemptions, escrow; footprints of the ledger | `bridge.rs`: [`Bridge`], `outflow.rs` |
 //! | aggregated signatures | `bls.rs`: [`BlsAggregate`] |
 //! | threshold signatures, key generation without a dealer | `threshold.rs`: [`KeyGeneration`], [`GroupKey`] |
+//! | the same over the ledger | `bridge/boards.rs` |
 //! | trees that a broker makes for many clients | `broker.rs`: [`LaneBroker`] |
 //! | evidence, watchers, the audit | `evidence.rs`, `watch.rs`, `audit.rs` |
 //!
@@ -53,8 +54,9 @@
 //! shards of the validator have, it signs one view. Upon a *verdict* it lifts the bar of a payment that stands. Upon
 //! the end of its third epoch, without an open case, it destroys its key.
 //!
-//! Under the *BLS scheme* it answers each payment with a signature of its own. Upon a broker's *batch* it confirms what
-//! it can and signs the broker's tree together with the list of what it excludes.
+//! Whoever asks for an answer under the *BLS scheme* gets a signature of its own, by the shard's BLS key or by the
+//! validator's share of the group's key. Upon a broker's *batch* it confirms what it can and signs the broker's tree
+//! together with the list of what it excludes.
 //!
 //! A **recipient** verifies output, path and certificate with nothing but the committee's keys. That is a *fast*
 //! receipt ([`FastReceipt`]): no other payment of this money can be confirmed. With q acknowledgements it is *settled*
@@ -86,7 +88,7 @@
 //!
 //! signed by an owner      "walras-lane\x01" · network 32 · home 8 · kind 1 (1) · digest 32
 //!                         also 7 question, of an output's id
-//! signed to register keys 8 registrar, 9 possession: see `registration.rs`
+//! signed to register keys 8 registrar, 9 possession: see `registration.rs`; to make a group key 10: `threshold.rs`
 //! signed by a validator   "walras-lane\x01" · network 32 · home 8 · kind 1 (2 confirmation, 3 acknowledgement)
 //!                         · validator 1 · shard 2 · size 4 · position 8 · root 32
 //!                         also 4 view, 5 vote to halt; 6 shared tree, whose root is a digest of root and exclusions
@@ -101,6 +103,7 @@
 //!             2 · summary · certificate
 //!             3 · count 2 · (length 4 · request)[]              a broker's batch of requests of kind 1
 //!             4 · home 8 · owner 32 · output 32 · signature 64  which payment spends this output?
+//!             5 · scheme 1 (2 BLS key, 3 share) · request       of kind 1 or 2, or of 3 with a BLS key
 //! receipt     output · paid proof
 //! ```
 //!
@@ -164,6 +167,8 @@
 //!   `a_retry_in_flight_then_a_power_cut_signs_one_payment_only`
 //! * revealed shares of a group key are refused: `threshold`:
 //!   `a_generation_with_revealed_shares_is_refused_beyond_f_and_their_signatures_always`
+//! * a key generation through blocks, with a silent and a lying dealer, restarted at each height: `ledger`,
+//!   `lane_group`: `members_make_a_group_key_although_one_lies_and_one_is_silent`
 //! * rogue key, identity, wrong subgroup: `bls`: `a_rogue_key_is_refused`,
 //!   `keys_and_signatures_outside_the_subgroup_and_the_identity_are_refused`; `threshold`:
 //!   `a_rogue_key_the_identity_and_the_wrong_subgroup_are_refused`
@@ -213,7 +218,10 @@ mod watch;
 
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsAggregate, BlsPublicKey, BlsSecretKey, BlsSignature, verify_aggregates};
-pub use bridge::{Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals};
+pub use bridge::{
+    Bridge, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRules, EscrowClaim, EscrowTotals,
+    with_told_board,
+};
 pub use broker::{BatchAnswer, LaneBroker, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use certificate::{AGGREGATE_COST, CheckBudget, Claim, LaneAnswer, PaymentCertificate, RootCache, SchemeCosts};
 pub use epochs::{
@@ -229,16 +237,20 @@ pub use payment::{
 pub use quorum::{Quorums, VALIDATORS_MAX};
 pub use record::{LaneLog, LogOwner, new_log};
 pub use refusal::{BridgeRefusal, LaneRefusal, MuteReason};
-pub use registration::{LaneRegistration, SHARDS_MAX};
+pub use registration::{BLS_SHARDS_MAX, LaneBls, LaneRegistration, RegisteredBls, SHARDS_MAX};
 pub use request::{
-    KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request, spend_request, spender_request,
+    AnswerScheme, KnownSpender, OutputProof, PaidProof, request_bytes_max, settle_request, spend_request,
+    spender_request,
 };
 pub use resolve::{BridgeEntry, CaseEvent, CaseFact, ConfirmedBy, ContestedOutput, Resolver, Verdict};
 pub use spent::SpentSet;
 pub use statement::{
     BlsRegistration, LaneCommittee, RootHeader, StatementKind, halt_digest, owner_message, view_digest,
 };
-pub use threshold::{Complaint, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing};
+pub use threshold::{
+    Complaint, DKG_MEMBERS_MAX, Dealing, DkgRefusal, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing,
+    dealing_of_shard, false_dealing,
+};
 pub use validator::{LaneEffect, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use wallet::{AnswerCollector, BlsCollector, FastReceipt, Holding, SettledReceipt, SignedPayment, build_payment};
 pub use watch::{LaneWatcher, WatchAction};

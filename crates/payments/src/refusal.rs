@@ -2,7 +2,7 @@
 
 use primitives::{AssetId, Digest};
 
-use crate::{HomeEpoch, OutputId};
+use crate::{DkgRefusal, HomeEpoch, OutputId};
 
 /// Why a validator or a wallet refuses what it was given. A validator keeps no state of what it refuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,6 +115,9 @@ pub enum LaneRefusal {
     /// Keys of an epoch whose registrar or whose proofs of possession do not hold.
     #[error("the registration of keys does not hold: the member's registrar and each key sign it")]
     WrongRegistration,
+    /// A dealing whose dealer did not sign it, or whose proofs do not hold for its board.
+    #[error("the dealing does not hold: its dealer signs it, and proves what it deals to the members of the epoch")]
+    WrongDealing,
     /// The home epoch of the inputs has ended.
     #[error("epoch {0} has ended and its keys are destroyed")]
     Ended(HomeEpoch),
@@ -135,6 +138,12 @@ pub enum BridgeRefusal {
     /// No such output was withdrawn.
     #[error("the ledger has no such output; show the certificate of the payment that created it")]
     UnknownOutput,
+    /// A dealing or a complaint that no key generation awaits now.
+    #[error("no key generation awaits this now: {0}")]
+    NotAwaited(DkgRefusal),
+    /// A complaint whose proof does not hold.
+    #[error("the complaint's proof does not hold")]
+    WrongComplaint,
     /// There is no such case.
     #[error("there is no open case about this output")]
     NoCase,

@@ -15,6 +15,7 @@ const SPEND: u8 = 1;
 const SETTLE: u8 = 2;
 pub(crate) const BATCH: u8 = 3;
 const SPENDER: u8 = 4;
+const UNDER_BLS: u8 = 5;
 /// Bytes of the largest answer: 12 digests lead from one of 4,096 leaves to the root.
 const ANSWER_BYTES_MAX: usize = 1 + 4 + 4 + 8 + 64 + 12 * 32;
 
@@ -150,6 +151,40 @@ pub fn settle_request(summary: &PaymentSummary, certificate: &PaymentCertificate
     bytes
 }
 
+/// What a client wants its answer signed with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AnswerScheme {
+    /// The shard's key, in a tree over answers.
+    #[default]
+    Tree,
+    /// The shard's BLS key: for an aggregate.
+    Bls,
+    /// The validator's share of the group's secret.
+    Share,
+}
+
+impl AnswerScheme {
+    /// The request for an answer under this scheme: `5 · scheme 1 (2 BLS key, 3 share) · request`, or as it is.
+    pub fn ask(self, request: &[u8]) -> Vec<u8> {
+        let head: &[u8] = match self {
+            AnswerScheme::Tree => &[],
+            AnswerScheme::Bls => &[UNDER_BLS, 2],
+            AnswerScheme::Share => &[UNDER_BLS, 3],
+        };
+        [head, request].concat()
+    }
+
+    /// What a client asks, and under which scheme.
+    pub(crate) fn split(bytes: &[u8]) -> Result<(AnswerScheme, &[u8]), LaneRefusal> {
+        match bytes {
+            [UNDER_BLS, 2, request @ ..] => Ok((AnswerScheme::Bls, request)),
+            [UNDER_BLS, 3, request @ ..] => Ok((AnswerScheme::Share, request)),
+            [UNDER_BLS, ..] => Err(LaneRefusal::Malformed("an answer is under a BLS key (2) or a share (3)")),
+            request => Ok((AnswerScheme::Tree, request)),
+        }
+    }
+}
+
 /// The question which payment spends an output: `4 · home 8 · owner 32 · output 32 · owner's signature 64`. A wallet
 /// that was restored asks it before it spends.
 pub fn spender_request(network: &Digest, home: HomeEpoch, key: &SecretKey, output: &OutputId) -> Vec<u8> {
@@ -250,7 +285,8 @@ impl<'a> RequestView<'a> {
                 Ok(RequestView::Spender { home, owner, output, signature })
             }
             _ => Err(LaneRefusal::Malformed(
-                "a request is a payment (1), a settlement (2), a batch (3) or a question for a spender (4)",
+                "a request is a payment (1), a settlement (2), a batch (3) or a question for a spender (4); \
+                 5 asks for an answer under BLS",
             )),
         }
     }

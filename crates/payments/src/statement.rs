@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use primitives::{Address, Digest, PublicKey};
 
-use crate::{BlsPublicKey, BlsSignature, DkgTerms, GroupKey, HomeEpoch, KeyGeneration, LaneRefusal, OutputId, Quorums};
+use crate::{
+    BlsPublicKey, BlsSignature, DkgTerms, GroupKey, HomeEpoch, KeyGeneration, LaneRefusal, LaneRegistration, OutputId,
+    Quorums,
+};
 
 /// What every signed byte string of the lane begins with; the last byte is the version.
 pub(crate) const TAG: &[u8; 12] = b"walras-lane\x01";
@@ -33,6 +36,8 @@ pub enum StatementKind {
     Registration = 8,
     /// A key's proof that whoever registers it has it.
     Possession = 9,
+    /// A member deals in the key generation of an epoch.
+    Dealing = 10,
 }
 
 const VIEW_CONTEXT: &str = "walras 2026 lane view v1";
@@ -148,6 +153,32 @@ impl LaneCommittee {
         let keys = registrations.into_iter().map(|shards| shards.into_iter().map(|(key, ..)| key).collect());
         self.bls = Some(Arc::new(keys.collect()));
         Ok(self)
+    }
+
+    /// A committee of so many members of whom none has registered keys yet.
+    ///
+    /// # Panics
+    /// As [`LaneCommittee::new`].
+    pub fn unregistered(network: Digest, epoch: HomeEpoch, members: usize) -> LaneCommittee {
+        LaneCommittee::new(network, epoch, vec![Vec::new(); members])
+    }
+
+    /// Gives a member the keys that it registered. The caller has verified them ([`LaneRegistration::verify`]).
+    ///
+    /// # Errors
+    /// [`LaneRefusal::WrongRegistration`] for a stranger or another epoch, [`LaneRefusal::WrongBlsKey`] if a BLS key is
+    /// none.
+    pub fn seat(&mut self, registration: &LaneRegistration) -> Result<(), LaneRefusal> {
+        let members = self.keys.len();
+        let keys = self.keys.get_mut(usize::from(registration.member)).filter(|_| registration.epoch == self.epoch);
+        let keys = keys.ok_or(LaneRefusal::WrongRegistration)?;
+        if !registration.bls.is_empty() {
+            let parsed = registration.bls.iter().map(|of| BlsPublicKey::parse(&of.key)).collect::<Result<_, _>>()?;
+            let all = self.bls.get_or_insert_with(|| Arc::new(vec![Vec::new(); members]));
+            Arc::make_mut(all)[usize::from(registration.member)] = parsed;
+        }
+        keys.clone_from(&registration.keys);
+        Ok(())
     }
 
     /// The same committee with the group key that its own key generation made, if it ended well and in time. Without

@@ -6,8 +6,9 @@
 //!
 //! # Key generation
 //!
-//! It runs over a *board*: a list in one order that all see, as the ledger is. [`KeyGeneration`] is the state of the
-//! board, the same at everybody; [`dealing`] and [`KeyGeneration::complaint`] are what a member does with its secret.
+//! It runs over a *board*: a list in one order that all see. The ledger is one: `bridge/boards.rs`. [`KeyGeneration`]
+//! is the state of the board, the same at everybody; [`dealing`] and [`KeyGeneration::complaint`] are what a member
+//! does with its secret.
 //!
 //! 1. **Deal.** Member i draws a polynomial p_i and posts commitments A_ik = a_ik·G2, and for each member j the share
 //!    p_i(j+1), encrypted to j's registered key: R = r·G2, pad H(r·pk_j). Proofs of possession under A_i0 and under R
@@ -36,6 +37,8 @@
 //! it to forge (Gennaro, Jarecki, Krawczyk and Rabin: Secure Distributed Key Generation, 2007).
 //!
 //! ```text
+//! signed by a dealer's other key of the epoch, where a dealing is posted
+//!            "walras-lane\x01" · network 32 · epoch 8 · kind 1 (10) · H(dealing) 32
 //! dealing    dealer 1 · commitment 96 each, q of them · R 96 · encrypted share 32 each, n of them · proofs 48, 48
 //! complaint  member 1 · dealer 1 · shared point 96 · challenge 32 · response 32
 //! signed by a share      as under the BLS scheme, with scheme 3
@@ -53,8 +56,9 @@ use std::collections::BTreeSet;
 
 use primitives::Digest;
 
-pub use board::{Complaint, Dealing, DkgRefusal, KeyGeneration};
-pub use secret::dealing;
+pub(crate) use board::Judged;
+pub use board::{Complaint, DKG_MEMBERS_MAX, Dealing, DkgRefusal, KeyGeneration};
+pub use secret::{dealing, dealing_of_shard, false_dealing};
 
 use crate::bls::{self, BlsPublicKey, BlsSecretKey, BlsSignature};
 use crate::{Claim, HomeEpoch, LaneCommittee, LaneRefusal, StatementKind};
@@ -176,7 +180,7 @@ impl GroupKey {
 }
 
 /// The network and the epoch whose group key is made, and its members' registered keys.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DkgTerms {
     /// The identity of the network.
     pub network: Digest,

@@ -19,16 +19,19 @@ use crate::request::{Proofs, RequestView, request_bytes_max, verify_claim};
 use crate::spent::SpentSet;
 use crate::statement::query_message;
 use crate::{
-    AGGREGATE_COST, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch, HomePhase,
-    KeyShare, KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner, MuteReason, Output,
-    OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient, RootCache,
-    RootHeader, SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
+    AGGREGATE_COST, AnswerScheme, BatchAnswer, BlsSecretKey, BlsSignature, CheckBudget, ContestedOutput, HomeEpoch,
+    HomePhase, KeyShare, KnownSpender, LaneAnswer, LaneCommittee, LaneLog, LaneRefusal, LaneRules, LogOwner,
+    MuteReason, Output, OutputId, OutputProof, PaymentBody, PaymentCertificate, PaymentSummary, PaymentView, Recipient,
+    RootCache, RootHeader, SharedSignature, SpentOutput, StatementKind, Verdict, view_digest,
 };
+
+/// What a BLS signature costs, in verifications of ed25519 signatures.
+const BLS_ANSWER_COST: u32 = 4;
 
 /// Whom an answer is for.
 #[derive(Clone, Debug)]
 enum Asker {
-    Peer(LanePeer),
+    Peer(LanePeer, AnswerScheme),
     /// A vote in a case for the payment with this encoding.
     Vote(OutputId, Vec<u8>),
     View(OutputId, BTreeSet<Digest>),
@@ -41,6 +44,7 @@ type Leaves = Vec<(Asker, Digest)>;
 #[derive(Debug)]
 struct Batch {
     peer: LanePeer,
+    scheme: AnswerScheme,
     owner: PublicKey,
     digests: Vec<Digest>,
     excluded: Vec<u16>,
@@ -170,8 +174,8 @@ impl LaneValidator {
         Ok(())
     }
 
-    /// The same shard under the BLS scheme: it answers clients and brokers with BLS signatures. Votes and views are
-    /// signed with the other key.
+    /// The same shard with its BLS key, with which it answers clients and brokers who ask for it ([`AnswerScheme`]).
+    /// Votes and views are signed with the other key.
     ///
     /// # Panics
     /// If the key is not the registered one.
@@ -182,8 +186,7 @@ impl LaneValidator {
         self
     }
 
-    /// The same shard, which also signs with its share of the group's key. It goes on signing with its own BLS key, so
-    /// that a certificate comes to be if too few others have a share.
+    /// The same shard with its share of the group's key, for clients who ask for that.
     ///
     /// # Panics
     /// If the committee has no group key, or the share is not this validator's.
@@ -337,6 +340,12 @@ impl LaneValidator {
         if self.destroyed {
             return Err(LaneRefusal::Ended(self.home()));
         }
+        let (scheme, bytes) = AnswerScheme::split(bytes)?;
+        match scheme {
+            AnswerScheme::Bls if self.bls.is_none() => return Err(LaneRefusal::WrongBlsKey),
+            AnswerScheme::Share if self.share.is_none() => return Err(LaneRefusal::NoGroupKey),
+            _ => {}
+        }
         if self.waiting.len() + self.batches.len() + self.open_batches.len() >= self.settings.trees_waiting_max {
             return Err(LaneRefusal::Busy);
         }
@@ -352,19 +361,27 @@ impl LaneValidator {
         let used = self.checks_by_peer.get(&peer).copied().unwrap_or(0);
         let allowed = self.settings.checks_per_peer.saturating_sub(used).min(self.checks_left);
         let mut budget = CheckBudget(allowed);
-        let result = match request {
+        // Each answer is a signature of its own, also that to a retry.
+        let signing = if scheme == AnswerScheme::Tree { 0 } else { BLS_ANSWER_COST };
+        let result = budget.spend(signing).and_then(|()| match request {
             RequestView::Spend { payment, signature, proofs } => {
                 let digest = payment.digest();
                 self.confirm(log, &payment, &digest, (&signature, proofs), &mut budget)
-                    .map(|()| self.add(StatementKind::Confirmation, Asker::Peer(peer), digest))
+                    .map(|()| self.add(StatementKind::Confirmation, Asker::Peer(peer, scheme), digest))
             }
-            RequestView::Settle { summary, certificate } => self.settle(log, peer, &summary, &certificate, &mut budget),
-            RequestView::Batch(requests) => self.confirm_batch(log, peer, &requests, &mut budget),
+            RequestView::Settle { summary, certificate } => {
+                let settled = self.settle(log, &summary, &certificate, &mut budget);
+                settled.map(|digest| self.add(StatementKind::Acknowledgement, Asker::Peer(peer, scheme), digest))
+            }
+            RequestView::Batch(_) if scheme == AnswerScheme::Share => {
+                Err(LaneRefusal::Malformed("a broker's tree is signed with keys of shards, not with shares"))
+            }
+            RequestView::Batch(requests) => self.confirm_batch(log, (peer, scheme), &requests, &mut budget),
             RequestView::Spender { home, owner, output, signature } => {
                 let asked = self.tell_spender(log, (home, &owner, &signature), &output, &mut budget);
                 asked.map(|spender| effects.push(LaneEffect::Spender { peer, output, spender }))
             }
-        };
+        });
         let spent = allowed - budget.0;
         if spent > 0 {
             self.checks_left -= spent;
@@ -389,7 +406,7 @@ impl LaneValidator {
     fn confirm_batch(
         &mut self,
         log: &impl LaneLog,
-        peer: LanePeer,
+        (peer, scheme): (LanePeer, AnswerScheme),
         requests: &[&[u8]],
         budget: &mut CheckBudget,
     ) -> Result<(), LaneRefusal> {
@@ -413,7 +430,7 @@ impl LaneValidator {
             digests.push(digest);
         }
         if excluded.len() < digests.len() {
-            self.open_batches.push(Batch { peer, owner, digests, excluded, position: 0 });
+            self.open_batches.push(Batch { peer, scheme, owner, digests, excluded, position: 0 });
             return Ok(());
         }
         Err(LaneRefusal::Malformed("no payment of the batch can be confirmed; send them one by one to learn why"))
@@ -480,15 +497,14 @@ impl LaneValidator {
         barred.map_or(Ok(()), |by| Err(LaneRefusal::Barred(*by)))
     }
 
-    /// Notes that a payment has a certificate, once.
+    /// Notes that a payment has a certificate, once; its digest.
     fn settle(
         &mut self,
         log: &impl LaneLog,
-        peer: LanePeer,
         summary: &PaymentSummary,
         certificate: &PaymentCertificate,
         budget: &mut CheckBudget,
-    ) -> Result<(), LaneRefusal> {
+    ) -> Result<Digest, LaneRefusal> {
         self.check_place(summary.home, &summary.owner)?;
         let digest = summary.digest(&self.settings.rules.network);
         if !self.is_acknowledged(log, &digest, budget)? {
@@ -500,8 +516,7 @@ impl LaneValidator {
             verify_claim(committee, kind, summary, certificate, &mut self.roots, budget)?;
             self.note(summary, &digest);
         }
-        self.add(StatementKind::Acknowledgement, Asker::Peer(peer), digest);
-        Ok(())
+        Ok(digest)
     }
 
     /// Whether all inputs are already reserved for this very payment.

@@ -97,26 +97,35 @@ impl AnswerCollector {
     }
 }
 
-/// Collects BLS signatures on one payment until a quorum is there: of shares of the group's key, where the epoch has
-/// one, or of validators' own keys.
+/// Collects BLS signatures on one payment until a quorum is there: of validators' own keys, or of their shares of the
+/// group's key.
 #[derive(Clone, Debug)]
 pub struct BlsCollector {
     kind: StatementKind,
     summary: PaymentSummary,
+    /// Whether these are signatures of shares, each verified, or of own keys.
+    of_shares: bool,
     parts: BTreeMap<u8, BlsSignature>,
-    /// Signatures of shares, each verified.
-    shares: BTreeMap<u8, BlsSignature>,
 }
 
 impl BlsCollector {
-    /// For confirmations or acknowledgements of a payment.
+    /// For confirmations or acknowledgements of a payment, signed with validators' own keys.
     pub fn new(kind: StatementKind, summary: PaymentSummary) -> BlsCollector {
-        BlsCollector { kind, summary, parts: BTreeMap::new(), shares: BTreeMap::new() }
+        BlsCollector { kind, summary, of_shares: false, parts: BTreeMap::new() }
     }
 
-    /// Adds a signature; the certificate, once q of one form are there and what they make holds. Signatures of shares
-    /// are verified as they come, the others one by one only if their sum does not hold; those that are wrong are
-    /// dropped.
+    /// The same, signed with shares of the group's key.
+    pub fn of_shares(kind: StatementKind, summary: PaymentSummary) -> BlsCollector {
+        BlsCollector { of_shares: true, ..BlsCollector::new(kind, summary) }
+    }
+
+    /// Whether a validator's signature is there, and was not found wrong.
+    pub fn has(&self, validator: u8) -> bool {
+        self.parts.contains_key(&validator)
+    }
+
+    /// Adds a signature; the certificate, once q are there and what they make holds. Signatures of shares are verified
+    /// as they come, the others one by one only if their sum does not hold; those that are wrong are dropped.
     pub fn add(
         &mut self,
         committee: &LaneCommittee,
@@ -125,12 +134,15 @@ impl BlsCollector {
     ) -> Option<PaymentCertificate> {
         let digest = self.summary.digest(&committee.network());
         let claim = Claim { kind: self.kind, owner: &self.summary.owner, digest: &digest };
-        if let Ok(group) = committee.group()
-            && group.verify_share(committee, &claim, validator, &signature).is_ok()
-        {
-            self.shares.insert(validator, signature);
-            let shares: Vec<(u8, BlsSignature)> = self.shares.iter().map(|(v, part)| (*v, *part)).collect();
+        if self.of_shares {
+            let group = committee.group().ok()?;
+            group.verify_share(committee, &claim, validator, &signature).ok()?;
+            self.parts.insert(validator, signature);
+            let shares: Vec<(u8, BlsSignature)> = self.parts.iter().map(|(v, part)| (*v, *part)).collect();
             return group.combine(committee, &claim, &shares).ok().map(PaymentCertificate::Threshold);
+        }
+        if usize::from(validator) >= committee.quorums().validators {
+            return None;
         }
         self.parts.insert(validator, signature);
         if self.parts.len() < committee.quorums().certificate {

@@ -28,6 +28,7 @@ fn rules_of_bridge(outflow: BTreeMap<primitives::AssetId, OutflowLimit>) -> Brid
         lapse_penalty: 0,
         outflow,
         registrars: Vec::new(),
+        bls: LaneBls::None,
     }
 }
 

@@ -8,42 +8,6 @@ use lane::*;
 use payments::*;
 use primitives::{Address, Digest};
 
-fn summary(payment: &SignedPayment) -> PaymentSummary {
-    PaymentView::parse(&payment.payment).unwrap().summary()
-}
-
-fn bls_nodes(n: usize, backed: &[Holding]) -> Vec<Node> {
-    let committee = bls_committee(0, n);
-    (0..n).map(|validator| Node::new(settings(&committee, validator, 4), backed).with_bls()).collect()
-}
-
-/// A request, a tick and a sync: all effects.
-fn effects(node: &mut Node, bytes: &[u8]) -> Vec<LaneEffect> {
-    let mut effects = node.request(bytes);
-    effects.extend(node.step(LaneInput::Tick));
-    effects.extend(node.sync());
-    effects
-}
-
-fn bls_certify(nodes: &mut [Node], kind: StatementKind, payment: &SignedPayment, bytes: &[u8]) -> PaymentCertificate {
-    let committee = nodes[0].settings.committee.clone();
-    let mut collector = BlsCollector::new(kind, summary(payment));
-    // A Byzantine validator's signature is dropped, and the others are enough.
-    let wrong = bls_key(9, 9).sign(&NETWORK, 0, kind, &payment.digest);
-    assert_eq!(collector.add(&committee, 0, wrong), None);
-    for (validator, node) in (0..).zip(nodes).skip(1) {
-        for effect in effects(node, bytes) {
-            if let LaneEffect::BlsAnswer { signature, digest, .. } = effect {
-                assert_eq!(digest, payment.digest);
-                if let Some(certificate) = collector.add(&committee, validator, signature) {
-                    return certificate;
-                }
-            }
-        }
-    }
-    panic!("q of n − 1 correct answers are enough");
-}
-
 #[test]
 fn money_moves_and_settles_under_the_bls_scheme() {
     for n in [4, 7] {
@@ -90,12 +54,15 @@ fn money_moves_under_the_group_key_and_falls_back_to_the_aggregate() {
         };
         let mut nodes: Vec<Node> = (0..4).map(node).collect();
         let first = pay(1, &coins, vec![output(owner(2).public(), 100)]);
-        let certificate = bls_certify(&mut nodes, StatementKind::Confirmation, &first, &first.request);
-        assert_eq!(matches!(certificate, PaymentCertificate::Threshold(_)), with_share == 4, "{with_share} shares");
+        let kind = StatementKind::Confirmation;
+        let threshold = certify_under(AnswerScheme::Share, &mut nodes, kind, &first, &first.request);
+        assert_eq!(threshold.is_some(), with_share == 4, "{with_share} shares");
+        assert!(threshold.iter().all(|of| matches!(of, PaymentCertificate::Threshold(_))));
+        let certificate = threshold.unwrap_or_else(|| bls_certify(&mut nodes, kind, &first, &first.request));
         let receipt = receipts(&first, &certificate).remove(0);
         let holding = receipt.verify(&committee, &mut RootCache::new(0)).expect("offline, with keys alone");
         let second = pay(2, &[holding], vec![output(owner(3).public(), 100)]);
-        bls_certify(&mut nodes, StatementKind::Confirmation, &second, &second.request);
+        bls_certify(&mut nodes, kind, &second, &second.request);
     }
 }
 
@@ -115,6 +82,11 @@ fn an_aggregate_costs_its_share_of_the_budget() {
 
 fn batch(payments: &[SignedPayment], committee: &LaneCommittee) -> LaneBroker {
     LaneBroker::new(committee, payments.iter().map(|payment| payment.request.clone()).collect()).expect("one shard")
+}
+
+/// What a broker sends who wants BLS signatures, or others.
+fn batch_request(broker: &LaneBroker, bls: bool) -> Vec<u8> {
+    if bls { AnswerScheme::Bls.ask(&broker.request()) } else { broker.request() }
 }
 
 fn batch_answer(node: &mut Node, request: &[u8]) -> Option<BatchAnswer> {
@@ -138,7 +110,7 @@ fn one_tree_confirms_payments_of_many_clients_under_both_schemes() {
         let mut broker = batch(&payments, &committee);
         let mut roots = RootCache::new(8);
         let answers: Vec<BatchAnswer> =
-            nodes.iter_mut().map(|node| batch_answer(node, &broker.request()).expect("an answer")).collect();
+            nodes.iter_mut().map(|node| batch_answer(node, &batch_request(&broker, bls)).expect("an answer")).collect();
         assert_eq!(
             answers.iter().map(|answer| answer.excluded.clone()).collect::<Vec<_>>(),
             [vec![2], vec![], vec![], vec![]]
@@ -164,7 +136,7 @@ fn one_tree_confirms_payments_of_many_clients_under_both_schemes() {
             let wrong = broker.certificate(&committee, (index + 1) % 5).expect("three confirm each");
             assert!(receipts(payment, &wrong)[0].verify(&committee, &mut RootCache::new(0)).is_err());
         }
-        let retry = batch_answer(&mut nodes[1], &broker.request()).expect("a retry is answered");
+        let retry = batch_answer(&mut nodes[1], &batch_request(&broker, bls)).expect("a retry is answered");
         assert_eq!((retry.signature, retry.excluded), (answers[1].signature, vec![]), "with the same signature");
         // What is excluded by a quorum is never certified, whatever the broker does.
         assert!(!bls || matches!(broker.certificate(&committee, 0), Some(PaymentCertificate::Shared(_))));
@@ -181,7 +153,7 @@ fn a_shared_certificate_is_small() {
         let committee = nodes[0].settings.committee.clone();
         let mut broker = batch(&payments, &committee);
         for node in &mut nodes {
-            let answer = batch_answer(node, &broker.request()).expect("an answer");
+            let answer = batch_answer(node, &batch_request(&broker, bls)).expect("an answer");
             broker.add(&committee, &mut RootCache::new(0), answer).expect("correct");
         }
         let mut bytes = Vec::new();

@@ -15,9 +15,12 @@ fn seeds_hold_over_two_boundaries() {
         sum.crashes += report.crashes;
         sum.came_home += report.came_home;
         sum.convicted += report.convicted;
+        sum.group_keys += report.group_keys;
     }
     let rare = [sum.certified, sum.settled, sum.credits, sum.verdicts, sum.crashes, sum.came_home];
     assert!(rare.iter().all(|count| *count > 50), "{sum:?}");
+    // Four of these runs make group keys.
+    assert!(sum.group_keys > 0, "{sum:?}");
     // In about half of the runs somebody looks, and in few of those the liar says nothing that contradicts itself.
     assert!((6..=24).contains(&sum.convicted), "{sum:?}");
 }
@@ -38,6 +41,7 @@ fn every_seeded_mistake_is_caught() {
         println!("{bug:?}: {failure}");
         let expected: &[&str] = match bug {
             LaneBug::OthersAnswer => &["answers for nobody who lied"],
+            LaneBug::NeedlessComplaints => &["is correct, and the generation"],
             // Whichever comes first: two certificates, or a block with both signatures.
             LaneBug::NewLogOnRestart | LaneBug::AnswerBeforeSync => {
                 &["certified twice", "is correct, and was convicted"]

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use ledger::{BlockReceipts, Genesis};
+use ledger::{BlockReceipts, Genesis, LaneBls};
 use node::HOME_PORTS;
 use node::founding::{Founder, Founding};
 use primitives::{Address, AssetId, Digest, Transaction};
@@ -265,7 +265,7 @@ fn with_lane(genesis: &Genesis, keys: &[lane::FoundingMember], payer: Address, f
     genesis.balances.extend([0, 1].map(|asset| (payer, AssetId(asset), PAYER_UNITS)));
     let fees = genesis.fee.saturating_mul(VALIDATOR_FEES);
     genesis.balances.extend(founders.iter().map(|founder| (founder.account, AssetId(0), fees)));
-    genesis.lane = Some(lane::terms(&genesis, LANE_EPOCH_HEIGHTS, keys));
+    genesis.lane = Some(lane::terms(&genesis, LANE_EPOCH_HEIGHTS, LaneBls::None, keys));
     genesis
 }
 

@@ -61,7 +61,7 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     };
     if init.lane {
         let members: Vec<lane::FoundingMember> = made.iter().filter_map(|one| one.lane).collect();
-        genesis.lane = Some(lane::terms(&genesis, init.lane_epoch_heights, &members));
+        genesis.lane = Some(lane::terms(&genesis, init.lane_epoch_heights, init.lane_bls.into(), &members));
     }
     let founding = Founding::new(engine, made.iter().map(founder).collect());
     let succession = init.succession.over(founding.succession);

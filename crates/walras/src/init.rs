@@ -81,6 +81,9 @@ pub struct Init {
     #[arg(long, value_name = "BLOCKS", default_value_t = lane::EPOCH_HEIGHTS, requires = "lane",
         value_parser = clap::value_parser!(u64).range(2..=u64::from(u32::MAX)))]
     pub lane_epoch_heights: u64,
+    /// BLS keys of the payment lane, from its second epoch on: they make certificates of constant size.
+    #[arg(long, value_enum, default_value_t = lane::BlsKeys::None, requires = "lane")]
+    pub lane_bls: lane::BlsKeys,
     #[command(flatten)]
     pub succession: SuccessionOptions,
     #[command(flatten)]
@@ -195,7 +198,7 @@ impl Init {
         let first = lane::make_first_key(&self.home, &passphrase)?;
         let config = lane::configure(node::config::TEMPLATE, 0, &lane::addresses(&[], 1)?);
         let member = lane::FoundingMember { registrar: key, shard: first, account: None };
-        let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, &[member]));
+        let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, self.lane_bls.into(), &[member]));
         let mut genesis = Genesis { lane, ..genesis };
         // The account of the lane key pays for registrations and votes.
         let fees = genesis.fee.saturating_mul(founding::FOUNDER_FEES);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Context;
-use ledger::{Genesis, LaneAsset, LaneTerms};
+use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms};
 use node::{Config, HOME_PORTS, LaneKeySafe, LaneMember, Node};
 use primitives::{Address, AssetId, PublicKey, SecretKey};
 use zeroize::Zeroizing;
@@ -23,6 +23,27 @@ const HALT_HEIGHTS: u64 = 100;
 const CASE_DEPOSIT_FEES: u64 = 1_000;
 /// What an output that lapses loses: a hundredth.
 const LAPSE_PENALTY: u32 = 10_000;
+
+/// Which BLS keys a lane has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum BlsKeys {
+    /// None: certificates are answers in Merkle trees.
+    None,
+    /// One for each shard: certificates of constant size as well.
+    Aggregate,
+    /// The same, and a group key for each epoch that the members make on the ledger.
+    Threshold,
+}
+
+impl From<BlsKeys> for LaneBls {
+    fn from(keys: BlsKeys) -> LaneBls {
+        match keys {
+            BlsKeys::None => LaneBls::None,
+            BlsKeys::Aggregate => LaneBls::Aggregate,
+            BlsKeys::Threshold => LaneBls::Threshold,
+        }
+    }
+}
 
 /// A member with one shard.
 #[derive(Clone, Copy)]
@@ -58,7 +79,7 @@ fn unusable(error: anyhow::Error) -> std::io::Error {
 }
 
 /// The lane of a genesis that carries all its assets, with one shard for each member.
-pub fn terms(genesis: &Genesis, epoch_heights: u64, members: &[FoundingMember]) -> LaneTerms {
+pub fn terms(genesis: &Genesis, epoch_heights: u64, bls: LaneBls, members: &[FoundingMember]) -> LaneTerms {
     let asset = |number| LaneAsset { asset: AssetId(number), least_units: 1, fee: 0, outflow: None };
     LaneTerms {
         epoch_heights,
@@ -67,6 +88,7 @@ pub fn terms(genesis: &Genesis, epoch_heights: u64, members: &[FoundingMember]) 
         lapse_penalty: LAPSE_PENALTY,
         members: members.iter().map(|member| vec![member.shard]).collect(),
         registrars: members.iter().map(|member| member.registrar).collect(),
+        bls,
         accounts: members.iter().filter_map(|member| member.account).collect(),
         assets: (0..genesis.assets.len() as u32).map(asset).collect(),
         outputs: vec![],

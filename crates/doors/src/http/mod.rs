@@ -185,6 +185,7 @@ pub(crate) fn router(api: Api) -> Router {
         .routes(routes!(validators::handovers))
         .routes(routes!(lane::lane))
         .routes(routes!(lane::output))
+        .routes(routes!(lane::board))
         .routes(routes!(lane::cases))
         .routes(routes!(blocks::block_account))
         .routes(routes!(transactions::transaction))

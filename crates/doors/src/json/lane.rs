@@ -42,9 +42,13 @@ pub struct LaneBody {
     pub members: Vec<Vec<String>>,
     /// For each member the key that registers its keys of later epochs; empty if keys do not change.
     pub registrars: Vec<String>,
+    /// Which BLS keys they register besides: "none", "aggregate" or "threshold".
+    pub bls: &'static str,
     /// The keys that were registered for the epochs that count, and for the next one. An epoch begins once a quorum has
     /// registered for it.
     pub registrations: Vec<LaneRegistrationBody>,
+    /// The epochs for which the members made a group key: see `/v1/lane/boards/{epoch}`.
+    pub group_keys: Vec<u64>,
     /// For each member the account whose stake answers for it; empty if nothing does.
     pub accounts: Vec<String>,
     /// The members that contradicted themselves, by index: they register no more keys.
@@ -69,8 +73,19 @@ pub struct LaneRegistrationBody {
     pub member: u8,
     /// The key of each shard.
     pub keys: Vec<String>,
+    /// The BLS key of each shard, with the proof that its member has it; none on a lane without them.
+    pub bls: Vec<RegisteredBlsBody>,
     /// The registrar's signature, in hexadecimal.
     pub signature: String,
+}
+
+/// The BLS key of a shard.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RegisteredBlsBody {
+    /// 96 bytes in hexadecimal.
+    pub key: String,
+    /// 48 bytes in hexadecimal.
+    pub proof: String,
 }
 
 /// One asset in the lane.
@@ -99,6 +114,7 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         terms,
         escrow,
         registrations,
+        group_keys,
         convicted,
     } = outline.lane.as_ref()?;
     let assets = terms.assets.iter().zip(escrow).map(|(entry, escrow)| LaneAssetBody {
@@ -129,7 +145,9 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         waiting_claims: *waiting_claims,
         members: terms.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect(),
         registrars: terms.registrars.iter().map(ToString::to_string).collect(),
+        bls: terms.bls.name(),
         registrations: registrations.iter().map(registration).collect(),
+        group_keys: group_keys.clone(),
         accounts: terms.accounts.iter().map(ToString::to_string).collect(),
         convicted: convicted.clone(),
         assets: assets.collect(),
@@ -141,6 +159,7 @@ fn registration(of: &LaneRegistration) -> LaneRegistrationBody {
         epoch: of.epoch,
         member: of.member,
         keys: of.keys.iter().map(ToString::to_string).collect(),
+        bls: of.bls.iter().map(|of| RegisteredBlsBody { key: to_hex(&of.key), proof: to_hex(&of.proof.0) }).collect(),
         signature: to_hex(&of.signature.0),
     }
 }
@@ -158,6 +177,16 @@ pub struct LaneOutputBody {
     pub asset: String,
     /// Units.
     pub amount: String,
+}
+
+/// What the members dealt for the group key of an epoch.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LaneBoardBody {
+    /// The lane epoch.
+    pub epoch: u64,
+    /// Dealings with their dealers' signatures and what came of complaints, in hexadecimal; the layout stands in the
+    /// `payments` crate's documentation.
+    pub board: String,
 }
 
 /// Contested outputs.

@@ -30,8 +30,8 @@ pub use ethereum::{
     EthereumResultBody, EthereumResults, EthereumTransactionBody,
 };
 pub use lane::{
-    HOME_PORTS, LaneAssetBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody, lane,
-    lane_cases, lane_output,
+    HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
+    LaneRegistrationBody, RegisteredBlsBody, lane, lane_cases, lane_output,
 };
 pub use markets::{
     BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,

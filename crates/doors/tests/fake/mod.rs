@@ -192,6 +192,10 @@ impl Backend for Fake {
         None
     }
 
+    fn lane_board(&self, _: u64) -> Option<Vec<u8>> {
+        None
+    }
+
     fn lane_cases(&self) -> Vec<LaneCaseRead> {
         Vec::new()
     }

@@ -38,7 +38,7 @@ use payments::{
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence};
 
-pub use payments::LaneRegistration;
+pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
 use crate::orders::Credit;
@@ -108,7 +108,7 @@ impl LaneBridge {
     pub(crate) fn found(terms: &LaneTerms, network: Digest) -> LaneBridge {
         let (bridge, _) = Bridge::new(terms.bridge_rules(network), &terms.genesis_outputs());
         let mut lane = LaneBridge::of(network, terms.clone(), bridge);
-        lane.seat_committees();
+        lane.seat_committees().expect("nobody has registered");
         lane.bridge.begin();
         lane
     }
@@ -139,7 +139,9 @@ impl LaneBridge {
             return Err("the committees that it knows are not those of the epochs that count");
         }
         let mut lane = LaneBridge::of(network, terms, bridge);
-        lane.seat_committees();
+        lane.seat_committees().map_err(|_| "keys are registered that are none")?;
+        let epochs: Vec<HomeEpoch> = lane.committees.keys().copied().collect();
+        epochs.into_iter().for_each(|epoch| lane.give_group_key(epoch));
         Ok(lane)
     }
 
@@ -172,6 +174,11 @@ impl LaneBridge {
         self.committees.get(&epoch)
     }
 
+    /// The epochs whose members made a group key, ascending.
+    pub fn group_keys(&self) -> impl Iterator<Item = HomeEpoch> + '_ {
+        self.committees.iter().filter(|(_, committee)| committee.group().is_ok()).map(|(epoch, _)| *epoch)
+    }
+
     /// Units of an asset in escrow, deposits of cases among them.
     pub fn held(&self, asset: AssetId) -> u128 {
         let deposits = if asset == DEPOSITED { self.bridge.case_deposits() } else { 0 };
@@ -180,27 +187,44 @@ impl LaneBridge {
 
     /// The committees of the epochs that count, and of the next one, which is registered before it begins. The first
     /// epoch has the keys of the genesis, and so has every other one if there are no registrars.
-    fn seat_committees(&mut self) {
+    fn seat_committees(&mut self) -> Result<(), LaneRefusal> {
         let next = self.bridge.clock().epoch() + 1;
         let oldest = self.bridge.oldest().min(next);
         for epoch in oldest..=next {
             self.bridge.register(epoch, Quorums::new(self.terms.members.len()));
             if !self.committees.contains_key(&epoch) {
-                self.committees.insert(epoch, self.committee_of(epoch));
+                self.committees.insert(epoch, self.committee_of(epoch)?);
             }
         }
         self.committees = self.committees.split_off(&oldest);
+        Ok(())
     }
 
-    fn committee_of(&self, epoch: HomeEpoch) -> LaneCommittee {
-        let mut keys = self.terms.members.clone();
-        if epoch > 0 && !self.terms.registrars.is_empty() {
-            keys.iter_mut().for_each(Vec::clear);
-            for registration in self.bridge.registrations(epoch) {
-                keys[usize::from(registration.member)].clone_from(&registration.keys);
-            }
+    /// Gives the committee of an epoch the group key that its members made.
+    fn give_group_key(&mut self, epoch: HomeEpoch) {
+        let generation = self.bridge.generation(epoch).filter(|generation| generation.outcome().is_some());
+        let (Some(generation), Some(committee)) = (generation, self.committees.get_mut(&epoch)) else { return };
+        // It is this committee's: the board opened with the keys of all its members.
+        if let Ok(with) = committee.clone().with_threshold(generation) {
+            *committee = with;
         }
-        LaneCommittee::new(self.network, epoch, keys)
+    }
+
+    fn committee_of(&self, epoch: HomeEpoch) -> Result<LaneCommittee, LaneRefusal> {
+        if epoch == 0 || self.terms.registrars.is_empty() {
+            return Ok(LaneCommittee::new(self.network, epoch, self.terms.members.clone()));
+        }
+        let mut committee = LaneCommittee::unregistered(self.network, epoch, self.terms.members.len());
+        self.bridge.registrations(epoch).try_for_each(|registration| committee.seat(registration))?;
+        Ok(committee)
+    }
+
+    /// Gives a member the keys that it has just registered.
+    fn seat(&mut self, epoch: HomeEpoch, member: u8) {
+        let registration = self.bridge.registrations(epoch).find(|of| of.member == member);
+        if let (Some(registration), Some(committee)) = (registration, self.committees.get_mut(&epoch)) {
+            committee.seat(registration).expect("the filter has verified it");
+        }
     }
 
     /// Holds an operation against the state before a block, and checks what it carries.
@@ -214,6 +238,9 @@ impl LaneBridge {
             BridgeEdit::Post(bytes) => bytes,
         };
         let operation = parse(bytes)?;
+        if !self.knows(&operation) {
+            return Err(Refusal::BadLanePost);
+        }
         if operation_deposit(&operation) != self.deposit_of(&operation) {
             return Err(Refusal::WrongCaseDeposit);
         }
@@ -236,6 +263,17 @@ impl LaneBridge {
         }
     }
 
+    /// Whether there are such operations on this chain: one without BLS keys refuses what it always refused.
+    fn knows(&self, operation: &BridgeOperation) -> bool {
+        match operation {
+            BridgeOperation::Register { registration, .. } => {
+                self.terms.bls != LaneBls::None || registration.bls.is_empty()
+            }
+            BridgeOperation::Deal { .. } | BridgeOperation::Complain { .. } => self.terms.bls == LaneBls::Threshold,
+            _ => true,
+        }
+    }
+
     fn deposit_of(&self, operation: &BridgeOperation) -> Amount {
         if matches!(operation, BridgeOperation::Resolve { .. }) { self.terms.case_deposit } else { 0 }
     }
@@ -247,12 +285,17 @@ impl LaneBridge {
         let facts = edits.iter().map(|(sender, edit)| self.fact(*sender, *edit)).collect();
         let (mut events, entries) = self.bridge.step(facts);
         for event in &events {
-            if let BridgeEvent::Registered(epoch, _) = event {
-                self.committees.insert(*epoch, self.committee_of(*epoch));
+            if let BridgeEvent::Registered(epoch, member) = event {
+                self.seat(*epoch, *member);
             }
         }
         events.extend(self.bridge.begin());
-        self.seat_committees();
+        self.seat_committees().expect("the filter has verified what is registered");
+        for event in &events {
+            if let BridgeEvent::GroupKey(epoch, true) = event {
+                self.give_group_key(*epoch);
+            }
+        }
         let forget = BridgeEntry::last_before(self.bridge.oldest()).filter(|_| self.bridge.oldest() > oldest);
         // The last block of an epoch's time may write what is forgotten at its end.
         let stays = |entry: &&BridgeEntry| forget.is_none_or(|last| entry.key > last);
@@ -349,6 +392,8 @@ impl From<BridgeRefusal> for Refusal {
             BridgeRefusal::WrongRound { .. } => Refusal::WrongHaltRound,
             BridgeRefusal::WrongRegistration(_) => Refusal::WrongLaneKeys,
             BridgeRefusal::EvidenceTooOld(_) => Refusal::EvidenceTooOld,
+            BridgeRefusal::NotAwaited(_) => Refusal::NotAwaited,
+            BridgeRefusal::WrongComplaint => Refusal::UnprovenLanePost,
         }
     }
 }

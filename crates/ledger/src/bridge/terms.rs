@@ -1,18 +1,26 @@
 //! What a genesis says of the payment lane.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use payments::{AssetRule, BridgeRules, LaneRules, LaneSchedule, OutflowLimit, Output, Recipient, SHARDS_MAX};
+use payments::{
+    AssetRule, BLS_SHARDS_MAX, BridgeRules, DKG_MEMBERS_MAX, LaneBls, LaneRules, LaneSchedule, OutflowLimit, Output,
+    Recipient, SHARDS_MAX,
+};
 use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
 
 const MEMBERS_MAX: usize = payments::VALIDATORS_MAX;
 const PENALTY_MAX: u32 = 1_000_000;
+/// Heights in which a group key can be made, with time for dealings and for complaints.
+const GROUP_HEIGHTS_MIN: u64 = 16;
+/// In the encoding: above the number of heights of an epoch stands which BLS keys there are.
+const BLS_SHIFT: u32 = 56;
 
 /// The payment lane of a chain, from its genesis.
 ///
 /// The members of the committee are the same in every lane epoch; their keys are fresh in each if there are registrars.
-#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneTerms {
     /// Heights of a lane epoch, at least 2.
     pub epoch_heights: u64,
@@ -27,6 +35,8 @@ pub struct LaneTerms {
     /// For each member the key that registers its keys of later epochs. None: the first keys serve in every epoch, and
     /// are never destroyed; each signed statement names its epoch.
     pub registrars: Vec<PublicKey>,
+    /// Which BLS keys members register with their keys of later epochs.
+    pub bls: LaneBls,
     /// For each member the account whose stake answers for it: it is slashed if the member contradicts itself, and not
     /// paid back while evidence may come. None: nothing answers, and a conviction only ends the member's registrations.
     pub accounts: Vec<Address>,
@@ -69,6 +79,43 @@ pub struct LaneOutput {
     pub amount: Amount,
 }
 
+/// All fields but `bls` in their order. What it says stands in the highest byte of the first, which is 0 without BLS
+/// keys, so that a lane without them has the encoding and the digests that it had before there were any.
+impl BorshSerialize for LaneTerms {
+    fn serialize<W: Write>(&self, to: &mut W) -> io::Result<()> {
+        let LaneTerms { epoch_heights, halt_heights, case_deposit, lapse_penalty, members, .. } = self;
+        (epoch_heights | (self.bls as u64) << BLS_SHIFT, halt_heights, case_deposit, lapse_penalty).serialize(to)?;
+        (members, &self.registrars, &self.accounts, &self.assets, &self.outputs).serialize(to)
+    }
+}
+
+impl BorshDeserialize for LaneTerms {
+    fn deserialize_reader<R: Read>(from: &mut R) -> io::Result<LaneTerms> {
+        let first = u64::deserialize_reader(from)?;
+        let bls = match first >> BLS_SHIFT {
+            0 => LaneBls::None,
+            1 => LaneBls::Aggregate,
+            2 => LaneBls::Threshold,
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "BLS keys of the lane are of no known kind")),
+        };
+        let epoch_heights = first & ((1 << BLS_SHIFT) - 1);
+        let (halt_heights, case_deposit, lapse_penalty) = BorshDeserialize::deserialize_reader(from)?;
+        let (members, registrars, accounts, assets, outputs) = BorshDeserialize::deserialize_reader(from)?;
+        Ok(LaneTerms {
+            epoch_heights,
+            halt_heights,
+            case_deposit,
+            lapse_penalty,
+            members,
+            registrars,
+            bls,
+            accounts,
+            assets,
+            outputs,
+        })
+    }
+}
+
 impl LaneTerms {
     /// What holds of an asset; `None` if it is not in the lane.
     pub fn asset(&self, asset: AssetId) -> Option<&LaneAsset> {
@@ -95,6 +142,7 @@ impl LaneTerms {
             lapse_penalty: self.lapse_penalty,
             outflow: self.assets.iter().filter_map(limit).collect::<BTreeMap<_, _>>(),
             registrars: self.registrars.clone(),
+            bls: self.bls,
         }
     }
 
@@ -114,6 +162,10 @@ impl LaneTerms {
                 && entry.fee <= MAX_ISSUED
                 && outflow
         };
+        let shards_max = if self.bls == LaneBls::None { SHARDS_MAX } else { BLS_SHARDS_MAX };
+        let makes_group_keys = self.members.len() <= DKG_MEMBERS_MAX
+            && self.epoch_heights >= GROUP_HEIGHTS_MIN
+            && self.members.iter().all(|shards| shards.len() == 1);
         let backs = |output: &LaneOutput| {
             self.asset(output.asset).is_some_and(|of| (of.least_units..=MAX_ISSUED).contains(&output.amount))
         };
@@ -125,8 +177,14 @@ impl LaneTerms {
             _ if self.case_deposit > MAX_ISSUED => "case_deposit is more than can exist",
             _ if self.lapse_penalty > PENALTY_MAX => "lapse_penalty is more than 1000000 millionths",
             _ if !(1..=MEMBERS_MAX).contains(&self.members.len()) => "a committee has 1 to 256 members",
-            _ if !self.members.iter().all(|shards| (1..=SHARDS_MAX).contains(&shards.len())) => {
-                "a member has 1 to 256 shards"
+            _ if !self.members.iter().all(|shards| (1..=shards_max).contains(&shards.len())) => {
+                "a member has 1 to 256 shards, 1 to 16 with BLS keys"
+            }
+            _ if self.bls != LaneBls::None && self.registrars.is_empty() => {
+                "bls: BLS keys come with the keys of later epochs, which only registrars register: name registrars"
+            }
+            _ if self.bls == LaneBls::Threshold && !makes_group_keys => {
+                "bls: at most 32 members with one shard each make group keys, in epochs of at least 16 heights"
             }
             _ if !self.registrars.is_empty() && self.registrars.len() != self.members.len() => {
                 "registrars are one key for each member, or none"

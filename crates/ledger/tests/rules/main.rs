@@ -8,6 +8,7 @@ mod evm;
 mod ids;
 mod lane;
 mod lane_evidence;
+mod lane_group;
 mod minima;
 mod offers;
 mod offers_model;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ledger::{
-    Applied, Attached, Genesis, LaneAsset, LaneOutflow, LaneOutput, LaneTerms, Ledger, Listing, Outcome, Refusal,
-    Restore, Roots, Signatures, Snapshot,
+    Applied, Attached, Genesis, LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms, Ledger, Listing, Outcome,
+    Refusal, Restore, Roots, Signatures, Snapshot,
 };
 use payments::{
     BridgeOperation, Claim, ContestedOutput, HomeEpoch, LaneAnswer, LaneCommittee, Output, OutputId, Payment,
@@ -44,6 +44,7 @@ pub fn terms() -> LaneTerms {
         lapse_penalty: 100_000,
         members: (0..4).map(|member| vec![shard_key(member).public()]).collect(),
         registrars: Vec::new(),
+        bls: LaneBls::None,
         accounts: Vec::new(),
         assets: vec![asset(USD), asset(EUR)],
         outputs: vec![],

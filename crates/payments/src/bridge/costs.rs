@@ -1,7 +1,7 @@
 //! A block costs what it changes: steps and bytes are counted, not time.
 
 use super::*;
-use crate::Payment;
+use crate::{LaneBls, Payment};
 
 const NETWORK: Digest = Digest([3; 32]);
 
@@ -13,6 +13,7 @@ fn rules() -> BridgeRules {
         lapse_penalty: 0,
         outflow: BTreeMap::from([(AssetId(0), OutflowLimit { most: 10, per_height: 1 })]),
         registrars: Vec::new(),
+        bls: LaneBls::None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! clock · resolver · count 4 · (home 8 · count 4 · (id 32 · output 45)[])[]
 //! · count 4 · (asset 4 · backing 16 · deposits 16 · redemptions 16 · verdicts 16)[]
 //! · count 4 · (output 32 · opener 20 · deposit 8)[] · queue · count 4 · registration[] · count 2 · member 1 each
+//! · boards, where members make group keys: see `boards.rs`
 //! ```
 
 use super::*;
@@ -29,6 +30,7 @@ impl Bridge {
         to.extend((self.registrations.len() as u32).to_le_bytes());
         self.registrations.values().for_each(|registration| registration.write(&mut to));
         self.write_convicted(&mut to);
+        self.write_boards(&mut to);
         to
     }
 
@@ -112,7 +114,6 @@ impl Bridge {
         let registrations = read_map(read, count, registration)?;
         let count = u16::from_le_bytes(read.array()?);
         let convicted = read_map(read, count.into(), |read| Ok((read.u8()?, ())))?.into_keys().collect();
-        reader.end()?;
         if registrations.keys().any(|(_, member)| usize::from(*member) >= rules.registrars.len()) {
             return Err(LaneRefusal::Malformed("a stranger has registered keys"));
         }
@@ -123,6 +124,22 @@ impl Bridge {
             return Err(LaneRefusal::Malformed("the state is of a lane with other rules"));
         }
         let deposited = deposits.values().map(|(_, amount)| u128::from(*amount)).sum();
-        Ok(Bridge { rules, clock, resolver, backed, totals, deposits, deposited, queue, registrations, convicted })
+        let boards = BTreeMap::new();
+        let mut bridge = Bridge {
+            rules,
+            clock,
+            resolver,
+            backed,
+            totals,
+            deposits,
+            deposited,
+            queue,
+            registrations,
+            convicted,
+            boards,
+        };
+        bridge.read_boards(read)?;
+        reader.end()?;
+        Ok(bridge)
     }
 }

@@ -19,6 +19,10 @@ pub enum BridgeKey {
     Registration(HomeEpoch, u8),
     /// A member is convicted.
     Conviction(u8),
+    /// A member deals in the key generation of an epoch.
+    Dealing(HomeEpoch, u8),
+    /// A member complains about a dealer in the key generation of an epoch.
+    Complaint(HomeEpoch, u8, u8),
 }
 
 /// An operation whose signatures are valid, with who sent it.
@@ -77,6 +81,22 @@ pub enum BridgeFact {
     Register(LaneRegistration),
     /// Of [`BridgeOperation::Accuse`].
     Accuse(Convicted),
+    /// Of [`BridgeOperation::Deal`].
+    Deal {
+        /// Whose group key is made.
+        epoch: HomeEpoch,
+        /// What is dealt.
+        dealing: Box<Dealing>,
+        /// The dealer's.
+        signature: Signature,
+    },
+    /// Of [`BridgeOperation::Complain`].
+    Complain {
+        /// Whose group key is made.
+        epoch: HomeEpoch,
+        /// About whom, and why.
+        complaint: Box<Complaint>,
+    },
 }
 
 /// What a block owes, and what the lane learns from it.
@@ -103,6 +123,8 @@ pub enum BridgeEvent {
     Registered(HomeEpoch, u8),
     /// A member contradicted itself: its stake is slashed, once, and it registers no more keys.
     Convicted(u8),
+    /// The key generation of an epoch has ended: with a group key, or with none.
+    GroupKey(HomeEpoch, bool),
     /// A lane epoch begins with this block.
     Epoch(HomeEpoch),
     /// The lane is halted until it says otherwise, or goes on.

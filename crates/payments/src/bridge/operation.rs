@@ -9,8 +9,11 @@
 //!            6 halt     · epoch 8 · round 8 · shard key's owner 32 · answer
 //!            7 register · registration · proof 64 each          see `registration.rs`
 //!            8 accuse   · evidence                              see `evidence.rs`
+//!            9 deal     · epoch 8 · members 1 · dealing · signature 64      see `threshold.rs`
+//!           10 complain · epoch 8 · complaint                   see `threshold.rs`
 //! ```
 
+use super::boards::verify_dealing;
 use super::*;
 
 /// What is posted to the ledger about the lane.
@@ -79,6 +82,22 @@ pub enum BridgeOperation {
         /// How.
         evidence: LaneEvidence,
     },
+    /// A member deals in the key generation of the next epoch.
+    Deal {
+        /// The epoch.
+        epoch: HomeEpoch,
+        /// What is dealt.
+        dealing: Box<Dealing>,
+        /// The dealer's ([`Dealing::sign`]).
+        signature: Signature,
+    },
+    /// A member got a wrong share.
+    Complain {
+        /// The epoch.
+        epoch: HomeEpoch,
+        /// From whom, and the proof.
+        complaint: Box<Complaint>,
+    },
 }
 
 impl BridgeOperation {
@@ -89,8 +108,10 @@ impl BridgeOperation {
             BridgeOperation::Resolve { proof: OutputProof::Ledger, .. } => 1,
             BridgeOperation::Resolve { proof: OutputProof::Payment(proof), .. } => 1 + proof.certificate.cost(),
             BridgeOperation::Vote { .. } | BridgeOperation::View { .. } | BridgeOperation::Halt { .. } => 1,
-            BridgeOperation::Register { registration, .. } => 1 + registration.keys.len() as u32,
+            BridgeOperation::Register { registration, .. } => registration.cost(),
             BridgeOperation::Accuse { evidence } => evidence.cost(),
+            BridgeOperation::Deal { dealing, .. } => dealing.cost(),
+            BridgeOperation::Complain { .. } => Complaint::COST,
         }
     }
 
@@ -109,6 +130,8 @@ impl BridgeOperation {
             BridgeOperation::Halt { epoch, round, answer, .. } => BridgeKey::Halt(*epoch, *round, answer.validator),
             BridgeOperation::Register { registration: of, .. } => BridgeKey::Registration(of.epoch, of.member),
             BridgeOperation::Accuse { evidence } => BridgeKey::Conviction(evidence.accused().validator),
+            BridgeOperation::Deal { epoch, dealing, .. } => BridgeKey::Dealing(*epoch, dealing.dealer),
+            BridgeOperation::Complain { epoch, complaint: of } => BridgeKey::Complaint(*epoch, of.member, of.dealer),
         })
     }
 
@@ -122,6 +145,8 @@ impl BridgeOperation {
             BridgeOperation::Halt { .. } => "halt",
             BridgeOperation::Register { .. } => "register",
             BridgeOperation::Accuse { .. } => "accuse",
+            BridgeOperation::Deal { .. } => "deal",
+            BridgeOperation::Complain { .. } => "complain",
         }
     }
 
@@ -159,6 +184,12 @@ impl BridgeOperation {
             }
             BridgeOperation::Register { registration, .. } => BridgeFact::Register(registration.clone()),
             BridgeOperation::Accuse { evidence } => BridgeFact::Accuse(evidence.accused()),
+            BridgeOperation::Deal { epoch, dealing, signature } => {
+                BridgeFact::Deal { epoch: *epoch, dealing: dealing.clone(), signature: *signature }
+            }
+            BridgeOperation::Complain { epoch, complaint } => {
+                BridgeFact::Complain { epoch: *epoch, complaint: complaint.clone() }
+            }
         })
     }
 
@@ -218,6 +249,12 @@ impl BridgeOperation {
                 budget.spend(self.cost())?;
                 evidence.verify(of(evidence.accused().epoch)?)?;
             }
+            (BridgeOperation::Deal { epoch, dealing, signature }, _) => {
+                budget.spend(self.cost())?;
+                verify_dealing(of(*epoch)?, dealing, signature)?;
+            }
+            // Its proof is about what stands on the board: [`Bridge::check`].
+            (BridgeOperation::Complain { .. }, _) => {}
             (BridgeOperation::Redeem { .. } | BridgeOperation::Vote { .. }, _) => {
                 unreachable!("an operation's fact is of its own kind")
             }
@@ -272,6 +309,18 @@ impl BridgeOperation {
                 to.push(8);
                 evidence.write(&mut to);
             }
+            BridgeOperation::Deal { epoch, dealing, signature } => {
+                to.push(9);
+                to.extend(epoch.to_le_bytes());
+                to.push(u8::try_from(dealing.shares.len()).expect("at most 32 members make a group key"));
+                to.extend(dealing.encode());
+                to.extend(signature.0);
+            }
+            BridgeOperation::Complain { epoch, complaint } => {
+                to.push(10);
+                to.extend(epoch.to_le_bytes());
+                complaint.write(&mut to);
+            }
         }
         to
     }
@@ -313,7 +362,16 @@ impl BridgeOperation {
                 BridgeOperation::Register { registration, proofs }
             }
             8 => BridgeOperation::Accuse { evidence: LaneEvidence::read(read)? },
-            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 2 to 8")),
+            9 => {
+                let (epoch, members) = (read.u64()?, usize::from(read.u8()?));
+                if !(1..=DKG_MEMBERS_MAX).contains(&members) {
+                    return Err(LaneRefusal::Malformed("1 to 32 members make a group key"));
+                }
+                let dealing = Box::new(Dealing::read(Quorums::new(members), read)?);
+                BridgeOperation::Deal { epoch, dealing, signature: read.signature()? }
+            }
+            10 => BridgeOperation::Complain { epoch: read.u64()?, complaint: Box::new(Complaint::read(read)?) },
+            _ => return Err(LaneRefusal::Malformed("an operation of the bridge is of kind 2 to 10")),
         };
         reader.end()?;
         Ok(operation)

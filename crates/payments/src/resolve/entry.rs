@@ -4,10 +4,11 @@
 //! They are many, and few are written in a block. The ledger keeps them in a trie, so that the cost of a block's root
 //! grows neither with the age of an epoch nor with what is open.
 
-use primitives::{Address, Amount, Digest};
+use primitives::{Address, Amount, Digest, Signature};
 
 use super::{Case, Taken};
-use crate::{EscrowClaim, HomeEpoch, LaneRegistration, Output, OutputId};
+use crate::threshold::Judged;
+use crate::{Dealing, EscrowClaim, HomeEpoch, LaneRegistration, Output, OutputId};
 
 const VALUE_CONTEXT: &str = "walras 2026 lane bridge entry v1";
 
@@ -18,9 +19,10 @@ const OPEN: HomeEpoch = HomeEpoch::MAX;
 ///
 /// ```text
 /// key    epoch 8, big-endian · kind 1 (1 backed output, 2 taken output, 3 certified payment) · id or digest 32
-///        epoch 8, big-endian · kind 1 (7 registered keys) · member 1 and 31 zeros
+///        epoch 8, big-endian · kind 1 (7 registered keys, 8 dealing) · member 1 and 31 zeros
+///        epoch 8, big-endian · kind 1 (9 complaint decided) · member 1 · (0 it is out | 1 struck) 1 and 30 zeros
 ///        255 8 times · kind 1 (4 case, 5 deposit of a case, 6 claim) · output 32
-/// value  H(output 45) | H(how it was taken) | H() | H(registration)
+/// value  H(output 45) | H(how it was taken) | H() | H(registration) | H(dealing · signature 64) | H()
 ///        H(case) | H(opener 20 · deposit 8) | H(height 8 · claim 33)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +65,21 @@ impl BridgeEntry {
         let mut id = [0; 32];
         id[0] = registration.member;
         BridgeEntry::new(registration.epoch, 7, &id, Some(&registration.encode()))
+    }
+
+    pub(crate) fn dealing(epoch: HomeEpoch, dealing: &Dealing, signature: &Signature) -> BridgeEntry {
+        let mut id = [0; 32];
+        id[0] = dealing.dealer;
+        BridgeEntry::new(epoch, 8, &id, Some(&[&dealing.encode()[..], &signature.0].concat()))
+    }
+
+    pub(crate) fn judged(epoch: HomeEpoch, judged: Judged) -> BridgeEntry {
+        let mut id = [0; 32];
+        (id[0], id[1]) = match judged {
+            Judged::Out(dealer) => (dealer, 0),
+            Judged::Struck(member) => (member, 1),
+        };
+        BridgeEntry::new(epoch, 9, &id, Some(&[]))
     }
 
     pub(super) fn case(id: &OutputId, case: Option<&Case>) -> BridgeEntry {

@@ -4,12 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use blstrs::{G2Projective, Scalar};
 use group::Group;
+use primitives::{Digest, PublicKey, SecretKey, Signature};
 
 use super::secret::{challenge, pad, xor};
 use super::{DkgTerms, GroupKey, points};
 use crate::bls::{self, BlsPublicKey, BlsSignature};
 use crate::layout::Reader;
-use crate::{LaneRefusal, Quorums};
+use crate::statement::begin;
+use crate::{AGGREGATE_COST, HomeEpoch, LaneRefusal, Quorums, StatementKind};
+
+/// Most members that make a group key. Finishing costs n · q multiplications of points, a complaint q: with more
+/// members one block would take seconds.
+pub const DKG_MEMBERS_MAX: usize = 32;
+
+const DEALING_CONTEXT: &str = "walras 2026 lane dkg dealing v1";
+/// What reading a point and checking its subgroup costs, in verifications of ed25519 signatures.
+const POINT_COST: u32 = 4;
+/// What a multiplication of a point costs, in the same.
+const PRODUCT_COST: u32 = 6;
 
 /// What a dealer posts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,13 +115,79 @@ impl Dealing {
     /// [`LaneRefusal::Malformed`].
     pub fn parse(quorums: Quorums, bytes: &[u8]) -> Result<Dealing, LaneRefusal> {
         let mut reader = Reader::new(bytes);
+        let dealing = Dealing::read(quorums, &mut reader)?;
+        reader.end()?;
+        Ok(dealing)
+    }
+
+    pub(crate) fn read(quorums: Quorums, reader: &mut Reader<'_>) -> Result<Dealing, LaneRefusal> {
         let dealer = reader.u8()?;
         let commitments = (0..quorums.certificate).map(|_| reader.array()).collect::<Result<_, _>>()?;
         let ephemeral = reader.array()?;
         let shares = (0..quorums.validators).map(|_| reader.array()).collect::<Result<_, _>>()?;
         let (possession, ephemeral_possession) = (BlsSignature(reader.array()?), BlsSignature(reader.array()?));
-        reader.end()?;
         Ok(Dealing { dealer, commitments, ephemeral, shares, possession, ephemeral_possession })
+    }
+
+    /// What verifying it costs, with its dealer's signature, in verifications of ed25519 signatures.
+    pub fn cost(&self) -> u32 {
+        1 + 2 * AGGREGATE_COST + POINT_COST * (1 + self.commitments.len() as u32)
+    }
+
+    /// Checks its points and proofs; its commitments.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn verify(&self, terms: &DkgTerms) -> Result<Vec<G2Projective>, DkgRefusal> {
+        let quorums = terms.quorums();
+        if (self.commitments.len(), self.shares.len()) != (quorums.certificate, quorums.validators) {
+            return Err(DkgRefusal::WrongCounts);
+        }
+        points::parse(&self.ephemeral).ok_or(DkgRefusal::WrongPoint)?;
+        let points: Option<Vec<G2Projective>> = self.commitments.iter().map(points::parse).collect();
+        let points = points.ok_or(DkgRefusal::WrongPoint)?;
+        let covered = self.covered(terms);
+        let proofs = [(&self.commitments[0], &self.possession), (&self.ephemeral, &self.ephemeral_possession)];
+        for (point, proof) in proofs {
+            let key = BlsPublicKey::parse(point).map_err(|_| DkgRefusal::WrongPoint)?;
+            if !bls::possesses(&key, &covered, proof) {
+                return Err(DkgRefusal::WrongPossession);
+            }
+        }
+        Ok(points)
+    }
+
+    fn message(&self, network: &Digest, epoch: HomeEpoch) -> Vec<u8> {
+        let mut bytes = begin(StatementKind::Dealing, network, epoch);
+        bytes.extend(Digest::of(DEALING_CONTEXT, &self.encode()).0);
+        bytes
+    }
+
+    /// The dealer's signature, with its other key of the epoch: the proofs of possession are anybody's who deals.
+    pub fn sign(&self, network: &Digest, epoch: HomeEpoch, key: &SecretKey) -> Signature {
+        key.sign(&self.message(network, epoch))
+    }
+
+    /// Whether the dealer signed it.
+    pub fn is_signed(&self, network: &Digest, epoch: HomeEpoch, key: &PublicKey, signature: &Signature) -> bool {
+        key.verify(&self.message(network, epoch), signature)
+    }
+}
+
+impl Complaint {
+    /// What verifying and judging it costs at most, in verifications of ed25519 signatures.
+    pub const COST: u32 = 3 * POINT_COST + PRODUCT_COST * (4 + 1 + 22);
+
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        to.extend([self.member, self.dealer]);
+        to.extend(self.shared);
+        to.extend(self.challenge);
+        to.extend(self.response);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Complaint, LaneRefusal> {
+        let (member, dealer, shared) = (reader.u8()?, reader.u8()?, reader.array()?);
+        Ok(Complaint { member, dealer, shared, challenge: reader.array()?, response: reader.array()? })
     }
 }
 
@@ -120,8 +198,17 @@ enum Phase {
     Finished,
 }
 
+/// What a complaint comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// The dealing of this member does not stand.
+    Out(u8),
+    /// This member revealed a share of its own.
+    Struck(u8),
+}
+
 /// The state of the board. See the module text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyGeneration {
     terms: DkgTerms,
     phase: Phase,
@@ -143,6 +230,46 @@ impl KeyGeneration {
         &self.terms
     }
 
+    /// What was dealt, by dealer.
+    pub(crate) fn dealings(&self) -> impl Iterator<Item = &Dealing> {
+        self.dealings.values().map(|(dealing, _)| dealing)
+    }
+
+    /// Dealers whose dealing does not stand.
+    pub fn out(&self) -> &BTreeSet<u8> {
+        &self.out
+    }
+
+    /// Members that revealed a share of their own.
+    pub fn struck(&self) -> &BTreeSet<u8> {
+        &self.struck
+    }
+
+    /// Whether its time is over.
+    pub fn is_finished(&self) -> bool {
+        self.phase == Phase::Finished
+    }
+
+    /// Whether it is the time to deal.
+    pub fn awaits_dealings(&self) -> bool {
+        self.phase == Phase::Dealing
+    }
+
+    /// Whether it is the time to complain.
+    pub fn awaits_complaints(&self) -> bool {
+        self.phase == Phase::Complaining
+    }
+
+    /// What was decided about complaints.
+    pub(crate) fn judged(&self) -> impl Iterator<Item = Judged> + '_ {
+        self.out.iter().copied().map(Judged::Out).chain(self.struck.iter().copied().map(Judged::Struck))
+    }
+
+    /// Takes what was decided about complaints: of a state that was written.
+    pub(crate) fn decided(&mut self, out: BTreeSet<u8>, struck: BTreeSet<u8>) {
+        (self.out, self.struck) = (out, struck);
+    }
+
     /// The dealers that stand, ascending.
     pub fn standing(&self) -> impl Iterator<Item = u8> + '_ {
         self.dealings.keys().copied().filter(|dealer| !self.out.contains(dealer))
@@ -153,16 +280,9 @@ impl KeyGeneration {
         self.outcome.as_ref()
     }
 
-    pub(super) fn dealing_of(&self, dealer: u8) -> Option<&Dealing> {
+    /// What a dealer dealt.
+    pub fn dealing_of(&self, dealer: u8) -> Option<&Dealing> {
         self.dealings.get(&dealer).map(|(dealing, _)| dealing)
-    }
-
-    /// Makes the share of a member wrong on this copy of the board.
-    #[cfg(test)]
-    pub(super) fn spoil(&mut self, dealer: u8, member: u8) {
-        if let Some((dealing, _)) = self.dealings.get_mut(&dealer) {
-            dealing.shares[usize::from(member)][0] ^= 1;
-        }
     }
 
     fn in_phase(&self, phase: Phase, member: u8) -> Result<(), DkgRefusal> {
@@ -172,33 +292,38 @@ impl KeyGeneration {
         if usize::from(member) < self.terms.keys.len() { Ok(()) } else { Err(DkgRefusal::Stranger(member)) }
     }
 
-    /// A member deals. Whoever posts it for the member has proved to be the member, as by the sender of a transaction.
+    /// Whether a dealing would count now, but for what it holds.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn awaits(&self, dealer: u8) -> Result<(), DkgRefusal> {
+        self.in_phase(Phase::Dealing, dealer)?;
+        if self.dealings.contains_key(&dealer) { Err(DkgRefusal::DealtBefore(dealer)) } else { Ok(()) }
+    }
+
+    /// A member deals. Whoever posts it for the member has proved to be the member ([`Dealing::is_signed`]).
     ///
     /// # Errors
     /// Why it does not count.
     pub fn deal(&mut self, dealing: Dealing) -> Result<(), DkgRefusal> {
-        let dealer = dealing.dealer;
-        self.in_phase(Phase::Dealing, dealer)?;
-        if self.dealings.contains_key(&dealer) {
-            return Err(DkgRefusal::DealtBefore(dealer));
-        }
-        let quorums = self.terms.quorums();
-        if (dealing.commitments.len(), dealing.shares.len()) != (quorums.certificate, quorums.validators) {
+        self.awaits(dealing.dealer)?;
+        let points = dealing.verify(&self.terms)?;
+        self.dealings.insert(dealing.dealer, (dealing, points));
+        Ok(())
+    }
+
+    /// As [`KeyGeneration::deal`], of a dealing whose proofs were verified before.
+    ///
+    /// # Errors
+    /// Why it does not count. It is not noticed if a proof does not hold.
+    pub(crate) fn deal_verified(&mut self, dealing: Dealing) -> Result<(), DkgRefusal> {
+        self.awaits(dealing.dealer)?;
+        let points: Option<Vec<G2Projective>> = dealing.commitments.iter().map(points::parse_unchecked).collect();
+        let counts = (dealing.commitments.len(), dealing.shares.len());
+        if counts != (self.terms.quorums().certificate, self.terms.keys.len()) {
             return Err(DkgRefusal::WrongCounts);
         }
-        points::parse(&dealing.ephemeral).ok_or(DkgRefusal::WrongPoint)?;
-        let points: Option<Vec<G2Projective>> = dealing.commitments.iter().map(points::parse).collect();
-        let points = points.ok_or(DkgRefusal::WrongPoint)?;
-        let covered = dealing.covered(&self.terms);
-        let proofs =
-            [(&dealing.commitments[0], &dealing.possession), (&dealing.ephemeral, &dealing.ephemeral_possession)];
-        for (point, proof) in proofs {
-            let key = BlsPublicKey::parse(point).map_err(|_| DkgRefusal::WrongPoint)?;
-            if !bls::possesses(&key, &covered, proof) {
-                return Err(DkgRefusal::WrongPossession);
-            }
-        }
-        self.dealings.insert(dealer, (dealing, points));
+        self.dealings.insert(dealing.dealer, (dealing, points.ok_or(DkgRefusal::WrongPoint)?));
         Ok(())
     }
 
@@ -217,24 +342,36 @@ impl KeyGeneration {
         (points::generator() * share == points::evaluate_points(commitments, member)).then_some(share)
     }
 
+    /// Whether a complaint counts: it comes in time, is about somebody who dealt, and its proof holds.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn check_complaint(&self, complaint: &Complaint) -> Result<(), DkgRefusal> {
+        let &Complaint { member, dealer, .. } = complaint;
+        self.in_phase(Phase::Complaining, member)?;
+        if !self.dealings.contains_key(&dealer) {
+            return Err(DkgRefusal::NotDealt(dealer));
+        }
+        if self.proves(complaint) { Ok(()) } else { Err(DkgRefusal::WrongProof) }
+    }
+
     /// A member complains about a dealer.
     ///
     /// # Errors
     /// Why it does not count.
     pub fn complain(&mut self, complaint: &Complaint) -> Result<(), DkgRefusal> {
-        let &Complaint { member, dealer, shared, .. } = complaint;
-        self.in_phase(Phase::Complaining, member)?;
-        if !self.dealings.contains_key(&dealer) {
-            return Err(DkgRefusal::NotDealt(dealer));
-        }
-        if !self.proves(complaint) {
-            return Err(DkgRefusal::WrongProof);
-        }
-        match self.share_under(dealer, member, &shared) {
-            Some(_) => self.struck.insert(member),
-            None => self.out.insert(dealer),
-        };
+        self.check_complaint(complaint)?;
+        self.judge(complaint);
         Ok(())
+    }
+
+    /// Says who is wrong, of a complaint that counts; nothing if that was known.
+    pub(crate) fn judge(&mut self, complaint: &Complaint) -> Option<Judged> {
+        let &Complaint { member, dealer, shared, .. } = complaint;
+        match self.share_under(dealer, member, &shared) {
+            Some(_) => self.struck.insert(member).then_some(Judged::Struck(member)),
+            None => self.out.insert(dealer).then_some(Judged::Out(dealer)),
+        }
     }
 
     /// Whether the shared point is the member's key times the dealing's ephemeral point.

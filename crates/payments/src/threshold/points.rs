@@ -13,6 +13,12 @@ pub(super) fn parse(bytes: &[u8; 96]) -> Option<G2Projective> {
     point.filter(|point| !bool::from(point.is_identity())).map(G2Projective::from)
 }
 
+/// A point that was checked before.
+pub(super) fn parse_unchecked(bytes: &[u8; 96]) -> Option<G2Projective> {
+    let point: Option<G2Affine> = G2Affine::from_compressed_unchecked(bytes).into();
+    point.map(G2Projective::from)
+}
+
 pub(super) fn bytes(point: &G2Projective) -> [u8; 96] {
     point.to_affine().to_compressed()
 }

@@ -2,11 +2,13 @@
 
 use blstrs::{G2Projective, Scalar};
 use group::ff::Field;
+use primitives::SecretKey;
 
 use super::board::{Complaint, Dealing, KeyGeneration};
 use super::{DkgTerms, KeyShare, points};
 use crate::bls::BlsSecretKey;
 
+const SEED_CONTEXT: &str = "walras 2026 lane dkg seed of a shard v1";
 const DEAL_CONTEXT: &str = "walras 2026 lane dkg deal v1";
 const PAD_CONTEXT: &str = "walras 2026 lane dkg pad v1";
 const PROOF_CONTEXT: &str = "walras 2026 lane dkg complaint v1";
@@ -64,6 +66,28 @@ pub fn dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32]) -> Dealing {
     dealing
 }
 
+/// A dealing out of the dealer's other key of the epoch, which is random, fresh and secret. A dealer that starts again
+/// deals the same again.
+///
+/// # Panics
+/// If the dealer is no member.
+pub fn dealing_of_shard(terms: &DkgTerms, dealer: u8, key: &SecretKey) -> Dealing {
+    dealing(terms, dealer, &blake3::derive_key(SEED_CONTEXT, &key.to_seed()))
+}
+
+/// A dealing with a wrong share for one member, and proofs that hold: what a Byzantine dealer may post.
+///
+/// # Panics
+/// If the dealer is no member.
+pub fn false_dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32], wronged: u8) -> Dealing {
+    let mut dealing = dealing(terms, dealer, seed);
+    if let Some(share) = dealing.shares.get_mut(usize::from(wronged)) {
+        share[0] ^= 1;
+    }
+    prove_again(terms, &mut dealing, seed);
+    dealing
+}
+
 /// Proves that the dealer knows the constant coefficient and what pads are made with.
 fn prove(terms: &DkgTerms, dealing: &mut Dealing, secrets: [&Scalar; 2]) {
     let covered = dealing.covered(terms);
@@ -75,7 +99,6 @@ fn prove(terms: &DkgTerms, dealing: &mut Dealing, secrets: [&Scalar; 2]) {
 }
 
 /// Proves possession anew for a dealing whose shares were changed, with the seed that it was made of.
-#[cfg(test)]
 pub(super) fn prove_again(terms: &DkgTerms, dealing: &mut Dealing, seed: &[u8; 32]) {
     let key = blake3::derive_key(DEAL_CONTEXT, seed);
     let mut stream = blake3::Hasher::new_keyed(&key).update(&terms.context(dealing.dealer)).finalize_xof();
@@ -91,13 +114,19 @@ fn secret_scalar(secret: &BlsSecretKey) -> Scalar {
 impl KeyGeneration {
     /// What a member complains about, if a dealing on the board gives it a wrong share.
     pub fn complaint(&self, member: u8, secret: &BlsSecretKey, dealer: u8) -> Option<Complaint> {
+        let ephemeral = points::parse(&self.dealing_of(dealer)?.ephemeral)?;
+        let shared = points::bytes(&(ephemeral * secret_scalar(secret)));
+        let is_right = self.share_under(dealer, member, &shared).is_some();
+        if is_right { None } else { self.reveal(member, secret, dealer) }
+    }
+
+    /// A complaint, with or without need. Without need it reveals the member's share of this dealing and has the member
+    /// struck: what a Byzantine member may post, and a correct one never does.
+    pub fn reveal(&self, member: u8, secret: &BlsSecretKey, dealer: u8) -> Option<Complaint> {
         let dealing = self.dealing_of(dealer)?;
         let (terms, key) = (self.terms(), secret_scalar(secret));
         let ephemeral = points::parse(&dealing.ephemeral)?;
         let shared = points::bytes(&(ephemeral * key));
-        if self.share_under(dealer, member, &shared).is_some() {
-            return None;
-        }
         // The nonce follows from the secret and from what is proved, so that no two proofs share one.
         let mut nonce = blake3::Hasher::new_derive_key(NONCE_CONTEXT);
         nonce.update(&secret.to_bytes()).update(&terms.context(dealer)).update(&[member]).update(&dealing.ephemeral);

@@ -64,7 +64,8 @@ impl LaneSettings {
         let aggregates =
             [Some(&self.committee), self.previous.as_ref()].into_iter().flatten().any(LaneCommittee::has_bls);
         let certificate = self.largest_quorum().max(if aggregates { AGGREGATE_COST as usize } else { 0 });
-        let largest = INPUTS_MAX * (certificate + 1);
+        let answer = if aggregates { BLS_ANSWER_COST as usize } else { 0 };
+        let largest = INPUTS_MAX * (certificate + 1) + answer;
         assert!(self.checks_per_peer as usize >= largest, "checks_per_peer must be at least {largest}");
         assert!(self.checks_per_tick >= self.checks_per_peer, "checks_per_tick must be at least checks_per_peer");
     }
@@ -142,7 +143,7 @@ pub enum LaneEffect {
         /// The signature.
         answer: LaneAnswer,
     },
-    /// Send an answer under the BLS scheme.
+    /// Send an answer to who asked for a BLS signature.
     BlsAnswer {
         /// To whom.
         peer: LanePeer,

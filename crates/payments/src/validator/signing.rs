@@ -67,7 +67,7 @@ impl LaneValidator {
                     path: tree.path(index),
                 };
                 effects.push(match asker {
-                    Asker::Peer(peer) => LaneEffect::Answer { peer, kind: closed.kind, digest, answer },
+                    Asker::Peer(peer, _) => LaneEffect::Answer { peer, kind: closed.kind, digest, answer },
                     Asker::Vote(case, payment) => LaneEffect::Vote { case, payment, answer },
                     Asker::View(case, seen) => LaneEffect::View { case, seen, answer },
                 });
@@ -80,37 +80,34 @@ impl LaneValidator {
         self.key.as_ref().expect("a destroyed key has nothing to sign")
     }
 
-    /// Answers clients under the BLS scheme, if it is this shard's; what is left is signed with the other key.
+    /// Answers those clients who asked for BLS signatures; what is left is signed with the other key.
     fn sign_bls(&self, mut closed: ClosedTree, effects: &mut Vec<LaneEffect>) -> ClosedTree {
-        let Some(key) = &self.bls else { return closed };
         let (network, epoch, kind) = (&self.settings.rules.network, self.home(), closed.kind);
-        closed.leaves.retain(|(asker, digest)| match asker {
-            &Asker::Peer(peer) => {
-                if let Some(share) = &self.share {
-                    let signature = share.sign(network, epoch, kind, digest);
-                    effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
-                }
-                let signature = key.sign(network, epoch, kind, digest);
-                effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
-                false
-            }
-            Asker::Vote(..) | Asker::View(..) => true,
+        closed.leaves.retain(|(asker, digest)| {
+            let &Asker::Peer(peer, scheme) = asker else { return true };
+            let signature = match (scheme, &self.bls, &self.share) {
+                (AnswerScheme::Bls, Some(key), _) => key.sign(network, epoch, kind, digest),
+                (AnswerScheme::Share, _, Some(share)) => share.sign(network, epoch, kind, digest),
+                _ => return true,
+            };
+            effects.push(LaneEffect::BlsAnswer { peer, kind, digest: *digest, signature });
+            false
         });
         closed
     }
 
     fn sign_batch(&self, batch: Batch) -> LaneEffect {
-        let Batch { peer, owner, digests, excluded, position } = batch;
+        let Batch { peer, scheme, owner, digests, excluded, position } = batch;
         let size = digests.len() as u32;
         let leaves = digests.iter().map(|digest| merkle::leaf(Family::Signed, &digest.0)).collect();
         let digest = shared_digest(&Tree::new(Family::Signed, leaves).root(), size, &excluded);
         let (committee, validator) = (&self.settings.committee, self.settings.validator);
         let signature = match &self.bls {
-            Some(key) => {
+            Some(key) if scheme == AnswerScheme::Bls => {
                 let kind = StatementKind::SharedConfirmation;
                 SharedSignature::Bls(key.sign(&self.settings.rules.network, self.home(), kind, &digest))
             }
-            None => {
+            _ => {
                 let header = batch_header(committee, validator, &owner, (size, position), digest);
                 let header = RootHeader { shard: self.settings.shard, ..header.expect("it is a member") };
                 SharedSignature::Lane(self.lane_key().sign(&header.bytes()))

@@ -7,7 +7,7 @@ use primitives::{Digest, PublicKey, Signature, Signed, verify_all};
 
 use super::LaneValidator;
 use crate::request::RequestView;
-use crate::{PaymentView, owner_message};
+use crate::{AnswerScheme, PaymentView, owner_message};
 
 /// An owner's signature on a payment.
 struct OwnerSignature {
@@ -45,6 +45,7 @@ impl LaneValidator {
     }
 
     fn to_verify(&self, request: &[u8]) -> Option<OwnerSignature> {
+        let (_, request) = AnswerScheme::split(request).ok()?;
         let RequestView::Spend { payment, signature, .. } = RequestView::parse(request).ok()? else { return None };
         let owner = payment.owner();
         payment.check(&self.settings.rules).ok()?;

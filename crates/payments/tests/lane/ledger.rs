@@ -18,6 +18,7 @@ pub fn bridge_rules() -> BridgeRules {
         lapse_penalty: 100_000,
         outflow: BTreeMap::new(),
         registrars: Vec::new(),
+        bls: LaneBls::None,
     }
 }
 

@@ -273,3 +273,57 @@ pub fn receipts(payment: &SignedPayment, certificate: &PaymentCertificate) -> Ve
     let view = PaymentView::parse(&payment.payment).expect("well-formed");
     (0..16).map_while(|index| FastReceipt::of(&view, index, certificate.clone())).collect()
 }
+
+pub fn summary(payment: &SignedPayment) -> PaymentSummary {
+    PaymentView::parse(&payment.payment).unwrap().summary()
+}
+
+pub fn bls_nodes(n: usize, backed: &[Holding]) -> Vec<Node> {
+    let committee = bls_committee(0, n);
+    (0..n).map(|validator| Node::new(settings(&committee, validator, 4), backed).with_bls()).collect()
+}
+
+/// A request, a tick and a sync: all effects.
+pub fn effects(node: &mut Node, bytes: &[u8]) -> Vec<LaneEffect> {
+    let mut effects = node.request(bytes);
+    effects.extend(node.step(LaneInput::Tick));
+    effects.extend(node.sync());
+    effects
+}
+
+pub fn bls_certify(
+    nodes: &mut [Node],
+    kind: StatementKind,
+    payment: &SignedPayment,
+    bytes: &[u8],
+) -> PaymentCertificate {
+    certify_under(AnswerScheme::Bls, nodes, kind, payment, bytes).expect("q of n − 1 correct answers are enough")
+}
+
+pub fn certify_under(
+    scheme: AnswerScheme,
+    nodes: &mut [Node],
+    kind: StatementKind,
+    payment: &SignedPayment,
+    bytes: &[u8],
+) -> Option<PaymentCertificate> {
+    let committee = nodes[0].settings.committee.clone();
+    let mut collector = match scheme {
+        AnswerScheme::Share => BlsCollector::of_shares(kind, summary(payment)),
+        _ => BlsCollector::new(kind, summary(payment)),
+    };
+    // A Byzantine validator's signature is dropped, and the others are enough.
+    let wrong = bls_key(9, 9).sign(&NETWORK, 0, kind, &payment.digest);
+    assert_eq!(collector.add(&committee, 0, wrong), None);
+    for (validator, node) in (0..).zip(nodes).skip(1) {
+        for effect in effects(node, &scheme.ask(bytes)) {
+            if let LaneEffect::BlsAnswer { signature, digest, .. } = effect {
+                assert_eq!(digest, payment.digest);
+                if let Some(certificate) = collector.add(&committee, validator, signature) {
+                    return Some(certificate);
+                }
+            }
+        }
+    }
+    None
+}

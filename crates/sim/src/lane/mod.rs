@@ -15,7 +15,10 @@
 //! 4. The certificate of a settled payment is never refused as void.
 //! 5. Each correct validator holds the keys of the epochs in which it may sign or has to vote, and no others; each key
 //!    that the ledger has for it is fresh.
-//! 6. Nobody correct is convicted of contradicting itself, and only the stake that answers for the liar is slashed. In
+//! 6. In an eighth of the runs the members make a group key for each epoch, the liar deals wrong shares and reveals its
+//!    own, and validators crash in between: nobody correct reveals a share or has a dealing fall, and with a group key
+//!    each of them that got right shares has a share of it.
+//! 7. Nobody correct is convicted of contradicting itself, and only the stake that answers for the liar is slashed. In
 //!    half of the runs every contradiction that stands in a block is posted as evidence.
 //!
 //! In the end the network heals, and each settled output of an honest payer that can still move comes home to the
@@ -29,10 +32,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use ledger::{Genesis, LaneAsset, LaneTerms, Ledger, Listing, Member, Membership, Outcome, Refusal, Signatures, Terms};
+use ledger::{
+    Genesis, LaneAsset, LaneBls, LaneBridge, LaneTerms, Ledger, Listing, Member, Membership, Outcome, Refusal,
+    Signatures, Terms,
+};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, EvidenceFinder, HomeEpoch, HomePhase, LaneEvidence, LaneRegistration,
-    PaymentBody, Recipient, StatementKind, Verdict,
+    BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, EvidenceFinder, HomeEpoch, HomePhase, LaneEvidence,
+    LaneRegistration, PaymentBody, Recipient, StatementKind, Verdict, false_dealing,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock,
@@ -48,6 +54,8 @@ use shards::{Liar, Said, SimValidator};
 /// Validators, of which the last lies.
 const MEMBERS: u8 = 4;
 const EPOCH_HEIGHTS: u64 = 14;
+/// The same where members make group keys.
+const GROUP_EPOCH_HEIGHTS: u64 = 16;
 const ASSET: AssetId = AssetId(0);
 const CASE_DEPOSIT: Amount = 50;
 /// What answers for each member.
@@ -66,11 +74,14 @@ pub enum LaneBug {
     AnswerBeforeSync,
     /// The genesis names other accounts than those of the members to answer for them.
     OthersAnswer,
+    /// A validator complains about every dealing, and so reveals shares.
+    NeedlessComplaints,
 }
 
 impl LaneBug {
     /// All of them.
-    pub const ALL: [LaneBug; 3] = [LaneBug::NewLogOnRestart, LaneBug::AnswerBeforeSync, LaneBug::OthersAnswer];
+    pub const ALL: [LaneBug; 4] =
+        [LaneBug::NewLogOnRestart, LaneBug::AnswerBeforeSync, LaneBug::OthersAnswer, LaneBug::NeedlessComplaints];
 }
 
 /// How much to simulate.
@@ -116,6 +127,8 @@ pub struct LaneReport {
     pub convicted: u64,
     /// Settled outputs that came home in the end.
     pub came_home: u64,
+    /// Lane epochs for which the members made a group key.
+    pub group_keys: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
 }
@@ -187,9 +200,11 @@ fn lane_key(member: u8, epoch: HomeEpoch) -> SecretKey {
 }
 
 /// A member registers its key of an epoch.
-fn registration(network: &Digest, member: u8, epoch: HomeEpoch) -> BridgeOperation {
-    let keys = [lane_key(member, epoch)];
-    let (registration, proofs) = LaneRegistration::make(network, epoch, member, &keys, &registrar(member.into()));
+fn registration(lane: &LaneBridge, member: u8, epoch: HomeEpoch) -> BridgeOperation {
+    let (network, keys, registrar) = (lane.network(), [lane_key(member, epoch)], registrar(member.into()));
+    let bls = [BlsSecretKey::of_shard(&keys[0])];
+    let bls = if lane.terms().bls == LaneBls::None { &[][..] } else { &bls };
+    let (registration, proofs) = LaneRegistration::make_with_bls(&network, epoch, member, &keys, bls, &registrar);
     BridgeOperation::Register { registration, proofs }
 }
 
@@ -198,13 +213,19 @@ impl LaneWorld {
         let mut dice = Dice::new(seed ^ 0x1a9e);
         let payers = Payers::new(4);
         let keys: Vec<SecretKey> = (0..MEMBERS).map(|index| lane_key(index, 0)).collect();
+        let makes_group_keys = seed % 8 == 5 || options.bug == Some(LaneBug::NeedlessComplaints);
+        let (bls, epoch_heights) = match makes_group_keys {
+            true => (LaneBls::Threshold, GROUP_EPOCH_HEIGHTS),
+            false => (LaneBls::None, EPOCH_HEIGHTS),
+        };
         let terms = LaneTerms {
-            epoch_heights: EPOCH_HEIGHTS,
+            epoch_heights,
             halt_heights: 3,
             case_deposit: CASE_DEPOSIT,
             lapse_penalty: 100_000,
             members: keys.iter().map(|key| vec![key.public()]).collect(),
             registrars: (0..MEMBERS.into()).map(|index| registrar(index).public()).collect(),
+            bls,
             assets: vec![LaneAsset { asset: ASSET, least_units: 1, fee: dice.below(2), outflow: None }],
             accounts: (0..MEMBERS).map(|index| answering(index, options.bug)).collect(),
             outputs: Vec::new(),
@@ -444,6 +465,47 @@ impl LaneWorld {
         }
     }
 
+    /// What holds of a key generation that has ended.
+    fn check_generation(&self, epoch: HomeEpoch) -> Result<(), String> {
+        let Some(generation) = self.lane().bridge().generation(epoch) else { return Ok(()) };
+        for member in 0..self.liar.index {
+            let dealt = generation.dealing_of(member).is_some();
+            if generation.struck().contains(&member) || dealt && generation.out().contains(&member) {
+                return Err(format!(
+                    "validator {member} is correct, and the generation of epoch {epoch} tells otherwise"
+                ));
+            }
+            let secret = BlsSecretKey::of_shard(&lane_key(member, epoch));
+            // One that was too late to complain about a wrong share has none.
+            let is_wronged = || generation.standing().any(|of| generation.complaint(member, &secret, of).is_some());
+            if generation.outcome().is_some() && generation.share(member, &secret).is_none() && !is_wronged() {
+                return Err(format!("validator {member} has no share of the group key of epoch {epoch}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the liar posts in a key generation: a wrong share for somebody, and a share of its own.
+    fn post_false_dealings(&mut self, next: HomeEpoch) {
+        let Some(generation) = self.lane().bridge().generation(next).cloned() else { return };
+        let (network, liar, dealer) = (self.lane().network(), self.liar.index, self.dice.below(MEMBERS.into()) as u8);
+        let key = lane_key(liar, next);
+        let lies = self.dice.once_in(3);
+        let operation = if generation.awaits_dealings() && generation.dealing_of(liar).is_none() {
+            let dealing = Box::new(false_dealing(generation.terms(), liar, &[7; 32], dealer));
+            let signature = dealing.sign(&network, next, &key);
+            Some(BridgeOperation::Deal { epoch: next, dealing, signature })
+        } else if generation.awaits_complaints() {
+            let complaint = generation.reveal(liar, &BlsSecretKey::of_shard(&key), dealer).map(Box::new);
+            complaint.map(|complaint| BridgeOperation::Complain { epoch: next, complaint })
+        } else {
+            None
+        };
+        if let Some(operation) = operation.filter(|_| lies) {
+            self.post(&secret(2, liar.into()), &operation);
+        }
+    }
+
     fn on_outcome(&mut self, id: &TransactionId, operation: &Operation, outcome: &Outcome) -> Result<(), String> {
         match (operation, outcome.refusal()) {
             (Operation::Withdraw { amount, .. }, None) => self.escrow += u128::from(*amount),
@@ -471,6 +533,10 @@ impl LaneWorld {
                 self.escrow = left.ok_or("more is credited than escrow holds")?;
             }
             BridgeEvent::Convicted(_) => self.report.convicted += 1,
+            BridgeEvent::GroupKey(epoch, made) => {
+                self.report.group_keys += u64::from(*made);
+                self.check_generation(*epoch)?;
+            }
             BridgeEvent::Backed(id, output) => {
                 if let Recipient::Key(_) = output.to {
                     self.payers.deposited(*id, *output, home);
@@ -519,11 +585,13 @@ impl LaneWorld {
                 self.post(&secret(2, index as u64), &operation);
             }
         }
-        let (network, next, liar) = (self.lane().network(), self.now() + 1, self.liar.index);
+        let (next, liar) = (self.now() + 1, self.liar.index);
         let known = self.lane().bridge().registrations(next).any(|of| of.member == liar);
         if !known && self.dice.once_in(3) {
-            self.post(&secret(2, liar.into()), &registration(&network, liar, next));
+            let registers = registration(self.lane(), liar, next);
+            self.post(&secret(2, liar.into()), &registers);
         }
+        self.post_false_dealings(next);
         let cases: Vec<_> = self.lane().bridge().resolver().cases().map(|(of, bodies)| (*of, bodies)).collect();
         for (contested, bodies) in cases {
             let key = secret(2, self.liar.index.into());

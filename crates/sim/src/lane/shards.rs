@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ledger::{LaneBridge, Ledger};
 use payments::{
-    BridgeEvent, BridgeOperation, CaseEvent, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneEffect, LaneInput,
-    LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner, OutputId, PaymentBody, SPEND_EPOCHS, StatementKind,
-    new_log, view_digest,
+    BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneEffect,
+    LaneInput, LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner, OutputId, PaymentBody, SPEND_EPOCHS,
+    StatementKind, dealing_of_shard, new_log, view_digest,
 };
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
@@ -69,6 +69,8 @@ pub(super) struct SimValidator {
     /// The last certified state that it has heard of.
     known: Ledger,
     facts: VecDeque<(Vec<BridgeEvent>, Ledger)>,
+    /// The last epoch on whose board it has looked for wrong shares.
+    looked: HomeEpoch,
     /// Homes of the contested outputs of open cases.
     cases: BTreeMap<OutputId, HomeEpoch>,
     /// What the ledger is to have, until it has it.
@@ -96,6 +98,7 @@ impl SimValidator {
             logs: BTreeMap::new(),
             known: genesis.clone(),
             facts: VecDeque::new(),
+            looked: 0,
             cases: BTreeMap::new(),
             posts: Vec::new(),
             said: Vec::new(),
@@ -109,7 +112,31 @@ impl SimValidator {
 
     /// Has the key of an epoch that has not begun registered.
     fn register(&mut self, epoch: HomeEpoch) {
-        self.posts.push(registration(&lane(&self.known).network(), self.index, epoch));
+        self.posts.push(registration(lane(&self.known), self.index, epoch));
+    }
+
+    /// Deals for the group key of the next epoch, and complains about wrong shares, as far as it knows the board.
+    fn generate(&mut self) {
+        let (next, me) = (now(&self.known) + 1, self.index);
+        let Some(generation) = lane(&self.known).bridge().generation(next) else { return };
+        let key = lane_key(me, next);
+        let has_dealt = |post: &BridgeOperation| matches!(post, BridgeOperation::Deal { epoch, .. } if *epoch == next);
+        if generation.awaits_dealings() && generation.dealing_of(me).is_none() && !self.posts.iter().any(has_dealt) {
+            let dealing = Box::new(dealing_of_shard(generation.terms(), me, &key));
+            let signature = dealing.sign(&lane(&self.known).network(), next, &key);
+            self.posts.push(BridgeOperation::Deal { epoch: next, dealing, signature });
+        }
+        if generation.awaits_complaints() && self.looked < next {
+            let (secret, is_wrong) = (BlsSecretKey::of_shard(&key), self.bug == Some(LaneBug::NeedlessComplaints));
+            let complaint = |dealer: u8| match is_wrong {
+                true => generation.reveal(me, &secret, dealer),
+                false => generation.complaint(me, &secret, dealer),
+            };
+            let complaints: Vec<_> = generation.standing().filter_map(complaint).map(Box::new).collect();
+            let complain = |complaint| BridgeOperation::Complain { epoch: next, complaint };
+            self.posts.extend(complaints.into_iter().map(complain));
+            self.looked = next;
+        }
     }
 
     /// Whether it holds the keys that it needs, as far as it knows the time, and no others.
@@ -211,6 +238,7 @@ impl SimValidator {
                 _ => {}
             }
         }
+        self.generate();
         true
     }
 
@@ -307,6 +335,7 @@ impl SimValidator {
         }
         self.posts.clear();
         self.said.clear();
+        self.looked = 0;
         let bridge = lane(&self.known).bridge();
         let (oldest, now) = (bridge.oldest(), now(&self.known));
         let alive: Vec<HomeEpoch> =
@@ -315,6 +344,7 @@ impl SimValidator {
         let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
         homes.into_iter().for_each(|home| self.tell_cases_of(home));
         self.register(now + 1);
+        self.generate();
         let halted = lane(&self.known).bridge().clock().is_halted();
         self.tell_all(|| LaneInput::Halted(halted));
     }
@@ -333,6 +363,14 @@ impl SimValidator {
                 let bridge = lane(ledger).bridge();
                 bridge.clock().epoch() < of.epoch && !bridge.registrations(of.epoch).any(|by| by.member == of.member)
             }
+            BridgeOperation::Deal { epoch, dealing, .. } => lane(ledger)
+                .bridge()
+                .generation(*epoch)
+                .is_some_and(|of| of.awaits_dealings() && of.dealing_of(dealing.dealer).is_none()),
+            BridgeOperation::Complain { epoch, complaint } => lane(ledger)
+                .bridge()
+                .generation(*epoch)
+                .is_some_and(|of| of.awaits_complaints() && !of.out().contains(&complaint.dealer)),
             _ => false,
         });
     }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use payments::{
@@ -12,6 +11,7 @@ use payments::{
 use primitives::{Address, Operation, TransactionId};
 use serde_json::{Value, json};
 
+use super::lanes::Asking;
 use super::network::{LaneNow, learn};
 use super::send::Session;
 use super::slip::Slip;
@@ -27,7 +27,7 @@ pub(super) fn redeem(
     quantity: Option<(String, String)>,
     sender: &Sender,
     place: &PursePlace,
-    patience: Duration,
+    asking: Asking,
 ) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
     let mut certified = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn redeem(
     if let Some((asset, amount)) = quantity {
         let quantity = purse.network.units(&asset, &amount)?;
         let to = Recipient::Account(sender.account()?);
-        let mut session = Session::begin(&mut purse, place, sender.server(), patience)?;
+        let mut session = Session::begin(&mut purse, place, sender.server(), asking)?;
         let confirmed = session.pay(to, quantity, true)?;
         if !json {
             confirmed.iter().for_each(show::tell);

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use payments::AnswerScheme;
 use primitives::Address;
 use serde_json::json;
 
@@ -27,6 +28,7 @@ pub mod watch;
 use address::{Payee, lane_address};
 use deposit::{deposit, resolve_deposits};
 use home::{account_key, accounts, contest, redeem};
+use lanes::Asking;
 use network::{LaneNetwork, LaneNow};
 use purse::Purse;
 use receive::{receive, settle, verify};
@@ -70,6 +72,27 @@ pub struct Reach {
 impl Reach {
     fn patience(&self) -> Duration {
         Duration::from_secs(self.lane_patience)
+    }
+}
+
+/// What validators sign a payment with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Scheme {
+    /// The keys of shards, each in a tree over its answers: a certificate of some hundred bytes for each signer.
+    Merkle,
+    /// BLS keys: one aggregated signature of 48 bytes and a bitmap of its signers, where the lane epoch has such keys.
+    Bls,
+    /// Shares of the group key that the members made for the lane epoch, where they made one: 48 bytes.
+    Threshold,
+}
+
+impl From<Scheme> for AnswerScheme {
+    fn from(scheme: Scheme) -> AnswerScheme {
+        match scheme {
+            Scheme::Merkle => AnswerScheme::Tree,
+            Scheme::Bls => AnswerScheme::Bls,
+            Scheme::Threshold => AnswerScheme::Share,
+        }
     }
 }
 
@@ -123,7 +146,8 @@ pub enum Pay {
     /// Pay a lane address, or a ledger account.
     #[command(after_help = "Examples:
   walras pay send --to lane:5b01… --asset EUR --amount 12.50 --receipt coffee.txt
-  walras pay send --to 0x53e0… --asset EUR --amount 12.50    # an account: redeem the receipt then")]
+  walras pay send --to 0x53e0… --asset EUR --amount 12.50    # an account: redeem the receipt then
+  walras pay send --to lane:5b01… --asset EUR --amount 12.50 --scheme bls    # a short receipt")]
     Send {
         /// A lane address, as `walras pay address` prints it, or an account of the ledger.
         #[arg(long)]
@@ -140,6 +164,9 @@ pub enum Pay {
         /// Leave settling to the recipient.
         #[arg(long)]
         no_settle: bool,
+        /// What validators sign it with.
+        #[arg(long, value_enum, default_value_t = Scheme::Merkle)]
+        scheme: Scheme,
         #[command(flatten)]
         place: PursePlace,
         #[command(flatten)]
@@ -216,6 +243,9 @@ pub enum Pay {
         /// How long to wait for a quorum, in seconds.
         #[arg(long = "lane-patience", value_name = "SECONDS", default_value_t = 30)]
         lane_patience: u64,
+        /// What validators sign a new payment with.
+        #[arg(long, value_enum, default_value_t = Scheme::Merkle)]
+        scheme: Scheme,
     },
     /// Contest the money of a payment that is stuck: the ledger decides whether the payment stands or the money comes
     /// back to the account of its key. Takes a deposit, which comes back if the payment was not confirmed.
@@ -264,17 +294,17 @@ impl Pay {
             Pay::Address { place } => address(json, &place),
             Pay::Deposit { asset, amount, sender, place } => deposit(json, &asset, &amount, &sender, &place),
             Pay::Balance { offline, place, server } => balance(json, offline, &place, &server),
-            Pay::Send { to, asset, amount, receipt, no_settle, place, reach } => {
-                let order = Order { to, asset, amount, receipt, settles: !no_settle };
+            Pay::Send { to, asset, amount, receipt, no_settle, scheme, place, reach } => {
+                let order = Order { to, asset, amount, receipt, settles: !no_settle, scheme };
                 send(json, &order, &place, &reach)
             }
             Pay::Receive { file, no_settle, place, reach } => receive(json, &file, !no_settle, &place, &reach),
             Pay::Settle { place, reach } => settle(json, &place, &reach),
             Pay::Verify { file, genesis, place } => verify(json, &file, genesis, &place),
             Pay::Export { payment, file, qr, place } => export(json, &payment, file, qr, &place),
-            Pay::Redeem { files, asset, amount, sender, place, lane_patience } => {
-                let patience = Duration::from_secs(lane_patience);
-                redeem(json, &files, asset.zip(amount), &sender, &place, patience)
+            Pay::Redeem { files, asset, amount, sender, place, lane_patience, scheme } => {
+                let asking = Asking { patience: Duration::from_secs(lane_patience), scheme: scheme.into() };
+                redeem(json, &files, asset.zip(amount), &sender, &place, asking)
             }
             Pay::Contest { payment, sender, place } => contest(json, &payment, &sender, &place),
             Pay::Leave { folder, place } => leave(json, &folder, &place),

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, ensure};
 use ledger::Ledger;
-use payments::{AssetRule, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules};
+use payments::{
+    AssetRule, BlsSignature, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules, RegisteredBls, with_told_board,
+};
 use primitives::{Amount, AssetId, Digest, PublicKey, Signature, from_hex, to_hex};
 use serde_json::{Value, json};
 
@@ -38,6 +40,17 @@ type EpochKeys = BTreeMap<(HomeEpoch, u8), LaneRegistration>;
 /// The keys of so many epochs are kept: of those whose receipts may still be worth something, and some more.
 const EPOCHS_KEPT: HomeEpoch = 16;
 pub const EPOCHS: &str = "epochs.json";
+const BOARDS: &str = "boards.json";
+
+/// What was learned of lane epochs.
+#[derive(Debug, Default)]
+struct Learned {
+    keys: EpochKeys,
+    /// The boards on which members made group keys, in hexadecimal.
+    boards: BTreeMap<HomeEpoch, String>,
+    /// Committees whose boards were checked.
+    checked: BTreeMap<HomeEpoch, LaneCommittee>,
+}
 
 /// What never changes of a lane, and what was learned of its epochs.
 #[derive(Clone, Debug)]
@@ -50,7 +63,7 @@ pub struct LaneNetwork {
     pub registrars: Vec<PublicKey>,
     pub assets: Vec<LaneMoney>,
     /// What any of its clones learns all know.
-    learned: Arc<Mutex<EpochKeys>>,
+    learned: Arc<Mutex<Learned>>,
     /// Where what is learned is kept.
     folder: Option<PathBuf>,
 }
@@ -127,11 +140,45 @@ impl LaneNetwork {
                 self.admit(registration(&one).with_context(damaged)?).with_context(damaged)?;
             }
         }
+        let path = folder.join(BOARDS);
+        if path.exists() {
+            let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
+            let damaged = || format!("{} is damaged: remove it, a node tells it again", path.display());
+            self.known().boards = serde_json::from_slice(&text).with_context(damaged)?;
+        }
         self.folder = Some(folder.into());
         Ok(self)
     }
 
-    fn known(&self) -> MutexGuard<'_, EpochKeys> {
+    /// Learns how the members made the group keys of epochs that a node lists. It can tell none that members did not
+    /// make: they have signed what they dealt.
+    fn learn_boards(&self, server: &Server, lane: &Value) -> anyhow::Result<()> {
+        let listed = lane["group_keys"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut is_new = false;
+        for epoch in listed.iter().filter_map(Value::as_u64) {
+            if self.known().boards.contains_key(&epoch) {
+                continue;
+            }
+            // It may be forgotten by now; without it aggregates serve.
+            let Ok(told) = server.get(&format!("/v1/lane/boards/{epoch}")) else { continue };
+            let board = text(&told["board"]).trim_start_matches("0x").to_string();
+            let committee = with_board(self.plain_committee(epoch), &board).with_context(|| {
+                format!("the node tells a group key of lane epoch {epoch} that is not its members'")
+            })?;
+            let mut known = self.known();
+            known.checked.insert(epoch, committee);
+            is_new |= known.boards.insert(epoch, board).is_none();
+        }
+        if let (true, Some(folder)) = (is_new, &self.folder) {
+            let mut known = self.known();
+            let last = known.boards.last_key_value().map_or(0, |(epoch, _)| *epoch);
+            known.boards = known.boards.split_off(&last.saturating_sub(EPOCHS_KEPT));
+            write_durable(&folder.join(BOARDS), serde_json::to_string_pretty(&known.boards)?.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> MutexGuard<'_, Learned> {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,8 +189,9 @@ impl LaneNetwork {
         registration.verify(&self.id, registrar)?;
         let key = (registration.epoch, registration.member);
         let mut known = self.known();
-        let is_new = !known.contains_key(&key);
-        known.entry(key).or_insert(registration);
+        let keys = &mut known.keys;
+        let is_new = !keys.contains_key(&key);
+        keys.entry(key).or_insert(registration);
         Ok(is_new)
     }
 
@@ -157,9 +205,10 @@ impl LaneNetwork {
         }
         if let (true, Some(folder)) = (is_new, &self.folder) {
             let mut known = self.known();
-            let last = known.last_key_value().map_or(0, |((epoch, _), _)| *epoch);
-            *known = known.split_off(&(last.saturating_sub(EPOCHS_KEPT), 0));
-            let encoded: Vec<Value> = known.values().map(told).collect();
+            let keys = &mut known.keys;
+            let last = keys.last_key_value().map_or(0, |((epoch, _), _)| *epoch);
+            *keys = keys.split_off(&(last.saturating_sub(EPOCHS_KEPT), 0));
+            let encoded: Vec<Value> = keys.values().map(told).collect();
             write_durable(&folder.join(EPOCHS), serde_json::to_string_pretty(&encoded)?.as_bytes())?;
         }
         Ok(())
@@ -167,7 +216,7 @@ impl LaneNetwork {
 
     /// Whether the keys of an epoch are known, of a quorum.
     pub fn knows(&self, epoch: HomeEpoch) -> bool {
-        let known = || self.known().range((epoch, 0)..=(epoch, u8::MAX)).count();
+        let known = || self.known().keys.range((epoch, 0)..=(epoch, u8::MAX)).count();
         let quorum = || payments::Quorums::new(self.registrars.len()).certificate;
         epoch == 0 || self.registrars.is_empty() || known() >= quorum()
     }
@@ -227,14 +276,30 @@ impl LaneNetwork {
 
     /// The committee of an epoch, with the keys that are known.
     pub fn committee(&self, epoch: HomeEpoch) -> LaneCommittee {
-        let mut keys = self.members.clone();
-        if epoch > 0 && !self.registrars.is_empty() {
-            keys.iter_mut().for_each(Vec::clear);
-            for ((_, member), registration) in self.known().range((epoch, 0)..=(epoch, u8::MAX)) {
-                keys[usize::from(*member)].clone_from(&registration.keys);
+        let plain = self.plain_committee(epoch);
+        let board = {
+            let known = self.known();
+            if let Some(checked) = known.checked.get(&epoch) {
+                return checked.clone();
             }
+            known.boards.get(&epoch).cloned()
+        };
+        // A file may be damaged: without a group key aggregates serve.
+        let Some(with) = board.and_then(|board| with_board(plain.clone(), &board).ok()) else { return plain };
+        self.known().checked.insert(epoch, with.clone());
+        with
+    }
+
+    fn plain_committee(&self, epoch: HomeEpoch) -> LaneCommittee {
+        if epoch == 0 || self.registrars.is_empty() {
+            return LaneCommittee::new(self.id, epoch, self.members.clone());
         }
-        LaneCommittee::new(self.id, epoch, keys)
+        let mut committee = LaneCommittee::unregistered(self.id, epoch, self.members.len());
+        for registration in self.known().keys.range((epoch, 0)..=(epoch, u8::MAX)).map(|(_, registration)| registration)
+        {
+            committee.seat(registration).expect("it was verified when it was admitted");
+        }
+        committee
     }
 
     pub fn rules(&self) -> LaneRules {
@@ -265,23 +330,36 @@ impl LaneNetwork {
     }
 }
 
+/// The same committee with the group key that a board tells, in hexadecimal.
+fn with_board(committee: LaneCommittee, board: &str) -> anyhow::Result<LaneCommittee> {
+    let bytes = super::slip::hex(board).context("a board is hexadecimal")?;
+    Ok(with_told_board(committee, &bytes)?)
+}
+
 /// A registration as the interface tells it.
 fn registration(told: &Value) -> anyhow::Result<LaneRegistration> {
     let number = |name: &str| told[name].as_u64().with_context(|| format!("a registration has no {name}"));
     let keys = told["keys"].as_array().context("a registration has keys")?;
     let key = |key: &Value| text(key).parse::<PublicKey>().context("the key of a shard");
+    let bls = told["bls"].as_array().map_or(&[][..], Vec::as_slice);
+    let bls_key = |of: &Value| {
+        let key = from_hex(text(&of["key"])).context("the BLS key of a shard")?;
+        Ok(RegisteredBls { key, proof: BlsSignature(from_hex(text(&of["proof"])).context("the proof of a BLS key")?) })
+    };
     Ok(LaneRegistration {
         epoch: number("epoch")?,
         member: u8::try_from(number("member")?)?,
         keys: keys.iter().map(key).collect::<anyhow::Result<_>>()?,
+        bls: bls.iter().map(bls_key).collect::<anyhow::Result<_>>()?,
         signature: Signature(from_hex(text(&told["signature"])).context("a registrar's signature")?),
     })
 }
 
 fn told(registration: &LaneRegistration) -> Value {
     let keys: Vec<String> = registration.keys.iter().map(ToString::to_string).collect();
-    let LaneRegistration { epoch, member, signature, .. } = registration;
-    json!({"epoch": epoch, "member": member, "keys": keys, "signature": to_hex(&signature.0)})
+    let LaneRegistration { epoch, member, bls, signature, .. } = registration;
+    let bls: Vec<Value> = bls.iter().map(|of| json!({"key": to_hex(&of.key), "proof": to_hex(&of.proof.0)})).collect();
+    json!({"epoch": epoch, "member": member, "keys": keys, "bls": bls, "signature": to_hex(&signature.0)})
 }
 
 /// Asks a node of this network how the lane stands, and learns the keys of epochs by it.
@@ -293,6 +371,7 @@ pub fn learn(server: &Server, network: &LaneNetwork) -> anyhow::Result<Value> {
         "the node is of another lane than this purse, or names other keys: nothing was sent. Give another --server"
     );
     network.learn(&lane)?;
+    network.learn_boards(server, &lane)?;
     Ok(lane)
 }
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
-use payments::{HomeEpoch, OutputId, Recipient};
+use payments::{AnswerScheme, HomeEpoch, OutputId, Recipient};
 use serde_json::json;
 
 use super::address::Shown;
 use super::deposit::{CERTIFIED_PATIENCE, resolve_deposits};
-use super::lanes::Lanes;
+use super::lanes::{Asking, Lanes};
 use super::network::LaneNetwork;
 use super::purse::{Held, Purse};
 use super::send::Session;
@@ -120,7 +120,8 @@ pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::R
     let now = lanes.now.epoch;
     let is_old = |held: &Held| held.home + 1 == now || held.home + 2 == now;
     if purse.contents()?.held.iter().any(is_old) {
-        let mut session = Session::begin(&mut purse, place, &reach.server, reach.patience())?;
+        let asking = Asking { patience: reach.patience(), scheme: AnswerScheme::Tree };
+        let mut session = Session::begin(&mut purse, place, &reach.server, asking)?;
         renewed = spend::renew(session.purse, &session.seed, &mut session.lanes)?;
         sent_home = spend::send_home(session.purse, &session.seed, &mut session.lanes)?;
     }

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::address::{Payee, Shown};
 use super::deposit::resolve_deposits;
-use super::lanes::Lanes;
+use super::lanes::{Asking, Lanes};
 use super::purse::{Held, Purse, Seed};
 use super::slip::{DepositSlip, Slip, qr};
 use super::spend::Confirmed;
-use super::{PursePlace, Reach, restore, show, spend, watch};
+use super::{PursePlace, Reach, Scheme, restore, show, spend, watch};
 use crate::wallet::server::Server;
 
 /// What is to be sent.
@@ -25,13 +25,15 @@ pub(super) struct Order {
     pub amount: String,
     pub receipt: Option<PathBuf>,
     pub settles: bool,
+    pub scheme: Scheme,
 }
 
 pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
     let to = order.to.on(&purse.network.id)?;
     let quantity = purse.network.units(&order.asset, &order.amount)?;
-    let mut session = Session::begin(&mut purse, place, &reach.server, reach.patience())?;
+    let asking = Asking { patience: reach.patience(), scheme: order.scheme.into() };
+    let mut session = Session::begin(&mut purse, place, &reach.server, asking)?;
     let confirmed = session.pay(to, quantity, order.settles)?;
     let slips = slips(&purse, &confirmed)?;
     let first = confirmed.first().context("nothing was paid")?;
@@ -92,11 +94,11 @@ impl<'a> Session<'a> {
         purse: &'a mut Purse,
         place: &PursePlace,
         server: &Server,
-        patience: Duration,
+        asking: Asking,
     ) -> anyhow::Result<Session<'a>> {
         let seed = purse.seed(&place.passphrase())?;
         resolve_deposits(purse, server, Duration::ZERO)?;
-        let mut lanes = Lanes::to_spend(server, &purse.network, patience)?;
+        let mut lanes = Lanes::to_spend(server, &purse.network, asking)?;
         if purse.is_copy() {
             let found = restore::ask(purse, &seed, &mut lanes)?;
             eprintln!(

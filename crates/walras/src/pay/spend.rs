@@ -133,6 +133,8 @@ pub fn begin(
     let rules = purse.network.rules();
     let rule = rules.assets.get(&asset).copied().unwrap_or(rules.other);
     let parts = choose(&purse.contents()?.held, asset, rule, amount, lanes.now.epoch)?;
+    // Before anything is signed.
+    parts.iter().flat_map(|part| &part.inputs).try_for_each(|held| lanes.check_scheme(held.home))?;
     let mut payments = Vec::new();
     for Part { inputs, paid, change } in parts {
         let mut outputs = vec![Output { to, asset, amount: paid }];

@@ -1,0 +1,101 @@
+//! What verdicts and payments that stand are owed out of escrow, and what becomes of deposits.
+
+use super::*;
+
+impl Bridge {
+    pub(super) fn follow(
+        &mut self,
+        event: CaseEvent,
+        openers: &mut BTreeMap<OutputId, Vec<Address>>,
+        step: &mut BridgeStep,
+    ) {
+        match &event {
+            CaseEvent::Opened(contested) => {
+                let id = contested.output.id;
+                if let Some(opener) = first_opener(openers, &id) {
+                    self.deposits.insert(id, (opener, self.rules.case_deposit));
+                    self.deposited += u128::from(self.rules.case_deposit);
+                    step.deposits.insert(id);
+                }
+            }
+            CaseEvent::Stands(body) => self.owe_outputs(body, step),
+            CaseEvent::Ruled(contested, verdict) => self.owe_verdict(contested, *verdict, openers, step),
+            CaseEvent::Alarm(_) => self.clock.halt(),
+            CaseEvent::Fixed(..) => {}
+        }
+        step.events.push(BridgeEvent::Case(event));
+    }
+
+    /// What a payment that stands pays to accounts is due.
+    fn owe_outputs(&mut self, body: &PaymentBody, step: &mut BridgeStep) {
+        for (id, output) in body.output_ids().zip(&body.payment.outputs) {
+            if let Recipient::Account(to) = output.to {
+                let claim = EscrowClaim { to, asset: output.asset, amount: output.amount, verdict: false };
+                self.owe(id, claim, step);
+            }
+        }
+    }
+
+    fn owe(&mut self, id: OutputId, claim: EscrowClaim, step: &mut BridgeStep) {
+        let height = self.clock.height();
+        self.queue.push(height, id, claim);
+        step.claims.insert((claim.asset, (height, id)));
+    }
+
+    fn owe_verdict(
+        &mut self,
+        contested: &ContestedOutput,
+        verdict: Verdict,
+        openers: &mut BTreeMap<OutputId, Vec<Address>>,
+        step: &mut BridgeStep,
+    ) {
+        let SpentOutput { id, asset, amount } = contested.output;
+        let penalty = (u128::from(amount) * u128::from(self.rules.lapse_penalty.min(1_000_000))).div_ceil(1_000_000);
+        let credit = match verdict {
+            Verdict::Confirmed(..) => None,
+            Verdict::Freed => Some(amount),
+            Verdict::Lapsed => Some(amount - penalty as Amount),
+        };
+        if let Some(amount) = credit.filter(|amount| *amount > 0) {
+            // The claim is the exit's: whoever looks for the output of the exit finds it.
+            let exit = PaymentBody::new(contested.exit(self.rules.network));
+            let output = OutputId::of_payment(contested.home, &exit.digest, 0);
+            let claim = EscrowClaim { to: contested.owner.address(), asset, amount, verdict: true };
+            self.owe(output, claim, step);
+        }
+        let opened_before = self.deposits.remove(&id);
+        if let Some((_, deposit)) = opened_before {
+            self.deposited -= u128::from(deposit);
+            step.deposits.insert(id);
+        }
+        let opened_now = || first_opener(openers, &id).map(|opener| (opener, self.rules.case_deposit));
+        // A case about an output that a certified payment spends is never opened, and costs the deposit.
+        let Some((opener, deposit)) = opened_before.or_else(opened_now) else { return };
+        let needless = matches!(verdict, Verdict::Confirmed(_, by) if by != ConfirmedBy::Votes);
+        step.events.push(match needless {
+            true => BridgeEvent::KeepDeposit(deposit),
+            false => BridgeEvent::ReturnDeposit(opener, deposit),
+        });
+    }
+
+    /// Pays what limits and escrow permit, by height and ascending output id.
+    pub(super) fn pay(&mut self, step: &mut BridgeStep) {
+        let totals = &mut self.totals;
+        let held = |totals: &BTreeMap<AssetId, EscrowTotals>, asset: &AssetId| {
+            totals.get(asset).and_then(EscrowTotals::held).unwrap_or(0)
+        };
+        let paid = self.queue.pay(|asset| held(totals, &asset));
+        step.looks += paid.looks;
+        for (place, claim) in paid.claims {
+            let totals = totals.entry(claim.asset).or_default();
+            *if claim.verdict { &mut totals.verdicts } else { &mut totals.redemptions } += u128::from(claim.amount);
+            let EscrowClaim { to, asset, amount, .. } = claim;
+            step.claims.insert((asset, place));
+            step.events.push(BridgeEvent::Credit { to, asset, amount });
+        }
+        for asset in paid.uncovered {
+            self.clock.halt();
+            step.events.push(BridgeEvent::Uncovered(asset));
+        }
+    }
+}
