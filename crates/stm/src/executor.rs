@@ -15,8 +15,8 @@ use crate::workers::Work;
 const LOOKS_BEFORE_PARKING: u32 = if cfg!(test) { 1 } else { 200 };
 /// The ladder judges whether running in parallel pays once in so many commits.
 const JUDGED_COMMITS: u32 = 64;
-/// So many conflicts in that time, for each helper, undo what a helper gains: each is an execution, or most of one, that
-/// was in vain.
+/// So many conflicts in that time, for each helper, undo what a helper gains: each is an execution, or most of one,
+/// that was in vain.
 const CONFLICTS_AT_MOST: u32 = JUDGED_COMMITS / 2;
 /// The time of a run is judged in spells of so many nanoseconds: the system needs some to give helpers a processor.
 const PATIENCE_NS: u64 = 10_000_000;
