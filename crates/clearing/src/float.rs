@@ -23,8 +23,8 @@ pub(crate) fn exp(x: f64) -> f64 {
     result[0]
 }
 
-/// Replaces every x by e^x, the same as [`exp`] gives. The divisions of one x wait for each other; those of several side
-/// by side do not.
+/// Replaces every x by e^x, the same as [`exp`] gives. The divisions of one x wait for each other; those of several
+/// side by side do not.
 pub(crate) fn exp_all(xs: &mut [f64]) {
     const SIDE_BY_SIDE: usize = 8;
     for xs in xs.chunks_mut(SIDE_BY_SIDE) {

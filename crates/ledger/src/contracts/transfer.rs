@@ -1,8 +1,9 @@
 //! Transfers of ether between accounts without code, which most transactions are, without the interpreter.
 //!
 //! Such a transfer uses 21,000 gas, moves the value and pays the fee: nothing else can happen. What is not plainly
-//! valid (by its price, funds, nonce, limits), and what is more than a transfer (data, lists, code, a reserved address),
-//! is left to the interpreter, which decides and says why. A test holds both against each other over random transfers.
+//! valid (by its price, funds, nonce, limits), and what is more than a transfer (data, lists, code, a reserved
+//! address), is left to the interpreter, which decides and says why. A test holds both against each other over random
+//! transfers.
 
 use revm::context::{Cfg, Transaction};
 use revm::primitives::{Address, KECCAK_EMPTY, TxKind, U256};
