@@ -80,9 +80,9 @@ impl Flows {
 pub(crate) struct Demand<'a> {
     pub(crate) part: &'a Part,
     sources: Vec<Source<'a>>,
-    /// The band of the last evaluation, which `known` is about.
+    /// The band of the last evaluation, which `empty` is about.
     band: Band,
-    known: Vec<Known>,
+    empty: Vec<Empty>,
     offered: Vec<Offered>,
     ends: Vec<[End; 2]>,
     /// The offers of all pairs that have a few, one pair after the other. So a search of one reads few lines of memory.
@@ -105,13 +105,11 @@ enum Source<'a> {
     Pool(Side),
 }
 
-/// For which rates, strictly between two, a pair offers what it offered at the last search, and whether that is
-/// nothing.
+/// For which rates, strictly between two, a pair offers nothing, as at the last search.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct Empty {
     above: f64,
     below: f64,
-    is_nothing: bool,
 }
 
 /// What one pair offers below the band and in it, and for which prices that is so.
@@ -158,10 +156,10 @@ impl<'a> Demand<'a> {
                 amounts.extend_from_slice(own_amounts);
             }
         }
-        let known = vec![Known::NEVER; sources.len()];
+        let empty = vec![Empty::NEVER; sources.len()];
         let ends = vec![[End::default(); 2]; sources.len()];
         let (band, slopes, inverses) = (Band { alpha: 0.0, beta: 0.0 }, Vec::new(), Vec::new());
-        Demand { part, sources, band, known, offered, ends, limits, amounts, slopes, inverses, queries: 0, looks: 0 }
+        Demand { part, sources, band, empty, offered, ends, limits, amounts, slopes, inverses, queries: 0, looks: 0 }
     }
 
     /// The flows at `prices`: one evaluation, which sums up all pairs in their order.
@@ -174,11 +172,10 @@ impl<'a> Demand<'a> {
         self.slopes.clear();
         self.inverses.clear();
         self.inverses.extend(prices.iter().map(|price| 1.0 / price));
-        for at in 0..self.known.len() {
+        for at in 0..self.empty.len() {
             let Pair { sell, buy, .. } = self.part.pairs[at];
             let (a, b) = (sell as usize, buy as usize);
-            let known = self.known[at];
-            if known.is_nothing && known.holds(prices[a] * self.inverses[b]) {
+            if self.empty[at].holds(prices[a] * self.inverses[b]) {
                 continue;
             }
             let (must, free, slope) = self.flow(at, prices[a], prices[b]);
@@ -189,39 +186,37 @@ impl<'a> Demand<'a> {
             flows.bought[b] += sold;
             self.slopes.push((at as u32, sold, slope));
         }
-        self.looks += self.known.len() as u64;
+        self.looks += self.empty.len() as u64;
         self.queries += 1;
     }
 
-    /// Makes `band` the one that is known about.
+    /// Makes `band` the one that `empty` is about.
     fn set_band(&mut self, band: Band) {
         if self.band != band {
             self.band = band;
-            for (known, offered) in self.known.iter_mut().zip(&self.offered) {
-                *known = offered.known(band);
+            for (empty, offered) in self.empty.iter_mut().zip(&self.offered) {
+                *empty = offered.empty(band);
             }
         }
     }
 
     /// The value y that one pair sells at prices `sell` and `buy`, below the band and in it, and the slope e.
     fn flow(&mut self, at: usize, sell: f64, buy: f64) -> (f64, f64, f64) {
-        let Demand { band, sources, known, offered, ends, limits, amounts, looks, .. } = self;
+        let Demand { band, sources, empty, offered, ends, limits, amounts, looks, .. } = self;
         let offered = &mut offered[at];
         if let (0, Source::Pool(side)) = (offered.count, &sources[at]) {
             return side.flow(sell, buy, *band);
         }
         let rate = sell / buy;
-        if !known[at].holds(rate) {
-            let (low, high) = (rate * band.alpha, rate * band.beta);
-            let within = |price: f64, (over, under): (f64, f64)| price > over && price < under;
-            if !within(low, offered.begins) || !within(high, offered.ends) {
-                let own = offered.first as usize..(offered.first + offered.count) as usize;
-                *looks += match &sources[at] {
-                    Source::Offers(curve) if own.is_empty() => offered.search(curve, &mut ends[at], low, high),
-                    _ => offered.search_few(&limits[own.clone()], &amounts[own], low, high),
-                };
-                known[at] = offered.known(*band);
-            }
+        let (low, high) = (rate * band.alpha, rate * band.beta);
+        let within = |price: f64, (over, under): (f64, f64)| price > over && price < under;
+        if !within(low, offered.begins) || !within(high, offered.ends) {
+            let own = offered.first as usize..(offered.first + offered.count) as usize;
+            *looks += match &sources[at] {
+                Source::Offers(curve) if own.is_empty() => offered.search(curve, &mut ends[at], low, high),
+                _ => offered.search_few(&limits[own.clone()], &amounts[own], low, high),
+            };
+            empty[at] = offered.empty(*band);
         }
         let width = 1.0 / (band.beta - band.alpha);
         let slope = buy * offered.value * width;
@@ -317,9 +312,9 @@ impl Source<'_> {
     }
 }
 
-impl Known {
+impl Empty {
     /// No rate at all.
-    const NEVER: Known = Known { above: f64::INFINITY, below: 0.0, is_nothing: false };
+    const NEVER: Empty = Empty { above: f64::INFINITY, below: 0.0 };
 
     fn holds(self, rate: f64) -> bool {
         rate > self.above && rate < self.below
@@ -341,14 +336,16 @@ const UNKNOWN: Offered = Offered {
 };
 
 impl Offered {
-    /// For which rates `band` begins and ends where nothing changes. A rate that is known up to a few units in its last
-    /// place will do.
-    fn known(&self, band: Band) -> Known {
+    /// For which rates `band` begins and ends where nothing is offered; for none if something is. A rate that is known
+    /// up to a few units in its last place will do.
+    fn empty(&self, band: Band) -> Empty {
         const CLOSE: f64 = 1e-14;
-        Known {
+        if self.below != 0.0 || self.amount != 0.0 || self.value != 0.0 {
+            return Empty::NEVER;
+        }
+        Empty {
             above: f64::max(self.begins.0 / band.alpha, self.ends.0 / band.beta) * (1.0 + CLOSE),
             below: f64::min(self.begins.1 / band.alpha, self.ends.1 / band.beta) * (1.0 - CLOSE),
-            is_nothing: self.below == 0.0 && self.amount == 0.0 && self.value == 0.0,
         }
     }
 

@@ -1,6 +1,5 @@
 //! A validator whose key is in another process.
 
-#[allow(dead_code)]
 mod process;
 
 use std::io::{BufRead, BufReader};
