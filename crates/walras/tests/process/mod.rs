@@ -1,5 +1,4 @@
 //! The binary as a child process, and a client for what it serves.
-#![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
