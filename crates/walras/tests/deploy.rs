@@ -2,6 +2,7 @@
 //! is explained to operators.
 
 // A part of it is for the other tests.
+#[allow(dead_code)]
 mod process;
 
 use std::collections::BTreeSet;

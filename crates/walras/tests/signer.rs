@@ -1,5 +1,7 @@
 //! A validator whose key is in another process.
 
+// A part of it is for the other tests.
+#[allow(dead_code)]
 mod process;
 
 use std::io::{BufRead, BufReader};
