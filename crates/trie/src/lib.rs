@@ -64,6 +64,10 @@
 //! - A leaf of a long value holds its digest, because the ledger holds accounts in tables of its own (the paper too
 //!   keeps accounts outside the trie, K.1); that of an offer holds the amount, eight bytes.
 //! - BLAKE3 instead of BLAKE2b: one compression per 64 instead of 128 bytes, but several nodes at once.
+//! - The hash is no parameter. A parameter would serve one other user, the published tests of Ethereum, whose roots are
+//!   made with Keccak. But their trie has another shape (RLP, nodes for extensions, values of any length), so another
+//!   hash alone does not give those roots. `walras statetest` takes what the ledger's executor wrote and computes them
+//!   with a trie of Ethereum's own, from a crate that shares no code with this one.
 
 mod cursor;
 mod iter;
