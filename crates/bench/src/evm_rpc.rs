@@ -2,11 +2,14 @@
 //! load, and logs. One node with both doors on loopback; the clients run on the same cores.
 //!
 //! Transfers are signed and written out beforehand. *End to end* is until the last of them is executed and durable. The
-//! *ceiling* is what recovering the senders alone allows on all cores, in the same run: no intake can be faster.
+//! *ceiling* is what recovering the senders alone allows on all cores, in the same run: no intake can be faster. Beside
+//! the time of calls stands how late the same thread woke up between them, which is the machine's share, and how long
+//! blocks held the state: a read borrows it between two of them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use doors::CommittedBlock;
 use ledger::contracts::ethereum::{hex, keccak256};
 use ledger::contracts::{EthereumKey, EthereumRequest, EthereumTransaction, contract_address};
 use ledger::{Genesis, Limits, Listing};
@@ -69,6 +72,16 @@ const EXCHANGE: &str = include_str!("../contracts/Exchange.hex");
 const PAUSE: Duration = Duration::from_millis(5);
 /// Questions for logs, and calls of an idle node.
 const ROUNDS: usize = 21;
+
+/// Milliseconds, of a client that calls again and again.
+#[derive(Default)]
+struct Calls {
+    took: Vec<f64>,
+    /// What a pause took too long: no call can be faster, whoever serves it.
+    late: Vec<f64>,
+    /// How long blocks took to apply and to write down. A read that comes meanwhile waits for the end.
+    blocks: Vec<f64>,
+}
 
 /// A node, and who asks it.
 struct Desk<'a> {
@@ -139,7 +152,9 @@ impl Desk<'_> {
         let ceiling = ceiling(&signed);
         let (by_intake, mut calls_then) =
             self.under_load(contract, || self.send(&signed, &|agent, batch| self.by_intake(agent, batch)))?;
-        calls.append(&mut calls_then);
+        calls.took.append(&mut calls_then.took);
+        calls.late.append(&mut calls_then.late);
+        calls.blocks.append(&mut calls_then.blocks);
         say("logs");
         let logs = self.logs(contract, &|sender| first(sender) + 2 * each)?;
         Ok(json!({
@@ -149,7 +164,9 @@ impl Desk<'_> {
             "binary": by_intake,
             "recovery_per_second": ceiling,
             "binary_over_recovery": by_intake["end_to_end_per_second"].as_f64().unwrap_or(0.0) / ceiling,
-            "call_ms": percentiles(&mut calls),
+            "call_ms": percentiles(&mut calls.took),
+            "woken_late_ms": percentiles(&mut calls.late),
+            "block_ms": percentiles(&mut calls.blocks),
             "call_idle_ms": percentiles(&mut idle),
             "logs": logs,
             "quoted": {"anvil_batches_per_second": 7_810, "geth_per_second": 3_720,
@@ -242,26 +259,31 @@ impl Desk<'_> {
         }
     }
 
-    /// What it gives while one client calls a contract again and again, and how long these calls took.
+    /// What it gives while one client calls a contract again and again, how long these calls took, and how late the
+    /// machine woke the client up between them, in milliseconds.
     fn under_load(
         &self,
         contract: Address,
         load: impl FnOnce() -> Result<Value, EvmRpcError>,
-    ) -> Result<(Value, Vec<f64>), EvmRpcError> {
+    ) -> Result<(Value, Calls), EvmRpcError> {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let caller = scope.spawn(|| {
-                let (agent, mut times) = (agent(), Vec::new());
+                let (agent, mut calls) = (agent(), Calls::default());
+                let mut feed = self.node.exchange().subscribe();
                 while !done.load(Ordering::Acquire) {
-                    times.push(self.time_call(&agent, contract)?);
+                    calls.took.push(self.time_call(&agent, contract)?);
+                    let begun = Instant::now();
                     std::thread::sleep(PAUSE);
+                    calls.late.push((begun.elapsed() - PAUSE).as_secs_f64() * 1_000.0);
+                    calls.blocks.extend(std::iter::from_fn(|| feed.try_recv().ok()).map(|block| held_ms(&block)));
                 }
-                Ok::<_, EvmRpcError>(times)
+                Ok::<_, EvmRpcError>(calls)
             });
             let figures = load();
             done.store(true, Ordering::Release);
-            let times = caller.join().expect("no client panics");
-            Ok((figures?, times?))
+            let calls = caller.join().expect("no client panics");
+            Ok((figures?, calls?))
         })
     }
 
@@ -344,6 +366,13 @@ impl Desk<'_> {
         }
         Ok(json!({"sent": count, "found": found, "median_ms": median(times)}))
     }
+}
+
+/// How long a block held the state: its log is written beside its application.
+fn held_ms(block: &CommittedBlock) -> f64 {
+    let of = |is_log: bool| block.summary.stages_ms.iter().filter(move |(stage, _)| (*stage == "log") == is_log);
+    let sum = |is_log| of(is_log).map(|(_, ms)| ms).sum::<f64>();
+    sum(true).max(sum(false))
 }
 
 fn named(address: &Address) -> String {

@@ -104,6 +104,18 @@ fn lines_are_narrow() {
     assert!(wide.is_empty(), "{} lines:\n{}", wide.len(), wide.join("\n"));
 }
 
+/// The tests that SECURITY.md names beside the attacks that they keep away.
+#[test]
+fn tests_against_attacks_exist() {
+    let text = std::fs::read_to_string(root().join("SECURITY.md")).expect("SECURITY.md");
+    let section = text.split("## What was tried against it").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let named = section.expect("a section").split('`').skip(1).step_by(2);
+    let sources = sources();
+    let is_missing = |name: &&str| !sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
+    let missing: Vec<&str> = named.filter(is_missing).collect();
+    assert!(missing.is_empty(), "no such tests: {missing:?}");
+}
+
 #[test]
 fn no_crate_reaches_into_another() {
     let reaches =

@@ -86,7 +86,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
     if path == "/v1/typed-data" {
         let properties = json!({
             "account": {"type": "string", "pattern": ADDRESS},
-            "sequence": {"type": "integer", "minimum": 0, "maximum": INTEGER_MAX},
+            "sequence": {"type": ["integer", "null"], "minimum": 0, "maximum": INTEGER_MAX},
             "operation": {"oneOf": OPERATIONS.map(described_operation)},
         });
         let required = ["account", "operation"];
@@ -96,9 +96,11 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
         return;
     }
     let one = json!({"type": "string", "pattern": TRANSACTION, "description": "see docs/specification.md"});
-    let (name, schema) = match path.ends_with("/batch") {
-        true => ("transactions", json!({"type": "array", "items": one})),
-        false => ("transaction", one),
+    let (name, schema) = match path {
+        // What is no transaction is answered in its place, and the others are taken.
+        "/v1/ethereum/batch" => ("transactions", json!({"type": "array", "items": {"type": "string"}})),
+        path if path.ends_with("/batch") => ("transactions", json!({"type": "array", "items": one})),
+        _ => ("transaction", one),
     };
     let mut properties = Map::new();
     properties.insert(name.into(), schema);

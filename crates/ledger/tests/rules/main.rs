@@ -1,5 +1,6 @@
 //! The rules of the ledger, one module each: one program, so that the ledger is linked once.
 
+mod at_rest;
 mod attached;
 mod contract_history;
 mod contracts;
