@@ -52,6 +52,8 @@ pub struct Metrics {
     pub evidence: Counter,
     /// Transactions that were given to another validator, because this one's sub-blocks are left out.
     pub handed_over: Counter,
+    /// Shards of the payment lane that clients cannot reach.
+    pub lane_shards_unreachable: Gauge,
     refused_frames: Family<ReasonLabel, Counter>,
     sub_blocks: Family<ValidatorLabel, Counter>,
     height: Gauge,
@@ -82,6 +84,7 @@ impl Metrics {
             vote_syncs: Counter::default(),
             evidence: Counter::default(),
             handed_over: Counter::default(),
+            lane_shards_unreachable: Gauge::default(),
             refused_frames: Family::default(),
             sub_blocks: Family::default(),
             height: Gauge::default(),
@@ -124,6 +127,8 @@ impl Metrics {
         registry.register("evidence", evidence, metrics.evidence.clone());
         let handed = "Transactions that were given to another validator to propose";
         registry.register("handed_over_transactions", handed, metrics.handed_over.clone());
+        let unreachable = "Shards of the payment lane that cannot start, or whose address somebody else has";
+        registry.register("lane_shards_unreachable", unreachable, metrics.lane_shards_unreachable.clone());
         let refused = "Frames of other validators that were not taken, by reason";
         registry.register("refused_frames", refused, metrics.refused_frames.clone());
         registry.register("sub_blocks", "Sub-blocks in superblocks, by proposer", metrics.sub_blocks.clone());

@@ -29,10 +29,13 @@
 //!   these bytes after a crash.
 //! * **TLS is an option.** Answers authenticate themselves. With TLS, under the shard's registered key, nobody on the
 //!   way reads who pays whom (`tls.rs`). A shard speaks either TLS or none.
+//! * **An address that is taken is waited for.** A shard whose port somebody else has tries again, with growing waits,
+//!   and meanwhile hears of the ledger and votes (`door.rs`).
 //! * **Every queue is bounded.** So are connections, in all and by address, bytes of a request, replies that a client
 //!   does not read, and the time in which a connection says nothing.
 
 mod client;
+mod door;
 mod log;
 mod machine;
 mod outbox;

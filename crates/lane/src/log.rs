@@ -11,6 +11,8 @@ use store::{Disk, DiskFile};
 /// synced: see [`FileLog::open`].
 pub(crate) const REWRITTEN: u64 = 64 << 20;
 const PIECE: usize = 1 << 20;
+/// What follows the name of a log that is being made.
+const UNFINISHED: &str = ".unfinished";
 
 /// Why a log cannot be made or opened.
 #[derive(Debug, thiserror::Error)]
@@ -41,22 +43,20 @@ fn at<D: Disk>(disk: &D, name: &str) -> impl Fn(io::Error) -> LogError {
 }
 
 impl<D: Disk> FileLog<D> {
-    /// Makes the log of a shard, durably, once: when its key is registered, before its epoch begins.
+    /// Makes the log of a shard, durably, once: when its key is registered, before its epoch begins. It has its name
+    /// once it is whole: what an error or a crash leaves of it, the next call makes anew.
     ///
     /// # Errors
     /// [`LogError::Exists`] if there is one, or as the disk says.
     pub fn create(disk: &D, owner: &LogOwner) -> Result<(), LogError> {
         let name = name(owner);
         let error = at(disk, &name);
-        let file = match disk.create(&name) {
-            Err(failed) if failed.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(LogError::Exists(format!("{}/{name}", disk.place())));
-            }
-            created => created.map_err(&error)?,
-        };
-        let head = new_log(owner, disk.entropy().map_err(&error)?);
-        file.write_at(0, &head).and_then(|()| file.sync()).map_err(&error)?;
-        disk.sync_directory().map_err(&error)
+        match disk.open(&name, false) {
+            Ok(_) => return Err(LogError::Exists(format!("{}/{name}", disk.place()))),
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => {}
+            Err(failed) => return Err(error(failed)),
+        }
+        write_new(disk, &name, owner).map_err(error)
     }
 
     /// Opens a log, and makes durable all that is read of it: its last bytes are written again where they stand and
@@ -110,6 +110,18 @@ impl<D: Disk> FileLog<D> {
     pub(crate) fn file(&self) -> Arc<D::File> {
         self.file.clone()
     }
+}
+
+fn write_new(disk: &impl Disk, name: &str, owner: &LogOwner) -> io::Result<()> {
+    let unfinished = format!("{name}{UNFINISHED}");
+    if disk.list()?.iter().any(|(other, _)| *other == unfinished) {
+        disk.remove(&unfinished)?;
+    }
+    let file = disk.create(&unfinished)?;
+    file.write_at(0, &new_log(owner, disk.entropy()?))?;
+    file.sync()?;
+    disk.rename(&unfinished, name)?;
+    disk.sync_directory()
 }
 
 fn rewrite(file: &impl DiskFile, length: u64) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::client::{LaneDirectory, highest_told};
+use crate::door::listen as listen_at;
 use crate::log::{FileLog, LogError};
 use crate::machine::{Machine, sync};
 use crate::sockets::accept;
@@ -122,9 +123,6 @@ pub enum ShardError {
         /// Why.
         reason: MuteReason,
     },
-    /// The address.
-    #[error("cannot listen on {0}: {1}")]
-    Listen(SocketAddr, std::io::Error),
     /// The key does not serve TLS.
     #[error("the key of the shard: {0}")]
     Tls(#[from] rustls::Error),
@@ -148,6 +146,10 @@ pub struct ShardCounts {
     pub connections: AtomicUsize,
     /// Connections that were closed because nobody read the replies, or refused because there were too many.
     pub closed: AtomicU64,
+    /// Times that it could not have its address.
+    pub listen_failures: AtomicU64,
+    /// Whether it has had its address.
+    pub is_listening: AtomicBool,
 }
 
 /// A shard at work. It stops when it is dropped.
@@ -180,8 +182,8 @@ pub(crate) struct Link {
 
 impl LaneShard {
     /// Opens the log of a shard, listens, and begins to sign once enough of its peers have told how far the shard had
-    /// signed; at once where there are none to ask. Not to be called, nor the shard dropped, inside an asynchronous
-    /// runtime.
+    /// signed; at once where there are none to ask. If its address cannot be had it hears of the ledger, votes, and
+    /// tries again for as long as it runs. Not to be called, nor the shard dropped, inside an asynchronous runtime.
     ///
     /// # Errors
     /// [`ShardError`] says what keeps it from starting.
@@ -211,10 +213,13 @@ impl LaneShard {
             .thread_name("lane-sockets")
             .build()
             .map_err(ShardError::Thread)?;
-        let listener =
-            sockets.block_on(TcpListener::bind(listen)).map_err(|error| ShardError::Listen(listen, error))?;
-        let address = listener.local_addr().map_err(|error| ShardError::Listen(listen, error))?;
-        sockets.spawn(accept(listener, events.clone(), counts.clone(), tls, limits, body_max));
+        let first = sockets.block_on(TcpListener::bind(listen));
+        let address = first.as_ref().ok().and_then(|listener| listener.local_addr().ok()).unwrap_or(listen);
+        let (served, counted) = (events.clone(), counts.clone());
+        sockets.spawn(async move {
+            let listener = listen_at(first, listen, &counted).await;
+            accept(listener, served, counted, tls, limits, body_max).await;
+        });
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.into()).spawn(run).map_err(ShardError::Thread)
         };
@@ -245,9 +250,14 @@ impl LaneShard {
         Ok(LaneShard { address, events, counts, sockets: Some(sockets), threads })
     }
 
-    /// Where it listens.
+    /// Where it listens, or will once it can.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Whether it still tries to have its address.
+    pub fn awaits_address(&self) -> bool {
+        self.sockets.is_some() && !self.counts.is_listening.load(Ordering::Acquire)
     }
 
     /// Lets go of its address and of all connections. What it hears of the ledger it still answers there.

@@ -110,6 +110,11 @@ impl Exchange {
         self.shared.again.load(Ordering::Acquire)
     }
 
+    /// Shards of the payment lane that clients cannot reach: they cannot start, or somebody else has their port.
+    pub fn lane_shards_unreachable(&self) -> u64 {
+        self.shared.metrics.lane_shards_unreachable.get() as u64
+    }
+
     /// What proves the committees from an epoch on, in order and as many as fit an answer; none in a solo node.
     ///
     /// # Errors

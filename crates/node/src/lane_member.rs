@@ -79,7 +79,7 @@ pub enum LaneStartError {
     /// A thread.
     #[error("{0}")]
     Thread(String),
-    /// A shard that cannot listen.
+    /// A shard that cannot start.
     #[error(transparent)]
     Shard(#[from] ShardError),
 }

@@ -12,6 +12,7 @@ pub mod genesis_file;
 mod inbox;
 mod intake;
 mod lane_evidence;
+mod lane_home;
 mod lane_keys;
 mod lane_member;
 mod lane_part;

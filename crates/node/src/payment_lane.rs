@@ -11,6 +11,11 @@
 //! cases, lane time. A shard's log is made before its epoch begins, and only then. If it is missing later, the shard
 //! stays mute until the next epoch, and so does one whose validator joins in the middle of an epoch.
 //!
+//! *Passing errors.* A full disk or a port that somebody else has ends nothing for good. A shard that cannot start is
+//! tried again, with growing gaps, and then hears what it missed; one that cannot listen tries by itself
+//! ([`LaneShard::awaits_address`]). What is to be made for the next epoch is tried again with each block. The log names
+//! each with its remedy, and `lane_shards_unreachable` counts them.
+//!
 //! Votes, views and accusations are posted until the ledger has them: a transaction that was lost is made again after
 //! some blocks.
 //!
@@ -33,14 +38,14 @@ use std::time::Duration;
 use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardNews, ShardSetup};
 use ledger::{LaneBls, LaneBridge, Ledger};
 use payments::{
-    BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, KeyGeneration, LaneCommittee,
-    LaneEffect, LaneRegistration, LaneRules, LaneSettings, LogOwner, Output, OutputId, PaymentBody, SPEND_EPOCHS,
-    ViewParts, dealing_of_shard,
+    BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, ContestedOutput, HomeEpoch, KeyGeneration, LaneEffect,
+    LaneRegistration, LaneSettings, LogOwner, OutputId, PaymentBody, SPEND_EPOCHS, ViewParts, dealing_of_shard,
 };
 use primitives::{Body, Height, Operation, PublicKey, SecretKey};
 use store::RealDisk;
 
 use crate::lane_evidence::LaneWitness;
+use crate::lane_home::{Home, Term};
 use crate::lane_keys;
 use crate::lane_member::{HOME_PORTS, LaneKeys, LaneMember, LaneStartError, check, home_address};
 use crate::shared::{Shared, Submission};
@@ -58,33 +63,6 @@ pub(crate) enum LaneHeard {
     Block(Height, Vec<BridgeEvent>, Vec<BridgeOperation>),
     /// What a shard of a home asks for.
     Asked(HomeEpoch, u16, LaneEffect),
-}
-
-/// The shards of one home.
-struct Home {
-    shards: BTreeMap<u16, LaneShard>,
-    /// What the shards say of open cases.
-    parts: BTreeMap<OutputId, ViewParts>,
-}
-
-/// What the shards of a home are started with.
-#[derive(Clone)]
-struct Term {
-    rules: LaneRules,
-    committee: LaneCommittee,
-    previous: Option<LaneCommittee>,
-    /// Of the committee's group key, if it has one.
-    generation: Option<KeyGeneration>,
-}
-
-impl Term {
-    /// Of a home; `None` if the ledger has forgotten it.
-    fn of(lane: &LaneBridge, home: HomeEpoch) -> Option<Term> {
-        let committee = lane.committee(home)?.clone();
-        let previous = home.checked_sub(1).and_then(|before| lane.committee(before)).cloned();
-        let generation = committee.group().ok().and_then(|_| lane.bridge().generation(home)).cloned();
-        Some(Term { rules: lane.rules(), committee, previous, generation })
-    }
 }
 
 /// A contested output, and the payments of it.
@@ -107,6 +85,8 @@ pub(crate) struct LaneHost {
     homes: BTreeMap<HomeEpoch, Home>,
     /// The lane epoch that shards have heard of.
     now: HomeEpoch,
+    /// The epoch whose logs and keys are there, and registered.
+    prepared: HomeEpoch,
     /// Facts of blocks that have no certificate yet.
     waiting: VecDeque<(Height, Vec<BridgeEvent>, Vec<BridgeOperation>)>,
     posts: Vec<Post>,
@@ -146,6 +126,7 @@ impl LaneHost {
             heard,
             homes,
             now,
+            prepared: 0,
             waiting,
             posts,
             witness,
@@ -158,7 +139,7 @@ impl LaneHost {
         // Blocks up to here are part of the state.
         host.waiting.push_back((state.height(), Vec::new(), Vec::new()));
         host.recovered = Some(state);
-        host.open_recovered()?;
+        host.open_recovered();
         Ok(host)
     }
 
@@ -246,10 +227,11 @@ impl LaneHost {
     }
 
     /// Starts with the recovered state, if it is certified by now.
-    fn open_recovered(&mut self) -> Result<(), LaneStartError> {
+    fn open_recovered(&mut self) {
         let certified = self.certified();
-        let Some(state) = self.recovered.take_if(|state| state.height() <= certified) else { return Ok(()) };
-        self.open_all(&state)
+        if let Some(state) = self.recovered.take_if(|state| state.height() <= certified) {
+            self.open_all(&state);
+        }
     }
 
     fn make_logs(&self, home: HomeEpoch) -> Result<(), LaneStartError> {
@@ -272,17 +254,31 @@ impl LaneHost {
         LogOwner { network, home, validator: self.member.index, shard }
     }
 
+    /// Makes logs and keys of the next epoch and has them registered, if that is still to be done.
+    fn prepare(&mut self) {
+        let next = self.now + 1;
+        if self.prepared == next {
+            return;
+        }
+        let made = self.make_logs(next).and_then(|()| self.make_keys(next)).and_then(|()| self.register(next));
+        match made {
+            Ok(()) => self.prepared = next,
+            Err(error) => tracing::error!(
+                %error, next,
+                "logs and keys of the next lane epoch cannot be made; they are tried again with each block. Mend what \
+                 the error names before that epoch begins: without them this validator signs nothing in it"
+            ),
+        }
+    }
+
     /// Starts the shards of all homes that still sign or are needed, and tells them what the state knows.
-    fn open_all(&mut self, state: &Ledger) -> Result<(), LaneStartError> {
+    fn open_all(&mut self, state: &Ledger) {
         let bridge = lane(state).bridge();
         self.now = bridge.clock().epoch();
         let signs = self.now.saturating_sub(SPEND_EPOCHS);
-        for home in bridge.oldest()..=self.now {
-            if home >= signs || bridge.needs(home) {
-                let backed: Vec<_> = bridge.backed(home).map(|(id, output)| (*id, *output)).collect();
-                let term = Term::of(lane(state), home).expect("its epoch counts");
-                self.open(&term, &backed)?;
-            }
+        for home in (bridge.oldest()..=self.now).filter(|home| *home >= signs || bridge.needs(*home)) {
+            let backed = bridge.backed(home).map(|(id, output)| (*id, *output)).collect();
+            self.open(home, Term::of(lane(state), home, self.now, backed).expect("its epoch counts"));
         }
         let cases = bridge.resolver().cases().map(|(contested, bodies)| (contested.output.id, (*contested, bodies)));
         self.cases = cases.collect();
@@ -293,36 +289,77 @@ impl LaneHost {
         for home in lane_keys::homes(&self.directory).into_iter().filter(|home| *home < signs && !bridge.needs(*home)) {
             self.remove(home);
         }
-        self.register(self.now + 1)?;
-        self.generate()
+        self.prepare();
+        self.generate();
     }
 
-    /// Starts the shards of a home. One whose log does not allow it to sign is left out: the others go on without it.
-    fn open(&mut self, term: &Term, backed: &[(OutputId, Output)]) -> Result<(), LaneStartError> {
-        let (home, mut shards) = (term.committee.epoch(), BTreeMap::new());
-        for shard in 0..self.member.shards() {
-            let registered = term.committee.key(self.member.index, shard).ok();
-            let key = self.key(home, shard)?.filter(|key| Some(key.public()) == registered);
-            let Some(key) = key else {
-                tracing::error!(
-                    home,
-                    shard,
-                    "the lane: the key registered for this epoch is not here; nothing is signed"
-                );
-                continue;
-            };
-            match LaneShard::start(self.setup(term, shard, key, backed.to_vec()), &self.disk(home, shard)?) {
-                Ok(started) => drop(shards.insert(shard, started)),
-                Err(error @ ShardError::Mute { .. }) => tracing::warn!(%error, home, "the lane"),
-                Err(error) => return Err(error.into()),
+    /// Starts the shards of a home.
+    fn open(&mut self, home: HomeEpoch, term: Term) {
+        self.homes.insert(home, Home::new(term, self.member.shards()));
+        self.start_late(home);
+    }
+
+    /// Starts the shards of a home that do not run and are to be tried. One whose log does not allow it to sign, or
+    /// whose key is not here, is left out: the others go on without it.
+    fn start_late(&mut self, home: HomeEpoch) {
+        let due = self.homes.get_mut(&home).map(Home::take_due).unwrap_or_default();
+        for (shard, mut late) in due {
+            let started = self.start_shard(&late.term, shard);
+            let Some(of) = self.homes.get_mut(&home) else { return };
+            match started {
+                Ok(Some(mut started)) => {
+                    // Its port is that of a later home by now.
+                    if home + u64::from(HOME_PORTS) <= self.now {
+                        started.stop_listening();
+                    }
+                    late.catch_up(&started);
+                    of.shards.insert(shard, started);
+                }
+                Ok(None) => {}
+                Err(LaneStartError::Shard(error @ ShardError::Mute { .. })) => tracing::warn!(%error, home, "the lane"),
+                Err(error) => {
+                    late.put_off();
+                    of.late.insert(shard, late);
+                    tracing::error!(
+                        %error, home, shard,
+                        "a shard of the lane cannot start; it is tried again after some blocks, and the others go on. \
+                         Mend what the error names"
+                    );
+                }
             }
         }
-        self.homes.insert(home, Home { shards, parts: BTreeMap::new() });
-        Ok(())
     }
 
-    fn setup(&self, term: &Term, shard: u16, key: SecretKey, backed: Vec<(OutputId, Output)>) -> ShardSetup {
-        let (told, Term { rules, committee, previous, generation }) = (self.told.clone(), term.clone());
+    /// Starts a shard; `None` if its registered key is not here.
+    fn start_shard(&self, term: &Term, shard: u16) -> Result<Option<LaneShard>, LaneStartError> {
+        let home = term.committee.epoch();
+        let registered = term.committee.key(self.member.index, shard).ok();
+        let Some(key) = self.key(home, shard)?.filter(|key| Some(key.public()) == registered) else {
+            tracing::error!(home, shard, "the lane: the key registered for this epoch is not here; nothing is signed");
+            return Ok(None);
+        };
+        Ok(Some(LaneShard::start(self.setup(term, shard, key), &self.disk(home, shard)?)?))
+    }
+
+    /// A block has passed: what failed before is tried again, unless its time is over.
+    fn try_again(&mut self) {
+        self.prepare();
+        let due: Vec<HomeEpoch> =
+            self.homes.iter().filter(|(_, of)| !of.late.is_empty()).map(|(home, _)| *home).collect();
+        for home in due {
+            let is_needed = lane(&self.shared.read_ledger()).bridge().needs(home);
+            if home + SPEND_EPOCHS < self.now && !is_needed {
+                self.homes.get_mut(&home).into_iter().for_each(|of| of.late.clear());
+                self.remove_if_empty(home);
+            } else {
+                self.homes.get_mut(&home).into_iter().for_each(Home::pass_block);
+                self.start_late(home);
+            }
+        }
+    }
+
+    fn setup(&self, term: &Term, shard: u16, key: SecretKey) -> ShardSetup {
+        let (told, committee) = (self.told.clone(), term.committee.clone());
         let home = committee.epoch();
         let at = |shards: &Vec<SocketAddr>| shards.iter().map(|of| home_address(*of, home)).collect();
         let addresses: Vec<Vec<SocketAddr>> = self.member.addresses.iter().map(at).collect();
@@ -331,16 +368,17 @@ impl LaneHost {
         let bls_key = BlsSecretKey::of_shard(&key);
         let is_registered = committee.bls_key(self.member.index, shard) == Ok(&bls_key.public());
         let bls_key = Some(bls_key).filter(|_| is_registered);
-        let share = generation.zip(bls_key.as_ref()).and_then(|(of, key)| of.share(self.member.index, key));
+        let share = term.generation.as_ref().zip(bls_key.as_ref());
+        let share = share.and_then(|(of, key)| of.share(self.member.index, key));
         let peers = (addresses.len() > 1).then(|| LaneDirectory { committee: committee.clone(), addresses, tls });
         ShardSetup {
             settings: LaneSettings {
-                rules,
-                previous,
+                rules: term.rules.clone(),
+                previous: term.previous.clone(),
                 committee,
                 validator: self.member.index,
                 shard,
-                now: self.now,
+                now: term.now,
                 leaves: 256,
                 entries_max: 1 << 26,
                 trees_waiting_max: 64,
@@ -353,7 +391,7 @@ impl LaneHost {
             key,
             listen,
             tls,
-            backed,
+            backed: term.backed.clone(),
             peers,
             limits: ShardLimits::default(),
             post: Box::new(move |effect| match told.try_send(LaneHeard::Asked(home, shard, effect)) {
@@ -377,19 +415,17 @@ impl LaneHost {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if let Err(error) = self.open_recovered() {
-                tracing::error!(%error, "this validator takes no part in the lane");
-            }
+            self.open_recovered();
             while self.recovered.is_none() && self.waiting.len() > 1 && self.waiting[1].0 <= self.certified() {
                 self.waiting.pop_front();
                 let (_, events, posts) = &mut self.waiting[0];
                 let (events, posts) = (std::mem::take(events), std::mem::take(posts));
+                self.try_again();
                 self.on_block(events);
                 self.accuse(posts);
-                if let Err(error) = self.generate() {
-                    tracing::error!(%error, "this validator takes no part in the lane's key generation");
-                }
+                self.generate();
             }
+            self.count_unreachable();
             self.post();
         }
     }
@@ -402,6 +438,11 @@ impl LaneHost {
         }
     }
 
+    fn count_unreachable(&self) {
+        let unreachable: usize = self.homes.values().map(Home::unreachable).sum();
+        self.shared.metrics.lane_shards_unreachable.set(unreachable as i64);
+    }
+
     fn on_block(&mut self, events: Vec<BridgeEvent>) {
         self.warn_unregistered();
         for event in events {
@@ -410,11 +451,7 @@ impl LaneHost {
                     let home = self.now;
                     self.tell_home(home, &ShardNews::Backed(id, output));
                 }
-                BridgeEvent::Epoch(epoch) => {
-                    if let Err(error) = self.begin(epoch) {
-                        tracing::error!(%error, epoch, "this validator takes no part in this lane epoch");
-                    }
-                }
+                BridgeEvent::Epoch(epoch) => self.begin(epoch),
                 BridgeEvent::Halted(halted) => self.tell_all(&ShardNews::Halted(halted)),
                 BridgeEvent::Case(CaseEvent::Opened(contested)) => {
                     self.tell_of_case(contested.home, &ShardNews::CaseOpened(contested));
@@ -472,7 +509,7 @@ impl LaneHost {
 
     /// Takes part in the key generation of the next epoch: deals once everybody has registered, and complains about
     /// wrong shares when the time to deal is over. The ledger may be ahead of certified blocks, not of decided ones.
-    fn generate(&mut self) -> Result<(), LaneStartError> {
+    fn generate(&mut self) {
         let (next, me) = (self.now + 1, self.member.index);
         let generation = {
             let ledger = self.shared.read_ledger();
@@ -484,8 +521,12 @@ impl LaneHost {
             };
             open.filter(is_due).cloned()
         };
-        let Some(generation) = generation else { return Ok(()) };
-        let Some(key) = self.key(next, 0)? else { return Ok(()) };
+        let Some(generation) = generation else { return };
+        let key = self.key(next, 0).unwrap_or_else(|error| {
+            tracing::error!(%error, next, "the key for the lane's key generation; it is read again with the next block");
+            None
+        });
+        let Some(key) = key else { return };
         let secret = BlsSecretKey::of_shard(&key);
         let terms = generation.terms();
         // The registered key may be lost.
@@ -498,7 +539,7 @@ impl LaneHost {
                 let operation = BridgeOperation::Deal { epoch: next, dealing: Box::new(dealing), signature };
                 Post { operation, sent: None }
             }));
-            return Ok(());
+            return;
         }
         self.looked = next;
         for dealer in generation.standing().filter(|_| is_own) {
@@ -512,52 +553,48 @@ impl LaneHost {
                 self.posts.push(Post { operation, sent: None });
             }
         }
-        Ok(())
     }
 
     /// A lane epoch begins: its shards start, and the logs of the next are made.
-    fn begin(&mut self, epoch: HomeEpoch) -> Result<(), LaneStartError> {
+    fn begin(&mut self, epoch: HomeEpoch) {
         self.now = epoch;
         self.tell_all(&ShardNews::Epoch(epoch));
-        self.make_logs(epoch + 1)?;
-        self.make_keys(epoch + 1)?;
-        self.register(epoch + 1)?;
         // A home that is over and waits for a verdict has no clients: its port goes to this one.
         let same_port = |home: &HomeEpoch| home % u64::from(HOME_PORTS) == epoch % u64::from(HOME_PORTS);
         for (_, home) in self.homes.iter_mut().filter(|(home, _)| same_port(home)) {
             home.shards.values_mut().for_each(LaneShard::stop_listening);
         }
         // The ledger may be ahead of certified blocks: what it backs by now is told when it is certified.
-        let term = Term::of(lane(&self.shared.read_ledger()), epoch);
-        term.map_or(Ok(()), |term| self.open(&term, &[]))?;
+        let term = Term::of(lane(&self.shared.read_ledger()), epoch, epoch, Vec::new());
+        term.into_iter().for_each(|term| self.open(epoch, term));
         self.tell_cases_of(epoch);
-        Ok(())
+        self.prepare();
     }
 
     /// Tells a home of the open cases that concern it.
-    fn tell_cases_of(&self, home: HomeEpoch) {
+    fn tell_cases_of(&mut self, home: HomeEpoch) {
+        let Some(of) = self.homes.get_mut(&home) else { return };
         let concerns = |contested: &ContestedOutput| (contested.home..=contested.home + 1).contains(&home);
         for (id, (contested, candidates)) in self.cases.iter().filter(|(_, (contested, _))| concerns(contested)) {
-            self.tell_home(home, &ShardNews::CaseOpened(*contested));
+            of.tell(&ShardNews::CaseOpened(*contested));
             if let Some(bodies) = candidates {
-                self.tell_home(home, &ShardNews::CandidatesFixed(*id, bodies.clone()));
+                of.tell(&ShardNews::CandidatesFixed(*id, bodies.clone()));
             }
         }
     }
 
-    fn tell_all(&self, news: &ShardNews) {
-        self.homes.keys().for_each(|home| self.tell_home(*home, news));
+    fn tell_all(&mut self, news: &ShardNews) {
+        self.homes.values_mut().for_each(|home| home.tell(news));
     }
 
     /// Tells the homes that a case concerns: that of its output, and the next one, into which candidates may pay.
     /// Others need not wait for its verdict, so that nobody keeps their keys alive with case after case.
-    fn tell_of_case(&self, home: HomeEpoch, news: &ShardNews) {
+    fn tell_of_case(&mut self, home: HomeEpoch, news: &ShardNews) {
         (home..=home + 1).for_each(|home| self.tell_home(home, news));
     }
 
-    fn tell_home(&self, home: HomeEpoch, news: &ShardNews) {
-        let shards = self.homes.get(&home).into_iter().flat_map(|home| home.shards.values());
-        shards.for_each(|shard| shard.tell(news.clone()));
+    fn tell_home(&mut self, home: HomeEpoch, news: &ShardNews) {
+        self.homes.get_mut(&home).into_iter().for_each(|of| of.tell(news));
     }
 
     fn on_asked(&mut self, home: HomeEpoch, shard: u16, effect: LaneEffect) {
@@ -602,7 +639,11 @@ impl LaneHost {
     fn destroy(&mut self, home: HomeEpoch, shard: u16) {
         let Some(of) = self.homes.get_mut(&home) else { return };
         of.shards.remove(&shard);
-        if of.shards.is_empty() {
+        self.remove_if_empty(home);
+    }
+
+    fn remove_if_empty(&mut self, home: HomeEpoch) {
+        if self.homes.get(&home).is_some_and(|of| of.shards.is_empty() && of.late.is_empty()) {
             self.homes.remove(&home);
             self.remove(home);
         }

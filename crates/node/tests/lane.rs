@@ -78,7 +78,8 @@ fn rotating(data: &Path) -> Genesis {
 
 struct Net {
     exchange: Arc<Exchange>,
-    address: SocketAddr,
+    /// Of its shards.
+    addresses: Vec<SocketAddr>,
 }
 
 impl Net {
@@ -92,14 +93,14 @@ impl Net {
 
     /// As the first of several members.
     fn among(genesis: &Genesis, keys: LaneKeys, data: &Path, addresses: Vec<Vec<SocketAddr>>) -> Net {
-        let address = addresses[0][0];
+        let own = addresses[0].clone();
         let mut config = Config::default();
         config.blocks.interval_ms = 5;
         let exchange = Arc::new(Exchange::start(config, genesis, data, None).expect("starts"));
         exchange
             .start_lane(LaneMember { index: 0, keys, addresses, tls: false, account: account(), safe: None }, data)
             .expect("takes part");
-        Net { exchange, address }
+        Net { exchange, addresses: own }
     }
 
     /// Submits an operation and waits until it is in a block.
@@ -153,7 +154,7 @@ impl Net {
 
     fn client(&self, home: HomeEpoch) -> LaneClient {
         let committee = self.exchange.read(|ledger| ledger.lane()?.committee(home).cloned()).expect("it counts");
-        let addresses = vec![vec![home_address(self.address, home)]];
+        let addresses = vec![self.addresses.iter().map(|of| home_address(*of, home)).collect()];
         LaneClient::new(LaneDirectory { committee, addresses, tls: false })
     }
 
@@ -416,6 +417,40 @@ fn a_member_that_votes_twice_is_accused_and_convicted() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(convicted().into_iter().collect::<Vec<u8>>(), [3]);
+    net.exchange.stop();
+}
+
+/// When an epoch begins another process has the port of one shard, and the logs of the epoch after cannot be made: the
+/// other shard serves, and nothing is lost when both errors have passed.
+#[test]
+fn what_fails_at_an_epoch_and_passes_ends_nothing() {
+    let (dir, mut genesis) = (private(), genesis());
+    let lane = genesis.lane.as_mut().expect("it has a lane");
+    lane.members = vec![make_first_lane_keys(dir.path(), 2, None).expect("made")];
+    lane.registrars = vec![shard_key().public()];
+    let addresses = vec![vec![free_address(), free_address()]];
+    let taken = std::net::TcpListener::bind(home_address(addresses[0][1], 1)).expect("a free port");
+    let blocked = dir.path().join("lane/2");
+    let net = Net::among(&genesis, LaneKeys::Registrar(Box::new(shard_key())), dir.path(), addresses);
+    std::fs::write(&blocked, []).expect("a file where a directory is to be");
+    net.reach(1);
+    let payments = [1, 2, 3].map(|of| {
+        let (coin, home) = net.withdraw(of, 100);
+        assert_eq!(home, 1, "three blocks of six");
+        net.pay(of, &coin, [home, home], Recipient::Key(person(9)))
+    });
+    let mut client = net.client(1);
+    let shard = |of| client.committee().shard_of(0, &person(of)).expect("a member");
+    assert_eq!([1, 2, 3].map(shard), [0, 1, 0]);
+    net.confirm(&mut client, &payments[0]);
+    client.confirm(&payments[1], Duration::from_secs(1)).expect_err("somebody else has its port");
+    assert_eq!(net.exchange.lane_shards_unreachable(), 1);
+    drop(taken);
+    std::fs::remove_file(blocked).expect("removed");
+    payments.iter().for_each(|payment| drop(net.confirm(&mut client, payment)));
+    net.reach(2);
+    let (coin, home) = net.withdraw(2, 100);
+    net.confirm(&mut net.client(home), &net.pay(2, &coin, [home, home], Recipient::Key(person(9))));
     net.exchange.stop();
 }
 

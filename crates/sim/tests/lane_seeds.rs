@@ -16,11 +16,13 @@ fn seeds_hold_over_two_boundaries() {
         sum.came_home += report.came_home;
         sum.convicted += report.convicted;
         sum.group_keys += report.group_keys;
+        sum.aggregates += report.aggregates;
+        sum.thresholds += report.thresholds;
     }
     let rare = [sum.certified, sum.settled, sum.credits, sum.verdicts, sum.crashes, sum.came_home];
     assert!(rare.iter().all(|count| *count > 50), "{sum:?}");
-    // Four of these runs make group keys.
-    assert!(sum.group_keys > 0, "{sum:?}");
+    // Four of these runs make group keys, and four more have BLS keys.
+    assert!(sum.group_keys > 0 && sum.aggregates > 20 && sum.thresholds > 20, "{sum:?}");
     // In about half of the runs somebody looks, and in few of those the liar says nothing that contradicts itself.
     assert!((6..=24).contains(&sum.convicted), "{sum:?}");
 }
@@ -42,6 +44,7 @@ fn every_seeded_mistake_is_caught() {
         let expected: &[&str] = match bug {
             LaneBug::OthersAnswer => &["answers for nobody who lied"],
             LaneBug::NeedlessComplaints => &["is correct, and the generation"],
+            LaneBug::ForeignSigner => &["a certificate of payment"],
             // Whichever comes first: two certificates, or a block with both signatures.
             LaneBug::NewLogOnRestart | LaneBug::AnswerBeforeSync => {
                 &["certified twice", "is correct, and was convicted"]

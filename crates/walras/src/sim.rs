@@ -192,6 +192,9 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
         ("crashes", sum(|report| report.crashes)),
         ("convicted", sum(|report| report.convicted)),
         ("came_home", sum(|report| report.came_home)),
+        ("group_keys", sum(|report| report.group_keys)),
+        ("aggregates", sum(|report| report.aggregates)),
+        ("thresholds", sum(|report| report.thresholds)),
     ];
     Ok(tell(&counts, &failures, "walras sim --lane", json))
 }

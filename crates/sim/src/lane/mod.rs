@@ -15,10 +15,14 @@
 //! 4. The certificate of a settled payment is never refused as void.
 //! 5. Each correct validator holds the keys of the epochs in which it may sign or has to vote, and no others; each key
 //!    that the ledger has for it is fresh.
-//! 6. In an eighth of the runs the members make a group key for each epoch, the liar deals wrong shares and reveals its
-//!    own, and validators crash in between: nobody correct reveals a share or has a dealing fall, and with a group key
-//!    each of them that got right shares has a share of it.
-//! 7. Nobody correct is convicted of contradicting itself, and only the stake that answers for the liar is slashed. In
+//! 6. In an eighth of the runs the members make a group key for each epoch. The liar deals wrong shares or none,
+//!    reveals its own and complains without a proof, and validators crash in between: nobody correct reveals a share or
+//!    has a dealing fall, and with a group key each of them that got right shares has a share of it.
+//! 7. In these runs, and in as many in which members register BLS keys and make no group key, payers ask for answers
+//!    under any scheme that a committee knows, and for humbler ones when they wait in vain; the liar's signatures are
+//!    wrong at times, or withheld. Under every scheme a certificate verifies for who knows only what the ledger tells,
+//!    a quorum has signed what it certifies, and each signer that it names.
+//! 8. Nobody correct is convicted of contradicting itself, and only the stake that answers for the liar is slashed. In
 //!    half of the runs every contradiction that stands in a block is posted as evidence.
 //!
 //! In the end the network heals, and each settled output of an honest payer that can still move comes home to the
@@ -26,6 +30,7 @@
 
 mod observed;
 mod payers;
+mod schemes;
 mod shards;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -37,8 +42,8 @@ use ledger::{
     Signatures, Terms,
 };
 use payments::{
-    BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, EvidenceFinder, HomeEpoch, HomePhase, LaneEvidence,
-    LaneRegistration, PaymentBody, Recipient, StatementKind, Verdict, false_dealing,
+    AnswerScheme, BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, EvidenceFinder, HomeEpoch, HomePhase,
+    LaneEvidence, LaneRegistration, PaymentBody, Recipient, StatementKind, Verdict, dealing_of_shard, false_dealing,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock,
@@ -49,6 +54,7 @@ use crate::dice::Dice;
 use crate::{Failure, message};
 use observed::Observed;
 use payers::Payers;
+use schemes::{SimAnswer, Stranger};
 use shards::{Liar, Said, SimValidator};
 
 /// Validators, of which the last lies.
@@ -76,12 +82,19 @@ pub enum LaneBug {
     OthersAnswer,
     /// A validator complains about every dealing, and so reveals shares.
     NeedlessComplaints,
+    /// A payer takes the sum of one signature too few, with the bit of a validator that did not sign.
+    ForeignSigner,
 }
 
 impl LaneBug {
     /// All of them.
-    pub const ALL: [LaneBug; 4] =
-        [LaneBug::NewLogOnRestart, LaneBug::AnswerBeforeSync, LaneBug::OthersAnswer, LaneBug::NeedlessComplaints];
+    pub const ALL: [LaneBug; 5] = [
+        LaneBug::NewLogOnRestart,
+        LaneBug::AnswerBeforeSync,
+        LaneBug::OthersAnswer,
+        LaneBug::NeedlessComplaints,
+        LaneBug::ForeignSigner,
+    ];
 }
 
 /// How much to simulate.
@@ -129,6 +142,10 @@ pub struct LaneReport {
     pub came_home: u64,
     /// Lane epochs for which the members made a group key.
     pub group_keys: u64,
+    /// Certificates with an aggregated signature, of confirmations and of acknowledgements.
+    pub aggregates: u64,
+    /// Those under a group key.
+    pub thresholds: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
 }
@@ -168,6 +185,7 @@ struct LaneWorld {
     sequences: BTreeMap<Address, Sequence>,
     messages: VecDeque<Message>,
     observed: Observed,
+    stranger: Stranger,
     /// Finds contradictions in blocks, in runs in which somebody looks.
     finder: Option<EvidenceFinder>,
     /// Units in escrow, by plain bookkeeping.
@@ -211,12 +229,12 @@ fn registration(lane: &LaneBridge, member: u8, epoch: HomeEpoch) -> BridgeOperat
 impl LaneWorld {
     fn new(seed: u64, options: LaneOptions) -> LaneWorld {
         let mut dice = Dice::new(seed ^ 0x1a9e);
-        let payers = Payers::new(4);
+        let payers = Payers::new(4, options.bug);
         let keys: Vec<SecretKey> = (0..MEMBERS).map(|index| lane_key(index, 0)).collect();
-        let makes_group_keys = seed % 8 == 5 || options.bug == Some(LaneBug::NeedlessComplaints);
-        let (bls, epoch_heights) = match makes_group_keys {
-            true => (LaneBls::Threshold, GROUP_EPOCH_HEIGHTS),
-            false => (LaneBls::None, EPOCH_HEIGHTS),
+        let (bls, epoch_heights) = match (options.bug, seed % 8) {
+            (Some(LaneBug::NeedlessComplaints), _) | (_, 5) => (LaneBls::Threshold, GROUP_EPOCH_HEIGHTS),
+            (Some(LaneBug::ForeignSigner), _) | (_, 3) => (LaneBls::Aggregate, EPOCH_HEIGHTS),
+            _ => (LaneBls::None, EPOCH_HEIGHTS),
         };
         let terms = LaneTerms {
             epoch_heights,
@@ -269,6 +287,7 @@ impl LaneWorld {
             sequences: BTreeMap::new(),
             messages: VecDeque::new(),
             observed: Observed::default(),
+            stranger: Stranger::default(),
             finder: dice.once_in(2).then(|| EvidenceFinder::new(1 << 12)),
             escrow: 0,
             healed: false,
@@ -339,7 +358,7 @@ impl LaneWorld {
     fn collect(&mut self) {
         for validator in 0..self.validators.len() {
             for said in std::mem::take(&mut self.validators[validator].said) {
-                self.observed.note(said.kind, said.digest, said.answer.validator);
+                self.observed.note(said.kind, said.digest, said.answer.validator());
                 self.messages.push_back(Message::Answer(said));
             }
         }
@@ -369,8 +388,8 @@ impl LaneWorld {
                 let (home, body) = (paid.home(), paid.body.clone());
                 let Some(bytes) = paid.request(kind) else { return };
                 if validator == self.liar.index {
-                    let Some(committee) = self.lane().committee(home).cloned() else { return };
-                    let answer = self.liar.answer(&committee, kind, &body);
+                    let scheme = paid.scheme;
+                    let Some(answer) = self.lie(scheme, home, kind, &body) else { return };
                     self.messages.push_back(Message::Answer(Said { kind, digest: body.digest, answer }));
                 } else {
                     self.validators[usize::from(validator)].request(home, payment as u64, &bytes);
@@ -378,6 +397,23 @@ impl LaneWorld {
                 }
             }
         }
+    }
+
+    /// What the liar answers.
+    fn lie(
+        &mut self,
+        scheme: AnswerScheme,
+        home: HomeEpoch,
+        kind: StatementKind,
+        body: &PaymentBody,
+    ) -> Option<SimAnswer> {
+        let lane = self.ledger.lane().expect("the chain has a lane");
+        let committee = lane.committee(home)?;
+        if scheme == AnswerScheme::Tree {
+            return Some(SimAnswer::Tree(self.liar.answer(committee, kind, body)));
+        }
+        let generation = lane.bridge().generation(home);
+        self.liar.bls_answer(committee, generation, scheme, (kind, body.digest), &mut self.dice)
     }
 
     /// Puts a transaction of an account into the next block.
@@ -485,23 +521,32 @@ impl LaneWorld {
         Ok(())
     }
 
-    /// What the liar posts in a key generation: a wrong share for somebody, and a share of its own.
+    /// What the liar posts in a key generation: a wrong share for somebody, or right ones; a share of its own, or a
+    /// complaint without a proof. Or nothing.
     fn post_false_dealings(&mut self, next: HomeEpoch) {
         let Some(generation) = self.lane().bridge().generation(next).cloned() else { return };
         let (network, liar, dealer) = (self.lane().network(), self.liar.index, self.dice.below(MEMBERS.into()) as u8);
         let key = lane_key(liar, next);
-        let lies = self.dice.once_in(3);
-        let operation = if generation.awaits_dealings() && generation.dealing_of(liar).is_none() {
-            let dealing = Box::new(false_dealing(generation.terms(), liar, &[7; 32], dealer));
+        let (posts, lies) = (self.dice.once_in(3), self.dice.once_in(2));
+        let operation = if !posts {
+            None
+        } else if generation.awaits_dealings() && generation.dealing_of(liar).is_none() {
+            let dealing = Box::new(match lies {
+                true => false_dealing(generation.terms(), liar, &[7; 32], dealer),
+                false => dealing_of_shard(generation.terms(), liar, &key),
+            });
             let signature = dealing.sign(&network, next, &key);
             Some(BridgeOperation::Deal { epoch: next, dealing, signature })
         } else if generation.awaits_complaints() {
-            let complaint = generation.reveal(liar, &BlsSecretKey::of_shard(&key), dealer).map(Box::new);
-            complaint.map(|complaint| BridgeOperation::Complain { epoch: next, complaint })
+            let complaint = generation.reveal(liar, &BlsSecretKey::of_shard(&key), dealer);
+            complaint.map(|mut complaint| {
+                complaint.response[0] ^= u8::from(lies);
+                BridgeOperation::Complain { epoch: next, complaint: Box::new(complaint) }
+            })
         } else {
             None
         };
-        if let Some(operation) = operation.filter(|_| lies) {
+        if let Some(operation) = operation {
             self.post(&secret(2, liar.into()), &operation);
         }
     }

@@ -38,6 +38,19 @@ impl Observed {
         Observed::is_quorum(self.confirmed.get(digest)) && Observed::is_quorum(self.acknowledged.get(digest))
     }
 
+    /// What must hold of the signers of a certificate; `named` are those of a bitmap.
+    pub fn check_signers(&self, kind: StatementKind, digest: &Digest, named: &[u8]) -> Result<(), String> {
+        let signers = match kind {
+            StatementKind::Acknowledgement => self.acknowledged.get(digest),
+            _ => self.confirmed.get(digest),
+        };
+        if !Observed::is_quorum(signers) {
+            return Err("no quorum has signed it".into());
+        }
+        let is_foreign = |member: &&u8| **member + 1 < MEMBERS && signers.is_none_or(|of| !of.contains(*member));
+        named.iter().find(is_foreign).map_or(Ok(()), |member| Err(format!("validator {member} did not sign it")))
+    }
+
     pub fn check(&self) -> Result<(), String> {
         let mut spent: BTreeMap<OutputId, Digest> = BTreeMap::new();
         for (digest, body) in &self.bodies {

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use payments::{
-    AnswerCollector, BridgeOperation, ContestedOutput, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee,
+    AnswerScheme, BridgeOperation, ContestedOutput, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCommittee,
     LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView, Recipient,
     RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, owner_message, settle_request,
 };
 use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey};
 
+use super::schemes::{SimCollector, below, schemes_of};
 use super::shards::Said;
-use super::{ASSET, CASE_DEPOSIT, LaneWorld, Message, secret};
+use super::{ASSET, CASE_DEPOSIT, LaneBug, LaneWorld, Message, secret};
 
 /// The payer that spends twice.
 const CHEAT: usize = 0;
@@ -19,6 +20,8 @@ const CHEAT: usize = 0;
 const MESSAGES: usize = 400;
 /// Blocks after which an honest payer contests what is stuck.
 const STUCK_BLOCKS: u64 = 5;
+/// So often a client asks under one scheme before it asks under another.
+const ASKS_UNDER_A_SCHEME: u64 = 6;
 
 /// An output of a payer.
 pub(super) struct Coin {
@@ -39,8 +42,11 @@ pub(super) struct Paid {
     /// For each output in the lane whose it is, and its key.
     owners: Vec<Option<(usize, SecretKey)>>,
     inputs: Vec<usize>,
-    confirmations: AnswerCollector,
-    acknowledgements: AnswerCollector,
+    pub scheme: AnswerScheme,
+    /// How often it was asked under this scheme.
+    asked: u64,
+    confirmations: SimCollector,
+    acknowledgements: SimCollector,
     certificate: Option<PaymentCertificate>,
     is_acknowledged: bool,
     is_dead: bool,
@@ -56,12 +62,28 @@ impl Paid {
 
     /// What is sent to a shard; `None` before there is a certificate to acknowledge.
     pub fn request(&self, kind: StatementKind) -> Option<Vec<u8>> {
-        match kind {
-            StatementKind::Acknowledgement => {
-                Some(settle_request(&self.body.payment.summary(), self.certificate.as_ref()?))
-            }
-            _ => Some(self.signed.request.clone()),
+        let request = match kind {
+            StatementKind::Acknowledgement => settle_request(&self.body.payment.summary(), self.certificate.as_ref()?),
+            _ => self.signed.request.clone(),
+        };
+        Some(self.scheme.ask(&request))
+    }
+
+    /// The client asks under another scheme, from now on.
+    fn ask_under(&mut self, scheme: AnswerScheme, bug: Option<LaneBug>) {
+        let summary = self.body.payment.summary();
+        let collector = |kind| SimCollector::new(scheme, kind, summary, bug);
+        self.confirmations = collector(StatementKind::Confirmation);
+        self.acknowledgements = collector(StatementKind::Acknowledgement);
+        (self.scheme, self.asked) = (scheme, 0);
+    }
+
+    /// It is asked once more: under a humbler scheme if that was in vain for long.
+    fn note_ask(&mut self, bug: Option<LaneBug>) {
+        if self.asked == ASKS_UNDER_A_SCHEME && self.scheme != AnswerScheme::Tree {
+            self.ask_under(below(self.scheme), bug);
         }
+        self.asked += 1;
     }
 
     /// What is to be asked next, if anything.
@@ -84,10 +106,11 @@ pub(super) struct Payers {
     pub payments: Vec<Paid>,
     by_digest: BTreeMap<Digest, usize>,
     roots: RootCache,
+    bug: Option<LaneBug>,
 }
 
 impl Payers {
-    pub fn new(count: u64) -> Payers {
+    pub fn new(count: u64, bug: Option<LaneBug>) -> Payers {
         Payers {
             accounts: (0..count).map(|number| secret(3, number)).collect(),
             keys: 0,
@@ -96,6 +119,7 @@ impl Payers {
             payments: Vec::new(),
             by_digest: BTreeMap::new(),
             roots: RootCache::new(64),
+            bug,
         }
     }
 
@@ -158,7 +182,7 @@ impl Payers {
         inputs: &[usize],
         into: HomeEpoch,
         outputs: Vec<(Output, Option<(usize, SecretKey)>)>,
-        begun: u64,
+        (scheme, begun): (AnswerScheme, u64),
     ) -> Option<usize> {
         let first = &self.coins[*inputs.first()?];
         let (key, home, payer) = (first.key.clone(), first.home, first.owner);
@@ -178,8 +202,10 @@ impl Payers {
             payer,
             owners,
             inputs: inputs.to_vec(),
-            confirmations: AnswerCollector::new(StatementKind::Confirmation, summary),
-            acknowledgements: AnswerCollector::new(StatementKind::Acknowledgement, summary),
+            scheme,
+            asked: 0,
+            confirmations: SimCollector::new(scheme, StatementKind::Confirmation, summary, self.bug),
+            acknowledgements: SimCollector::new(scheme, StatementKind::Acknowledgement, summary, self.bug),
             certificate: None,
             is_acknowledged: false,
             is_dead: false,
@@ -190,22 +216,24 @@ impl Payers {
         Some(self.payments.len() - 1)
     }
 
-    /// Takes an answer; what is new by it.
-    fn answered(&mut self, committee: &LaneCommittee, at: usize, said: Said) -> Option<StatementKind> {
+    /// Takes an answer; the certificate that it completes.
+    fn answered(&mut self, committee: &LaneCommittee, at: usize, said: Said) -> Option<PaymentCertificate> {
         let paid = &mut self.payments[at];
-        match said.kind {
+        let certificate = match said.kind {
             StatementKind::Confirmation if paid.certificate.is_none() => {
-                let certificate = paid.confirmations.add(committee, &mut self.roots, said.answer).ok()??;
-                paid.certificate = Some(certificate);
-                Some(StatementKind::Confirmation)
+                let certificate = paid.confirmations.add(committee, &mut self.roots, said.answer)?;
+                paid.certificate = Some(certificate.clone());
+                certificate
             }
             StatementKind::Acknowledgement if !paid.is_acknowledged => {
-                paid.acknowledgements.add(committee, &mut self.roots, said.answer).ok()??;
+                let certificate = paid.acknowledgements.add(committee, &mut self.roots, said.answer)?;
                 paid.is_acknowledged = true;
-                Some(StatementKind::Acknowledgement)
+                certificate
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        paid.asked = 0;
+        Some(certificate)
     }
 
     /// The recipients of a confirmed payment verify their receipts and take them.
@@ -317,7 +345,8 @@ impl LaneWorld {
         outputs: Vec<(Output, Option<(usize, SecretKey)>)>,
     ) -> Option<usize> {
         let (rules, height) = (self.lane().rules(), self.ledger.height());
-        let at = self.payers.build(&rules, inputs, into, outputs, height)?;
+        let scheme = self.draw_scheme(self.payers.coins[*inputs.first()?].home);
+        let at = self.payers.build(&rules, inputs, into, outputs, (scheme, height))?;
         let body = self.payers.payments[at].body.clone();
         self.note("pay", at as u64);
         self.observed.bodies.insert(body.digest, body);
@@ -326,10 +355,18 @@ impl LaneWorld {
         Some(at)
     }
 
+    /// A scheme that the committee of a home knows.
+    fn draw_scheme(&mut self, home: HomeEpoch) -> AnswerScheme {
+        let known = self.lane().committee(home).map(schemes_of).unwrap_or_default();
+        if known.len() < 2 { AnswerScheme::Tree } else { known[self.dice.index(known.len())] }
+    }
+
     /// Sends a payment, or its certificate, to all validators.
     fn ask(&mut self, payment: usize) {
-        let Some(kind) = self.payers.payments[payment].wants() else { return };
+        let (paid, bug) = (&mut self.payers.payments[payment], self.options.bug);
+        let Some(kind) = paid.wants() else { return };
         if self.messages.len() < MESSAGES {
+            paid.note_ask(bug);
             for validator in 0..super::MEMBERS {
                 self.messages.push_back(Message::Ask { validator, kind, payment });
             }
@@ -362,8 +399,15 @@ impl LaneWorld {
     pub(super) fn on_answer(&mut self, said: Said) {
         let Some(at) = self.payers.by_digest.get(&said.digest).copied() else { return };
         let Some(committee) = self.lane().committee(self.payers.payments[at].home()).cloned() else { return };
-        match self.payers.answered(&committee, at, said) {
-            Some(StatementKind::Confirmation) => {
+        let kind = said.kind;
+        let Some(certificate) = self.payers.answered(&committee, at, said) else { return };
+        let lane = self.ledger.lane().expect("the chain has a lane");
+        let checked = self.stranger.check(lane, &self.observed, kind, &self.payers.payments[at].body, &certificate);
+        checked.unwrap_or_else(|what| panic!("{what}"));
+        self.report.aggregates += u64::from(matches!(certificate, PaymentCertificate::Aggregate(_)));
+        self.report.thresholds += u64::from(matches!(certificate, PaymentCertificate::Threshold(_)));
+        match kind {
+            StatementKind::Confirmation => {
                 self.report.certified += 1;
                 self.note("certified", at as u64);
                 self.payers.receive(&committee, at).expect("a certificate that was collected verifies");
@@ -378,11 +422,10 @@ impl LaneWorld {
                 }
                 self.ask(at);
             }
-            Some(StatementKind::Acknowledgement) => {
+            _ => {
                 self.report.settled += 1;
                 self.note("settled", at as u64);
             }
-            _ => {}
         }
     }
 

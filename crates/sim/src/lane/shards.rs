@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ledger::{LaneBridge, Ledger};
 use payments::{
-    BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneEffect,
-    LaneInput, LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner, OutputId, PaymentBody, SPEND_EPOCHS,
-    StatementKind, dealing_of_shard, new_log, view_digest,
+    AnswerScheme, BlsSecretKey, BridgeEvent, BridgeOperation, CaseEvent, Claim, HomeEpoch, KeyGeneration, KeyShare,
+    LaneAnswer, LaneCommittee, LaneEffect, LaneInput, LaneLog, LanePeer, LaneSettings, LaneValidator, LogOwner,
+    OutputId, PaymentBody, SPEND_EPOCHS, StatementKind, dealing_of_shard, new_log, view_digest,
 };
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
+use super::schemes::SimAnswer;
 use super::{LaneBug, lane_key, registration};
 use crate::dice::Dice;
 
@@ -48,7 +49,7 @@ impl LogDisk {
 pub(super) struct Said {
     pub kind: StatementKind,
     pub digest: Digest,
-    pub answer: LaneAnswer,
+    pub answer: SimAnswer,
 }
 
 struct SimShard {
@@ -181,9 +182,19 @@ impl SimValidator {
             checks_per_tick: 10_000,
             roots_per_validator: 64,
         };
+        let bls = BlsSecretKey::of_shard(&key);
+        let is_registered = settings.committee.bls_key(self.index, 0) == Ok(&bls.public());
+        let generation = settings.committee.group().ok().and_then(|_| bridge.bridge().generation(home));
+        let share = generation.filter(|_| is_registered).and_then(|of| of.share(self.index, &bls));
         let mut fingerprints = [0; 32];
         fingerprints[..8].copy_from_slice(&dice.bits().to_le_bytes());
-        let (machine, intact) = LaneValidator::open(settings, key, fingerprints, Some(&disk));
+        let (mut machine, intact) = LaneValidator::open(settings, key, fingerprints, Some(&disk));
+        if is_registered {
+            machine = machine.with_bls(bls);
+        }
+        if let Some(share) = share {
+            machine = machine.with_share(share);
+        }
         match intact {
             Some(intact) => disk.bytes.truncate(intact as usize),
             None => self.muted = Some(format!("validator {} home {home}: {:?}", self.index, machine.muted())),
@@ -300,7 +311,12 @@ impl SimValidator {
                     self.step(home, LaneInput::Synced(position));
                 }
                 LaneEffect::Sync(position) => shard.syncs.push_back(position),
-                LaneEffect::Answer { kind, digest, answer, .. } => self.said.push(Said { kind, digest, answer }),
+                LaneEffect::Answer { kind, digest, answer, .. } => {
+                    self.said.push(Said { kind, digest, answer: SimAnswer::Tree(answer) });
+                }
+                LaneEffect::BlsAnswer { kind, digest, signature, .. } => {
+                    self.said.push(Said { kind, digest, answer: SimAnswer::Bls(self.index, signature) });
+                }
                 LaneEffect::Vote { case, payment, answer } => {
                     self.posts.push(BridgeOperation::Vote { case, payment, answer });
                 }
@@ -380,11 +396,36 @@ impl SimValidator {
 pub(super) struct Liar {
     pub index: u8,
     position: u64,
+    /// Its shares of group keys, as far as it dealt and was dealt to.
+    shares: BTreeMap<HomeEpoch, Option<KeyShare>>,
 }
 
 impl Liar {
     pub fn new(index: u8) -> Liar {
-        Liar { index, position: 1_000 }
+        Liar { index, position: 1_000, shares: BTreeMap::new() }
+    }
+
+    /// Answers with its BLS key or share, or with a signature of something else, or not at all.
+    pub fn bls_answer(
+        &mut self,
+        committee: &LaneCommittee,
+        generation: Option<&KeyGeneration>,
+        scheme: AnswerScheme,
+        said: (StatementKind, Digest),
+        dice: &mut Dice,
+    ) -> Option<SimAnswer> {
+        let (network, home, (kind, digest)) = (committee.network(), committee.epoch(), said);
+        let digest = if dice.once_in(4) { Digest([3; 32]) } else { digest };
+        let key = BlsSecretKey::of_shard(&lane_key(self.index, home));
+        let signature = match scheme {
+            AnswerScheme::Share => {
+                let index = self.index;
+                let share = self.shares.entry(home).or_insert_with(|| generation.and_then(|of| of.share(index, &key)));
+                share.as_ref()?.sign(&network, home, kind, &digest)
+            }
+            _ => key.sign(&network, home, kind, &digest),
+        };
+        (!dice.once_in(4)).then_some(SimAnswer::Bls(self.index, signature))
     }
 
     fn sign(&mut self, committee: &LaneCommittee, claim: &Claim<'_>) -> LaneAnswer {
