@@ -42,8 +42,8 @@ pub const LOADS: [&str; 10] =
 const SIGNED_AHEAD: usize = 65_536;
 /// Calls that are admitted together.
 const BATCH: usize = 500;
-/// After so long without a block that holds a call, the rest counts as lost.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// After so long without a block the rest counts as lost. A block of heavy calls takes a minute on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// Gas of a block: so much that the base fee stays where it is, as on Diablo's networks, whose gas costs nothing.
 const BLOCK_GAS: u64 = 8_000_000_000;
 const GWEI: u128 = 1_000_000_000;
@@ -322,9 +322,12 @@ fn submit(node: &Exchange, queue: &mut VecDeque<Signed>, waiting: &mut HashMap<T
         return false;
     }
     let batch: Vec<Signed> = queue.drain(..count).collect();
-    let answers = node.submit_ethereum(batch.iter().map(|call| call.bytes.clone()).collect());
+    let Ok(answers) = node.submit_ethereum(batch.iter().map(|call| call.bytes.clone()).collect()) else {
+        batch.into_iter().rev().for_each(|call| queue.push_front(call));
+        return false;
+    };
     let mut back = Vec::new();
-    for (call, answer) in batch.into_iter().zip(answers.unwrap_or_default()) {
+    for (call, answer) in batch.into_iter().zip(answers) {
         match answer {
             Ok(id) => drop(waiting.insert(id, call.at)),
             Err(EthereumReject::Full | EthereumReject::NonceTooHigh { .. }) => back.push(call),
