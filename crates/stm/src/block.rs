@@ -110,23 +110,18 @@ impl<V: Vm> FinalWrites<V> {
 
     /// All of them, in an order that differs from run to run.
     pub fn into_unordered(self) -> Vec<(V::Key, V::Value)> {
-        let mut overlay = self.overlay;
-        let mut writes = Vec::new();
-        if let Some((memory, end)) = self.latest {
-            writes.extend(memory.into_values(end));
-            if !overlay.is_empty() {
-                writes.iter().for_each(|(key, _)| drop(overlay.remove(key)));
-            }
+        match self.latest {
+            Some((memory, end)) if self.overlay.is_empty() => memory.into_values(end),
+            _ => self.merged().overlay.into_entries(),
         }
-        writes.extend(overlay);
-        writes
     }
 
-    /// Moves the latest values into the overlay.
-    fn merge(&mut self) {
+    /// With the latest values in the overlay.
+    fn merged(mut self) -> Self {
         if let Some((memory, end)) = self.latest.take() {
-            self.overlay.extend(memory.into_values(end));
+            self.overlay.extend(memory.into_values(end).into_iter());
         }
+        self
     }
 }
 
@@ -201,7 +196,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
             if !matches!(end, End::Exhausted) || self.next == self.size {
                 return (self, end);
             }
-            self.writes.merge();
+            self.writes = self.writes.merged();
             if self.next - before < size {
                 pause = (pause * 4).clamp(FIRST_PAUSE, LONGEST_PAUSE);
                 run_at_most = TRIAL;

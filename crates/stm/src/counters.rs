@@ -4,30 +4,45 @@
 //!   thread claims the next one by fetch-and-increment. Whoever creates work below a counter lowers the counter.
 //! - `decreases` counts how often either was lowered.
 //! - `active` counts tasks that are claimed and not finished. **A task counts as active before its counter advances**,
-//!   so that a counter at the end never hides a task that has not begun.
+//!   so that a counter at the end never hides a task that has not begun. Only the double collect asks for it.
 //! - `done` is set when, between two reads of `decreases` that agree, both counters were at the end and no task was
 //!   active. Work is created only by active tasks, which lower a counter before they finish. So there is none left.
 
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
+/// What threads change all the time, apart from what they only read: a core that writes to a line of memory takes the
+/// line from the others. Two lines, because processors fetch them in pairs.
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub T);
+
+impl<T> std::ops::Deref for Apart<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 pub(crate) struct Counters {
     size: u32,
-    execution: AtomicU32,
-    validation: AtomicU32,
+    /// Whether the double collect ends the run; else the last commit does.
+    collects: bool,
+    execution: Apart<AtomicU32>,
+    validation: Apart<AtomicU32>,
     decreases: AtomicU32,
-    active: AtomicU32,
-    done: AtomicBool,
+    active: Apart<AtomicU32>,
+    done: Apart<AtomicBool>,
 }
 
 impl Counters {
-    pub fn new(size: u32) -> Self {
+    pub fn new(size: u32, collects: bool) -> Self {
         Counters {
             size,
-            execution: AtomicU32::new(0),
-            validation: AtomicU32::new(0),
+            collects,
+            execution: Apart(AtomicU32::new(0)),
+            validation: Apart(AtomicU32::new(0)),
             decreases: AtomicU32::new(0),
-            active: AtomicU32::new(0),
-            done: AtomicBool::new(false),
+            active: Apart(AtomicU32::new(0)),
+            done: Apart(AtomicBool::new(false)),
         }
     }
 
@@ -62,25 +77,29 @@ impl Counters {
 
     /// A task begins.
     pub fn begin(&self) {
-        self.active.fetch_add(1, SeqCst);
+        if self.collects {
+            self.active.fetch_add(1, SeqCst);
+        }
     }
 
     /// A task and everything that it caused has ended.
     pub fn finish(&self) {
-        let before = self.active.fetch_sub(1, SeqCst);
-        debug_assert!(before > 0, "each task finishes once");
+        if self.collects {
+            let before = self.active.fetch_sub(1, SeqCst);
+            debug_assert!(before > 0, "each task finishes once");
+        }
     }
 
     /// A transaction from `txn` on needs an execution. Only active tasks may say so.
     pub fn lower_execution(&self, txn: u32) {
-        debug_assert!(self.active.load(SeqCst) > 0, "only active tasks create work");
+        debug_assert!(!self.collects || self.active.load(SeqCst) > 0, "only active tasks create work");
         self.execution.fetch_min(txn, SeqCst);
         self.decreases.fetch_add(1, SeqCst);
     }
 
     /// Transactions from `txn` on need a validation. Only active tasks may say so.
     pub fn lower_validation(&self, txn: u32) {
-        debug_assert!(self.active.load(SeqCst) > 0, "only active tasks create work");
+        debug_assert!(!self.collects || self.active.load(SeqCst) > 0, "only active tasks create work");
         self.validation.fetch_min(txn, SeqCst);
         self.decreases.fetch_add(1, SeqCst);
     }

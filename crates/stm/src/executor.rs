@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::bell::Bell;
+use crate::counters::Apart;
 use crate::memory::{Memory, NumberRead, Read, Version};
 use crate::scheduler::{CommitRule, Head, Scheduler, Task};
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -20,8 +21,8 @@ const JUDGED_COMMITS: u32 = 64;
 const CONFLICTS_AT_MOST: u32 = JUDGED_COMMITS / 2;
 /// The time of a run is judged in spells of so many nanoseconds: the system needs some to give helpers a processor.
 const PATIENCE_NS: u64 = 10_000_000;
-/// Vectors of read sets that a thread keeps for use again.
-const SPARE_READS: usize = 64;
+/// The version of a record that has not been used.
+const NO_VERSION: Version = Version { txn: u32::MAX, incarnation: 0 };
 
 /// What a run is made with, beside the VM.
 pub(crate) struct Plan {
@@ -42,7 +43,7 @@ pub(crate) struct Plan {
 /// What the latest incarnation of a transaction left for its validation and commit.
 #[repr(align(64))]
 struct Record<V: Vm> {
-    incarnation: u32,
+    version: Version,
     reads: Vec<Read>,
     number_reads: Vec<NumberRead<V::Value>>,
     written: Locations,
@@ -50,6 +51,27 @@ struct Record<V: Vm> {
     ran_at_head: bool,
     /// A panic is what an incarnation returned, too: it counts only if it is repeated at the head.
     output: Option<Result<V::Output, String>>,
+}
+
+impl<V: Vm> Record<V> {
+    /// Makes room for a later transaction, which takes over the memory.
+    fn clear(&mut self) {
+        self.reads.clear();
+        self.number_reads.clear();
+        self.written.clear();
+    }
+}
+
+impl Plan {
+    /// Transactions that can be under way at once: in the window, and one more for each thread, which may find the
+    /// window open while another one takes its last place. A power of two.
+    fn records(&self) -> usize {
+        let under_way = match self.rule {
+            CommitRule::Lazy => self.size,
+            CommitRule::Rolling => self.size.min(self.window.saturating_add(self.threads as u32)),
+        };
+        (under_way as usize).next_power_of_two()
+    }
 }
 
 /// How a run ended.
@@ -108,18 +130,18 @@ pub(crate) struct Run<V: Vm, S> {
     plan: Plan,
     memory: Memory<V::Key, V::Value>,
     scheduler: Scheduler,
+    /// A ring, as long as transactions can be under way at once: the record of a committed one serves a later one.
     records: Box<[Mutex<Record<V>>]>,
-    ladder: Mutex<Ladder<S>>,
+    ladder: Apart<Mutex<Ladder<S>>>,
     bell: Bell,
     tally: Mutex<Tally>,
     /// Aborts and waits since the last judgement.
-    conflicts: AtomicU32,
+    conflicts: Apart<AtomicU32>,
 }
 
 /// What a thread keeps from task to task.
 struct Own<V: Vm> {
     accesses: Accesses<V>,
-    spare_reads: Vec<Vec<Read>>,
     tally: Tally,
 }
 
@@ -137,7 +159,7 @@ pub(crate) struct Ran<V: Vm, S> {
 impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
     pub fn new(vm: V, below: Overlay<V>, sink: S, plan: Plan) -> Self {
         let record = || Record {
-            incarnation: 0,
+            version: NO_VERSION,
             reads: Vec::new(),
             number_reads: Vec::new(),
             written: Locations::new(),
@@ -150,17 +172,17 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
             below,
             memory: Memory::new(plan.expected_locations),
             scheduler: Scheduler::new(plan.size, plan.rule, plan.window, plan.held_from),
-            records: (0..plan.size).map(|_| Mutex::new(record())).collect(),
-            ladder: Mutex::new(Ladder {
+            records: (0..plan.records()).map(|_| Mutex::new(record())).collect(),
+            ladder: Apart(Mutex::new(Ladder {
                 sink: Some(sink),
                 end: End::Exhausted,
                 judged: 0,
                 timed_from: None,
                 committed: 0,
-            }),
+            })),
             bell: Bell::new(),
             tally: Mutex::new(Tally::default()),
-            conflicts: AtomicU32::new(0),
+            conflicts: Apart(AtomicU32::new(0)),
             plan,
         }
     }
@@ -171,7 +193,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
             self.commit_all();
         }
         let inner = |error: std::sync::PoisonError<_>| error.into_inner();
-        let ladder = self.ladder.into_inner().unwrap_or_else(inner);
+        let ladder = self.ladder.0.into_inner().unwrap_or_else(inner);
         let tally = *lock(&self.tally);
         Ran {
             vm: self.vm,
@@ -188,12 +210,16 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
     fn commit_all(&mut self) {
         self.scheduler.assert_all_executed();
         for txn in 0..self.plan.size {
-            let record = lock(&self.records[txn as usize]);
+            let record = self.record(txn);
             debug_assert!(self.is_valid(&record, txn), "no validation is left to be done, so all are valid");
-            if !self.commit(&mut lock(&self.ladder), txn, record, &mut Vec::new()) {
+            if !self.commit(&mut lock(&self.ladder), txn, record) {
                 return;
             }
         }
+    }
+
+    fn record(&self, txn: u32) -> MutexGuard<'_, Record<V>> {
+        lock(&self.records[txn as usize & (self.records.len() - 1)])
     }
 
     fn perform(&self, task: Task, own: &mut Own<V>) -> Option<Task> {
@@ -251,18 +277,17 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         committed: u32,
         own: &mut Own<V>,
     ) -> Option<Task> {
-        let mut record = lock(&self.records[version.txn as usize]);
+        let mut record = self.record(version.txn);
+        let is_its_own = record.version.txn == version.txn;
+        debug_assert!(is_its_own || record.version == NO_VERSION || record.version.txn < self.scheduler.committed());
         if output.is_err() {
             own.accesses.discard_writes();
         }
         record.deltas = own.accesses.has_deltas();
         let surprising = own.accesses.record(&self.memory, version, committed, &mut record.written);
-        if record.reads.capacity() == 0 {
-            record.reads = own.spare_reads.pop().unwrap_or_default();
-        }
         std::mem::swap(&mut record.reads, &mut own.accesses.reads);
         std::mem::swap(&mut record.number_reads, &mut own.accesses.number_reads);
-        record.incarnation = version.incarnation;
+        record.version = version;
         record.ran_at_head = committed == version.txn;
         record.output = Some(output);
         drop(record);
@@ -271,9 +296,9 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
 
     /// Upon a validation task: read again what the incarnation read, and abort it if the answers differ.
     fn validate(&self, version: Version, own: &mut Own<V>) -> Option<Task> {
-        let record = lock(&self.records[version.txn as usize]);
+        let record = self.record(version.txn);
         own.tally.validations += 1;
-        if record.incarnation != version.incarnation || self.is_valid(&record, version.txn) {
+        if record.version != version || self.is_valid(&record, version.txn) {
             return None;
         }
         if !self.scheduler.try_abort(version) {
@@ -317,8 +342,8 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 Head::Executed(version) => version,
             };
             let txn = version.txn;
-            let record = lock(&self.records[txn as usize]);
-            if record.incarnation != version.incarnation {
+            let record = self.record(txn);
+            if record.version != version {
                 continue;
             }
             own.tally.validations += 1;
@@ -329,7 +354,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 if !self.scheduler.try_commit(version) {
                     continue;
                 }
-                if !self.commit(ladder, txn, record, &mut own.spare_reads) || self.ends_after(ladder) {
+                if !self.commit(ladder, txn, record) || self.ends_after(ladder) {
                     self.scheduler.counters.set_done();
                     return None;
                 }
@@ -345,13 +370,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
     }
 
     /// Commits one transaction: increments become values, its output goes to the sink. False if it is the last one.
-    fn commit(
-        &self,
-        ladder: &mut Ladder<S>,
-        txn: u32,
-        mut record: MutexGuard<'_, Record<V>>,
-        spare_reads: &mut Vec<Vec<Read>>,
-    ) -> bool {
+    fn commit(&self, ladder: &mut Ladder<S>, txn: u32, mut record: MutexGuard<'_, Record<V>>) -> bool {
         let output = match record.output.take().expect("an executed transaction has an output") {
             Ok(output) => output,
             Err(message) => {
@@ -362,9 +381,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         if record.deltas {
             record.written.iter().for_each(|&location| self.memory.materialise(location, txn));
         }
-        if spare_reads.len() < SPARE_READS {
-            spare_reads.push(std::mem::take(&mut record.reads));
-        }
+        record.clear();
         drop(record);
         let sink = ladder.sink.as_mut().expect("the sink is there until the end");
         let index = self.plan.first + txn as usize;
@@ -424,7 +441,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Work for Run<V, S> {
 
 impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
     fn work_until_done(&self) {
-        let mut own = Own { accesses: Accesses::new(), spare_reads: Vec::new(), tally: Tally::default() };
+        let mut own = Own { accesses: Accesses::new(), tally: Tally::default() };
         let mut looks = 0;
         while !self.scheduler.counters.is_done() {
             let mut task = self.climb(&mut own).or_else(|| self.scheduler.next_task());

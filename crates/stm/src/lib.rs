@@ -79,7 +79,7 @@
 //! - Of several validations of one incarnation at most one aborts it (`try_abort`, by compare-and-swap).
 //! - A transaction waits for lower ones only, and each wait is resumed once (`suspend`, `resume`).
 //! - An incarnation is aborted before the next one writes (`Memory::write`).
-//! - Work is created only by active tasks (`lower_execution`, `lower_validation`).
+//! - Work is created only by active tasks (`lower_execution`, `lower_validation`), which the lazy commit relies on.
 //! - Conditions 1 and 2 of the lazy commit imply the third: all transactions are executed (`assert_all_executed`), and
 //!   all are valid (`commit_all`, in debug builds).
 //! - What ran at the head is valid; committed transactions leave no estimates (`commit_heads`, `execute`).
@@ -96,7 +96,10 @@
 //! - **One atomic word per status** instead of a mutex, and a lock-free index of locations. A location's entries have a
 //!   mutex each.
 //! - **A window**: executions begin at most [`Tuning::window`] above the head (rolling commit only). Transactions that
-//!   wait for one long transaction are few then, and so is what its end resumes.
+//!   wait for one long transaction are few then, and so is what its end resumes. Read sets lie in a ring of about that
+//!   length, which stays in a processor's cache.
+//! - **Active tasks are counted for the lazy commit alone**: the last commit of the ladder ends a rolling run, so no
+//!   double collect asks.
 //! - **Two reads of one key agree** within an execution; where they would not, it is repeated at once.
 //! - **Increments** ([`TransactionView::add`]) record only whether the sum lies within bounds. They are read through
 //!   estimates of other increments. So an incarnation whose increment differs from the one before counts as one that
@@ -121,6 +124,7 @@ mod locations;
 mod memory;
 #[cfg(test)]
 mod models;
+mod overlay;
 mod scheduler;
 mod sync;
 mod view;

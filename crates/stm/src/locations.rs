@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use hashbrown::DefaultHashBuilder;
 
+use crate::counters::Apart;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const GROUP: usize = 8;
@@ -22,11 +23,11 @@ const PLACE_BITS: u32 = 24;
 /// So many locations fill all chunks.
 const LOCATIONS: u32 = (1 << 26) - (1 << FIRST_CHUNK_BITS);
 
-type Chunk<L> = Box<[OnceLock<L>]>;
-
-/// What a location is made from and found by.
+/// What a location is found by. It is made without a key, and given one when it is numbered.
 pub(crate) trait Keyed<K> {
-    fn new(key: K) -> Self;
+    fn new() -> Self;
+    /// Gives it its key, once.
+    fn name(&self, key: K);
     fn key(&self) -> &K;
 }
 
@@ -34,8 +35,8 @@ pub(crate) trait Keyed<K> {
 pub(crate) struct Locations<L> {
     hasher: DefaultHashBuilder,
     tables: [OnceLock<Box<[AtomicU64]>>; TABLES],
-    chunks: [OnceLock<Chunk<L>>; CHUNKS],
-    count: AtomicU32,
+    chunks: [OnceLock<Box<[L]>>; CHUNKS],
+    count: Apart<AtomicU32>,
     first_table_bits: u32,
 }
 
@@ -46,7 +47,7 @@ impl<L> Locations<L> {
             hasher: DefaultHashBuilder::default(),
             tables: [const { OnceLock::new() }; TABLES],
             chunks: [const { OnceLock::new() }; CHUNKS],
-            count: AtomicU32::new(0),
+            count: Apart(AtomicU32::new(0)),
             first_table_bits: expected.clamp(64, 1 << 20).next_power_of_two().trailing_zeros(),
         }
     }
@@ -88,13 +89,19 @@ impl<L> Locations<L> {
     #[inline]
     pub fn get(&self, location: u32) -> &L {
         let chunk = self.chunks[(location >> PLACE_BITS) as usize].get().expect("a numbered location has a chunk");
-        chunk[(location & ((1 << PLACE_BITS) - 1)) as usize].get().expect("a numbered location is set")
+        &chunk[(location & ((1 << PLACE_BITS) - 1)) as usize]
     }
 
-    /// Takes all locations out.
+    /// How many locations have been numbered.
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed) as usize
+    }
+
+    /// Takes all numbered locations out.
     pub fn into_iter(self) -> impl Iterator<Item = L> {
+        let count = self.count();
         let chunks = self.chunks.into_iter().filter_map(OnceLock::into_inner);
-        chunks.flat_map(|chunk| chunk.into_vec().into_iter().filter_map(OnceLock::into_inner))
+        chunks.flat_map(|chunk| chunk.into_vec()).take(count)
     }
 
     fn create<K>(&self, key: K) -> u32
@@ -104,9 +111,8 @@ impl<L> Locations<L> {
         let created = self.count.fetch_add(1, Ordering::Relaxed);
         assert!(created < LOCATIONS, "a block touches at most {LOCATIONS} locations");
         let (chunk, size, place) = place(created);
-        let locations = self.chunks[chunk].get_or_init(|| (0..size).map(|_| OnceLock::new()).collect());
-        let fresh = locations[place].set(L::new(key)).is_ok();
-        debug_assert!(fresh, "each number is given out once");
+        let locations = self.chunks[chunk].get_or_init(|| (0..size).map(|_| L::new()).collect());
+        locations[place].name(key);
         (chunk as u32) << PLACE_BITS | place as u32
     }
 }
@@ -126,14 +132,17 @@ mod tests {
     use super::*;
     use crate::sync::{Arc, thread};
 
-    struct Named(u64);
+    struct Named(OnceLock<u64>);
 
     impl Keyed<u64> for Named {
-        fn new(key: u64) -> Self {
-            Named(key)
+        fn new() -> Self {
+            Named(OnceLock::new())
+        }
+        fn name(&self, key: u64) {
+            self.0.set(key).expect("each number is given out once");
         }
         fn key(&self) -> &u64 {
-            &self.0
+            self.0.get().expect("it is numbered")
         }
     }
 
@@ -160,7 +169,7 @@ mod tests {
                 let numbers: Vec<u32> = (0..300).map(|key| index.find_or_insert(&key)).collect();
                 for key in 0..300u64 {
                     assert_eq!(index.find_or_insert(&key), numbers[key as usize]);
-                    assert_eq!(index.get(numbers[key as usize]).0, key);
+                    assert_eq!(*index.get(numbers[key as usize]).key(), key);
                 }
                 assert_eq!(index.into_iter().count(), 300);
             },

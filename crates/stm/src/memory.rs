@@ -56,21 +56,28 @@ struct Entry<V> {
     content: Content<V>,
 }
 
-/// A location: its entries in the order of transactions.
-#[repr(align(64))]
+/// A location: its entries in the order of transactions. What most reads need lies first.
+#[repr(C, align(64))]
 pub(crate) struct Location<K, V> {
-    key: K,
+    key: OnceLock<K>,
     stamp: AtomicU32,
+    /// The value before the block, when it has been read.
     base: OnceLock<V>,
     entries: Mutex<SmallVec<[Entry<V>; 2]>>,
 }
 
 impl<K, V> Keyed<K> for Location<K, V> {
-    fn new(key: K) -> Self {
-        Location { key, base: OnceLock::new(), stamp: AtomicU32::new(0), entries: Mutex::new(SmallVec::new()) }
+    fn new() -> Self {
+        let (stamp, entries) = (AtomicU32::new(0), Mutex::new(SmallVec::new()));
+        Location { key: OnceLock::new(), base: OnceLock::new(), stamp, entries }
     }
+    fn name(&self, key: K) {
+        let fresh = self.key.set(key).is_ok();
+        debug_assert!(fresh, "each number is given out once");
+    }
+    #[inline]
     fn key(&self) -> &K {
-        &self.key
+        self.key.get().expect("a numbered location has a key")
     }
 }
 
@@ -138,7 +145,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         let location = self.locations.get(at);
         let read = |stamp, version| Read { location: at, stamp, version };
         if location.stamp.load(Ordering::Acquire) == 0 {
-            let value = location.base.get_or_init(|| load(&location.key));
+            let value = location.base.get_or_init(|| load(location.key()));
             return (Found::Value(value.clone()), read(0, BEFORE_THE_BLOCK), None);
         }
         let mut base = location.base.get();
@@ -172,7 +179,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
             }
             // The VM's `load` never runs under the lock.
             drop(entries);
-            base = Some(location.base.get_or_init(|| load(&location.key)));
+            base = Some(location.base.get_or_init(|| load(location.key())));
         }
     }
 
@@ -188,7 +195,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         load: impl FnOnce(&K) -> V,
     ) -> Result<(bool, NumberRead<V>), u32> {
         let location = self.locations.get(at);
-        let base = location.base.get_or_init(|| load(&location.key));
+        let base = location.base.get_or_init(|| load(location.key()));
         let entries = lock(&location.entries);
         let stamp = location.stamp.load(Ordering::Relaxed);
         match sum(&entries[..position(&entries, txn)], Some(base), to_number, Increments::Estimated) {
@@ -307,19 +314,24 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
     }
 
     /// The values that the first `end` transactions leave, all of them committed.
-    pub fn into_values(self, end: u32) -> impl Iterator<Item = (K, V)> {
-        self.locations.into_iter().filter_map(move |location| {
-            let mut entries = location.entries.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-            entries.truncate(position(&entries, end));
-            match entries.pop()?.content {
-                Content::Value(value) => Some((location.key, value)),
-                Content::Delta(_) => unreachable!("a committed delta is a value"),
-            }
-        })
+    pub fn into_values(self, end: u32) -> Vec<(K, V)> {
+        let mut values = Vec::with_capacity(self.locations.count());
+        values.extend(self.locations.into_iter().filter_map(|location| location.into_value(end)));
+        values
     }
 }
 
 impl<K, V> Location<K, V> {
+    /// What the first `end` transactions leave here, if they write here.
+    fn into_value(self, end: u32) -> Option<(K, V)> {
+        let mut entries = self.entries.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        entries.truncate(position(&entries, end));
+        match entries.pop()?.content {
+            Content::Value(value) => Some((self.key.into_inner()?, value)),
+            Content::Delta(_) => unreachable!("a committed delta is a value"),
+        }
+    }
+
     /// Advances the stamp; under the lock.
     fn advance(&self) {
         self.stamp.store(self.stamp.load(Ordering::Relaxed).wrapping_add(1).max(1), Ordering::Release);

@@ -15,7 +15,7 @@
 //! HELD is READY for those that have had many incarnations: only the commit ladder claims them, when all lower
 //! transactions are committed. That incarnation is the last one.
 
-use crate::counters::Counters;
+use crate::counters::{Apart, Counters};
 use crate::memory::Version;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use crate::sync::{Mutex, lock};
@@ -74,9 +74,9 @@ pub(crate) struct Scheduler {
     /// From this incarnation on a transaction is held.
     held_from: u32,
     /// All transactions below have been executed once.
-    executed_once: AtomicU32,
+    executed_once: Apart<AtomicU32>,
     /// All transactions below are committed.
-    committed: AtomicU32,
+    committed: Apart<AtomicU32>,
     slots: Box<[Slot]>,
 }
 
@@ -85,13 +85,13 @@ impl Scheduler {
         let slot = || Slot { status: AtomicU64::new(word(READY, 0)), dependents: Mutex::new(Vec::new()) };
         let lazy = rule == CommitRule::Lazy;
         Scheduler {
-            counters: Counters::new(size),
+            counters: Counters::new(size, lazy),
             size,
             rule,
             window: if lazy { size } else { window },
             held_from: if lazy { u32::MAX } else { held_from },
-            executed_once: AtomicU32::new(0),
-            committed: AtomicU32::new(0),
+            executed_once: Apart(AtomicU32::new(0)),
+            committed: Apart(AtomicU32::new(0)),
             slots: (0..size).map(|_| slot()).collect(),
         }
     }

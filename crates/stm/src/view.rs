@@ -9,7 +9,7 @@ use crate::memory::{Content, Delta, Found, Memory, NumberRead, Read, Version};
 use crate::vm::{Blocked, Number, Vm};
 
 /// Values by key that lie above the state before the block.
-pub(crate) type Overlay<V> = HashMap<<V as Vm>::Key, <V as Vm>::Value, DefaultHashBuilder>;
+pub(crate) type Overlay<V> = crate::overlay::Overlay<<V as Vm>::Key, <V as Vm>::Value>;
 
 /// The state as one execution of a transaction sees it.
 ///

@@ -47,7 +47,7 @@ fn done_means_that_no_work_is_left() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(4);
     model.check(|| {
-        let counters = Arc::new(Counters::new(1));
+        let counters = Arc::new(Counters::new(1, true));
         let executions = Arc::new(AtomicU32::new(0));
         let validations = Arc::new(AtomicU32::new(0));
         let other = {

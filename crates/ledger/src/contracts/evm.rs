@@ -5,18 +5,14 @@
 //! from the original one. The proposer's reward is kept apart, so that it makes no transaction depend on another.
 
 use std::cell::Cell;
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use revm::context::result::{EVMError, ExecutionResult, HaltReason};
-use revm::context::{Block as _, ContextTr};
-use revm::context::{Context, Evm, FrameStack, Journal, JournalEntry, JournalInner, LocalContext, Transaction};
-use revm::database_interface::{DBErrorMarker, Database};
-use revm::handler::instructions::InstructionProvider;
-use revm::handler::{EthFrame, EvmTr, FrameResult, Handler};
-use revm::interpreter::Host;
-use revm::interpreter::instructions::{GasTable, InstructionTable, gas_table_spec, instruction_table};
-use revm::interpreter::interpreter::EthInterpreter;
+use revm::context::{Block as _, ContextTr, Transaction};
+use revm::database_interface::DBErrorMarker;
+use revm::handler::{EvmTr, FrameResult, Handler};
 use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, U256};
 use revm::state::Account;
 
@@ -28,18 +24,13 @@ use primitives::{Amount, AssetId};
 use stm::Blocked;
 
 use super::assets::TokenFacts;
+use super::machine::{Machine, Parts, Reader, machine, taken_apart};
 use super::offers::{BookFacts, OFFERS, locked_gas_units};
 use super::outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
-use super::reserved::{ReservedPrecompiles, evm_address};
+use super::reserved::evm_address;
 use super::state::GAS_ASSET;
 use super::transfer::transfer;
 use crate::book::{Pair, Place};
-
-/// Maps of the journal with room for more entries than this are not kept for the next transaction: clearing them takes
-/// time in proportion to the room.
-const KEPT_ENTRIES: usize = 64;
-/// The memory of the interpreter above so many bytes is given back after a transaction.
-const KEPT_MEMORY: usize = 1 << 20;
 
 /// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*,
 /// which is a state of its own. A ledger has the space 0.
@@ -95,7 +86,7 @@ pub struct EvmJob {
 }
 
 /// A location of the state: an account's record, or one slot of its storage.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvmPlace {
     /// The state.
     pub space: u32,
@@ -103,6 +94,20 @@ pub struct EvmPlace {
     pub address: Address,
     /// The slot; `None` for the record.
     pub slot: Option<U256>,
+}
+
+/// By words, which hashers take sooner than bytes.
+impl Hash for EvmPlace {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let [head @ .., a, b, c, d] = self.address.into_array();
+        let word = |from: usize| u64::from_le_bytes(std::array::from_fn(|at| head[from + at]));
+        hasher.write_u64(word(0));
+        hasher.write_u64(word(8));
+        hasher.write_u64(u64::from(self.space) << 32 | u64::from(u32::from_le_bytes([a, b, c, d])));
+        if let Some(slot) = &self.slot {
+            slot.as_limbs().iter().for_each(|&limb| hasher.write_u64(limb));
+        }
+    }
 }
 
 /// What a location holds.
@@ -131,49 +136,6 @@ pub(super) struct Waits(#[from] pub Blocked);
 
 impl DBErrorMarker for Waits {}
 
-pub(super) type Machine<'a, S, A, I = ()> = Evm<
-    EvmFrameContext<'a, S, A>,
-    I,
-    Instructions<EvmFrameContext<'a, S, A>>,
-    ReservedPrecompiles,
-    EthFrame<EthInterpreter>,
->;
-pub(super) type EvmFrameContext<'a, S, A> =
-    Context<&'a BlockEnv, &'a TxEnv, &'a CfgEnv, Reader<'a, S, A>, Journal<Reader<'a, S, A>>, (), LocalContext>;
-
-/// What revm reads through.
-pub(super) struct Reader<'a, S, A> {
-    pub state: &'a S,
-    pub space: u32,
-    pub access: &'a mut A,
-}
-
-impl<S: EvmState, A: Access> Database for Reader<'_, S, A> {
-    type Error = Waits;
-
-    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Waits> {
-        match self.access.read(&EvmPlace { space: self.space, address, slot: None })? {
-            EvmContent::Account(info) => Ok(info),
-            EvmContent::Slot(_) => unreachable!("the record of an account is no slot"),
-        }
-    }
-
-    fn code_by_hash(&mut self, hash: B256) -> Result<EvmCode, Waits> {
-        Ok(self.state.code(self.space, &hash))
-    }
-
-    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, Waits> {
-        match self.access.read(&EvmPlace { space: self.space, address, slot: Some(slot) })? {
-            EvmContent::Slot(value) => Ok(value),
-            EvmContent::Account(_) => unreachable!("a slot is no account"),
-        }
-    }
-
-    fn block_hash(&mut self, number: u64) -> Result<B256, Waits> {
-        Ok(self.state.block_hash(self.space, number))
-    }
-}
-
 /// Ethereum's handler, but the reward is noted and paid to nobody.
 struct Rewardless<'a, S, A> {
     tip: Cell<U256>,
@@ -194,47 +156,6 @@ impl<'a, S: EvmState, A: Access> Handler for Rewardless<'a, S, A> {
     }
 }
 
-/// Ethereum's instructions. Their table is the same for all transactions, so that none makes one of its own.
-pub(super) struct Instructions<C> {
-    gas: Box<GasTable>,
-    context: std::marker::PhantomData<fn(C)>,
-}
-
-impl<C: Host> InstructionProvider for Instructions<C> {
-    type Context = C;
-    type InterpreterTypes = EthInterpreter;
-
-    fn instruction_table(&self) -> &InstructionTable<EthInterpreter, C> {
-        const { &instruction_table::<EthInterpreter, C>() }
-    }
-
-    fn gas_table(&self) -> &GasTable {
-        &self.gas
-    }
-}
-
-/// What a thread keeps from transaction to transaction.
-pub(super) struct Parts {
-    spec: SpecId,
-    gas: Box<GasTable>,
-    journal: JournalInner<JournalEntry>,
-    local: LocalContext,
-    frames: FrameStack<EthFrame<EthInterpreter>>,
-    precompiles: ReservedPrecompiles,
-}
-
-impl Parts {
-    pub(super) fn new(spec: SpecId) -> Parts {
-        let (journal, local) = (JournalInner::new(), LocalContext::default());
-        let (gas, frames) = (Box::new(gas_table_spec(spec)), FrameStack::new_prealloc(8));
-        Parts { spec, gas, journal, local, frames, precompiles: ReservedPrecompiles::new(spec) }
-    }
-}
-
-thread_local! {
-    static PARTS: Cell<Option<Parts>> = const { Cell::new(None) };
-}
-
 /// Executes one transaction.
 ///
 /// # Errors
@@ -249,35 +170,6 @@ pub(super) fn execute<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &
     }
 }
 
-/// The interpreter before a transaction.
-pub(super) fn machine<'a, S, A, I>(
-    reader: Reader<'a, S, A>,
-    job: &'a EvmJob,
-    parts: Parts,
-    inspector: I,
-) -> Machine<'a, S, A, I>
-where
-    S: EvmState,
-    A: Access,
-{
-    let Parts { gas, journal, local, frames, precompiles, .. } = parts;
-    Evm {
-        ctx: Context {
-            block: &job.context.block,
-            tx: &*job.transaction,
-            cfg: &job.context.rules,
-            journaled_state: Journal::new_with_inner(reader, journal),
-            chain: (),
-            local,
-            error: Ok(()),
-        },
-        inspector,
-        instruction: Instructions { gas, context: std::marker::PhantomData },
-        precompiles,
-        frame_stack: frames,
-    }
-}
-
 fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
     if let Some(execution) = transfer(job, access)? {
         return Ok(EvmOutcome::Executed(Box::new(execution)));
@@ -287,18 +179,12 @@ fn run<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Resul
 
 /// Executes a transaction by the interpreter.
 pub(super) fn interpret<S: EvmState, A: Access>(state: &S, job: &EvmJob, access: &mut A) -> Result<EvmOutcome, Waits> {
-    let spec = *job.context.rules.spec();
-    let parts = PARTS.take().filter(|parts| parts.spec == spec).unwrap_or_else(|| Parts::new(spec));
     let reader = Reader { state, space: job.space, access: &mut *access };
-    let mut evm = machine(reader, job, parts, ());
+    let mut evm = machine(reader, job, Parts::take(*job.context.rules.spec()), ());
     let mut handler = Rewardless { tip: Cell::new(U256::ZERO), evm: std::marker::PhantomData };
     let result = handler.run(&mut evm);
     let tip = handler.tip.get();
-    let Evm { ctx, instruction: Instructions { gas, .. }, precompiles, frame_stack, .. } = evm;
-    let Context { journaled_state, mut local, .. } = ctx;
-    let mut journal = journaled_state.into_init();
-    let mut touched = std::mem::take(&mut journal.state);
-    journal.finalize();
+    let (touched, parts) = taken_apart(evm);
     let outcome = match result {
         Ok(result) => {
             let accounts = touched.iter().filter(|(_, account)| account.is_touched());
@@ -311,17 +197,7 @@ pub(super) fn interpret<S: EvmState, A: Access>(state: &S, job: &EvmJob, access:
         Err(EVMError::Header(_)) => Ok(EvmOutcome::Skipped(Skip::Invalid)),
         Err(EVMError::Custom(_) | EVMError::CustomAny(_)) => halt(job, access),
     };
-    if touched.capacity() <= KEPT_ENTRIES {
-        touched.clear();
-        journal.state = touched;
-    }
-    if journal.transient_storage.capacity() > KEPT_ENTRIES {
-        journal.transient_storage = Default::default();
-    }
-    if local.shared_memory_buffer.borrow().capacity() > KEPT_MEMORY {
-        local = LocalContext::default();
-    }
-    PARTS.set(Some(Parts { spec, gas, journal, local, frames: frame_stack, precompiles }));
+    parts.keep(touched);
     outcome
 }
 

@@ -117,29 +117,26 @@ impl<S: EvmState> EvmProgram<S> {
     }
 }
 
-/// Puts writes in order. They are long: so their numbers are sorted, by addresses and the beginnings of slots, which
-/// tell most of them apart, and each write is moved once.
+/// Puts writes in order. They are long: so their numbers are sorted, by ranks that tell most of them apart, and each
+/// write is moved once.
 fn sorted(mut writes: Vec<(EvmPlace, EvmContent)>) -> Vec<(EvmPlace, EvmContent)> {
-    let key = |EvmPlace { space, address, slot }: &EvmPlace| {
-        (*space, address.into_array(), slot.map(|slot| slot.as_limbs()[U256::LIMBS - 1]))
-    };
-    let mut order: Vec<_> = writes.iter().enumerate().map(|(at, (place, _))| (key(place), at)).collect();
-    order.sort_unstable_by(|(key, at), (other_key, other_at)| {
-        key.cmp(other_key).then_with(|| writes[*at].0.cmp(&writes[*other_at].0))
+    let mut order: Vec<_> = writes.iter().enumerate().map(|(at, (place, _))| (rank(place), at)).collect();
+    order.sort_unstable_by(|(rank, at), (other_rank, other_at)| {
+        rank.cmp(other_rank).then_with(|| writes[*at].0.cmp(&writes[*other_at].0))
     });
-    for first in 0..order.len() {
-        // Around the cycle of places, each of which takes what stands at the next one.
-        let mut at = first;
-        loop {
-            let next = std::mem::replace(&mut order[at].1, at);
-            if next == first || next == at {
-                break;
-            }
-            writes.swap(at, next);
-            at = next;
-        }
-    }
-    writes
+    let moved = |(_, at): ([u64; 4], usize)| {
+        let (place, content) = &mut writes[at];
+        (place.clone(), std::mem::replace(content, EvmContent::Account(None)))
+    };
+    order.into_iter().map(moved).collect()
+}
+
+/// Space, address and the beginning of the slot, in the order of places.
+fn rank(EvmPlace { space, address, slot }: &EvmPlace) -> [u64; 4] {
+    let [a, b, c, d, rest @ ..] = address.into_array();
+    let word = |from: usize| u64::from_be_bytes(std::array::from_fn(|at| rest[from + at]));
+    let head = u64::from(*space) << 32 | u64::from(u32::from_be_bytes([a, b, c, d]));
+    [head, word(0), word(8), slot.map_or(0, |slot| slot.as_limbs()[U256::LIMBS - 1])]
 }
 
 /// Threads for Block-STM over the EVM, the caller's among them. Frames of the interpreter lie on the heap, so that a

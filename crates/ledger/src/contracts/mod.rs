@@ -87,6 +87,7 @@ mod evm;
 mod executor;
 mod history;
 mod key;
+mod machine;
 mod offers;
 mod order;
 mod outcome;

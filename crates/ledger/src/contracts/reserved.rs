@@ -12,7 +12,8 @@ use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
 use revm::primitives::{Address, AddressSet, B256, Bytes, Log, LogData, U256};
 
 use super::assets::{Token, asset_at, balance_slot, token_address, token_at};
-use super::evm::{Access, EvmFrameContext, EvmState, Waits};
+use super::evm::{Access, EvmState, Waits};
+use super::machine::EvmFrameContext;
 use super::offers::{OFFERS, Offers};
 use super::state::GAS_ASSET;
 

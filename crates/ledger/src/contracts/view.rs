@@ -18,10 +18,9 @@ use revm::interpreter::InitialAndFloorGas;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::{Bytes, Log};
 
-use super::evm::{
-    Access, EvmContext, EvmFrameContext, EvmJob, EvmState, Machine, Parts, Reader, TxEnv, Waits, execute, machine,
-};
+use super::evm::{Access, EvmContext, EvmJob, EvmState, TxEnv, Waits, execute};
 use super::executor::Above;
+use super::machine::{EvmFrameContext, Machine, Parts, Reader, machine};
 use super::outcome::{EvmOutcome, EvmStatus};
 use super::trace::Tracer;
 
