@@ -76,6 +76,11 @@ pub(crate) fn amounts(
     (flows.amounts(), lack)
 }
 
+/// The looks that preparing the amounts of `book` takes: at every pair, and at offers near its rate.
+pub(crate) fn prepared(book: &Book) -> u64 {
+    (2 * book.links() + book.offers() / 8) as u64
+}
+
 /// The same, if they are full at these `valuations`; what is lacking if not.
 pub(crate) fn full_amounts(
     book: &Book,
@@ -211,8 +216,9 @@ fn arcs<'a>(
     valuations: &[Price],
     links: &[usize],
 ) -> Vec<Arc<'a>> {
+    let values: Vec<f64> = valuations.iter().map(|valuation| approx(*valuation)).collect();
     let links = links.par_iter().with_min_len(64);
-    links.filter_map(|link| arc(book, supply, params, valuations, *link)).collect()
+    links.filter_map(|link| arc(book, supply, params, valuations, &values, *link)).collect()
 }
 
 /// The sets that `arcs` fall into: the assets of each, rising, and its arcs, with assets named by their places there.
@@ -236,17 +242,22 @@ impl Program<'_> {
     /// Finds amounts that meet every bound; returns the assets that are short, none if there are such amounts.
     fn fit(&mut self, values: &[f64]) -> Vec<usize> {
         let short = self.try_bounds(values);
-        if short.is_empty() || self.allowance.is_spent() {
+        if short.is_empty() || self.allowance.is_spent() || self.is_hopeless(values) {
             return short;
         }
         self.count_payouts();
         self.try_bounds(values)
     }
 
-    /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so.
+    /// Maximises trade within the bounds and makes it executable; returns the assets that are short even so. What no
+    /// rounding can mend is left as it is.
     pub(crate) fn try_bounds(&mut self, values: &[f64]) -> Vec<usize> {
         self.reserve.fill(0);
-        self.solve();
+        let short = self.solve();
+        if self.is_hopeless(values) {
+            self.note_lack();
+            return short;
+        }
         self.execute(values);
         let short = self.short();
         if short.is_empty() || self.repair(values) { Vec::new() } else { short }

@@ -73,6 +73,14 @@ impl Arc<'_> {
         }
     }
 
+    /// Number of offers that may execute.
+    pub(crate) fn within(&self) -> u64 {
+        match &self.seller {
+            Seller::Offers(offers) => offers.curve.offers_before(offers.end) as u64,
+            Seller::Pool(_) => 0,
+        }
+    }
+
     /// What it costs, in looks, to see what fills give of `sold` units.
     pub(crate) fn cost(&self, sold: Amount) -> u64 {
         const FEW: u64 = 4;
@@ -228,15 +236,20 @@ impl Choice {
     }
 }
 
-/// The bounds of one link of `book`; `None` where nothing can trade.
+/// The bounds of one link of `book`; `None` where nothing can trade. `values` are about the valuations: of most pairs
+/// of a large market they show at once that nothing can.
 pub(crate) fn arc<'a>(
     book: &'a Book,
     supply: &'a Supply,
     params: &Params,
     valuations: &[Price],
+    values: &[f64],
     link: usize,
 ) -> Option<Arc<'a>> {
     let (sell, buy) = book.link(link);
+    if link < book.pairs.len() && supply.curve(link).is_beyond(values[sell.0 as usize] / values[buy.0 as usize]) {
+        return None;
+    }
     let rate = Rate::new(valuations[sell.0 as usize], valuations[buy.0 as usize], params.epsilon, params.mu);
     let (seller, low, high) = match book.pairs.get(link) {
         Some(pair) => {

@@ -1,21 +1,22 @@
 //! What a clearing may spend.
 //!
-//! Work is counted in *looks*: one look at one pair by the price computation, or at one edge by the amount step, a few
-//! tens of nanoseconds each. What takes longer counts as more looks: the solution of a linear system, offers that are
-//! walked one by one, a shortage that is moved in whole units. Looks depend on the book alone, never on a clock.
+//! Work is counted in *looks*: one look at one pair by the price computation, or at one edge by the amount step, some
+//! ten to thirty nanoseconds each. What takes longer counts as more looks: the exponential of a price, the solution of
+//! a linear system, offers that are walked one by one, a shortage that is moved in whole units. Looks depend on the
+//! book alone, never on a clock.
 //!
-//! Every part of the market has a budget of its own, in proportion to its size. So budgets are divided before any work
-//! begins, no part spends what another needs, and the number of threads cannot matter. What all parts spend together is
-//! in proportion to the size of the book.
+//! Every part of the market has a budget of its own, in proportion to its assets and offers, however its pairs hang
+//! together. So budgets are divided before any work begins, no part spends what another needs, and the number of
+//! threads cannot matter. All parts together spend as much as one part of their size, so that no way to cut a market
+//! makes it slow.
 
 use primitives::{Amount, Fraction};
 
 /// What a clearing may spend on each part, as multiples of the size of the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The price computation: Newton steps of a part, each at the cost of one evaluation of its demand and one solution
-    /// of its linear system; all other work is counted in the same coin. About as much again may be spent on further
-    /// prices, where whole units do not follow the first.
+    /// The price computation: looks for each asset, and for each 4,096 offers. About as much again may be spent on
+    /// further prices, where whole units do not follow the first.
     pub prices: u32,
     /// The amount step: looks for each edge, asset and eighth offer of what trades together. As much again may be spent
     /// to let it trade what it can, once it is known that not all of it can be full.
@@ -23,9 +24,18 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// Some ten times what half of all books take, and more than what 99 in 100 do.
+    /// Prices: far more than books take that have a solution near, but for one in a hundred; and so little that a book
+    /// without one takes no longer than the other work of a block that holds it.
     fn default() -> Budget {
-        Budget { prices: 1_500, amounts: 300 }
+        Budget { prices: 60_000, amounts: 300 }
+    }
+}
+
+impl Budget {
+    /// What the price computation of a part of so many assets and offers may spend.
+    pub(crate) fn price_looks(self, assets: usize, offers: usize) -> u64 {
+        const OFFERS: usize = 4_096;
+        u64::from(self.prices) * (assets + offers / OFFERS) as u64
     }
 }
 

@@ -164,6 +164,8 @@ impl<'a> Demand<'a> {
 
     /// The flows at `prices`: one evaluation, which sums up all pairs in their order.
     pub(crate) fn flows(&mut self, prices: &[f64], band: Band, flows: &mut Flows) {
+        /// What a trial price takes: mostly its exponential.
+        const ASSET: usize = 4;
         self.set_band(band);
         for sums in [&mut flows.sold, &mut flows.bought, &mut flows.free] {
             sums.clear();
@@ -186,7 +188,7 @@ impl<'a> Demand<'a> {
             flows.bought[b] += sold;
             self.slopes.push((at as u32, sold, slope));
         }
-        self.looks += self.empty.len() as u64;
+        self.looks += (self.empty.len() + ASSET * prices.len()) as u64;
         self.queries += 1;
     }
 
@@ -227,7 +229,9 @@ impl<'a> Demand<'a> {
     /// Sets `system` to the derivatives of (value sold − value bought) of each asset by the logarithm of each price, at
     /// the prices of the last evaluation. Where `window` is given, the slope of a pair is at least its secant from
     /// r·(1−window) to r·(1+window).
-    pub(crate) fn derivatives(&self, prices: &[f64], window: Option<f64>, system: &mut System) {
+    pub(crate) fn derivatives(&mut self, prices: &[f64], window: Option<f64>, system: &mut System) {
+        /// Two searches.
+        const SECANT: usize = 4;
         system.clear();
         let Some(window) = window else {
             for &(at, y, e) in &self.slopes {
@@ -236,6 +240,7 @@ impl<'a> Demand<'a> {
             }
             return;
         };
+        self.looks += (SECANT * self.sources.len()) as u64;
         let mut slopes = self.slopes.iter().peekable();
         for (at, (pair, source)) in self.part.pairs.iter().zip(&self.sources).enumerate() {
             let (a, b) = (pair.sell as usize, pair.buy as usize);

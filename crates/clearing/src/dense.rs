@@ -23,6 +23,10 @@ const WIDTH: usize = 8;
 /// Columns of which fewer than one in so many cells are filled are thin.
 const THIN: usize = 4;
 
+/// Cells that are subtracted for the price of one look at a pair: in tiles, and one by one.
+const TILED: usize = 85;
+const SINGLE: usize = 8;
+
 /// So many cells side by side.
 type Cells = [f64; WIDTH];
 
@@ -36,6 +40,8 @@ pub(crate) struct Matrix {
     cells: Vec<f64>,
     /// What each x drives to the ground.
     ground: Vec<f64>,
+    /// What the last solution cost, in looks at a pair.
+    spent: u64,
 }
 
 /// Columns that are eliminated together, by column: below the diagonal the factors of rows, as soon as they are known.
@@ -48,11 +54,11 @@ struct Panel {
 impl Matrix {
     pub(crate) fn zero(size: usize) -> Matrix {
         let stride = size.next_multiple_of(WIDTH);
-        Matrix { size, stride, cells: vec![0.0; size * stride], ground: vec![0.0; stride] }
+        Matrix { size, stride, cells: vec![0.0; size * stride], ground: vec![0.0; stride], spent: 0 }
     }
 
-    pub(crate) fn size(&self) -> usize {
-        self.size
+    pub(crate) fn spent(&self) -> u64 {
+        self.spent
     }
 
     pub(crate) fn clear(&mut self) {
@@ -81,6 +87,8 @@ impl Matrix {
     /// to infinity, or to no number, if flows of less than 10^-290 decide it.
     pub(crate) fn solve(&mut self, right: &mut [f64]) {
         let (n, stride) = (self.size, self.stride);
+        // To fill the matrix.
+        self.spent = (n * n / 16) as u64;
         let mut pivots = vec![0.0; n];
         let mut panel = Panel { columns: vec![vec![0.0; n]; WIDTH], grounded: [0.0; WIDTH] };
         for first in (0..n).step_by(WIDTH) {
@@ -89,6 +97,7 @@ impl Matrix {
                 block.for_each(|k| pivots[k] = self.eliminate(k, right));
                 continue;
             }
+            self.spent += (WIDTH * (n - first).pow(2) / TILED) as u64;
             self.eliminate_among_themselves(block.clone(), &mut panel, &mut pivots, right);
             if block.end < n {
                 self.finish_rows(block.clone(), &panel);
@@ -119,13 +128,16 @@ impl Matrix {
         let grounded = if pivot > 0.0 { self.ground[k] / pivot } else { 1.0 };
         let filled: Vec<usize> = (k + 1..n).filter(|column| row[*column] != 0.0).collect();
         filled.iter().for_each(|&column| self.ground[column] -= grounded * row[column]);
+        let mut subtracted = 0;
         for (i, other) in below.chunks_exact_mut(stride).enumerate() {
             if other[k] != 0.0 && pivot > 0.0 {
                 let factor = other[k] / pivot;
                 filled.iter().for_each(|&column| other[column] -= factor * row[column]);
+                subtracted += filled.len();
                 right[k + 1 + i] -= factor * right[k];
             }
         }
+        self.spent += (subtracted / SINGLE) as u64;
         pivot
     }
 

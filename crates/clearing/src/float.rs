@@ -23,21 +23,22 @@ pub(crate) fn exp(x: f64) -> f64 {
     result[0]
 }
 
-/// Replaces every x by e^x, the same as [`exp`] gives. The divisions of one x wait for each other; those of several
-/// side by side do not.
+/// Replaces every x by e^x, the same as [`exp`] gives. The products of one x wait for each other; those of several side
+/// by side do not.
 pub(crate) fn exp_all(xs: &mut [f64]) {
     const SIDE_BY_SIDE: usize = 8;
     for xs in xs.chunks_mut(SIDE_BY_SIDE) {
         let (mut powers, mut rests) = ([0.0; SIDE_BY_SIDE], [0.0; SIDE_BY_SIDE]);
         for (x, (power, rest)) in xs.iter().zip(powers.iter_mut().zip(&mut rests)) {
             let x = x.clamp(-700.0, 700.0);
-            *power = whole(x / LN_2);
+            *power = whole(x * (1.0 / LN_2));
             *rest = x - *power * LN_2;
         }
         let mut series = [1.0; SIDE_BY_SIDE];
-        for k in (1..16).rev() {
-            let k = f64::from(k);
-            series.iter_mut().zip(&rests).for_each(|(sum, rest)| *sum = 1.0 + *sum * rest / k);
+        // |rest| is at most 0.347, so that the terms left out are below 1e-17.
+        for k in (1..14).rev() {
+            let share = 1.0 / f64::from(k);
+            series.iter_mut().zip(&rests).for_each(|(sum, rest)| *sum = 1.0 + *sum * (rest * share));
         }
         for (x, (series, power)) in xs.iter_mut().zip(series.iter().zip(powers)) {
             *x = series * f64::from_bits(((power as i64 + 1023) as u64) << 52);
@@ -67,14 +68,14 @@ mod tests {
         assert_eq!((ln(1.0), exp(0.0)), (0.0, 1.0));
     }
 
-    /// As exponentials were before they were taken side by side: clearings depend on every bit.
+    /// As one by one: clearings depend on every bit.
     #[test]
     fn many_are_as_one_is() {
         let plainly = |x: f64| {
             let x = x.clamp(-700.0, 700.0);
-            let power = (x / LN_2).round();
+            let power = (x * (1.0 / LN_2)).round();
             let rest = x - power * LN_2;
-            let series = (1..16).rev().fold(1.0, |sum, k| 1.0 + sum * rest / f64::from(k));
+            let series = (1..14).rev().fold(1.0, |sum, k| 1.0 + sum * (rest * (1.0 / f64::from(k))));
             series * f64::from_bits(((power as i64 + 1023) as u64) << 52)
         };
         let halves = (-9..10).map(|k| (f64::from(k) + 0.5) * LN_2);

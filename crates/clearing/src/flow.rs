@@ -118,6 +118,22 @@ impl<'a> Program<'a> {
         (0..self.slack.len()).filter(|asset| self.slack[*asset] < 0).collect()
     }
 
+    /// Whether more is short, in value, than rounding explains, so that no amounts in whole units meet the bounds
+    /// either: a unit of the dearer asset for the pay-out of each offer that may execute, and two for each pair.
+    pub(crate) fn is_hopeless(&self, values: &[f64]) -> bool {
+        let short: f64 = self.slack.iter().zip(values).map(|(slack, value)| -(*slack.min(&0) as f64) * value).sum();
+        let rounded = |arc: &Arc| (arc.within() + 2) as f64 * values[arc.sell].max(values[arc.buy]);
+        short > self.arcs.iter().map(rounded).sum()
+    }
+
+    /// Notes by what share of what is paid out of it each asset is short.
+    pub(crate) fn note_lack(&mut self) {
+        let mut paid = vec![0.0; self.slack.len()];
+        self.arcs.iter().for_each(|arc| paid[arc.buy] += arc.paid() as f64);
+        let share = |(slack, paid): (&i128, f64)| if *slack < 0 { -*slack as f64 / paid } else { 0.0 };
+        self.lack = self.slack.iter().zip(paid).map(share).collect();
+    }
+
     pub(crate) fn count_slack(&mut self) {
         self.slack.clone_from(&self.bought);
         for arc in &self.arcs {
@@ -327,9 +343,9 @@ mod tests {
 
     fn check(book: &Book<'_>, params: &Params, valuations: &[Price], infeasible: bool) {
         let supply = Supply::new(book);
-        let arcs = (0..book.pairs.len()).filter_map(|pair| arc(book, &supply, params, valuations, pair));
-        let mut program = Program::new(book.assets as usize, arcs.collect(), 400);
         let values: Vec<f64> = valuations.iter().map(|value| approx(*value)).collect();
+        let arcs = (0..book.pairs.len()).filter_map(|pair| arc(book, &supply, params, valuations, &values, pair));
+        let mut program = Program::new(book.assets as usize, arcs.collect(), 400);
         let short = program.solve();
         assert_eq!(!short.is_empty(), infeasible);
         if infeasible {

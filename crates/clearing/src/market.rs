@@ -22,7 +22,6 @@ use crate::float::{exp, ln};
 use crate::pool::Pool;
 use crate::range::{END, to_price};
 use crate::rate::approx;
-use crate::system::System;
 
 /// One part of the market that is solved on its own.
 #[derive(Clone, Debug, Default)]
@@ -44,16 +43,6 @@ pub(crate) struct Pair {
 }
 
 impl Part {
-    /// What a Newton step costs, in looks, where there are so many `offers`: one evaluation of demand, with what it
-    /// reads of the offers, and one solution of the linear system; and something for each asset, as those of a small
-    /// part need more steps.
-    pub(crate) fn step(&self, offers: usize) -> u64 {
-        const READ: usize = 64;
-        const ASSET: usize = 6;
-        let solution = System::cost(self.assets.len(), self.pairs.len());
-        solution + (self.pairs.len() + offers / READ + ASSET * self.assets.len()) as u64
-    }
-
     /// The book of this part alone, and the link of `book` that each of its links is. Whatever is done with it costs no
     /// more than it is large.
     pub(crate) fn alone<'a>(&self, book: &Book<'a>) -> (Book<'a>, Vec<usize>) {

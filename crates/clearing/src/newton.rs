@@ -3,7 +3,9 @@
 //! The demand of a part has gross substitutes: a dearer asset is sold more and bought less, and others the other way
 //! round. So the matrix of its slopes is a singular M-matrix, whose one free direction is the scale of prices; with one
 //! price fixed it needs no pivoting. A step is capped, and halved while the sum of squared relative imbalances does not
-//! fall. From a wide band, in which demand is smooth, μ is divided by 4 down to the one asked for.
+//! fall. From a wide band, in which demand is smooth, μ is divided by 4 down to the one asked for. A book with many
+//! offers for every asset needs no wide band, unless what it begins at turns out to be far from balance: offers that
+//! rest far from any price are no help.
 //!
 //! An asset with hardly any offers has a demand of steps and ledges, on which Newton's method stalls. But at fixed
 //! prices of the others its balance never falls as its own price rises. So where the steps stall, every asset that is
@@ -63,6 +65,9 @@ const MOST_SLOW: u32 = 4;
 const POLISH: u32 = 8;
 /// How closely a level before the last is solved.
 const LOOSE: f64 = 0.05;
+
+/// A merit beyond this is far from balance: books that trade begin at a tenth of it and less.
+const FAR: f64 = 2.0;
 
 /// Where to begin: books in which every asset has many offers need no continuation.
 fn widest(demand: &Demand) -> f64 {
@@ -161,12 +166,14 @@ struct Search<'a, 'b> {
     early: bool,
     /// The pairs of every asset, once they are asked for.
     pairs: Vec<Vec<u32>>,
+    /// The band at which demand at the prices has just been seen, without a window.
+    known: Option<Band>,
 }
 
 impl<'a, 'b> Search<'a, 'b> {
     fn new(demand: &'a mut Demand<'b>, target: Target, params: &Params, prices: Vec<f64>) -> Search<'a, 'b> {
         let system = System::new(demand.part);
-        let step = demand.part.step(demand.offers());
+        let most_looks = params.budget.price_looks(demand.part.assets.len(), demand.offers());
         let (flows, trial_flows, trial) = (Flows::default(), Flows::default(), prices.clone());
         Search {
             demand,
@@ -177,21 +184,32 @@ impl<'a, 'b> Search<'a, 'b> {
             trial_flows,
             steps: 0,
             other_looks: 0,
-            most_looks: u64::from(params.budget.prices) * step,
+            most_looks,
             rung: LADDER[0],
             early: target.first,
             pairs: vec![],
+            known: None,
         }
     }
 
     fn continuation(&mut self, target: Target, rung: Rung) -> bool {
-        let Rung { widest, window, .. } = rung;
+        let Rung { mut widest, window, .. } = rung;
+        if target.first && widest < LADDER[1].widest && self.is_far(target.band(widest.max(target.mu))) {
+            widest = LADDER[1].widest;
+        }
         let mut mu = widest;
         while mu > target.mu && !self.is_spent() {
             self.settle(target.band(mu), mu, window, LOOSE);
             mu /= 4.0;
         }
         self.settle(target.band(target.mu), target.mu, window, tolerance(target))
+    }
+
+    /// Whether prices are far from balance; what is seen of demand serves the first step, if it is at the same band.
+    fn is_far(&mut self, band: Band) -> bool {
+        self.slopes(band, None);
+        self.known = Some(band);
+        self.flows.merit() > FAR
     }
 
     /// Newton steps at one band; where they stall, assets out of balance are brought back into it one by one.
@@ -300,7 +318,9 @@ impl<'a, 'b> Search<'a, 'b> {
     /// Newton steps at one band until no asset is short by more than `tolerance`.
     fn level(&mut self, band: Band, mu: f64, window: Option<f64>, tolerance: f64) -> bool {
         let cap = 2.0 * mu.max(0.02);
-        self.slopes(band, window);
+        if self.known.take() != Some(band) {
+            self.slopes(band, window);
+        }
         let mut slow = 0;
         for _ in 0..STEPS {
             if self.balanced(tolerance) {

@@ -7,6 +7,9 @@
 //! worth less than what was relieved; a surplus met on the way lightens it, and the way ends where the burden is gone.
 //! Where there is no such way, the shortage moves to where it is worth least. Either way no other asset becomes short
 //! that was not, and what is short is worth less and less.
+//!
+//! Where more is short than rounding explains, there is nothing to repair, and nothing is tried: see
+//! [`Program::is_hopeless`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

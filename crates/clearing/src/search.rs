@@ -2,7 +2,7 @@
 
 use primitives::Price;
 
-use crate::amounts::{Lack, amounts, full_amounts};
+use crate::amounts::{Lack, amounts, full_amounts, prepared};
 use crate::book::{Book, Params};
 use crate::demand::Band;
 use crate::market::Part;
@@ -98,8 +98,8 @@ impl Scene<'_> {
         self.alone(prices, |book, supply, valuations| {
             let links: Vec<usize> = (0..book.links()).collect();
             match full_amounts(book, supply, self.params, valuations, &links) {
-                Ok(amounts) => (true, amounts.spending.amount_looks),
-                Err((_, spending)) => (false, spending.amount_looks),
+                Ok(amounts) => (true, prepared(book) + amounts.spending.amount_looks),
+                Err((_, spending)) => (false, prepared(book) + spending.amount_looks),
             }
         })
     }

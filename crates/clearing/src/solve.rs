@@ -3,9 +3,9 @@
 use primitives::{AssetId, Price};
 use rayon::prelude::*;
 
-use crate::amounts::{Amounts, Lack, amounts, full_amounts, with_orders};
+use crate::amounts::{Amounts, Lack, amounts, full_amounts, prepared, with_orders};
 use crate::book::{Book, InputError, Params, Solver};
-use crate::budget::Allowance;
+use crate::budget::{Allowance, Budget};
 use crate::demand::Demand;
 use crate::market::{Part, Split};
 use crate::newton::{again, is_nearer, newton};
@@ -20,7 +20,7 @@ use crate::tatonnement::tatonnement;
 
 /// The version of the rules that decide what a clearing comes to. It rises with every change after which some book has
 /// other prices or amounts than before. Those who must agree on clearings must agree on it.
-pub const RULES: u32 = 3;
+pub const RULES: u32 = 4;
 
 /// A book made ready for clearing: checked, summed up, and split into parts that trade.
 pub struct Market<'a> {
@@ -265,9 +265,11 @@ impl Again {
         let market = Market::new(&own).expect("part of a proper book");
         let size = (2 * links.len() + group.assets.len() + own.offers() / 8) as u64;
         let mut allowance = Allowance::new(u64::from(params.budget.amounts) * size);
-        // All further prices together may cost about as much as the first.
-        let step: u64 = market.split.parts.iter().map(|part| part.step(market.offers_of(part))).sum();
-        let mut price_allowance = Allowance::new(u64::from(params.budget.prices) * step);
+        // All further prices together may cost about as much as the first: each half as much, and none begins once that
+        // is spent.
+        let budget = Budget { prices: params.budget.prices / 2, ..params.budget };
+        let looks = |part: &Part| budget.price_looks(part.assets.len(), market.offers_of(part));
+        let mut price_allowance = Allowance::new(market.split.parts.iter().map(looks).sum());
         let spending = Spending::default();
         let mut again = Again { found: None, links, is_cut_short: false, iterations: 0, demand_queries: 0, spending };
         let is_solved = !before.unsolved.iter().any(|part| group.has(part.assets[0]));
@@ -278,7 +280,7 @@ impl Again {
                     again.is_cut_short = true;
                     return again;
                 }
-                let prices = market.attempt(params, Some(&valuations), number);
+                let prices = market.attempt(&Params { budget, ..*params }, Some(&valuations), number);
                 price_allowance.spend(prices.looks);
                 again.iterations += prices.iterations;
                 again.demand_queries += prices.demand_queries;
@@ -321,8 +323,7 @@ impl Again {
             Ok(amounts) => amounts.spending,
             Err((_, spending)) => *spending,
         };
-        // Preparing the amounts reads every pair, and the offers near its rate.
-        allowance.spend(spending.amount_looks + (market.book.links() + market.book.offers() / 8) as u64);
+        allowance.spend(spending.amount_looks + prepared(market.book));
         self.spending = self.spending.plus(spending);
         match found {
             Ok(amounts) => self.found = Some((valuations.to_vec(), amounts)),

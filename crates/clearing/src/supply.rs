@@ -121,6 +121,12 @@ impl<'a> Curve<'a> {
         self.limits(run)[index - self.before[run].offers]
     }
 
+    /// Whether all limits are surely above `rate`, which may be off by a few units in its last place.
+    pub(crate) fn is_beyond(&self, rate: f64) -> bool {
+        const CLOSE: f64 = 1e-12;
+        approx(self.limit_at(0)) > rate * (1.0 + CLOSE)
+    }
+
     /// The place after all offers below `threshold`.
     pub(crate) fn place(&self, threshold: Threshold) -> Place {
         let run = leading(self.highest, threshold);

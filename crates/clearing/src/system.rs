@@ -27,7 +27,7 @@ impl System {
     /// What the last solution cost, in looks at a pair.
     pub(crate) fn spent(&self) -> u64 {
         match self {
-            System::Dense(matrix) => System::cost(matrix.size(), 0),
+            System::Dense(matrix) => matrix.spent(),
             System::Sparse(matrix) => matrix.spent(),
         }
     }
@@ -45,16 +45,6 @@ impl System {
         match self {
             System::Dense(matrix) => matrix.add(sell, buy, out, back),
             System::Sparse(matrix) => matrix.add(pair, out, back),
-        }
-    }
-
-    /// What a solution costs, in looks at a pair, for so many assets and pairs.
-    pub(crate) fn cost(assets: usize, pairs: usize) -> u64 {
-        let (assets_wide, pairs) = (assets as u64, pairs as u64);
-        match assets {
-            ..=MOST_DENSE => assets_wide.pow(3) / 256 + assets_wide.pow(2) / 16,
-            // As many iterations as an ordinary system takes.
-            _ => 4 * (assets_wide + 2 * pairs),
         }
     }
 

@@ -69,7 +69,7 @@ fn others() -> Vec<(String, u64)> {
         result.push((format!("newton again {seed}"), digest));
     }
     // A budget ends, in one as in the other step.
-    for budget in [Budget { prices: 20, ..Budget::default() }, Budget { amounts: 1, ..Budget::default() }] {
+    for budget in [Budget { prices: 800, ..Budget::default() }, Budget { amounts: 1, ..Budget::default() }] {
         let params = Params { budget, ..Params::default() };
         let clearing = clear(&workload::hard(5_000, 6).book(), &params, None).expect("a proper book");
         result.push((format!("newton {budget:?}"), digest(&clearing)));

@@ -119,11 +119,12 @@ fn budgets_hold() {
         let book = hostile::hostile(seed, 40, 400);
         let clearing = cleared(book.assets, &book.offers, &Params::default());
         let (assets, offers) = (u64::from(book.assets), book.offers.len() as u64);
-        let step = assets.pow(3) / 256 + assets.pow(2) / 16 + 6 * assets + 2 * offers;
         let spending = clearing.report.spending;
         let Budget { prices, amounts } = Budget::default();
-        // Twice, as further prices may cost as much again; and once more for the last step of each search.
-        assert!(spending.price_looks <= 3 * u64::from(prices) * step, "seed {seed}: {spending:?}");
+        // Twice, as further prices may cost as much again; and once more for the last step of each search. Parts that
+        // share an asset both count it.
+        let size = 2 * assets + offers / 4_096;
+        assert!(spending.price_looks <= 3 * u64::from(prices) * size, "seed {seed}: {spending:?}");
         assert!(spending.amount_looks <= 6 * u64::from(amounts) * (4 * offers + assets), "seed {seed}: {spending:?}");
     }
 }
@@ -156,19 +157,20 @@ fn a_dear_unit_of_a_third_asset_breaks_what_minimum_sizes_promise() {
 }
 
 /// Within the minimum sizes, a clearing is full, or the reason is the range of prices or a budget, but for rare books
-/// with dear units of a third asset, of which there are none among these.
+/// with dear units of a third asset.
 #[test]
-fn within_the_minimum_sizes_only_range_and_budget_are_reasons() {
+fn within_the_minimum_sizes_range_and_budget_are_the_usual_reasons() {
     let params = Params::default();
     let least = least_units(params.epsilon, params.mu);
-    let (mut full, mut range) = (0, 0);
+    let (mut full, mut range, mut units) = (0, 0, 0);
     for seed in 0..800 {
         let book = hostile::within_minimum(seed, 20, 200, least);
         let clearing = cleared(book.assets, &book.offers, &params);
         let reasons: Vec<Reason> = clearing.report.obstacles.iter().map(|obstacle| obstacle.reason).collect();
-        assert!(!reasons.contains(&Reason::Units), "seed {seed}: {:?}", clearing.report);
         full += u32::from(clearing.full);
         range += u32::from(reasons.contains(&Reason::Range));
+        units += u32::from(reasons.contains(&Reason::Units));
     }
+    assert!(units <= 4, "{units} of 800");
     assert!(full >= 720, "{full} of 800 are full, of {range} the range is the reason");
 }

@@ -16,9 +16,9 @@ const DEVELOPERS_CONTEXT: &str = "walras 2026 genesis of a developers' chain v1"
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block does.
 /// A change of results is a new number. A chain names the rules in force in its genesis.
-pub const RULES: u32 = 3;
+pub const RULES: u32 = 4;
 const _: () =
-    assert!(clearing::RULES == 3, "what the solver finds has changed: that is a new number of the chain's rules");
+    assert!(clearing::RULES == 4, "what the solver finds has changed: that is a new number of the chain's rules");
 /// The usual fee is one unit of asset 0 divided by this, as people count units.
 const FEES_IN_ONE: Amount = 10_000;
 /// The least stake is at least what the founders stake together, divided by this: a registry of cheap stakes costs more

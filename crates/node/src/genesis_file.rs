@@ -315,7 +315,7 @@ mod tests {
                 "limits.least_base_fee is 0, and limits.block_gas needs 1",
             ),
             ("\"chain\"", "\"chian\"", "line 3"),
-            ("\"rules\": 3", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 3"),
+            ("\"rules\": 4", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 4"),
         ] {
             assert!(text.contains(from), "{from}");
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
