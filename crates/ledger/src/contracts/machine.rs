@@ -147,7 +147,12 @@ impl Codes {
         match kept {
             Some((known, Some(code))) if *known == hash => code.clone(),
             Some((known, copy)) if *known == hash => {
-                let own = evm_code(Bytes::copy_from_slice(load().original_byte_slice()));
+                let code = load();
+                // Where a read of the past has failed there is no code.
+                if code.is_empty() {
+                    return code;
+                }
+                let own = evm_code(Bytes::copy_from_slice(code.original_byte_slice()));
                 copy.insert(own).clone()
             }
             _ => {
