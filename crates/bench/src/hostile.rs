@@ -3,9 +3,10 @@
 //!
 //! What a block does is drawn from `Genes`: how its transactions are mixed, how the pairs of its offers hang
 //! together, how far limits and amounts spread, what rests in the book that it meets. Hill climbing changes a gene or
-//! two at a time and keeps what is slower, from several beginnings, the worst known ones among them. Offers keep to the minimum sizes and accounts to
-//! what they hold, as everybody must. Both blocks have the same bytes, meet books of as many resting offers, and run on
-//! one thread: apply and the tries' hashing, the time that a validator needs for them whatever else it does.
+//! two at a time and keeps what is slower, from several beginnings, the worst known ones among them. Offers keep to the
+//! minimum sizes and accounts to what they hold, as everybody must. Both blocks have the same bytes, meet books of as
+//! many resting offers, and run on one thread: apply and the tries' hashing, the time that a validator needs for them
+//! whatever else it does.
 //!
 //! A row is one kind of ledger. Other phases of a block add rows of their own with [`Row`].
 //!

@@ -86,15 +86,20 @@ impl Population {
         }
     }
 
-    /// An account as [`Population::draw`] gives, that holds `asset`.
+    /// An account as [`Population::draw`] gives, that holds `asset`; any account, if those that hold it have no numbers
+    /// left in this block.
     pub fn draw_holder(&mut self, asset: AssetId, random: &mut Seeded) -> usize {
-        loop {
+        /// Draws before holders are asked one by one.
+        const DRAWS: usize = 200;
+        for _ in 0..DRAWS {
             let account = self.draw(random);
             let holder = account - account % self.assets as usize + asset.0 as usize;
             if holder < self.len() && self.may_act(holder) {
                 return holder;
             }
         }
+        let mut holders = (asset.0 as usize..self.len()).step_by(self.assets as usize);
+        holders.find(|holder| self.may_act(*holder)).unwrap_or_else(|| self.draw(random))
     }
 
     /// Whether the account has numbers left in this block.
