@@ -27,7 +27,7 @@ impl Default for Budget {
     /// Prices: far more than books take that have a solution near, but for one in a hundred; and so little that a book
     /// without one takes no longer than the other work of a block that holds it.
     fn default() -> Budget {
-        Budget { prices: 60_000, amounts: 300 }
+        Budget { prices: 50_000, amounts: 300 }
     }
 }
 
