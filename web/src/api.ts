@@ -144,7 +144,7 @@ export type Batch = {
   trades: BatchTrade[];
   burnt: Record<string, Units>;
   /** Null for a batch from before the node's last start. */
-  solver: { name: string; iterations: number; demand_queries: number; unrealized_utility_ratio: number | string } | null;
+  solver: { name: string; iterations: number; demand_queries: number; unrealized_utility_ratio: number | null } | null;
 };
 
 export type Balance = { asset: string; available: Units; locked: Units };

@@ -110,10 +110,14 @@ export function blockView(live: Live, height: number): View {
 function clearingText({ full, solver }: Batch): string {
   const cleared = full ? "Cleared in full." : "Cleared in part: some offers that should have traded did not.";
   if (!solver) return cleared;
-  const ratio = (100 * Number(solver.unrealized_utility_ratio)).toFixed(3);
+  const ratio = solver.unrealized_utility_ratio;
+  const left =
+    ratio === null
+      ? "no utility is realized."
+      : `the utility left unrealized is ${(100 * ratio).toFixed(3)} % of that realized.`;
   return (
-    `${cleared} Solver ${solver.name}: ${count(solver.iterations)} iterations, ${count(solver.demand_queries)} demand queries; ` +
-    `the utility left unrealized is ${ratio} % of that realized.`
+    `${cleared} Solver ${solver.name}: ${count(solver.iterations)} iterations, ` +
+    `${count(solver.demand_queries)} demand queries; ${left}`
   );
 }
 

@@ -282,8 +282,8 @@ pub struct SolverBody {
     pub iterations: u32,
     /// Evaluations of the demand of the whole book.
     pub demand_queries: u32,
-    /// Utility left on the table over utility gained.
-    pub unrealized_utility_ratio: f64,
+    /// Utility left on the table over utility gained; `null` where some is left and none is gained.
+    pub unrealized_utility_ratio: Option<f64>,
 }
 
 /// Where a transaction is.

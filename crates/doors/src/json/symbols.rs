@@ -107,7 +107,7 @@ impl Symbols {
                 name: report.solver.name(),
                 iterations: report.iterations,
                 demand_queries: report.demand_queries,
-                unrealized_utility_ratio: report.unrealized_utility_ratio,
+                unrealized_utility_ratio: Some(report.unrealized_utility_ratio).filter(|ratio| ratio.is_finite()),
             }),
         }
     }
