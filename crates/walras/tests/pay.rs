@@ -136,7 +136,8 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
-    let network = Network::new(4, 60);
+    // An idle network makes a block a second: so many seconds are there for what must happen in the first epoch.
+    let network = Network::new(4, 200);
     let issuer = network.path("issuer-key.json");
     let issuer = issuer.to_str().expect("text");
     network.pay("alice", &["new"]);
@@ -173,6 +174,7 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     network.pay("dave", &["new"]);
     network.pay("dave", &["deposit", "--key", issuer, "--asset", "EUR", "--amount", "7"]);
     network.kill_before_it_sends("dave", &address);
+    assert_eq!(get(&agent(), network.server(), "/v1/lane").1["epoch"], 0, "all of it is of the first epoch");
 
     // What lies there is renewed in the epoch after its own, and still spendable in the one after that.
     network.pass_until_epoch(1);

@@ -13,7 +13,7 @@ fn words(order: &[String; 11]) -> [&str; 11] {
 
 #[test]
 fn money_goes_from_the_ledger_over_the_lane_to_the_ledger_with_bls_certificates() {
-    let network = Network::founded(4, 60, &["--lane-bls", "aggregate"], |_| {});
+    let network = Network::founded(4, 150, &["--lane-bls", "aggregate"], |_| {});
     let issuer = network.path("issuer-key.json");
     let issuer = issuer.to_str().expect("text");
     let genesis = network.path("genesis.json");
