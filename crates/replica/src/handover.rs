@@ -329,7 +329,7 @@ impl<D: Disk> Handovers<D> {
     /// [`ReplicaError`] if one cannot be read.
     pub fn page(&self, from: u64) -> Result<Vec<Handover>, ReplicaError> {
         let (mut page, mut bytes) = (Vec::new(), 0);
-        for epoch in (from.max(1)..).take(PAGE) {
+        for epoch in (from.max(1)..=u64::MAX).take(PAGE) {
             let Some(handover) = self.get(epoch)? else { break };
             bytes += encode(&handover).len();
             page.push(handover);

@@ -98,6 +98,8 @@ fn a_history_forged_with_old_keys_is_not_believed() {
     let pin = pin["pin"].as_str().expect("a pin").to_string();
     // The forger has come as far: until then it only says that it is behind.
     let last = get(&agent(), &node.server, "/v1/handovers").1["last"].as_u64().expect("a number");
+    let beyond = get(&agent(), &node.server, &format!("/v1/handovers?from={}", u64::MAX));
+    assert!(beyond.0 == 200 && beyond.1["handovers"] == serde_json::json!([]), "{beyond:?}");
     wait_for_handover(&forger, last);
     let trusting = ["account", "--trust", pin.as_str(), ALICE];
     let why = refused(&light(&genesis, &forger.server, None, &trusting));

@@ -33,6 +33,7 @@ impl Process {
         let errors = File::create(&log).expect("a log");
         let mut command = walras();
         command.args(["node", "--listen", "127.0.0.1:0", "--home"]).arg(home).env("RUST_LOG", "warn");
+        command.env("WALRAS_ETHEREUM__LISTEN", "127.0.0.1:0");
         command.envs(settings.iter().copied()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command.spawn().expect("walras starts");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
