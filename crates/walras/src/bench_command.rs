@@ -87,7 +87,7 @@ pub enum Bench {
         /// Accounts.
         #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1_000..))]
         accounts: u32,
-        /// Blocks that are tried in each row; the usual number takes about five minutes in all.
+        /// Blocks that are tried in each row; the usual number takes a minute or two in all.
         #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
         tries: u32,
         /// Of the search.

@@ -118,7 +118,7 @@ impl Rpc {
             permit
         };
         // On this thread, while another takes its tasks over: each thread that a question passes through may have to
-        // wait for a core, and on a busy machine that is what a small question costs.
+        // wait for a core, and on a busy machine that is what a small question costs. Doors run on several threads.
         let answer = tokio::task::block_in_place(|| Session::new(self, may_submit).answer(body));
         drop(permit);
         answer
