@@ -22,10 +22,16 @@ setup: ## Install what a fresh Debian machine with a Rust toolchain and Node lac
 	@[ -n "$(HAS_PYTHON)" ] || ($(APT) update && $(APT) install -y --no-install-recommends python3 python3-venv)
 	@[ -z "$(HAS_NODE)" ] || command -v chromium >/dev/null || ($(APT) update && $(APT) install -y --no-install-recommends chromium)
 
-page: ## Build the page, which the binary embeds
-ifeq ($(HAS_NODE),yes)
-	@cd web && ([ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund) && npm run --silent build
-else
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	touch $@
+
+# Built when its sources have changed: the binary embeds it, so that a new page makes a new binary.
+web/dist/index.html: web/node_modules/.package-lock.json web/index.html $(wildcard web/*.ts) $(shell find web/src web/public -type f)
+	cd web && npm run --silent build
+
+page: $(if $(HAS_NODE),web/dist/index.html) ## Build the page, which the binary embeds
+ifneq ($(HAS_NODE),yes)
 	@echo "Node.js 20 or later is missing: the exchange is built without its page, which then says so."
 endif
 
