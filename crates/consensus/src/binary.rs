@@ -201,6 +201,16 @@ impl Binary {
         }
     }
 
+    /// Repeats an estimate that a correct validator has. The log keeps it as well as the own one: another validator may
+    /// have counted it for its bin values, and if a log that had the estimate first is lost, nobody else sends it again.
+    fn relay_estimate(&mut self, round: Round, value: bool, effects: &mut Vec<HeightEffect>) {
+        if !self.state(round).sent[usize::from(value)] {
+            let vote = Vote::Estimate { slot: self.slot, round, value };
+            effects.push(HeightEffect::Record(Record::Sent(vote)));
+            self.send_estimate(round, value, effects);
+        }
+    }
+
     /// Whether votes of this round are taken.
     fn takes(&self, round: Round) -> bool {
         !self.halted && round >= 1 && round <= self.round.saturating_add(ROUNDS_AHEAD)
@@ -221,7 +231,7 @@ impl Binary {
         self.state(round).estimates[usize::from(value)].insert(from);
         let votes = self.state(round).estimates[usize::from(value)].len();
         if votes >= committee.one_correct {
-            self.send_estimate(round, value, effects);
+            self.relay_estimate(round, value, effects);
         }
         if votes >= committee.deliver {
             self.state(round).values.insert(value);
@@ -289,6 +299,7 @@ impl Binary {
                 (self.round, self.estimate) = (round, estimate);
                 self.state(round).sent[usize::from(estimate)] = true;
             }
+            Record::Sent(Vote::Estimate { round, value, .. }) => self.state(round).sent[usize::from(value)] = true,
             Record::Sent(Vote::Auxiliary { round, values, .. }) => self.state(round).auxiliary = Some(values),
             Record::Sent(Vote::Coordinate { round, .. }) => self.state(round).suggested = true,
             _ => {}

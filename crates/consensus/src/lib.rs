@@ -112,6 +112,10 @@
 //!   from their logs make a certificate before anybody has decided the height again, and all would stop for ever.
 //! - Sub-blocks are written down when they are echoed, not only their digests: after all were killed at once nobody but
 //!   a faulty proposer might hold one that was decided.
+//! - A validator logs the estimates that it relays, not only its own. Another validator may have counted a relayed
+//!   estimate and voted for its value. If the log of the validator that had the estimate first is lost and all restart
+//!   at once, nobody else sends that estimate again, the value never enters the bin values of the others, and the round
+//!   never ends.
 //! - A validator that hears of another digest than the one it holds asks for that sub-block: it is the evidence.
 //! - Between two epochs nothing is pipelined: the last heights of one are certified before the first of the next is
 //!   proposed, which costs one round of messages an epoch and lets each engine know one committee.

@@ -82,7 +82,8 @@ impl Vote {
 /// opposite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Record {
-    /// A vote that binds its sender: an echo, a ready, a suggestion, an auxiliary vote.
+    /// A vote that binds its sender (an echo, a ready, a suggestion, an auxiliary vote), or an estimate that was
+    /// relayed: others may have counted it.
     Sent(Vote),
     /// The estimate that a round of a slot was begun with; the first is also the input of the slot's consensus.
     Entered {

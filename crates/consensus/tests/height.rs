@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use consensus::{Committee, Decision, Height, HeightEffect, HeightSettings, Index, Mask, Members, Record, Timer, Vote};
+use consensus::{
+    Broadcast, Committee, Decision, Height, HeightEffect, HeightSettings, Index, Mask, Members, Record, Timer, Vote,
+};
 use primitives::Digest;
 
 /// SplitMix64.
@@ -88,6 +90,10 @@ struct Run {
     /// What faulty ones have reacted to.
     reacted: BTreeSet<(Index, Vote)>,
     equivocations: u64,
+    /// After how many events all processes stop at once, and which of them restarts without its records.
+    blackout: Option<(u64, Index)>,
+    /// What a validator decided before the blackout.
+    decided_before: Option<Decision>,
 }
 
 #[derive(Debug)]
@@ -137,6 +143,8 @@ impl Run {
             said: BTreeMap::new(),
             reacted: BTreeSet::new(),
             equivocations: 0,
+            blackout: None,
+            decided_before: None,
         }
     }
 
@@ -208,7 +216,12 @@ impl Run {
     /// Runs until every correct validator has decided the height.
     fn run(mut self) -> Outcome {
         self.start();
+        let mut handled = 0;
         while self.correct().any(|index| self.nodes[usize::from(index)].decision().is_none()) {
+            handled += 1;
+            if let Some((_, forgetful)) = self.blackout.take_if(|(after, _)| *after < handled) {
+                self.restart_all(forgetful);
+            }
             let Some(Reverse((time, _, to, event))) = self.queue.pop() else { panic!("stuck") };
             self.now = time;
             assert!(self.events < 3_000_000, "no end");
@@ -226,6 +239,8 @@ impl Run {
             .map(|d| d.sub_blocks)
             .collect();
         assert_eq!(decisions.len(), 1, "different superblocks");
+        let before = self.decided_before.map(|decision| decision.sub_blocks);
+        assert!(before.is_none_or(|before| decisions.contains(&before)), "another superblock than before the blackout");
         let rounds = correct.iter().flat_map(|node| {
             let node = &self.nodes[usize::from(*node)];
             self.committee.members().filter_map(move |slot| node.binary(slot)?.decided()).map(|(_, round)| round)
@@ -257,6 +272,34 @@ impl Run {
             }
         }
         self.carry_out(to, effects);
+    }
+
+    /// All processes stop at once, and what is on its way is lost. One has lost its records too, and stays silent; the
+    /// others restart with theirs.
+    fn restart_all(&mut self, forgetful: Index) {
+        self.queue.clear();
+        let before = std::mem::take(&mut self.nodes);
+        let decided = self.correct().find_map(|index| before[usize::from(index)].decision().cloned());
+        self.decided_before = decided;
+        self.nodes = self.committee.members().map(|index| self.node(index)).collect();
+        self.sent.iter_mut().for_each(Vec::clear);
+        self.faulty.insert(forgetful);
+        let running: Vec<Index> = self.correct().collect();
+        for index in &running {
+            let mut effects = Vec::new();
+            let node = &mut self.nodes[usize::from(*index)];
+            node.restore(&self.records[usize::from(*index)].clone(), &mut effects);
+            let held = |slot: &Index| before[usize::from(*index)].broadcast(*slot).is_some_and(Broadcast::has_echoed);
+            for slot in self.committee.members().filter(held) {
+                node.on_proposal(slot, digest(&format!("{slot}")), true, &mut effects);
+            }
+            self.carry_out(*index, effects);
+        }
+        for index in running {
+            let own = Event::Proposal { slot: index, digest: digest(&format!("{index}")), from_proposer: true };
+            self.broadcast(index, &own);
+            self.push(1, index, own);
+        }
     }
 
     /// On a new connection everybody sends again what it has sent.
@@ -473,6 +516,20 @@ fn a_restart_contradicts_nothing() {
             run.push(when, who, Event::Restart);
         }
         assert_eq!(run.run().decision.sub_blocks.len(), 3);
+    }
+}
+
+/// A vote that is counted anywhere may be needed everywhere: estimates that were relayed are among the records.
+#[test]
+fn all_stop_at_once_and_one_forgets_and_the_others_decide() {
+    for seed in 0..3_000 {
+        let size = [4, 4, 7][seed as usize % 3];
+        let network = [Network::Timely, Network::TimelyAfter20, Network::HeavyTailed][seed as usize / 3 % 3];
+        let mut run = Run::new(size, network, Faults::None, seed);
+        run.settings.fast = seed % 2 == 1;
+        let after = run.dice.below(5 * (size as u64).pow(3));
+        run.blackout = Some((after, run.dice.below(size as u64) as Index));
+        run.run();
     }
 }
 

@@ -407,8 +407,9 @@ impl<D: Disk + Clone> Replica<D> {
         if entries.is_empty() || self.has(Defect::VotesUnlogged) {
             return Ok(());
         }
+        let skips_relays = self.has(Defect::RelaysUnlogged);
         let votes = self.votes.as_mut().expect("who votes has a log");
-        for (height, entry) in entries {
+        for (height, entry) in entries.iter().filter(|(_, entry)| !(skips_relays && is_relay(entry))) {
             votes.append(*height, &encode(entry))?;
         }
         votes.sync()?;
@@ -586,6 +587,11 @@ fn committee_ahead(others: impl Iterator<Item = i64>, faulty: usize) -> i64 {
     let median = all[(all.len() - 1) / 2];
     let is_trusted = all.len() > 2 * faulty;
     if is_trusted && median.unsigned_abs() > CLOCK_LEFT_MS { median } else { 0 }
+}
+
+/// Whether an entry is a relayed estimate of another validator.
+fn is_relay(entry: &Entry) -> bool {
+    matches!(entry, Entry::Voted(consensus::Record::Sent(consensus::Vote::Estimate { .. })))
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ impl Default for ReplicaSettings {
 pub enum Defect {
     /// What a turn says is sent, and its votes are never written down.
     VotesUnlogged,
+    /// Estimates that are relayed are sent and never written down.
+    RelaysUnlogged,
     /// Votes are forgotten although their heights are not certified.
     VotesForgottenEarly,
     /// After a lost log the validator votes at once.
@@ -64,8 +66,9 @@ pub enum Defect {
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Defect; 11] = [
+    pub const ALL: [Defect; 12] = [
         Defect::VotesUnlogged,
+        Defect::RelaysUnlogged,
         Defect::VotesForgottenEarly,
         Defect::SilenceBroken,
         Defect::NeverBeats,

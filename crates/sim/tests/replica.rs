@@ -17,6 +17,13 @@ fn scene(defect: Defect, seed: u64) -> (SimNetwork, u64) {
     let mut each = 20;
     match defect {
         Defect::VotesUnlogged => network.kills = 4,
+        Defect::RelaysUnlogged => {
+            // With one sub-block as enough, validators often give up a slot that others have already delivered.
+            network = SimNetwork::new(4, 4_090 + seed);
+            network.rules.enough = Some(1);
+            (network.tears, network.cuts, each) = (6, 60, 40);
+            (network.blackouts, network.blackout_loses_log) = (1, true);
+        }
         Defect::VotesForgottenEarly | Defect::CertificatesUnsynced => (network.blackouts, each) = (3, 40),
         // One at a time: while two of four are silent no height is decided.
         Defect::SilenceBroken => (network.lost_logs, each) = (1, 60),

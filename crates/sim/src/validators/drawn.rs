@@ -71,6 +71,7 @@ impl SimNetwork {
             network.keep_blocks = dice.below(8);
         }
         network.contracts = dice.once_in(2);
+        network.blackout_loses_log = network.blackouts > 0 && dice.once_in(2);
         network
     }
 }

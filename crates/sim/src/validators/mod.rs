@@ -197,6 +197,8 @@ pub struct SimNetwork {
     pub tears: u64,
     /// Times that all are killed.
     pub blackouts: u64,
+    /// Whether one loses its vote log when all are killed for the first time.
+    pub blackout_loses_log: bool,
     /// Validators that are killed and lose their vote log.
     pub lost_logs: u64,
     /// Who starts two seconds later than the others.
@@ -319,6 +321,7 @@ impl SimNetwork {
             kills: 0,
             tears: 0,
             blackouts: 0,
+            blackout_loses_log: false,
             lost_logs: 0,
             late: None,
             scenes: 0,
@@ -489,9 +492,10 @@ impl SimNetwork {
         }
         for i in 0..self.blackouts {
             let when = 200_000 * (i + 1) + self.dice.below(100_000);
+            let forgetful = (self.blackout_loses_log && i == 0).then(|| some(self));
             for index in self.running() {
                 let apart = self.dice.below(200);
-                self.push(when + apart, index, Event::Kill { loses_log: false });
+                self.push(when + apart, index, Event::Kill { loses_log: forgetful == Some(index) });
             }
         }
     }
