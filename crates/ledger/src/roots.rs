@@ -146,7 +146,7 @@ pub struct ValidatorsProof {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofFault {
     /// The parts do not hash to the root.
-    #[error("the proof does not hash to this state root: ask for a proof of the same block")]
+    #[error("the proof is for another state root: request the proof of this block")]
     OtherRoot,
     /// A path does not hash to its part.
     #[error("the proof's path does not hash to its root: {0}")]

@@ -280,7 +280,7 @@ fn impossible_founders_are_named() {
         (|m| m.founders[1].key = m.founders[0].key, "validator 1: another one has its key"),
         (|m| m.founders[1].account = m.founders[0].account, "validator 1: another one has its account"),
         (|m| m.founders[0].address = "nowhere".into(), "validator 0: its address is not host:port"),
-        (|m| m.founders.clear(), "1 to 256 validators found a network"),
+        (|m| m.founders.clear(), "a network is founded by 1 to 256 validators"),
         (|m| m.terms.committee = 257, "a committee has 1 to 256 validators"),
         (|m| m.reward_pool = i64::MAX as u64, "asset 0: the balances sum to more"),
     ];
