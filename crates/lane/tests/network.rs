@@ -338,8 +338,7 @@ fn garbage_is_refused_with_a_reason_and_others_are_not_disturbed() {
     network.client().confirm(&pay(&coin(0), 0, 1), PATIENCE).expect("confirmed");
 }
 
-/// The validators that refuse a payment without a quorum, once there is at least one: on a busy machine that takes a
-/// while.
+/// The validators that refuse a payment without a quorum, once there is one: a busy machine needs a while.
 fn refused_in_part(client: &mut LaneClient, payment: &SignedPayment) -> BTreeMap<u8, String> {
     loop {
         match client.confirm(payment, Duration::from_secs(1)) {

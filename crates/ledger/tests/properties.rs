@@ -52,7 +52,7 @@ fn node_key(number: u8) -> SecretKey {
     SecretKey::from_seed([150 + number; 32])
 }
 
-/// Short epochs, a small pool, and four founders of whom three are drawn.
+/// Short epochs, a small pool, and four founders; three of them are drawn.
 fn membership() -> Membership {
     let terms = Terms {
         network: Digest([42; 32]),

@@ -18,12 +18,12 @@
 //!    verdict confirms one, the validator neither acknowledges it nor accepts its outputs as inputs. Then it posts
 //!    which of them any of its shards had acknowledged or accepted before.
 //! 4. **Verdict**, in this order, from committed facts:
-//! * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger saw,
-//!   for example by a redemption, before or after), or a certificate that spends an output of T, or *witness* views
-//!   of one committee that saw T. E(o) is credited if it is T.
-//! * **o is freed**: for each candidate, *binding* validators voted for something else. o is credited in full.
-//! * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the
-//!   case was opened has ended. o is credited minus a penalty, and its candidates are void.
+//!    * **T is confirmed**, in every case of its inputs: q signatures on T (votes, or a certificate that the ledger
+//!      saw, for example by a redemption, before or after), or a certificate that spends an output of T, or *witness*
+//!      views of one committee that saw T. E(o) is credited if it is T.
+//!    * **o is freed**: for each candidate, *binding* validators voted for something else. o is credited in full.
+//!    * **o lapses**: in each committee asked, *binding* views saw nothing, and the epoch after the one in which the
+//!      case was opened has ended. o is credited minus a penalty, and its candidates are void.
 //!
 //! # Why it is safe
 //!

@@ -35,7 +35,7 @@ fn a_real_directory_keeps_what_was_synced() {
     // A full file is synced before the next one is begun.
     assert!(store.durable_height() < 30);
     assert_eq!((store.sync().expect("synced"), store.durable_height()), (30, 30));
-    // Another thread writes the checkpoint, and a third reads the archive, while blocks go on.
+    // Another thread writes the checkpoint, and a third reads the archive, while blocks are appended.
     let mut writer = store.begin_checkpoint(20).expect("begun");
     let checkpoint = std::thread::spawn(move || {
         for part in 0..3000u32 {

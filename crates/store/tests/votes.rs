@@ -207,7 +207,7 @@ fn damage_is_named_and_never_read_as_truth() {
                     assert!(error.to_string().contains(&name) && error.to_string().contains("rejoin"), "{error}");
                     named += 1;
                 }
-                // The mark after the last record, which only tells that it is durable.
+                // The mark after the last record, which only says that it is durable.
                 Ok((_, found)) => {
                     assert_eq!(found.records, by_height(&said, votes.floor), "{name}, byte {offset}");
                     repaired += found.repairs.len();

@@ -331,7 +331,7 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         if amount == 0 {
             return Err(unknown());
         }
-        // An offer that was placed in this block never comes to rest.
+        // An offer that was placed in this block never rests.
         let OfferName { pair, limit, .. } = name;
         let after = match before.is_zero() {
             true => BookEdit { pair, limit, amount, is_placed: false }.to_word(),

@@ -208,7 +208,7 @@ impl Validators {
         match () {
             _ if !self.registry.is_sorted_by(|a, b| a.member.account < b.member.account) => Some("out of order"),
             _ if keys.windows(2).any(|two| two[0] == two[1]) => Some("two validators have one key"),
-            _ if self.registry.iter().any(is_empty) => Some("a validator has no stake"),
+            _ if self.registry.iter().any(is_empty) => Some("a validator has staked nothing"),
             _ if !self.registry.iter().all(is_ordered) => Some("repayments out of order"),
             _ if self.committees.is_empty() => Some("no committee"),
             _ if self.last_epoch() != self.terms.schedule.last_drawn(height) => Some("committees of other epochs"),
