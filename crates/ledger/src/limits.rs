@@ -65,7 +65,7 @@ const USUAL_BASE_FEE: u64 = 5_000_000_000;
 /// Limits of a chain, set by its genesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Limits {
-    /// Resting offers from which on no more are accepted.
+    /// Resting offers; at this number no more are accepted.
     pub resting_offers: u64,
     /// Ordered pairs that have resting offers.
     pub open_pairs: u32,

@@ -90,7 +90,7 @@ pub enum Signable {
     Commit {
         /// Digest of the superblock.
         superblock: Digest,
-        /// The outcome of an earlier height.
+        /// The lagged outcome: that of an earlier height.
         root: Digest,
     },
     /// See [`Scope::round_vote`].
@@ -194,7 +194,7 @@ pub struct Proposed {
 pub struct Committed {
     /// Digest of the superblock.
     pub superblock: Digest,
-    /// The outcome of an earlier height.
+    /// The lagged outcome: that of an earlier height.
     pub root: Digest,
     /// The validator's signature on [`Scope::commit`].
     pub signature: Signature,
